@@ -1,0 +1,1 @@
+"""The network, its training and its evaluation in PyTorch; `model.search` is the oracle of every parity test."""

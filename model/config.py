@@ -1,0 +1,171 @@
+"""What a model is and how it is trained: one TOML recipe, checked once, every fault named."""
+
+import dataclasses
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransformerConfig:
+    """Shape of a Transformer ("Attention Is All You Need", arXiv:1706.03762).
+
+    Attributes:
+        vocab_size: entries of the joint source and target vocabulary.
+        d_model: width M of every layer's input and output; a multiple of `num_heads`, and M / num_heads of 8.
+        ffn_dim: width of the hidden layer of the position-wise feed-forward network.
+        dropout: probability in [0, 1) on embeddings, attention weights, hidden and residual activations.
+        max_positions: longest sequence in tokens, source or target, that the position table covers.
+        norm: "post" normalises after the residual sum (the paper), "pre" before each sub-layer.
+        positions: "sinusoidal" (the paper) or "learned".
+    """
+
+    vocab_size: int
+    d_model: int = 512
+    num_heads: int = 8
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    ffn_dim: int = 2048
+    dropout: float = 0.1
+    max_positions: int = 512
+    norm: Literal["post", "pre"] = "post"
+    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    pad_id: int = 0
+    unk_id: int = 1
+    bos_id: int = 2
+    eos_id: int = 3
+
+    def __post_init__(self) -> None:
+        sizes = ("vocab_size", "d_model", "num_heads", "encoder_layers", "decoder_layers", "ffn_dim", "max_positions")
+        faults = [f"{name} must be at least 1, not {getattr(self, name)}" for name in sizes if getattr(self, name) < 1]
+        if not faults and self.d_model % (8 * self.num_heads):
+            faults.append(f"d_model / num_heads must be a multiple of 8, not {self.d_model} / {self.num_heads}")
+        if not 0 <= self.dropout < 1:
+            faults.append(f"dropout must be in [0, 1), not {self.dropout}")
+        if self.norm not in ("post", "pre"):
+            faults.append(f'norm must be "post" or "pre", not "{self.norm}"')
+        if self.positions not in ("sinusoidal", "learned"):
+            faults.append(f'positions must be "sinusoidal" or "learned", not "{self.positions}"')
+        if faults:
+            raise ValueError("; ".join(faults))
+
+    @property
+    def head_dim(self) -> int:
+        """Width D of one attention head."""
+        return self.d_model // self.num_heads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusConfig:
+    """One parallel corpus, as paths below the data directory; plain or gzipped.
+
+    Attributes:
+        source, target: line-aligned files; or else
+        tsv: one file of `source TAB target` lines (further columns are ignored).
+        weight: share of the pairs that each epoch sees: 0.5 is another random half every epoch, 2 is every pair twice.
+        hold_out: so many distinct source sentences, with all their translations, are kept out of training.
+    """
+
+    source: str = ""
+    target: str = ""
+    tsv: str = ""
+    weight: float = 1.0
+    hold_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AugmentationConfig:
+    """Probabilities, per pair and epoch, of each kind of rewriting in `model.augment`."""
+
+    upper_case: float = 0.0
+    title_case: float = 0.0
+    lower_case: float = 0.0
+    copy: float = 0.0
+    placeholder: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingConfig:
+    """How a model is trained.
+
+    Attributes:
+        batch_tokens: padded target tokens of one batch; `accumulate` batches make one update.
+        warmup_steps: updates until the learning rate lr_scale * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5) peaks.
+        max_steps: updates after which training ends.
+        max_tokens: pairs with a longer side are left out (and counted).
+        word_dropout: share of decoder input tokens replaced by random ones, so that errors are less exposed at serving.
+        evaluate_every: updates between two scores on the dev set, and two checkpoints.
+        average_last: checkpoints whose weights are averaged into the final model.
+        bf16: use bfloat16 autocast where the processor has it.
+    """
+
+    batch_tokens: int = 4096
+    accumulate: int = 1
+    warmup_steps: int = 4000
+    lr_scale: float = 1.0
+    max_steps: int = 100_000
+    max_tokens: int = 128
+    label_smoothing: float = 0.1
+    word_dropout: float = 0.0
+    evaluate_every: int = 1000
+    average_last: int = 5
+    seed: int = 1
+    bf16: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenizerConfig:
+    """How the SentencePiece vocabulary is learned; its size is the model's `vocab_size`."""
+
+    model_type: Literal["unigram", "bpe"] = "unigram"
+    character_coverage: float = 0.9995
+    num_placeholders: int = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """All of a training run but its data: read with `load_recipe`."""
+
+    name: str
+    source_language: str
+    target_language: str
+    model: TransformerConfig
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+    augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
+    train: tuple[CorpusConfig, ...] = ()
+    dev: CorpusConfig = field(default_factory=CorpusConfig)
+
+
+def load_recipe(path: Path) -> Recipe:
+    """Reads a recipe, such as `model/configs/tiny.toml`.
+
+    Raises:
+        ValueError: a name is unknown or missing, or a value is out of range; the message names the table.
+    """
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    tables: dict[str, type[Any]] = {
+        "model": TransformerConfig,
+        "training": TrainingConfig,
+        "tokenizer": TokenizerConfig,
+        "augmentation": AugmentationConfig,
+        "dev": CorpusConfig,
+    }
+    for name, table in tables.items():
+        if name in document:
+            document[name] = _build(table, document[name], f"{path}: [{name}]")
+    corpora = document.get("train", [])
+    document["train"] = tuple(_build(CorpusConfig, corpus, f"{path}: [[train]]") for corpus in corpora)
+    recipe: Recipe = _build(Recipe, document, str(path))
+    return recipe
+
+
+def _build(kind: type[Any], values: dict[str, Any], where: str) -> Any:
+    unknown = sorted(set(values) - {f.name for f in dataclasses.fields(kind)})
+    if unknown:
+        raise ValueError(f"{where}: unknown name: {', '.join(unknown)}")
+    try:
+        return kind(**values)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{where}: {error}") from error

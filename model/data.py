@@ -1,0 +1,154 @@
+"""Parallel text: read, held out, tokenised, and batched by token count, in an order that a seed decides."""
+
+import gzip
+import hashlib
+import logging
+import random
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import sentencepiece
+import torch
+from torch import Tensor
+
+from model.augment import Augmentation, Pair
+from model.config import CorpusConfig, TrainingConfig, TransformerConfig
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Padded int64 ids: `source` [B, S], `target_in` [B, T] from bos, `target_out` [B, T] to eos."""
+
+    source: Tensor
+    target_in: Tensor
+    target_out: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Pairs for training and those held out, with the weight of the former in an epoch."""
+
+    pairs: list[Pair]
+    held_out: list[Pair]
+    weight: float
+
+
+def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
+    """Reads one corpus; broken lines (a side missing or empty, invalid UTF-8) are counted, reported and left out.
+
+    Raises:
+        ValueError: the two files of a pair differ in their number of lines.
+    """
+    if config.tsv:
+        name, pairs = config.tsv, [_split_columns(line) for line in _lines(data / config.tsv)]
+    else:
+        name = config.source
+        sources, targets = list(_lines(data / config.source)), list(_lines(data / config.target))
+        if len(sources) != len(targets):
+            raise ValueError(f"{config.source} has {len(sources)} lines, {config.target} has {len(targets)}")
+        pairs = list(zip(sources, targets, strict=True))
+    whole = [(s, t) for s, t in pairs if s is not None and t is not None and s and t]
+    if len(whole) < len(pairs):
+        logger.warning("%s: left out %d broken lines of %d", name, len(pairs) - len(whole), len(pairs))
+    kept, held_out = hold_out(whole, config.hold_out)
+    return Corpus(pairs=kept, held_out=held_out, weight=config.weight)
+
+
+def hold_out(pairs: list[Pair], count: int) -> tuple[list[Pair], list[Pair]]:
+    """Splits off every pair of `count` source sentences, chosen by hash, so that the choice survives any reordering.
+
+    Sentences that differ only in case or punctuation count as one.
+
+    Returns:
+        The pairs that remain, and those held out.
+    """
+    keys = {source: _hold_out_key(source) for source, _ in pairs}
+    chosen = set(sorted(set(keys.values()))[:count])
+    return [p for p in pairs if keys[p[0]] not in chosen], [p for p in pairs if keys[p[0]] in chosen]
+
+
+def epoch_batches(
+    corpora: list[Corpus],
+    tokenizer: sentencepiece.SentencePieceProcessor,
+    augmentation: Augmentation,
+    model: TransformerConfig,
+    training: TrainingConfig,
+    epoch: int,
+) -> list[Batch]:
+    """Returns the batches of one epoch; the same for the same seed and epoch, whatever came before."""
+    rng = random.Random(f"{training.seed}/{epoch}")
+    pairs = [augmentation(pair, rng) for corpus in corpora for pair in _sample(corpus, rng)]
+    sources = tokenizer.encode([source for source, _ in pairs])
+    targets = tokenizer.encode([target for _, target in pairs])
+    examples = [(s, t) for s, t in zip(sources, targets, strict=True) if _fits(s, t, training.max_tokens)]
+    if epoch == 0 and len(examples) < len(pairs):
+        logger.info("left out %d pairs over %d tokens", len(pairs) - len(examples), training.max_tokens)
+    rng.shuffle(examples)
+    examples.sort(key=lambda example: (len(example[1]) // 2, len(example[0]) // 2))  # stable: random within a length
+    groups = list(_group_by_tokens(examples, training.batch_tokens))
+    rng.shuffle(groups)
+    return [make_batch(group, model) for group in groups]
+
+
+def make_batch(examples: list[tuple[list[int], list[int]]], model: TransformerConfig) -> Batch:
+    """Pads (source, target) ids, both without special tokens, into one batch."""
+    return Batch(
+        source=pad([[*s, model.eos_id] for s, _ in examples], model.pad_id),
+        target_in=pad([[model.bos_id, *t] for _, t in examples], model.pad_id),
+        target_out=pad([[*t, model.eos_id] for _, t in examples], model.pad_id),
+    )
+
+
+def pad(rows: list[list[int]], pad_id: int) -> Tensor:
+    """Returns int64 [B, longest row]."""
+    longest = max(len(row) for row in rows)
+    return torch.tensor([row + [pad_id] * (longest - len(row)) for row in rows])
+
+
+def _lines(path: Path) -> Iterator[str | None]:
+    """Yields stripped lines, None for one that is not UTF-8."""
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        for line in file:
+            try:
+                yield line.decode("utf-8").strip()
+            except UnicodeDecodeError:
+                yield None
+
+
+def _split_columns(line: str | None) -> tuple[str | None, str | None]:
+    columns = (line or "").split("\t")
+    return (columns[0].strip(), columns[1].strip()) if len(columns) > 1 else (None, None)
+
+
+def _hold_out_key(source: str) -> str:
+    normal = re.sub(r"\W+", " ", source.casefold()).strip()
+    return hashlib.sha256(normal.encode()).hexdigest()
+
+
+def _sample(corpus: Corpus, rng: random.Random) -> Iterable[Pair]:
+    whole, part = divmod(corpus.weight, 1.0)
+    yield from corpus.pairs * int(whole)
+    yield from rng.sample(corpus.pairs, round(part * len(corpus.pairs)))
+
+
+def _fits(source: list[int], target: list[int], limit: int) -> bool:
+    return 0 < len(source) < limit and 0 < len(target) < limit
+
+
+def _group_by_tokens(
+    examples: list[tuple[list[int], list[int]]], batch_tokens: int
+) -> Iterator[list[tuple[list[int], list[int]]]]:
+    group: list[tuple[list[int], list[int]]] = []
+    longest = 0
+    for source, target in examples:
+        longest = max(longest, len(source) + 1, len(target) + 1)
+        if group and longest * (len(group) + 1) > batch_tokens:
+            yield group
+            group, longest = [], max(len(source), len(target)) + 1
+        group.append((source, target))
+    if group:
+        yield group
