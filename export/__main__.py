@@ -1,0 +1,57 @@
+"""`babelserve-export CHECKPOINT OUT --dev SOURCE TARGET`: writes and proves a bundle."""
+
+import argparse
+import logging
+import signal
+import sys
+from pathlib import Path
+
+from export.bundle import DevSet, export_bundle
+from export.verify import VerificationError
+from model.checkpoint import load_checkpoint
+from model.config import CorpusConfig
+from model.data import read_corpus
+from server.bundle import VARIANTS
+from server.errors import StartupError
+
+
+def main() -> None:
+    """Entry point; exit code 1 when a check fails or the export is interrupted, 2 for wrong arguments."""
+    parser = argparse.ArgumentParser(
+        prog="babelserve-export", description="Export a checkpoint to a bundle, and prove it."
+    )
+    parser.add_argument("checkpoint", type=Path, help="file written by babelserve-train, such as final.pt")
+    parser.add_argument("out", type=Path, help="directory to make; must not exist")
+    parser.add_argument(
+        "--dev",
+        nargs=2,
+        metavar=("SOURCE", "TARGET"),
+        required=True,
+        help="line-aligned real sentences, at least 200, to calibrate and prove with; not those of a test set",
+    )
+    parser.add_argument("--version", default="1", help="the model's version in the manifest (default 1)")
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS, help="default: all")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(1))  # so that a half-written bundle is removed
+    try:
+        source, target = arguments.dev
+        pairs = read_corpus(CorpusConfig(source=source, target=target), Path()).pairs
+        dev = DevSet(sources=[source for source, _ in pairs], references=[target for _, target in pairs])
+        checkpoint = load_checkpoint(arguments.checkpoint)
+        bundle = export_bundle(
+            checkpoint, arguments.out, dev, version=arguments.version, variants=tuple(arguments.variants)
+        )
+    except (OSError, ValueError) as error:
+        print(f"babelserve-export: {error}", file=sys.stderr)
+        sys.exit(2)
+    except (VerificationError, StartupError) as error:
+        print(f"babelserve-export: {arguments.out} was not written: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(1)
+    print(f"{bundle.directory}: proven; dev quality {bundle.manifest.quality}")
+
+
+if __name__ == "__main__":
+    main()

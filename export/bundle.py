@@ -1,0 +1,288 @@
+"""`export_bundle`: checkpoint in, proven bundle out; written whole or not at all."""
+
+import dataclasses
+import hashlib
+import logging
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import sentencepiece
+import torch
+from onnx import TensorProto
+
+from export.graphs import OPSETS, encoder_graph, step_graph
+from export.quantize import quantize_graph
+from export.verify import (
+    MAX_BLEU_LOSS,
+    check_ids,
+    check_int8_quality,
+    check_rows_apart,
+    check_step_logits,
+    measure_quality,
+    open_translator,
+)
+from model.checkpoint import Checkpoint
+from model.transformer import Transformer
+from server.bundle import (
+    ENCODER_FILE,
+    MANIFEST_FILE,
+    REVISION,
+    STEP_FILE,
+    TOKENIZER_FILE,
+    VARIANTS,
+    Bundle,
+    Dimensions,
+    Golden,
+    GoldenOutput,
+    LanguagePair,
+    Limits,
+    Manifest,
+    SpecialIds,
+    Variant,
+    describe_file,
+    open_bundle,
+)
+from server.runner import OrtRunner
+from server.sequence import DecodingOptions
+
+logger = logging.getLogger(__name__)
+
+WEIGHTS_FILE = "weights.bin"  # external data of both graphs of a variant; equal tensors are stored once
+MAX_BEAM_SIZE = 16
+CHECKED_SENTENCES = 200
+_ALIGNMENT = 64
+_INLINE_BYTES = 256  # smaller tensors stay in the graph, where shape inference sees them
+_GOLDEN_BEAM_SIZE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class DevSet:
+    """Real sentences, and their translations, that the export calibrates and proves itself with."""
+
+    sources: list[str]
+    references: list[str]
+
+
+def export_bundle(
+    checkpoint: Checkpoint, out: Path, dev: DevSet, *, version: str, variants: tuple[str, ...] = VARIANTS
+) -> Bundle:
+    """Writes a bundle and proves it.
+
+    Args:
+        checkpoint: a trained model.
+        out: directory to make; must not exist.
+        dev: at least 200 pairs.
+        version: of the model, for the manifest.
+        variants: some of `server.bundle.VARIANTS`; "cpu-fp32" is needed, since the proof rests on it.
+
+    Raises:
+        FileExistsError: `out` exists.
+        ValueError: too few dev sentences, or unknown variants.
+        VerificationError: the graphs do not do what the checkpoint does.
+    """
+    if out.exists():
+        raise FileExistsError(f"{out} exists already")
+    if len(dev.sources) < CHECKED_SENTENCES:
+        raise ValueError(f"the dev set has {len(dev.sources)} sentences, at least {CHECKED_SENTENCES} are needed")
+    if "cpu-fp32" not in variants or not set(variants) <= set(VARIANTS):
+        raise ValueError(f"variants must be cpu-fp32 and others of {', '.join(VARIANTS)}, not {', '.join(variants)}")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    try:
+        _Export(checkpoint, draft, dev).write(version, variants)
+        open_bundle(draft)
+        draft.chmod(0o755)
+        draft.rename(out)
+    except BaseException:
+        shutil.rmtree(draft)
+        raise
+    return open_bundle(out)
+
+
+class _Export:
+    def __init__(self, checkpoint: Checkpoint, directory: Path, dev: DevSet) -> None:
+        self.checkpoint = checkpoint
+        self.directory = directory
+        self.model = checkpoint.build_model()
+        self.tokenizer = sentencepiece.SentencePieceProcessor(model_proto=checkpoint.tokenizer)
+        recipe = checkpoint.facts.get("recipe", {})
+        self.max_source_tokens = min(
+            recipe.get("training", {}).get("max_tokens", checkpoint.config.max_positions),
+            checkpoint.config.max_positions,
+        )
+        pairs = list(zip(self._encode(dev.sources), dev.references, strict=True))
+        fitting = [(ids, reference) for ids, reference in pairs if len(ids) <= self.max_source_tokens]
+        if len(fitting) < len(pairs):
+            logger.warning(
+                "left out %d dev sentences over %d tokens", len(pairs) - len(fitting), self.max_source_tokens
+            )
+        self.sources = [ids for ids, _ in fitting]
+        self.references = [reference for _, reference in fitting]
+        self.golden_text = dev.sources[0]
+
+    def write(self, version: str, variants: tuple[str, ...]) -> None:
+        (self.directory / TOKENIZER_FILE).write_bytes(self.checkpoint.tokenizer)
+        described = {name: self._write_variant(name) for name in variants}
+        manifest = self._manifest(version, described)
+        parity, quality, outputs = self._prove(Bundle(directory=self.directory, manifest=manifest))
+        golden = dataclasses.replace(manifest.golden, outputs=outputs)
+        manifest = dataclasses.replace(manifest, golden=golden, parity=parity, quality=quality)
+        (self.directory / MANIFEST_FILE).write_text(manifest.to_json(), encoding="utf-8")
+
+    def _write_variant(self, name: str) -> Variant:
+        directory = self.directory / name
+        directory.mkdir()
+        dtype = np.float16 if name.endswith("fp16") else np.float32
+        graphs = {
+            ENCODER_FILE: encoder_graph(self.model, dtype),
+            STEP_FILE: step_graph(self.model, dtype, "cuda" if name.startswith("cuda") else "cpu"),
+        }
+        if name.endswith("int8"):
+            ranges = calibrate(self.model, self.sources[:CHECKED_SENTENCES], self._targets(CHECKED_SENTENCES))
+            graphs = {file: quantize_graph(graph, ranges) for file, graph in graphs.items()}
+        save_graphs(directory, graphs)
+        files = {path.name: describe_file(path) for path in sorted(directory.iterdir())}
+        logger.info("%s: %.1f MB", name, sum(facts.bytes for facts in files.values()) / 1e6)
+        return Variant(dtype=np.dtype(dtype).name, opsets=OPSETS, files=files)
+
+    def _manifest(self, version: str, variants: dict[str, Variant]) -> Manifest:
+        config, facts = self.checkpoint.config, self.checkpoint.facts
+        max_target_tokens = min(config.max_positions, 2 * self.max_source_tokens + 16)
+        return Manifest(
+            revision=REVISION,
+            name=facts["name"],
+            version=version,
+            language_pairs=(LanguagePair(source=facts["source_language"], target=facts["target_language"]),),
+            dimensions=Dimensions(
+                vocab_size=config.vocab_size,
+                d_model=config.d_model,
+                num_heads=config.num_heads,
+                head_dim=config.head_dim,
+                encoder_layers=config.encoder_layers,
+                decoder_layers=config.decoder_layers,
+            ),
+            special_ids=SpecialIds(pad=config.pad_id, unk=config.unk_id, bos=config.bos_id, eos=config.eos_id),
+            limits=Limits(
+                max_source_tokens=self.max_source_tokens,
+                max_target_tokens=max_target_tokens,
+                max_beam_size=MAX_BEAM_SIZE,
+            ),
+            tokenizer=describe_file(self.directory / TOKENIZER_FILE),
+            variants=variants,
+            golden=Golden(
+                source_text=self.golden_text,
+                source_ids=tuple(self._encode([self.golden_text])[0]),
+                beam_size=_GOLDEN_BEAM_SIZE,
+                outputs={},
+            ),
+            training={**facts, "weights_sha256": _weights_hash(self.checkpoint)},
+        )
+
+    def _prove(self, bundle: Bundle) -> tuple[dict[str, Any], dict[str, Any], dict[str, GoldenOutput]]:
+        parity: dict[str, Any] = {}
+        quality: dict[str, Any] = {}
+        outputs: dict[str, GoldenOutput] = {}
+        golden = bundle.manifest.golden
+        checked = self.sources[:CHECKED_SENTENCES]
+        for name in bundle.manifest.variants:
+            # The CUDA variant is tried on the CPU too, which runs fp16 by way of fp32: its graphs are right, its speed is not shown.
+            runner = OrtRunner(bundle, name, "cpu", num_threads=torch.get_num_threads())
+            with open_translator(runner, bundle) as translator:
+                best = translator([list(golden.source_ids)], DecodingOptions(beam_size=golden.beam_size))[0]
+                outputs[name] = GoldenOutput(ids=best.ids, score=best.score)
+                if name == "cpu-fp32":
+                    logger.info("%s: comparing with the checkpoint", name)
+                    max_tokens = bundle.manifest.limits.max_target_tokens
+                    parity["step_logits"] = check_step_logits(self.model, runner, checked[:32], self._targets(32))
+                    parity["greedy_ids"] = check_ids(self.model, translator, checked, 1, max_tokens)
+                    parity["beam_4_ids"] = check_ids(self.model, translator, checked, 4, max_tokens)
+                if name == "cpu-int8":
+                    parity["int8_rows_apart"] = check_rows_apart(translator, checked)
+                if not name.startswith("cuda"):
+                    quality[name] = measure_quality(translator, self.tokenizer, self.sources, self.references)
+                    logger.info("%s: dev BLEU %s", name, quality[name]["bleu"])
+        if "cpu-int8" in quality:
+            check_int8_quality(quality)
+            parity["int8_max_bleu_loss"] = MAX_BLEU_LOSS
+        return parity, quality, outputs
+
+    def _encode(self, texts: list[str]) -> list[list[int]]:
+        return [[*ids, self.checkpoint.config.eos_id] for ids in self.tokenizer.encode(texts)]
+
+    def _targets(self, count: int) -> list[list[int]]:
+        """Returns the first references as decoder input."""
+        config = self.checkpoint.config
+        encoded = self.tokenizer.encode(self.references[:count])
+        return [[config.bos_id, *ids][: config.max_positions] for ids in encoded]
+
+
+def calibrate(model: Transformer, sources: list[list[int]], targets: list[list[int]]) -> dict[str, float]:
+    """Returns the largest magnitude that each LayerNormalization put out on real sentences, by its name in the graphs.
+
+    Args:
+        model: in evaluation mode.
+        sources: token ids with eos.
+        targets: token ids starting with bos.
+    """
+    ranges: dict[str, float] = {}
+
+    def watch(name: str, module: torch.nn.Module) -> Any:
+        def note(module: torch.nn.Module, inputs: Any, output: torch.Tensor) -> None:
+            ranges[name] = max(ranges.get(name, 0.0), float(output.abs().max()))
+
+        return module.register_forward_hook(note)
+
+    hooks = [watch(name, module) for name, module in _norms(model).items()]
+    with torch.inference_mode():
+        for source, target in zip(sources, targets, strict=True):
+            model(torch.tensor([source]), torch.tensor([target]))
+    for hook in hooks:
+        hook.remove()
+    return ranges
+
+
+def save_graphs(directory: Path, graphs: Mapping[str, onnx.ModelProto]) -> None:
+    """Writes the graphs with their weights in one `weights.bin`, in which equal tensors are stored once."""
+    places: dict[str, int] = {}
+    with (directory / WEIGHTS_FILE).open("wb") as weights:
+        for file, model in graphs.items():
+            for tensor in model.graph.initializer:
+                data = tensor.raw_data
+                if len(data) < _INLINE_BYTES:
+                    continue
+                key = hashlib.sha256(data).hexdigest()
+                if key not in places:
+                    weights.write(b"\0" * (-weights.tell() % _ALIGNMENT))
+                    places[key] = weights.tell()
+                    weights.write(data)
+                facts = {"location": WEIGHTS_FILE, "offset": str(places[key]), "length": str(len(data))}
+                tensor.ClearField("raw_data")
+                tensor.data_location = TensorProto.EXTERNAL
+                tensor.external_data.extend(onnx.StringStringEntryProto(key=k, value=v) for k, v in facts.items())
+            onnx.save(model, directory / file)
+            onnx.checker.check_model(directory / file)
+
+
+def _norms(model: Transformer) -> dict[str, torch.nn.Module]:
+    norms: dict[str, torch.nn.Module] = {"encoder.norm": model.encoder_norm, "decoder.norm": model.decoder_norm}
+    for stack, layers in (("encoder", model.encoder), ("decoder", model.decoder)):
+        for i, layer in enumerate(layers):
+            norms[f"{stack}.{i}.self.norm"] = layer.self_norm
+            norms[f"{stack}.{i}.ffn.norm"] = layer.feed_forward_norm
+            if stack == "decoder":
+                norms[f"{stack}.{i}.cross.norm"] = layer.cross_norm
+    return norms
+
+
+def _weights_hash(checkpoint: Checkpoint) -> str:
+    digest = hashlib.sha256()
+    for name, weight in sorted(checkpoint.weights.items()):
+        digest.update(name.encode())
+        digest.update(weight.contiguous().numpy().tobytes())
+    return digest.hexdigest()

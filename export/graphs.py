@@ -1,0 +1,283 @@
+"""The encoder and the KV-cached decoder step as ONNX graphs, built from a trained model.
+
+Both attentions of the step are `com.microsoft.GroupQueryAttention`, which takes a length per row (no mask tensors) and writes the cache in
+place. The graphs are built node by node rather than traced: the operators are the point here, and this is the shorter way to say which.
+Activations are two-dimensional, [rows, M], but for the attention operators, so that every linear map is one `Gemm`, which `export.quantize`
+replaces for int8.
+
+Two forms: "cpu", and "cuda", where the step also returns the cross-attention caches that it read (bound to the same memory), as the CUDA
+kernel demands.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import DTypeLike, NDArray
+from onnx import helper, numpy_helper
+
+from model.attention import MultiHeadAttention
+from model.transformer import Layer, Transformer
+from server.bundle import cache_names
+
+Form = Literal["cpu", "cuda"]
+OPSETS = {"": 21, "com.microsoft": 1}
+BLOCK = 128  # vocabulary entries of which the exact top-k first takes the maximum
+
+
+class _Graph:
+    """A graph under construction: each method adds to it and returns the name of what it made."""
+
+    def __init__(self, name: str, dtype: DTypeLike) -> None:
+        self.name = name
+        self.dtype = np.dtype(dtype)
+        self.nodes: list[onnx.NodeProto] = []
+        self.inputs: list[onnx.ValueInfoProto] = []
+        self.outputs: list[onnx.ValueInfoProto] = []
+        self.initializers: dict[str, onnx.TensorProto] = {}
+
+    def input(self, name: str, dtype: DTypeLike, shape: list[str | int]) -> str:
+        self.inputs.append(_value_info(name, dtype, shape))
+        return name
+
+    def output(self, name: str, dtype: DTypeLike, shape: list[str | int]) -> None:
+        self.outputs.append(_value_info(name, dtype, shape))
+
+    def node(self, op: str, inputs: list[str], output: str = "", domain: str = "", **attributes: Any) -> str:
+        output = output or f"{op}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [output], name=output, domain=domain, **attributes))
+        return output
+
+    def constant(self, value: Any, dtype: DTypeLike = np.int64) -> str:
+        array = np.asarray(value, dtype)
+        return self._initializer(
+            f"constant_{array.dtype}_{'_'.join(map(str, array.shape))}_{array.tobytes().hex()}", array
+        )
+
+    def weight(self, name: str, tensor: torch.Tensor) -> str:
+        return self._initializer(name, tensor.detach().cpu().numpy().astype(self.dtype))
+
+    def linear(self, name: str, x: str, weight: torch.Tensor, bias: torch.Tensor) -> str:
+        """Maps [rows, K] to [rows, N] with the torch weight [N, K]."""
+        matrix = self.weight(f"{name}.weight", weight.T.contiguous())
+        return self.node("Gemm", [x, matrix, self.weight(f"{name}.bias", bias)], name)
+
+    def layer_norm(self, name: str, x: str, norm: torch.nn.LayerNorm) -> str:
+        weight, bias = self.weight(f"{name}.weight", norm.weight), self.weight(f"{name}.bias", norm.bias)
+        return self.node("LayerNormalization", [x, weight, bias], name, axis=-1, epsilon=norm.eps)
+
+    def reshape(self, x: str, shape: list[int], output: str = "") -> str:
+        return self.node("Reshape", [x, self.constant(shape)], output)
+
+    def build(self) -> onnx.ModelProto:
+        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, list(self.initializers.values()))
+        opsets = [helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=10, producer_name="babelserve")
+
+    def _initializer(self, name: str, array: NDArray[Any]) -> str:
+        self.initializers[name] = numpy_helper.from_array(np.ascontiguousarray(array), name)
+        return name
+
+
+def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.ModelProto:
+    """Builds `source_ids` [B, S], `source_lengths` [B] -> `cross_key.{i}`, `cross_value.{i}` [B, H, S, D].
+
+    What pads `source_ids` behind a row's length does not matter.
+    """
+    config = model.config
+    graph = _Graph("encoder", dtype)
+    ids = graph.input("source_ids", np.int64, ["rows", "source"])
+    lengths = graph.input("source_lengths", np.int32, ["rows"])
+    shape = graph.node("Shape", [ids])
+    length = graph.node("Slice", [shape, graph.constant([1]), graph.constant([2])])
+    joined_shape = graph.node("Concat", [shape, graph.constant([config.d_model])], axis=0)
+    split_shape = graph.node("Concat", [shape, graph.constant([config.num_heads, config.head_dim])], axis=0)
+    table = graph.weight("positions", model.embedding.positions)
+    positions = graph.node("Slice", [table, graph.constant([0]), length, graph.constant([0])])
+    embedded = graph.node("Add", [_embed(graph, model, ids), positions])  # [B, S, M]
+    x = graph.reshape(embedded, [-1, config.d_model])
+
+    def attend(name: str, x: str, attention: MultiHeadAttention) -> str:
+        qkv = graph.linear(f"{name}.qkv", x, attention.qkv.weight, attention.qkv.bias)
+        parts = [f"{name}.{part}" for part in ("query", "key", "value")]
+        graph.nodes.append(helper.make_node("Split", [qkv], parts, name=f"{name}.split", axis=-1, num_outputs=3))
+        joined = [graph.node("Reshape", [part, joined_shape]) for part in parts]
+        context = graph.node(
+            "MultiHeadAttention",
+            [*joined, "", lengths],
+            f"{name}.context",
+            domain="com.microsoft",
+            num_heads=config.num_heads,
+        )
+        return graph.reshape(context, [-1, config.d_model])
+
+    for i, layer in enumerate(model.encoder):
+        x = _layer(graph, f"encoder.{i}", x, layer, attend, None)
+    if config.norm == "pre":
+        x = graph.layer_norm("encoder.norm", x, model.encoder_norm)
+    for i, layer in enumerate(model.decoder):
+        _, *weights = layer.cross_attention.qkv.weight.chunk(3)
+        _, *biases = layer.cross_attention.qkv.bias.chunk(3)
+        for part, weight, bias in zip(("key", "value"), weights, biases, strict=True):
+            projected = graph.linear(f"decoder.{i}.cross.{part}", x, weight, bias)
+            heads = graph.node("Reshape", [projected, split_shape])  # [B, S, H, D]
+            graph.node("Transpose", [heads], f"cross_{part}.{i}", perm=[0, 2, 1, 3])
+            graph.output(f"cross_{part}.{i}", dtype, ["rows", config.num_heads, "source", config.head_dim])
+    return graph.build()
+
+
+def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: Form = "cpu") -> onnx.ModelProto:
+    """Builds one decoder step over B rows with a token each; `server.runner.Decoder.step` says what goes in and out.
+
+    Its controls are `input_ids` int64 [B], `past_lengths` and `source_lengths` int32 [B], and in host memory `self_total` = longest past + 1,
+    `source_total` = longest source, `top_k`. It returns `top_ids`, `top_log_probs` [B, k], and `logits` float32 [B, V] for who asks for them.
+    """
+    config = model.config
+    graph = _Graph("decoder_step", dtype)
+    ids = graph.input("input_ids", np.int64, ["rows"])
+    past_lengths = graph.input("past_lengths", np.int32, ["rows"])
+    source_lengths = graph.input("source_lengths", np.int32, ["rows"])
+    self_total = graph.input("self_total", np.int32, [1])
+    source_total = graph.input("source_total", np.int32, [1])
+    top_k = graph.input("top_k", np.int64, [1])
+    for kind, positions in (("self", "past"), ("cross", "source")):
+        for name in cache_names(kind, config.decoder_layers):
+            graph.input(name, dtype, ["rows", config.num_heads, positions, config.head_dim])
+
+    last_source = graph.node("Sub", [source_lengths, graph.constant(1, np.int32)])
+    table = graph.weight("positions", model.embedding.positions)
+    x = graph.node("Add", [_embed(graph, model, ids), graph.node("Gather", [table, past_lengths])])  # [B, M]
+    one_token = graph.reshape(x, [-1, 1, config.d_model])
+    no_token = graph.node("Slice", [one_token, graph.constant([0]), graph.constant([0]), graph.constant([1])])
+    heads = {"num_heads": config.num_heads, "kv_num_heads": config.num_heads}
+
+    def attend_self(name: str, x: str, attention: MultiHeadAttention) -> str:
+        layer = name.split(".")[1]
+        qkv = graph.linear(f"{name}.qkv", x, attention.qkv.weight, attention.qkv.bias)
+        qkv = graph.reshape(qkv, [-1, 1, 3 * config.d_model])
+        past, new = [f"self_key.{layer}", f"self_value.{layer}"], [f"new_self_key.{layer}", f"new_self_value.{layer}"]
+        outputs = [f"{name}.context", *new]
+        graph.nodes.append(
+            helper.make_node(
+                "GroupQueryAttention",
+                [qkv, "", "", *past, past_lengths, self_total],
+                outputs,
+                name=f"{name}.context",
+                domain="com.microsoft",
+                **heads,
+            )
+        )
+        return graph.reshape(f"{name}.context", [-1, config.d_model])
+
+    def attend_cross(name: str, x: str, attention: MultiHeadAttention) -> str:
+        layer = name.split(".")[1]
+        weight, bias = attention.qkv.weight[: config.d_model], attention.qkv.bias[: config.d_model]
+        query = graph.reshape(graph.linear(f"{name}.query", x, weight, bias), [-1, 1, config.d_model])
+        outputs = [f"{name}.context"]
+        if form == "cuda":
+            outputs += [f"new_cross_key.{layer}", f"new_cross_value.{layer}"]
+        past = [f"cross_key.{layer}", f"cross_value.{layer}"]
+        causal = {"causal": 0} if form == "cuda" else {}  # one query sees the same either way; see the design
+        graph.nodes.append(
+            helper.make_node(
+                "GroupQueryAttention",
+                [query, no_token, no_token, *past, last_source, source_total],
+                outputs,
+                name=f"{name}.context",
+                domain="com.microsoft",
+                **heads,
+                **causal,
+            )
+        )
+        return graph.reshape(f"{name}.context", [-1, config.d_model])
+
+    for i, layer in enumerate(model.decoder):
+        x = _layer(graph, f"decoder.{i}", x, layer, attend_self, attend_cross)
+    if config.norm == "pre":
+        x = graph.layer_norm("decoder.norm", x, model.decoder_norm)
+    _choose(graph, model, x, top_k)
+    for kind, positions in (("new_self", "past"), ("new_cross", "source")):
+        for name in cache_names(kind, config.decoder_layers) if kind == "new_self" or form == "cuda" else []:
+            graph.output(name, dtype, ["rows", config.num_heads, positions, config.head_dim])
+    return graph.build()
+
+
+def _embed(graph: _Graph, model: Transformer, ids: str) -> str:
+    tokens = graph.node("Gather", [graph.weight("embedding", model.embedding.tokens.weight), ids], "embedded")
+    return graph.node("Mul", [tokens, graph.constant(model.embedding.scale, graph.dtype)])
+
+
+def _layer(graph: _Graph, name: str, x: str, layer: Layer, attend_self: Any, attend_cross: Any) -> str:
+    def residual(part: str, x: str, norm: torch.nn.LayerNorm, update: Any) -> str:
+        if layer.is_pre_norm:
+            return graph.node("Add", [x, update(graph.layer_norm(f"{name}.{part}.norm", x, norm))])
+        return graph.layer_norm(f"{name}.{part}.norm", graph.node("Add", [x, update(x)]), norm)
+
+    def attend(part: str, attention: MultiHeadAttention, context: Any) -> Any:
+        def update(x: str) -> str:
+            joined = context(f"{name}.{part}", x, attention)
+            return graph.linear(f"{name}.{part}.output", joined, attention.output.weight, attention.output.bias)
+
+        return update
+
+    def feed_forward(x: str) -> str:
+        inner, outer = layer.feed_forward.hidden, layer.feed_forward.output
+        hidden = graph.node("Relu", [graph.linear(f"{name}.ffn.hidden", x, inner.weight, inner.bias)])
+        return graph.linear(f"{name}.ffn.output", hidden, outer.weight, outer.bias)
+
+    x = residual("self", x, layer.self_norm, attend("self", layer.self_attention, attend_self))
+    if attend_cross is not None:
+        x = residual("cross", x, layer.cross_norm, attend("cross", layer.cross_attention, attend_cross))
+    return residual("ffn", x, layer.feed_forward_norm, feed_forward)
+
+
+def _choose(graph: _Graph, model: Transformer, x: str, top_k: str) -> None:
+    """Adds the projection and the exact k best log-probabilities over the whole vocabulary.
+
+    The k best tokens lie in the k blocks with the largest maxima, so only these are searched: on the CPU an order of magnitude
+    cheaper than TopK and LogSoftmax over all columns.
+    """
+    vocab_size = model.config.vocab_size
+    num_blocks = -(-vocab_size // BLOCK)
+    embedding = graph.weight("embedding", model.embedding.tokens.weight)
+    logits = graph.node("Gemm", [x, embedding], "projection", transB=1)
+    if graph.dtype != np.float32:
+        logits = graph.node("Cast", [logits], to=onnx.TensorProto.FLOAT)
+    logits = graph.node("Identity", [logits], "logits")
+    graph.output("logits", np.float32, ["rows", vocab_size])
+    padded = logits
+    if num_blocks * BLOCK != vocab_size:
+        pads = graph.constant([0, 0, 0, num_blocks * BLOCK - vocab_size])
+        padded = graph.node("Pad", [logits, pads, graph.constant(-np.inf, np.float32)])
+    blocks = graph.reshape(padded, [-1, num_blocks, BLOCK])
+    block_maxima = graph.node("ReduceMax", [blocks, graph.constant([2])], keepdims=0)  # [B, blocks]
+    maximum = graph.node("ReduceMax", [block_maxima, graph.constant([1])], keepdims=1)  # [B, 1]
+    exponentials = graph.node("Exp", [graph.node("Sub", [logits, maximum])])
+    total = graph.node("ReduceSum", [exponentials, graph.constant([1])], keepdims=1)
+    log_total = graph.node("Add", [graph.node("Log", [total]), maximum])
+
+    num_chosen = graph.node("Min", [top_k, graph.constant([num_blocks])])
+    best_blocks = _top_k(graph, block_maxima, num_chosen, "best_blocks")[1]  # [B, chosen]
+    indices = graph.node("Unsqueeze", [best_blocks, graph.constant([2])])  # [B, chosen, 1]
+    searched = graph.node("GatherND", [blocks, indices], batch_dims=1)  # [B, chosen, BLOCK]
+    flat = graph.node("Flatten", [searched], axis=1)
+    num_best = graph.node("Min", [top_k, graph.constant([vocab_size])])
+    values, places = _top_k(graph, flat, num_best, "best")
+    block_size = graph.constant(BLOCK)
+    block = graph.node("GatherElements", [best_blocks, graph.node("Div", [places, block_size])], axis=1)
+    offset = graph.node("Mod", [places, block_size])
+    graph.node("Add", [graph.node("Mul", [block, block_size]), offset], "top_ids")
+    graph.node("Sub", [values, log_total], "top_log_probs")
+    graph.output("top_ids", np.int64, ["rows", "k"])
+    graph.output("top_log_probs", np.float32, ["rows", "k"])
+
+
+def _top_k(graph: _Graph, x: str, k: str, name: str) -> tuple[str, str]:
+    outputs = f"{name}.values", f"{name}.indices"
+    graph.nodes.append(helper.make_node("TopK", [x, k], list(outputs), name=name, axis=-1))
+    return outputs
+
+
+def _value_info(name: str, dtype: DTypeLike, shape: list[str | int]) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)

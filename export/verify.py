@@ -1,0 +1,181 @@
+"""Proof that a bundle translates as its checkpoint does, with the very engine that serves.
+
+Every check returns what it measured, for the manifest, and raises `VerificationError` with all of its failures. The tolerances:
+- fp32 logits of each step within 1e-4 of the teacher-forced torch logits (float32 rounding of another order of sums);
+- fp32 greedy and beam ids equal the oracle's; a difference is allowed, and listed, only where both answers are equally good to 1e-4 under
+  the torch model;
+- int8 translations of the dev set within 0.5 BLEU of fp32's, and a sentence alone gives the ids that it gives in a batch (>= 99 %).
+"""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sacrebleu
+import sentencepiece
+import torch
+from numpy.typing import NDArray
+from prometheus_client import CollectorRegistry
+
+from model.data import pad
+from model.search import default_max_tokens, search
+from model.transformer import Transformer
+from server.bundle import Bundle, cache_names
+from server.engine import Engine
+from server.metrics import Metrics
+from server.runner import OrtRunner
+from server.sequence import DecodingOptions, Hypothesis, Result
+
+LOGITS_ATOL = 1e-4
+NEAR_TIE = 1e-4  # difference of log-probabilities below which two answers are equally good
+MAX_BLEU_LOSS = 0.5
+MIN_SAME_ALONE = 0.99
+
+
+class VerificationError(Exception):
+    """The bundle is not what the checkpoint is; `str()` lists every failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translator:
+    """An engine over one variant, for translating token ids without a server."""
+
+    engine: Engine
+
+    def __call__(self, sources: list[list[int]], options: DecodingOptions) -> list[Hypothesis]:
+        """Returns the best hypothesis of each sentence; they share batches."""
+        return [future.result().hypotheses[0] for future in self._submit(sources, options)]
+
+    def one_by_one(self, sources: list[list[int]], options: DecodingOptions) -> list[Hypothesis]:
+        """As `__call__`, but each sentence runs alone."""
+        return [self([source], options)[0] for source in sources]
+
+    def _submit(self, sources: list[list[int]], options: DecodingOptions) -> list[Future[Result]]:
+        return self.engine.submit(sources, options, deadline=None)
+
+
+@contextmanager
+def open_translator(runner: OrtRunner, bundle: Bundle, max_rows: int = 64) -> Iterator[Translator]:
+    """Runs an engine of one lane for the time of a `with` block."""
+    engine = Engine(
+        runner,
+        bundle.manifest,
+        Metrics(CollectorRegistry()),
+        num_lanes=1,
+        max_rows=max_rows,
+        max_encode_tokens=2048,
+        max_waiting_tokens=10**9,
+        max_waiting_sentences=10**9,
+    )
+    engine.start()
+    try:
+        yield Translator(engine)
+    finally:
+        engine.stop()
+
+
+def check_step_logits(
+    model: Transformer, runner: OrtRunner, sources: list[list[int]], targets: list[list[int]]
+) -> dict[str, Any]:
+    """Feeds the targets token by token and compares each step's logits with teacher forcing, position by position.
+
+    Args:
+        model: in evaluation mode.
+        runner: of a float32 variant.
+        sources: token ids with eos.
+        targets: token ids starting with bos, of the same sentences.
+    """
+    config = model.config
+    source_ids, target_ids = pad(sources, config.pad_id), pad(targets, config.pad_id)
+    with torch.inference_mode():
+        expected = model(source_ids, target_ids).numpy()
+    lengths = np.array([len(source) for source in sources], np.int32)
+    cross = runner.encode(source_ids.numpy(), lengths)
+    shape = (len(sources), config.num_heads, target_ids.shape[1], config.head_dim)
+    caches = {name: np.zeros(shape, np.float32) for name in cache_names("self", config.decoder_layers)}
+    feeds: dict[str, NDArray[Any]] = dict(zip(cache_names("cross", config.decoder_layers), cross, strict=True))
+    worst = 0.0
+    for position in range(target_ids.shape[1]):
+        past = np.full(len(sources), position, np.int32)
+        logits, *written = runner.step_logits(target_ids[:, position].numpy(), past, lengths, {**feeds, **caches})
+        caches = dict(zip(caches, written, strict=True))
+        inside = np.array([position < len(target) for target in targets])
+        worst = max(worst, float(np.abs(logits - expected[:, position])[inside].max()))
+    if worst > LOGITS_ATOL:
+        raise VerificationError(f"step logits differ from teacher forcing by {worst:.2e}, allowed {LOGITS_ATOL:.0e}")
+    return {"sentences": len(sources), "positions": target_ids.shape[1], "largest_difference": worst}
+
+
+def check_ids(
+    model: Transformer, translator: Translator, sources: list[list[int]], beam_size: int, max_target_tokens: int
+) -> dict[str, Any]:
+    """Compares the engine's fp32 translations of real sentences with the oracle's."""
+    options = DecodingOptions(beam_size=beam_size)
+    answers = translator(sources, options)
+    failures, near_ties = [], []
+    for start in range(0, len(sources), 32):
+        chunk = sources[start : start + 32]
+        limits = [default_max_tokens(len(source), max_target_tokens) for source in chunk]
+        oracle = search(model, chunk, beam_size=beam_size, max_tokens=limits)
+        for i, (source, limit, expected) in enumerate(zip(chunk, limits, oracle, strict=True), start=start):
+            answer = answers[i]
+            if list(answer.ids) == expected[0].ids:
+                continue
+            gap = abs(log_probability(model, source, list(answer.ids), limit) - expected[0].score)
+            note = f"sentence {i}: {list(answer.ids)} instead of {expected[0].ids}, scores {gap:.1e} apart"
+            (near_ties if gap <= NEAR_TIE else failures).append(note)
+    if failures:
+        raise VerificationError(f"beam size {beam_size}: ids differ from the oracle's: " + "; ".join(failures))
+    return {"sentences": len(sources), "equal": len(sources) - len(near_ties), "near_ties": near_ties}
+
+
+def log_probability(model: Transformer, source: list[int], ids: list[int], max_tokens: int) -> float:
+    """Returns the torch model's log-probability per token of a translation (with eos, unless `max_tokens` cut it)."""
+    config = model.config
+    target = [config.bos_id, *ids, config.eos_id][: max_tokens + 1]
+    with torch.inference_mode():
+        logits = model(torch.tensor([source]), torch.tensor([target[:-1]]))
+    log_probs = logits.log_softmax(-1)[0, torch.arange(len(target) - 1), torch.tensor(target[1:])]
+    return float(log_probs.double().sum()) / (len(target) - 1)
+
+
+def check_rows_apart(translator: Translator, sources: list[list[int]]) -> dict[str, Any]:
+    """Counts the sentences that give the same ids alone and in a batch of all."""
+    options = DecodingOptions(beam_size=1)
+    together, alone = translator(sources, options), translator.one_by_one(sources, options)
+    same = sum(a.ids == b.ids for a, b in zip(together, alone, strict=True))
+    if same < MIN_SAME_ALONE * len(sources):
+        raise VerificationError(f"only {same} of {len(sources)} sentences give the same ids alone and in a batch")
+    return {"sentences": len(sources), "same_alone": same}
+
+
+def measure_quality(
+    translator: Translator,
+    tokenizer: sentencepiece.SentencePieceProcessor,
+    sources: list[list[int]],
+    references: list[str],
+) -> dict[str, Any]:
+    """Translates the dev set with beam 4 and scores it with sacreBLEU (13a, cased) and chrF."""
+    started = time.monotonic()
+    hypotheses = [tokenizer.decode(list(best.ids)) for best in translator(sources, DecodingOptions(beam_size=4))]
+    seconds = time.monotonic() - started
+    bleu, chrf = sacrebleu.metrics.BLEU(), sacrebleu.metrics.CHRF()
+    return {
+        "sentences": len(sources),
+        "bleu": round(bleu.corpus_score(hypotheses, [references]).score, 2),
+        "bleu_signature": str(bleu.get_signature()),
+        "chrf": round(chrf.corpus_score(hypotheses, [references]).score, 2),
+        "chrf_signature": str(chrf.get_signature()),
+        "seconds": round(seconds, 1),
+    }
+
+
+def check_int8_quality(quality: dict[str, dict[str, Any]]) -> None:
+    """Compares the variants' scores on the dev set."""
+    loss = quality["cpu-fp32"]["bleu"] - quality["cpu-int8"]["bleu"]
+    if loss > MAX_BLEU_LOSS:
+        raise VerificationError(f"cpu-int8 loses {loss:.2f} BLEU to cpu-fp32 on the dev set, allowed {MAX_BLEU_LOSS}")

@@ -1,0 +1,101 @@
+"""Every failure that the server declares.
+
+    TranslationError            answers a call; its text is safe for clients and never holds theirs
+      InvalidRequest            INVALID_ARGUMENT    the request breaks a rule: field, limit and value named
+      ModelNotFound             NOT_FOUND           no such model here
+      Overloaded                RESOURCE_EXHAUSTED  the waiting queue is full; says when to come back
+      NotServing                UNAVAILABLE         loading or shutting down; safe to retry
+      DeadlineExceeded          DEADLINE_EXCEEDED   the caller's time, or the server's maximum, is over
+      EngineFailed              INTERNAL            ours; the cause is in the log only
+    StartupError                ends the process with exit code 2; lists every fault
+      BundleError, SettingsError
+
+Any other exception becomes INTERNAL with fixed words and the request's id (`server/interceptors.py`).
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import grpc
+
+
+class TranslationError(Exception):
+    """A call's declared failure. `str()` of it is sent to the client."""
+
+    code: ClassVar[grpc.StatusCode] = grpc.StatusCode.INTERNAL
+
+
+class InvalidRequest(TranslationError):
+    """A field of the request breaks a rule.
+
+    Args:
+        field: its path in the request, such as "decoding.beam_size".
+        message: the rule with its limit, and the value found; no text of the user's.
+    """
+
+    code = grpc.StatusCode.INVALID_ARGUMENT
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+
+
+class ModelNotFound(TranslationError):
+    """The model that was asked for is not served here."""
+
+    code = grpc.StatusCode.NOT_FOUND
+
+
+class Overloaded(TranslationError):
+    """The waiting queue is at a limit.
+
+    Args:
+        message: which limit, and what waits.
+        retry_after_seconds: when a retry may succeed; sent as `grpc-retry-pushback-ms`.
+        reason: the full limit, "sentences" or "tokens", for the metric.
+    """
+
+    code = grpc.StatusCode.RESOURCE_EXHAUSTED
+
+    def __init__(self, message: str, retry_after_seconds: float, reason: str = "sentences") -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+        self.reason = reason
+
+
+class NotServing(TranslationError):
+    """The server is loading or shutting down."""
+
+    code = grpc.StatusCode.UNAVAILABLE
+
+
+class DeadlineExceeded(TranslationError):
+    """The time for this call is over."""
+
+    code = grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+class EngineFailed(TranslationError):
+    """A step failed under this sentence."""
+
+    code = grpc.StatusCode.INTERNAL
+
+
+class StartupError(Exception):
+    """The server cannot start. It never becomes a status.
+
+    Args:
+        faults: everything that is wrong, one line each.
+    """
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = list(faults)
+
+
+class BundleError(StartupError):
+    """The bundle is not what its manifest says, or not readable by this server."""
+
+
+class SettingsError(StartupError):
+    """Flags, environment and machine do not fit together."""

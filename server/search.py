@@ -1,0 +1,88 @@
+"""Choosing tokens: beam search over the k best tokens that the decoder step returns; greedy search is a beam of 1.
+
+The rules are those of `model.search`, the oracle, restated for one step at a time; parity tests hold them together.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedBeam:
+    """A hypothesis: ids without eos, score = log-probability / length^length_penalty, and whether eos ended it."""
+
+    ids: tuple[int, ...]
+    score: float
+    is_complete: bool
+
+
+class BeamSearch:
+    """The search state of one sentence.
+
+    `last_ids` are the tokens that its live beams feed to the next step, best beam first.
+    """
+
+    def __init__(self, *, beam_size: int, length_penalty: float, max_tokens: int, bos_id: int, eos_id: int) -> None:
+        self._beam_size = beam_size
+        self._length_penalty = length_penalty
+        self._max_tokens = max_tokens
+        self._eos_id = eos_id
+        self._prefixes: list[list[int]] = [[]]
+        self._log_probs = [0.0]
+        self._finished: list[FinishedBeam] = []
+        self.last_ids = [bos_id]
+        self.num_tokens = 0  # target tokens of every live beam: also the length of its self-attention cache
+
+    @property
+    def num_candidates(self) -> int:
+        """How many best tokens of each row a step must return: 2W, or 1 for greedy search."""
+        return 1 if self._beam_size == 1 else 2 * self._beam_size
+
+    def advance(self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32]) -> list[int]:
+        """Takes one step.
+
+        Args:
+            top_ids: [live beams, at least num_candidates], best first.
+            top_log_probs: exact log-probabilities of the same shape.
+
+        Returns:
+            For each beam that lives on, best first, the index of the beam it extends; empty when the search is over.
+        """
+        width = min(self.num_candidates, top_ids.shape[1])
+        totals = top_log_probs[:, :width] + np.array(self._log_probs)[:, None]  # float64
+        order = np.argsort(-totals, axis=None, kind="stable")[: 2 * self._beam_size]
+        parents, ids, log_probs = [], [], []
+        self.num_tokens += 1
+        for rank, index in enumerate(order.tolist()):
+            parent, place = divmod(index, width)
+            token, log_prob = int(top_ids[parent, place]), float(totals[parent, place])
+            if token == self._eos_id:
+                if rank < self._beam_size:
+                    self._finish(self._prefixes[parent], log_prob, is_complete=True)
+            elif len(parents) < self._beam_size:
+                parents.append(parent)
+                ids.append(token)
+                log_probs.append(log_prob)
+        self._prefixes = [[*self._prefixes[parent], token] for parent, token in zip(parents, ids, strict=True)]
+        self._log_probs, self.last_ids = log_probs, ids
+        if self.num_tokens == self._max_tokens:
+            for prefix, log_prob in zip(self._prefixes, log_probs, strict=True):
+                self._finish(prefix, log_prob, is_complete=False)
+            return []
+        return [] if len(self._finished) == self._beam_size else parents
+
+    def best(self, count: int) -> list[FinishedBeam]:
+        """Returns the `count` best hypotheses, best first."""
+        return sorted(self._finished, key=lambda hypothesis: -hypothesis.score)[:count]
+
+    def _finish(self, ids: list[int], log_prob: float, is_complete: bool) -> None:
+        if len(self._finished) < self._beam_size:
+            score = log_prob / self.num_tokens**self._length_penalty
+            self._finished.append(FinishedBeam(tuple(ids), score, is_complete))
+
+
+def default_max_tokens(source_tokens: int, limit: int) -> int:
+    """Returns the default bound on target tokens: twice the source's plus 16, at most `limit`."""
+    return min(limit, 2 * source_tokens + 16)

@@ -1,0 +1,76 @@
+"""One sentence in flight: what was asked, what came out, and where it stands."""
+
+import enum
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from server.search import BeamSearch
+
+
+class FinishReason(enum.Enum):
+    """Why a translation ended."""
+
+    STOP = "stop"  # the model ended the sentence
+    LENGTH = "length"  # the limit on output tokens did
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodingOptions:
+    """How a translation is searched for; checked by the service.
+
+    Attributes:
+        beam_size: W, 1 (greedy search) to the manifest's `max_beam_size`.
+        num_hypotheses: 1 to `beam_size`.
+        length_penalty: exponent of the length in a hypothesis' score, 0 to 10.
+        max_output_tokens: most target tokens, eos included; None for twice the source tokens plus 16.
+    """
+
+    beam_size: int = 4
+    num_hypotheses: int = 1
+    length_penalty: float = 1.0
+    max_output_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hypothesis:
+    """One translation: ids without bos and eos; score = log-probability / length^length_penalty."""
+
+    ids: tuple[int, ...]
+    score: float
+    finish_reason: FinishReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The `num_hypotheses` best translations of a sentence, best first, and where its time went."""
+
+    hypotheses: tuple[Hypothesis, ...]
+    queue_seconds: float
+    encode_seconds: float
+    decode_seconds: float
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Sequence:
+    """A sentence from `submit` to its answer. Only the thread that runs it changes it.
+
+    Attributes:
+        deadline: instant of the engine's clock after which the answer is worthless; None for never.
+        rows: row of the batch that holds each live beam, best beam first; empty while waiting.
+        instants: of submission, admission and the end of encoding.
+    """
+
+    source_ids: tuple[int, ...]
+    options: DecodingOptions
+    search: BeamSearch
+    deadline: float | None
+    submitted: float
+    future: Future[Result] = field(default_factory=Future)
+    rows: list[int] = field(default_factory=list)
+    admitted: float = 0.0
+    encoded: float = 0.0
+
+    @property
+    def num_rows(self) -> int:
+        """Rows to keep free for it: its beam may grow to that many."""
+        return self.options.beam_size
