@@ -1,0 +1,72 @@
+# Everything runs in .venv, made here from python3 and the package index. `make demo` and `make test` are all a newcomer needs.
+# PIP_ARGS is added to every pip install, for a mirror or a processor-only torch index, say.
+
+PYTHON ?= python3
+PIP_ARGS ?=
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt $(PIP_ARGS)
+
+# A text may hold quotes, dollars, anything: it goes to the demo by environment, never through a shell or make's expansion.
+unexport TEXT
+export DEMO_TEXT := $(value TEXT)
+
+RECIPE ?= model/configs/small.toml
+DATA ?= data
+RUN ?= runs/en-de
+
+.PHONY: help demo serve test check protos check-protos train export clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+
+demo: .venv/installed-cpu  ## translate sample sentences, or TEXT="...", with the built-in model
+	@$(BIN)/python deploy/demo.py
+
+serve: .venv/installed-cpu  ## start the server with the built-in model; ARGS="--port 50051 ..."
+	$(BIN)/babelserve $(ARGS)
+
+test: check  ## everything that CI runs: make check, then the tests
+	$(BIN)/python -m pytest
+
+check: .venv/installed-dev check-protos  ## format, lint, types, import walls, generated code
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+protos: .venv/installed-dev  ## generate the code in protos/ anew
+	$(call protoc,.)
+
+check-protos: .venv/installed-dev
+	@rm -rf .venv/protos && mkdir .venv/protos
+	@$(call protoc,.venv/protos)
+	@cd .venv/protos && for file in protos/*; do diff -u ../../$$file $$file || { echo "run 'make protos'" >&2; exit 1; }; done
+
+train: .venv/installed-dev  ## train RECIPE on DATA into RUN; an interrupted run goes on
+	$(BIN)/babelserve-train $(RECIPE) --data $(DATA) --out $(RUN) $(ARGS)
+
+export: .venv/installed-dev  ## write and prove a bundle: make export CHECKPOINT=... OUT=...
+	@test -n "$(CHECKPOINT)" && test -n "$(OUT)" || { echo "usage: make export CHECKPOINT=FILE OUT=DIRECTORY" >&2; exit 2; }
+	$(BIN)/babelserve-export "$(CHECKPOINT)" "$(OUT)" $(ARGS)
+
+clean:  ## remove the virtual environment and caches; data and runs stay
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+define protoc
+$(BIN)/python -m grpc_tools.protoc -I. -I"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+	--python_out=$(1) --pyi_out=$(1) --grpc_python_out=$(1) protos/translation.proto
+endef
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/installed-cpu: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) --editable '.[cpu]'
+	@touch $@
+
+# pip itself first: installing a dependency group needs 25.1 or newer.
+.venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) --upgrade pip
+	$(PIP) --editable '.[cpu,train,export]' --group dev
+	@touch $@ .venv/installed-cpu

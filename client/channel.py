@@ -1,0 +1,94 @@
+"""How to reach a server: TLS, retries and balancing, as gRPC channel options that both clients share.
+
+The retry policy is gRPC's own, by service config, so an attempt honours the server's `grpc-retry-pushback-ms` and all
+attempts share one deadline. Translation changes nothing on the server, so it may be retried on UNAVAILABLE and
+RESOURCE_EXHAUSTED. Throttling stops retries once failures outnumber successes by far: it starts at 100 tokens, not at
+the usual 10, since half of them are gone when so many calls in flight are refused together, and 50 are normal here.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+
+SERVICE = "babelserve.v1.TranslationService"
+MAX_RESPONSE_BYTES = 64 * 2**20
+# gRPC retries only what it keeps: its default of 256 KiB would leave large requests without retries.
+RETRY_BUFFER_BYTES = 9 * 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsOptions:
+    """Encryption, and the proof of who is who; every path is a PEM file.
+
+    Args:
+        ca_file: Certificates that may vouch for the server; None: the ones that gRPC brings.
+        certificate_file: The client's own certificate, where the server asks for one.
+        key_file: Its private key.
+        server_name: Name that the server's certificate must carry, where it is not the address's host.
+    """
+
+    ca_file: Path | None = None
+    certificate_file: Path | None = None
+    key_file: Path | None = None
+    server_name: str | None = None
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        """Reads the files.
+
+        Raises:
+            OSError: A file cannot be read.
+            ValueError: Only one of certificate and key is given.
+        """
+        if (self.certificate_file is None) != (self.key_file is None):
+            raise ValueError("a client certificate and its key must be given together")
+        return grpc.ssl_channel_credentials(
+            root_certificates=self.ca_file.read_bytes() if self.ca_file else None,
+            private_key=self.key_file.read_bytes() if self.key_file else None,
+            certificate_chain=self.certificate_file.read_bytes() if self.certificate_file else None,
+        )
+
+
+def service_config(max_attempts: int) -> dict[str, object]:
+    """Balancing over all addresses of a name, leaving out those that are not SERVING, and retries.
+
+    Args:
+        max_attempts: 1 (no retries) to 5 (gRPC's own cap).
+    """
+    method: dict[str, object] = {"name": [{"service": SERVICE}]}
+    if max_attempts > 1:
+        method["retryPolicy"] = {
+            "maxAttempts": max_attempts,
+            "initialBackoff": "0.05s",
+            "maxBackoff": "0.5s",
+            "backoffMultiplier": 2,
+            "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
+        }
+    return {
+        "loadBalancingConfig": [{"round_robin": {}}],
+        "healthCheckConfig": {"serviceName": SERVICE},
+        "retryThrottling": {"maxTokens": 100, "tokenRatio": 0.1},
+        "methodConfig": [method],
+    }
+
+
+def channel_options(max_attempts: int, tls: TlsOptions | None) -> list[tuple[str, str | int]]:
+    """Options for `grpc.secure_channel` and its like.
+
+    Raises:
+        ValueError: `max_attempts` is not 1 to 5.
+    """
+    if not 1 <= max_attempts <= 5:
+        raise ValueError(f"max_attempts must be 1 to 5, not {max_attempts}")
+    options: list[tuple[str, str | int]] = [
+        ("grpc.service_config", json.dumps(service_config(max_attempts))),
+        ("grpc.per_rpc_retry_buffer_size", RETRY_BUFFER_BYTES),
+        ("grpc.max_receive_message_length", MAX_RESPONSE_BYTES),
+        # A server that starts or restarts is back within seconds; the defaults are 1 s, growing to 2 minutes.
+        ("grpc.initial_reconnect_backoff_ms", 200),
+        ("grpc.max_reconnect_backoff_ms", 10_000),
+    ]
+    if tls and tls.server_name:
+        options.append(("grpc.ssl_target_name_override", tls.server_name))
+    return options

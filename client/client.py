@@ -1,0 +1,231 @@
+"""The Python clients of a babelserve server, for threads (`Client`) and for asyncio (`AsyncClient`).
+
+    with Client("localhost:50051") as client:
+        result = client.translate(["A man rides a bike."], source="en", target="de")
+        print(result.translations[0].text)
+
+Both take the same arguments, give the same results (client/results.py) and raise the same errors (client/errors.py).
+Retries, balancing and TLS are in client/channel.py.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from types import TracebackType
+from typing import Self, Unpack
+
+import grpc
+import grpc.aio
+
+from client.channel import TlsOptions, channel_options
+from client.errors import from_rpc_error
+from client.messages import TranslateOptions, model_infos, streamed_sentence, translate_request, translate_result
+from client.results import ModelInfo, StreamedSentence, TranslateResult
+from protos import translation_pb2
+from protos.translation_pb2_grpc import TranslationServiceStub
+
+# The server's own cap on a request's time, by default.
+DEFAULT_DEADLINE_SECONDS = 120.0
+
+
+class Client:
+    """A connection to a server, to be shared by any number of threads.
+
+    Args:
+        address: HOST:PORT, or any gRPC target; a name with several addresses is balanced over all of them.
+        tls: None for plain text.
+        deadline_seconds: For calls that set none of their own, all attempts together.
+        max_attempts: 1 (no retries) to 5.
+
+    Raises:
+        ValueError: An argument is out of its range.
+        OSError: A TLS file cannot be read.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        tls: TlsOptions | None = None,
+        deadline_seconds: float = DEFAULT_DEADLINE_SECONDS,
+        max_attempts: int = 4,
+    ) -> None:
+        self._deadline_seconds = deadline_seconds
+        options = channel_options(max_attempts, tls)
+        if tls is None:
+            self._channel = grpc.insecure_channel(address, options=options)
+        else:
+            self._channel = grpc.secure_channel(address, tls.credentials(), options=options)
+        self._stub = TranslationServiceStub(self._channel)
+
+    def translate(
+        self,
+        contents: Sequence[str],
+        *,
+        target: str,
+        deadline_seconds: float | None = None,
+        **options: Unpack[TranslateOptions],
+    ) -> TranslateResult:
+        """Translates texts and waits for all of them.
+
+        Args:
+            contents: 1 to 1024 texts, each at most 2 MiB of UTF-8, of any number of sentences.
+            target: Code of the target language, such as "de".
+            deadline_seconds: None: the client's.
+            options: See `TranslateOptions`.
+
+        Raises:
+            TranslationError: One of its subclasses; a text that fails alone carries its own `error` instead.
+        """
+        request = translate_request(contents, target, **options)
+        try:
+            response: translation_pb2.TranslateResponse = self._stub.Translate(
+                request, timeout=self._deadline(deadline_seconds)
+            )
+        except grpc.RpcError as error:
+            raise from_rpc_error(error) from error
+        return translate_result(response)
+
+    def translate_stream(
+        self,
+        contents: Sequence[str],
+        *,
+        target: str,
+        deadline_seconds: float | None = None,
+        **options: Unpack[TranslateOptions],
+    ) -> Iterator[StreamedSentence]:
+        """Translates texts and yields each sentence as it finishes; leaving the loop early cancels the rest.
+
+        Arguments and errors are those of `translate`; errors are raised by the iterator.
+        """
+        request = translation_pb2.TranslateStreamRequest(request=translate_request(contents, target, **options))
+        return self._stream(request, deadline_seconds)
+
+    def _stream(
+        self, request: translation_pb2.TranslateStreamRequest, deadline_seconds: float | None
+    ) -> Iterator[StreamedSentence]:
+        call = self._stub.TranslateStream(request, timeout=self._deadline(deadline_seconds))
+        try:
+            for response in call:
+                yield streamed_sentence(response)
+        except grpc.RpcError as error:
+            raise from_rpc_error(error) from error
+        finally:
+            call.cancel()
+
+    def list_models(self, *, deadline_seconds: float | None = None) -> tuple[ModelInfo, ...]:
+        """Lists the server's models.
+
+        Raises:
+            TranslationError: One of its subclasses.
+        """
+        try:
+            response: translation_pb2.ListModelsResponse = self._stub.ListModels(
+                translation_pb2.ListModelsRequest(), timeout=self._deadline(deadline_seconds)
+            )
+        except grpc.RpcError as error:
+            raise from_rpc_error(error) from error
+        return model_infos(response)
+
+    def close(self) -> None:
+        """Closes the connection; calls in flight end with CANCELLED."""
+        self._channel.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _deadline(self, deadline_seconds: float | None) -> float:
+        return self._deadline_seconds if deadline_seconds is None else deadline_seconds
+
+
+class AsyncClient:
+    """The same for asyncio; make it inside the running loop. Cancelling a task that awaits it cancels the call.
+
+    Arguments and errors are those of `Client`.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        tls: TlsOptions | None = None,
+        deadline_seconds: float = DEFAULT_DEADLINE_SECONDS,
+        max_attempts: int = 4,
+    ) -> None:
+        self._deadline_seconds = deadline_seconds
+        options = channel_options(max_attempts, tls)
+        if tls is None:
+            self._channel = grpc.aio.insecure_channel(address, options=options)
+        else:
+            self._channel = grpc.aio.secure_channel(address, tls.credentials(), options=options)
+        self._stub = TranslationServiceStub(self._channel)
+
+    async def translate(
+        self,
+        contents: Sequence[str],
+        *,
+        target: str,
+        deadline_seconds: float | None = None,
+        **options: Unpack[TranslateOptions],
+    ) -> TranslateResult:
+        """As `Client.translate`."""
+        request = translate_request(contents, target, **options)
+        try:
+            response: translation_pb2.TranslateResponse = await self._stub.Translate(
+                request, timeout=self._deadline(deadline_seconds)
+            )
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc_error(error) from error
+        return translate_result(response)
+
+    def translate_stream(
+        self,
+        contents: Sequence[str],
+        *,
+        target: str,
+        deadline_seconds: float | None = None,
+        **options: Unpack[TranslateOptions],
+    ) -> AsyncIterator[StreamedSentence]:
+        """As `Client.translate_stream`; wrap it in `contextlib.aclosing` to leave the loop early."""
+        request = translation_pb2.TranslateStreamRequest(request=translate_request(contents, target, **options))
+        return self._stream(request, deadline_seconds)
+
+    async def _stream(
+        self, request: translation_pb2.TranslateStreamRequest, deadline_seconds: float | None
+    ) -> AsyncIterator[StreamedSentence]:
+        call = self._stub.TranslateStream(request, timeout=self._deadline(deadline_seconds))
+        try:
+            async for response in call:
+                yield streamed_sentence(response)
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc_error(error) from error
+        finally:
+            call.cancel()
+
+    async def list_models(self, *, deadline_seconds: float | None = None) -> tuple[ModelInfo, ...]:
+        """As `Client.list_models`."""
+        try:
+            response: translation_pb2.ListModelsResponse = await self._stub.ListModels(
+                translation_pb2.ListModelsRequest(), timeout=self._deadline(deadline_seconds)
+            )
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc_error(error) from error
+        return model_infos(response)
+
+    async def close(self) -> None:
+        """Closes the connection; calls in flight are cancelled."""
+        await self._channel.close(None)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _deadline(self, deadline_seconds: float | None) -> float:
+        return self._deadline_seconds if deadline_seconds is None else deadline_seconds

@@ -1,0 +1,103 @@
+"""What can go wrong with a call, one class for each answer that a caller may want to tell apart.
+
+TranslationError            base: has `code` and `request_id`
+  InvalidRequest            INVALID_ARGUMENT: a field is out of its range; sending it again is useless
+  ModelNotFound             NOT_FOUND
+  Overloaded                RESOURCE_EXHAUSTED: the queue is full (retried first), or a message is over 8 MiB
+  Unavailable               UNAVAILABLE: not reachable, loading or shutting down (retried first)
+  DeadlineExceeded          DEADLINE_EXCEEDED
+  ServerFailed              any other: a fault of the server or on the way; `request_id` finds it in its log
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import grpc
+
+
+class TranslationError(Exception):
+    """A call that got no answer; `str(error)` is the server's text, safe to show.
+
+    Args:
+        message: What happened, for people.
+        code: gRPC status; by default the class's own.
+        request_id: The server's name for the call, to be found in its log; None when it never got there.
+        retry_after_seconds: How long the server asks to be left alone; None when it did not say.
+    """
+
+    default_code: ClassVar[grpc.StatusCode] = grpc.StatusCode.UNKNOWN
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: grpc.StatusCode | None = None,
+        request_id: str | None = None,
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code or self.default_code
+        self.request_id = request_id
+        self.retry_after_seconds = retry_after_seconds
+
+
+class InvalidRequest(TranslationError):
+    """A field is missing or out of its range; the message names field, limit and value."""
+
+    default_code = grpc.StatusCode.INVALID_ARGUMENT
+
+
+class ModelNotFound(TranslationError):
+    """The server has no model of that name."""
+
+    default_code = grpc.StatusCode.NOT_FOUND
+
+
+class Overloaded(TranslationError):
+    """The server's queue stayed full over all attempts, or a message was larger than it takes."""
+
+    default_code = grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+class Unavailable(TranslationError):
+    """No server was ready at the address over all attempts."""
+
+    default_code = grpc.StatusCode.UNAVAILABLE
+
+
+class DeadlineExceeded(TranslationError):
+    """The answer did not come within the deadline."""
+
+    default_code = grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+class ServerFailed(TranslationError):
+    """The server could not answer, by a fault that is not the caller's."""
+
+    default_code = grpc.StatusCode.INTERNAL
+
+
+CLASSES: dict[grpc.StatusCode, type[TranslationError]] = {
+    error.default_code: error
+    for error in (InvalidRequest, ModelNotFound, Overloaded, Unavailable, DeadlineExceeded, ServerFailed)
+}
+
+
+def from_rpc_error(error: Any) -> TranslationError:
+    """Makes our error of gRPC's, sync (`grpc.RpcError`, which is a `grpc.Call`) or asyncio (`AioRpcError`)."""
+    code: grpc.StatusCode = error.code()
+    pushback = _metadata_value(error.trailing_metadata(), "grpc-retry-pushback-ms")
+    return CLASSES.get(code, ServerFailed)(
+        error.details() or code.name,
+        code=code,
+        request_id=_metadata_value(error.initial_metadata(), "x-request-id")
+        or _metadata_value(error.trailing_metadata(), "x-request-id"),
+        retry_after_seconds=int(pushback) / 1000 if pushback and pushback.isdecimal() else None,
+    )
+
+
+def _metadata_value(metadata: Sequence[tuple[str, str | bytes]] | None, key: str) -> str | None:
+    for name, value in metadata or ():
+        if name == key and isinstance(value, str):
+            return value
+    return None

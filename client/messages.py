@@ -1,0 +1,168 @@
+"""Requests from arguments and results from answers: all that the sync and the asyncio client share about messages."""
+
+from collections.abc import Sequence
+from typing import TypedDict, Unpack
+
+import grpc
+from google.rpc import status_pb2
+
+from client.errors import InvalidRequest
+from client.results import (
+    FinishReason,
+    Hypothesis,
+    ModelInfo,
+    Sentence,
+    StreamedSentence,
+    TextError,
+    Timings,
+    TranslateResult,
+    Translation,
+)
+from protos import translation_pb2
+
+STATUS_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
+
+
+class TranslateOptions(TypedDict, total=False):
+    """What else a translation can be asked for; None or absent: the server's default.
+
+    source: Code of the source language, such as "en".
+    model: Name of the model as `list_models` gives it.
+    beam_size: Width of the beam, from 1 (greedy search) to the model's `max_beam_size`.
+    num_hypotheses: How many best translations to return, 1 to `beam_size`.
+    length_penalty: 0 to 10; over 1 favours longer translations.
+    max_output_tokens: Most target tokens of one sentence.
+    include_sentences: Fill `Translation.sentences` (`translate` only).
+    """
+
+    source: str | None
+    model: str | None
+    beam_size: int | None
+    num_hypotheses: int | None
+    length_penalty: float | None
+    max_output_tokens: int | None
+    include_sentences: bool
+
+
+def translate_request(
+    contents: Sequence[str], target: str, **options: Unpack[TranslateOptions]
+) -> translation_pb2.TranslateRequest:
+    """Builds the request.
+
+    Raises:
+        TypeError: `contents` is one string; it would be sent letter by letter.
+        InvalidRequest: A text is not valid Unicode (a lone surrogate), or a number fits no field.
+    """
+    if isinstance(contents, str):
+        raise TypeError("contents must be a sequence of texts, not one string: use [text]")
+    for index, text in enumerate(contents):
+        if not _is_unicode(text):
+            raise InvalidRequest(f"contents[{index}] is not valid Unicode: it holds a lone surrogate")
+    try:
+        return translation_pb2.TranslateRequest(
+            contents=contents,
+            source_language_code=options.get("source"),
+            target_language_code=target,
+            model=options.get("model"),
+            decoding=translation_pb2.DecodingOptions(
+                beam_size=options.get("beam_size"),
+                num_hypotheses=options.get("num_hypotheses"),
+                length_penalty=options.get("length_penalty"),
+                max_output_tokens=options.get("max_output_tokens"),
+            ),
+            output=translation_pb2.OutputOptions(include_sentences=options.get("include_sentences", False)),
+        )
+    except ValueError as error:  # protobuf's, for a number outside uint32: "Value out of range: -1"
+        raise InvalidRequest(str(error)) from error
+
+
+def translate_result(response: translation_pb2.TranslateResponse) -> TranslateResult:
+    """Reads the answer to Translate."""
+    return TranslateResult(
+        translations=tuple(_translation(message) for message in response.translations),
+        model=response.model,
+        model_version=response.model_version,
+        timings=Timings(
+            total_seconds=response.timings.total_seconds,
+            queue_seconds=response.timings.queue_seconds,
+            encode_seconds=response.timings.encode_seconds,
+            decode_seconds=response.timings.decode_seconds,
+        ),
+    )
+
+
+def streamed_sentence(response: translation_pb2.TranslateStreamResponse) -> StreamedSentence:
+    """Reads one item of the answer to TranslateStream."""
+    return StreamedSentence(
+        content_index=response.content_index,
+        sentence_index=response.sentence_index,
+        sentence_count=response.sentence_count,
+        leading=response.leading,
+        sentence=_sentence(response.sentence) if response.HasField("sentence") else None,
+        error=_text_error(response.status) if response.HasField("status") else None,
+    )
+
+
+def model_infos(response: translation_pb2.ListModelsResponse) -> tuple[ModelInfo, ...]:
+    """Reads the answer to ListModels."""
+    return tuple(
+        ModelInfo(
+            name=model.name,
+            version=model.version,
+            variant=model.variant,
+            language_pairs=tuple(
+                (pair.source_language_code, pair.target_language_code) for pair in model.language_pairs
+            ),
+            max_beam_size=model.max_beam_size,
+            max_source_tokens=model.max_source_tokens,
+            max_target_tokens=model.max_target_tokens,
+        )
+        for model in response.models
+    )
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _translation(message: translation_pb2.Translation) -> Translation:
+    return Translation(
+        text=message.text,
+        score=message.score,
+        finish_reason=_finish_reason(message.finish_reason),
+        hypotheses=tuple(Hypothesis(text=best.text, score=best.score) for best in message.hypotheses),
+        sentences=tuple(_sentence(sentence) for sentence in message.sentences),
+        source_tokens=message.source_tokens,
+        target_tokens=message.target_tokens,
+        error=_text_error(message.status) if message.HasField("status") else None,
+    )
+
+
+def _sentence(message: translation_pb2.Sentence) -> Sentence:
+    return Sentence(
+        source_text=message.source_text,
+        text=message.text,
+        separator=message.separator,
+        score=message.score,
+        finish_reason=_finish_reason(message.finish_reason),
+        source_tokens=message.source_tokens,
+        target_tokens=message.target_tokens,
+    )
+
+
+def _finish_reason(value: translation_pb2.FinishReason) -> FinishReason:
+    match value:
+        case translation_pb2.FINISH_REASON_STOP:
+            return FinishReason.STOP
+        case translation_pb2.FINISH_REASON_LENGTH:
+            return FinishReason.LENGTH
+        case _:  # also a reason that a newer server may have
+            return FinishReason.UNSPECIFIED
+
+
+def _text_error(status: status_pb2.Status) -> TextError:
+    return TextError(code=STATUS_CODES.get(status.code, grpc.StatusCode.UNKNOWN), message=status.message)

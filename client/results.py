@@ -1,0 +1,111 @@
+"""What the client gives back: small frozen dataclasses, not the protobuf messages.
+
+Weighed: messages need no second definition, but they are mutable, can neither be hashed nor taken apart by
+`dataclasses.asdict`, show absent fields as 0 or "", and would tie callers' code to the generated module and to its
+protobuf version. The fields here carry the names and meanings of translation.proto.
+"""
+
+import enum
+from dataclasses import dataclass
+
+import grpc
+
+
+class FinishReason(enum.Enum):
+    """Why the model ended a sentence."""
+
+    UNSPECIFIED = "unspecified"
+    STOP = "stop"
+    LENGTH = "length"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextError:
+    """Why one text of an answered request has no translation."""
+
+    code: grpc.StatusCode
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hypothesis:
+    """One of the best translations of a text; `score` is log-probability / length^length_penalty, higher is better."""
+
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """A sentence of a text and its translation; `separator` is the white space that follows it in the source."""
+
+    source_text: str
+    text: str
+    separator: str
+    score: float
+    finish_reason: FinishReason
+    source_tokens: int
+    target_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """The translation of one text: `text`, or, when this text alone failed, `error` and an empty `text`."""
+
+    text: str
+    score: float
+    finish_reason: FinishReason
+    hypotheses: tuple[Hypothesis, ...]
+    sentences: tuple[Sentence, ...]
+    source_tokens: int
+    target_tokens: int
+    error: TextError | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timings:
+    """Where the server spent the call's time, in seconds; the largest over its sentences."""
+
+    total_seconds: float
+    queue_seconds: float
+    encode_seconds: float
+    decode_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslateResult:
+    """The answer to `translate`: one translation for each text, in their order."""
+
+    translations: tuple[Translation, ...]
+    model: str
+    model_version: str
+    timings: Timings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamedSentence:
+    """One sentence of a streamed answer, as soon as it is done; the indices place it.
+
+    A text without any sentence comes as one item with `sentence_count` 0, `sentence` None, and the whole text in
+    `leading`; a text that failed, as one item with `error`.
+    """
+
+    content_index: int
+    sentence_index: int
+    sentence_count: int
+    leading: str
+    sentence: Sentence | None
+    error: TextError | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInfo:
+    """A model that the server has; `language_pairs` are (source, target) codes."""
+
+    name: str
+    version: str
+    variant: str
+    language_pairs: tuple[tuple[str, str], ...]
+    max_beam_size: int
+    max_source_tokens: int
+    max_target_tokens: int

@@ -1,0 +1,144 @@
+"""A real gRPC server on a free port whose answers a test decides: it translates by upper case, and fails as told.
+
+A text of the form "!CODE message" fails alone with that status; "?CODE message", as the first text, fails the call.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import grpc
+from google.rpc import status_pb2
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+from client.channel import SERVICE
+from protos import translation_pb2
+from protos.translation_pb2_grpc import TranslationServiceServicer, add_TranslationServiceServicer_to_server
+
+Failure = tuple[grpc.StatusCode, str, tuple[tuple[str, str], ...]]
+
+
+class ScriptedService(TranslationServiceServicer):
+    """Answers calls; `failures` are used up first, one for each attempt.
+
+    `before_answer` runs in the handler, with the request, before an answer is made; a test may wait there.
+    `is_closing` is set when the server goes, so that nothing waits for ever.
+    """
+
+    def __init__(self) -> None:
+        self.failures: deque[Failure] = deque()
+        self.requests: list[translation_pb2.TranslateRequest] = []
+        self.metadata: list[dict[str, Any]] = []
+        self.num_attempts = 0
+        self.cancelled = threading.Event()
+        self.has_request = threading.Event()
+        self.is_closing = threading.Event()
+        self.before_answer: Callable[[translation_pb2.TranslateRequest], object] = lambda request: None
+        self.language_pairs = [("en", "de")]
+
+    def Translate(
+        self, request: translation_pb2.TranslateRequest, context: grpc.ServicerContext
+    ) -> translation_pb2.TranslateResponse:
+        self._receive(request, context)
+        return translation_pb2.TranslateResponse(
+            translations=[_translation(request, text) for text in request.contents],
+            model="scripted",
+            model_version="1",
+            timings=translation_pb2.Timings(total_seconds=0.5, queue_seconds=0.125),
+        )
+
+    def TranslateStream(
+        self, request: translation_pb2.TranslateStreamRequest, context: grpc.ServicerContext
+    ) -> Iterator[translation_pb2.TranslateStreamResponse]:
+        self._receive(request.request, context)
+        for index, text in reversed(list(enumerate(request.request.contents))):
+            answer = _translation(request.request, text)
+            if answer.HasField("status"):
+                yield translation_pb2.TranslateStreamResponse(content_index=index, status=answer.status)
+            elif not text.strip():
+                yield translation_pb2.TranslateStreamResponse(content_index=index, leading=text)
+            else:
+                yield translation_pb2.TranslateStreamResponse(
+                    content_index=index, sentence_count=1, sentence=_sentence(text)
+                )
+
+    def ListModels(
+        self, request: translation_pb2.ListModelsRequest, context: grpc.ServicerContext
+    ) -> translation_pb2.ListModelsResponse:
+        pairs = [
+            translation_pb2.LanguagePair(source_language_code=source, target_language_code=target)
+            for source, target in self.language_pairs
+        ]
+        model = translation_pb2.ModelInfo(
+            name="scripted", version="1", variant="cpu-fp32", language_pairs=pairs, max_beam_size=8
+        )
+        return translation_pb2.ListModelsResponse(models=[model])
+
+    def _receive(self, request: translation_pb2.TranslateRequest, context: grpc.ServicerContext) -> None:
+        self.num_attempts += 1
+        self.metadata.append(dict(context.invocation_metadata()))
+        context.add_callback(self.cancelled.set)
+        self.has_request.set()
+        if self.failures:
+            code, message, trailing = self.failures.popleft()
+            context.set_trailing_metadata((*trailing, ("x-request-id", "request-7")))
+            context.abort(code, message)
+        self.requests.append(request)
+        self.before_answer(request)
+        if request.contents and request.contents[0].startswith("?"):
+            name, _, message = request.contents[0][1:].partition(" ")
+            context.abort(grpc.StatusCode[name], message)
+
+
+def _translation(request: translation_pb2.TranslateRequest, text: str) -> translation_pb2.Translation:
+    if text.startswith("!"):
+        code, _, message = text[1:].partition(" ")
+        status = status_pb2.Status(code=grpc.StatusCode[code].value[0], message=message)
+        return translation_pb2.Translation(status=status)
+    best = [translation_pb2.Hypothesis(text=text.upper(), score=-0.25)] * request.decoding.num_hypotheses
+    return translation_pb2.Translation(
+        text=text.upper(),
+        score=-0.25,
+        finish_reason=translation_pb2.FINISH_REASON_STOP,
+        hypotheses=best,
+        sentences=[_sentence(text)] if request.output.include_sentences else [],
+        source_tokens=len(text),
+        target_tokens=len(text),
+    )
+
+
+def _sentence(text: str) -> translation_pb2.Sentence:
+    return translation_pb2.Sentence(
+        source_text=text, text=text.upper(), score=-0.25, finish_reason=translation_pb2.FINISH_REASON_LENGTH
+    )
+
+
+class ScriptedServer:
+    """Runs a ScriptedService on a free port of the loopback interface."""
+
+    def __init__(self, credentials: grpc.ServerCredentials | None = None) -> None:
+        self.service = ScriptedService()
+        self._executor = ThreadPoolExecutor(16)
+        self._server = grpc.server(self._executor)
+        add_TranslationServiceServicer_to_server(self.service, self._server)
+        self._health = health.HealthServicer()
+        self.set_serving(True)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        if credentials is None:
+            self.port = self._server.add_insecure_port("127.0.0.1:0")
+        else:
+            self.port = self._server.add_secure_port("127.0.0.1:0", credentials)
+        self.address = f"127.0.0.1:{self.port}"
+        self._server.start()
+
+    def set_serving(self, is_serving: bool) -> None:
+        """Says by the health service whether calls are welcome."""
+        status = health_pb2.HealthCheckResponse.SERVING if is_serving else health_pb2.HealthCheckResponse.NOT_SERVING
+        self._health.set(SERVICE, status)
+
+    def close(self) -> None:
+        self.service.is_closing.set()
+        self._server.stop(None).wait()
+        self._executor.shutdown()

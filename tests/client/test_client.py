@@ -1,0 +1,249 @@
+import asyncio
+import contextlib
+from pathlib import Path
+
+import grpc
+import pytest
+
+from client.channel import TlsOptions
+from client.client import AsyncClient, Client
+from client.errors import DeadlineExceeded, InvalidRequest, ModelNotFound, Overloaded, ServerFailed, Unavailable
+from client.results import FinishReason, Hypothesis, ModelInfo
+from tests.client.scripted_server import ScriptedServer, ScriptedService
+
+TLS = Path(__file__).parent / "tls"
+
+
+def test_translations_come_back_in_order_with_all_their_facts(client: Client) -> None:
+    result = client.translate(["zwei", "ä\u2028b", ""], target="de", num_hypotheses=2, include_sentences=True)
+
+    assert [translation.text for translation in result.translations] == ["ZWEI", "Ä\u2028B", ""]
+    first = result.translations[0]
+    assert first.hypotheses == (Hypothesis(text="ZWEI", score=-0.25),) * 2
+    assert first.finish_reason is FinishReason.STOP
+    assert first.sentences[0].finish_reason is FinishReason.LENGTH
+    assert (first.source_tokens, first.error) == (4, None)
+    assert (result.model, result.model_version, result.timings.queue_seconds) == ("scripted", "1", 0.125)
+
+
+def test_options_reach_the_server_and_absent_ones_stay_absent(client: Client, service: ScriptedService) -> None:
+    client.translate(["a"], source="en", target="de", model="m", beam_size=2, length_penalty=0.5)
+
+    request = service.requests[0]
+    assert (request.source_language_code, request.target_language_code, request.model) == ("en", "de", "m")
+    assert (request.decoding.beam_size, request.decoding.length_penalty) == (2, 0.5)
+    assert not request.decoding.HasField("num_hypotheses")
+    assert not request.decoding.HasField("max_output_tokens")
+
+
+def test_one_bad_text_fails_alone(client: Client) -> None:
+    good, bad = client.translate(["good", "!INVALID_ARGUMENT too odd"], target="de").translations
+
+    assert good.text == "GOOD"
+    assert bad.error is not None
+    assert (bad.error.code, bad.error.message) == (grpc.StatusCode.INVALID_ARGUMENT, "too odd")
+
+
+def test_unavailable_is_retried(client: Client, service: ScriptedService) -> None:
+    service.failures.extend([(grpc.StatusCode.UNAVAILABLE, "draining", ())] * 3)
+
+    assert client.translate(["a"], target="de").translations[0].text == "A"
+    assert service.num_attempts == 4
+    assert service.metadata[-1]["grpc-previous-rpc-attempts"] == "3"
+
+
+def test_a_large_request_is_retried_too(client: Client, service: ScriptedService) -> None:
+    service.failures.append((grpc.StatusCode.UNAVAILABLE, "draining", ()))
+
+    assert len(client.translate(["a" * 2**20], target="de").translations[0].text) == 2**20
+
+
+def test_overload_is_retried_after_the_servers_pushback(client: Client, service: ScriptedService) -> None:
+    pushback = (("grpc-retry-pushback-ms", "1"),)
+    service.failures.extend([(grpc.StatusCode.RESOURCE_EXHAUSTED, "full", pushback)] * 2)
+
+    client.translate(["a"], target="de")
+
+    assert service.num_attempts == 3
+
+
+def test_a_negative_pushback_forbids_retries(client: Client, service: ScriptedService) -> None:
+    service.failures.append((grpc.StatusCode.RESOURCE_EXHAUSTED, "full", (("grpc-retry-pushback-ms", "-1"),)))
+
+    with pytest.raises(Overloaded, match="full") as caught:
+        client.translate(["a"], target="de")
+
+    assert service.num_attempts == 1
+    assert caught.value.retry_after_seconds is None
+
+
+def test_overload_that_lasts_says_when_to_come_back(client: Client, service: ScriptedService) -> None:
+    service.failures.extend(
+        [(grpc.StatusCode.RESOURCE_EXHAUSTED, "full", (("grpc-retry-pushback-ms", "40"),))] * 4,
+    )
+
+    with pytest.raises(Overloaded) as caught:
+        client.translate(["a"], target="de")
+
+    assert caught.value.retry_after_seconds == 0.04
+    assert caught.value.request_id == "request-7"
+
+
+def test_retries_can_be_switched_off(server: ScriptedServer, service: ScriptedService) -> None:
+    service.failures.append((grpc.StatusCode.UNAVAILABLE, "draining", ()))
+
+    with Client(server.address, max_attempts=1) as client, pytest.raises(Unavailable, match="draining"):
+        client.translate(["a"], target="de")
+
+    assert service.num_attempts == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        (grpc.StatusCode.INVALID_ARGUMENT, InvalidRequest),
+        (grpc.StatusCode.NOT_FOUND, ModelNotFound),
+        (grpc.StatusCode.INTERNAL, ServerFailed),
+        (grpc.StatusCode.PERMISSION_DENIED, ServerFailed),
+    ],
+)
+def test_other_failures_are_typed_and_not_retried(
+    client: Client, service: ScriptedService, code: grpc.StatusCode, error: type[Exception]
+) -> None:
+    service.failures.append((code, "no", ()))
+
+    with pytest.raises(error, match="no") as caught:
+        client.translate(["a"], target="de")
+
+    assert getattr(caught.value, "code", None) is code
+    assert service.num_attempts == 1
+
+
+def test_a_deadline_ends_the_wait_and_the_servers_work(client: Client, service: ScriptedService) -> None:
+    service.before_answer = lambda request: service.is_closing.wait()
+
+    with pytest.raises(DeadlineExceeded):
+        client.translate(["a"], target="de", deadline_seconds=0.2)
+
+    assert service.cancelled.wait(20)
+
+
+def test_nobody_at_the_address_is_unavailable(dead_address: str) -> None:
+    with Client(dead_address) as client, pytest.raises(Unavailable):
+        client.translate(["a"], target="de")
+
+
+def test_a_server_that_is_not_serving_gets_no_calls(server: ScriptedServer, service: ScriptedService) -> None:
+    server.set_serving(False)
+
+    with Client(server.address) as client, pytest.raises(Unavailable):
+        client.translate(["a"], target="de")
+
+    assert service.num_attempts == 0
+
+
+def test_one_string_in_place_of_a_list_is_refused(client: Client) -> None:
+    with pytest.raises(TypeError, match="sequence of texts"):
+        client.translate("hello", target="de")
+
+
+def test_what_protobuf_cannot_carry_is_an_invalid_request(client: Client, service: ScriptedService) -> None:
+    with pytest.raises(InvalidRequest, match=r"contents\[1\].*surrogate"):
+        client.translate(["a", "b\udcff"], target="de")
+    with pytest.raises(InvalidRequest, match="-1"):
+        client.translate(["a"], target="de", beam_size=-1)
+
+    assert service.num_attempts == 0
+
+
+def test_a_stream_brings_each_sentence_with_its_place(client: Client) -> None:
+    items = list(client.translate_stream(["a", " ", "!INTERNAL oops"], target="de"))
+
+    assert [item.content_index for item in items] == [2, 1, 0]
+    failed, blank, done = items
+    assert failed.error is not None
+    assert failed.error.message == "oops"
+    assert (blank.sentence, blank.leading, blank.sentence_count) == (None, " ", 0)
+    assert done.sentence is not None
+    assert done.sentence.text == "A"
+
+
+def test_a_stream_that_fails_raises_a_typed_error(client: Client, service: ScriptedService) -> None:
+    service.failures.append((grpc.StatusCode.NOT_FOUND, "no such model", ()))
+
+    with pytest.raises(ModelNotFound):
+        list(client.translate_stream(["a"], target="de"))
+
+
+def test_models_are_listed(client: Client) -> None:
+    assert client.list_models() == (
+        ModelInfo(
+            name="scripted",
+            version="1",
+            variant="cpu-fp32",
+            language_pairs=(("en", "de"),),
+            max_beam_size=8,
+            max_source_tokens=0,
+            max_target_tokens=0,
+        ),
+    )
+
+
+def test_tls_with_a_name_of_its_own() -> None:
+    certificate, key = (TLS / "cert.pem").read_bytes(), (TLS / "key.pem").read_bytes()
+    server = ScriptedServer(grpc.ssl_server_credentials([(key, certificate)]))
+    tls = TlsOptions(ca_file=TLS / "cert.pem", server_name="babelserve.test")
+
+    with contextlib.closing(server), Client(server.address, tls=tls) as client:
+        assert client.translate(["a"], target="de").translations[0].text == "A"
+
+
+def test_a_server_that_nobody_vouches_for_is_refused() -> None:
+    certificate, key = (TLS / "cert.pem").read_bytes(), (TLS / "key.pem").read_bytes()
+    server = ScriptedServer(grpc.ssl_server_credentials([(key, certificate)]))
+
+    with contextlib.closing(server), Client(server.address, tls=TlsOptions()) as client, pytest.raises(Unavailable):
+        client.translate(["a"], target="de")
+
+
+def test_arguments_out_of_range_are_refused() -> None:
+    with pytest.raises(ValueError, match="max_attempts"):
+        Client("localhost:1", max_attempts=6)
+    with pytest.raises(ValueError, match="together"):
+        Client("localhost:1", tls=TlsOptions(key_file=TLS / "key.pem"))
+
+
+async def test_the_asyncio_client_does_the_same(server: ScriptedServer, service: ScriptedService) -> None:
+    service.failures.append((grpc.StatusCode.UNAVAILABLE, "draining", ()))
+
+    async with AsyncClient(server.address) as client:
+        results = await asyncio.gather(*[client.translate([text], target="de") for text in "abc"])
+        items = [item async for item in client.translate_stream(["a", "b"], target="de")]
+        models = await client.list_models()
+
+    assert [result.translations[0].text for result in results] == ["A", "B", "C"]
+    assert [item.content_index for item in items] == [1, 0]
+    assert models[0].name == "scripted"
+
+
+async def test_the_asyncio_client_raises_the_same_errors(server: ScriptedServer, service: ScriptedService) -> None:
+    service.failures.extend([(grpc.StatusCode.NOT_FOUND, "no such model", ())] * 2)
+
+    async with AsyncClient(server.address) as client:
+        with pytest.raises(ModelNotFound, match="no such model"):
+            await client.translate(["a"], target="de")
+        with pytest.raises(ModelNotFound):
+            _ = [item async for item in client.translate_stream(["a"], target="de")]
+
+
+async def test_cancelling_the_task_cancels_the_call(server: ScriptedServer, service: ScriptedService) -> None:
+    service.before_answer = lambda request: service.is_closing.wait()
+
+    async with AsyncClient(server.address) as client:
+        task = asyncio.create_task(client.translate(["a"], target="de"))
+        await asyncio.to_thread(service.has_request.wait, 20)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+        assert await asyncio.to_thread(service.cancelled.wait, 20)

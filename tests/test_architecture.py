@@ -1,0 +1,58 @@
+"""What holds the rooms apart, beside import-linter (`make check`): see the contracts in pyproject.toml."""
+
+import importlib.metadata
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import grpc
+import pytest
+
+import client.errors
+import server.errors
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("model", "export", "server", "protos", "client")
+
+
+@pytest.mark.parametrize(
+    ("module", "unwanted"),
+    [
+        ("server.app", {"torch", "onnx", "sacrebleu", "model", "export", "client"}),
+        ("server.__main__", {"torch", "onnx", "sacrebleu", "model", "export", "client"}),
+        ("client.__main__", {"torch", "onnx", "onnxruntime", "numpy", "sentencepiece", "model", "export", "server"}),
+    ],
+)
+def test_a_fresh_interpreter_loads_nothing_heavy_or_foreign(module: str, unwanted: set[str]) -> None:
+    script = f"import sys, {module}; print(sorted({unwanted} & set(sys.modules)))"
+
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_no_other_distribution_ships_our_top_level_names() -> None:
+    owners = importlib.metadata.packages_distributions()
+
+    # In an editable checkout nobody is named, in a wheel install we are.
+    assert {room: set(owners.get(room, ())) - {"babelserve"} for room in ROOMS} == {room: set() for room in ROOMS}
+
+
+def test_every_room_says_what_it_is_for() -> None:
+    for room in ROOMS:
+        first_line = (ROOT / room / "__init__.py").read_text().splitlines()[0]
+        assert first_line.startswith(('"""', 'r"""')), room
+
+
+def test_every_error_of_the_server_has_a_code_that_the_client_knows() -> None:
+    errors = [
+        error
+        for _, error in inspect.getmembers(server.errors, inspect.isclass)
+        if issubclass(error, server.errors.TranslationError) and error is not server.errors.TranslationError
+    ]
+
+    assert errors
+    for error in errors:
+        assert isinstance(error.code, grpc.StatusCode), error
+        assert error.code in client.errors.CLASSES, error

@@ -1,0 +1,39 @@
+"""`make demo TEXT="..."` hands the text on whole: no shell and no make expansion touches it."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plain",
+        'it\'s "so" $5, $$ $(shell touch pwned) ${HOME} `touch pwned` \\n * # ; & | > pwned',
+        "zwei\nZeilen ü",
+        "",
+    ],
+)
+def test_the_demos_text_arrives_whole(text: str, tmp_path: Path) -> None:
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\nprintf %s "$DEMO_TEXT"\n')
+    python.chmod(0o755)
+    (tmp_path / ".venv" / "installed-cpu").touch()
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "DEMO_"))
+    }
+
+    done = subprocess.run(
+        ["make", "demo", f"TEXT={text}"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (0, text)
+    assert not (tmp_path / "pwned").exists()
