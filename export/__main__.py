@@ -6,7 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
-from export.bundle import DevSet, export_bundle
+from export.bundle import MAX_BLEU_LOSS, DevSet, export_bundle
 from export.verify import VerificationError
 from model.checkpoint import load_checkpoint
 from model.config import CorpusConfig
@@ -31,6 +31,12 @@ def main() -> None:
     )
     parser.add_argument("--version", default="1", help="the model's version in the manifest (default 1)")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS, help="default: all")
+    parser.add_argument(
+        "--max-bleu-loss",
+        type=float,
+        default=MAX_BLEU_LOSS,
+        help=f"what cpu-int8 may lose to cpu-fp32 on the dev set (default {MAX_BLEU_LOSS})",
+    )
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(1))  # so that a half-written bundle is removed
@@ -40,7 +46,12 @@ def main() -> None:
         dev = DevSet(sources=[source for source, _ in pairs], references=[target for _, target in pairs])
         checkpoint = load_checkpoint(arguments.checkpoint)
         bundle = export_bundle(
-            checkpoint, arguments.out, dev, version=arguments.version, variants=tuple(arguments.variants)
+            checkpoint,
+            arguments.out,
+            dev,
+            version=arguments.version,
+            variants=tuple(arguments.variants),
+            max_bleu_loss=arguments.max_bleu_loss,
         )
     except (OSError, ValueError) as error:
         print(f"babelserve-export: {error}", file=sys.stderr)

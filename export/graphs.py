@@ -1,12 +1,12 @@
 """The encoder and the KV-cached decoder step as ONNX graphs, built from a trained model.
 
-Both attentions of the step are `com.microsoft.GroupQueryAttention`, which takes a length per row (no mask tensors) and writes the cache in
-place. The graphs are built node by node rather than traced: the operators are the point here, and this is the shorter way to say which.
-Activations are two-dimensional, [rows, M], but for the attention operators, so that every linear map is one `Gemm`, which `export.quantize`
-replaces for int8.
+Both attentions of the step are `com.microsoft.GroupQueryAttention`, which takes a length per row (no mask tensors) and
+writes the cache in place. The graphs are built node by node rather than traced: the operators are the point here, and
+this is the shorter way to say which. Activations are two-dimensional, [rows, M], but for the attention operators, so
+that every linear map is one `Gemm`, which `export.quantize` replaces for int8.
 
-Two forms: "cpu", and "cuda", where the step also returns the cross-attention caches that it read (bound to the same memory), as the CUDA
-kernel demands.
+Two forms: "cpu", and "cuda", where the step also returns the cross-attention caches that it read (bound to the same
+memory), as the CUDA kernel demands.
 """
 
 from typing import Any, Literal
@@ -45,9 +45,12 @@ class _Graph:
         self.outputs.append(_value_info(name, dtype, shape))
 
     def node(self, op: str, inputs: list[str], output: str = "", domain: str = "", **attributes: Any) -> str:
-        output = output or f"{op}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, inputs, [output], name=output, domain=domain, **attributes))
-        return output
+        return self.node_of_many(op, inputs, [output or f"{op}_{len(self.nodes)}"], domain, **attributes)
+
+    def node_of_many(self, op: str, inputs: list[str], outputs: list[str], domain: str = "", **attributes: Any) -> str:
+        """As `node`, for several outputs; returns the first one's name, which is the node's too."""
+        self.nodes.append(helper.make_node(op, inputs, outputs, name=outputs[0], domain=domain, **attributes))
+        return outputs[0]
 
     def constant(self, value: Any, dtype: DTypeLike = np.int64) -> str:
         array = np.asarray(value, dtype)
@@ -63,7 +66,8 @@ class _Graph:
         matrix = self.weight(f"{name}.weight", weight.T.contiguous())
         return self.node("Gemm", [x, matrix, self.weight(f"{name}.bias", bias)], name)
 
-    def layer_norm(self, name: str, x: str, norm: torch.nn.LayerNorm) -> str:
+    def layer_norm(self, name: str, x: str, norm: torch.nn.Module) -> str:
+        assert isinstance(norm, torch.nn.LayerNorm)
         weight, bias = self.weight(f"{name}.weight", norm.weight), self.weight(f"{name}.bias", norm.bias)
         return self.node("LayerNormalization", [x, weight, bias], name, axis=-1, epsilon=norm.eps)
 
@@ -101,7 +105,7 @@ def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.Mod
     def attend(name: str, x: str, attention: MultiHeadAttention) -> str:
         qkv = graph.linear(f"{name}.qkv", x, attention.qkv.weight, attention.qkv.bias)
         parts = [f"{name}.{part}" for part in ("query", "key", "value")]
-        graph.nodes.append(helper.make_node("Split", [qkv], parts, name=f"{name}.split", axis=-1, num_outputs=3))
+        graph.node_of_many("Split", [qkv], parts, axis=-1, num_outputs=3)
         joined = [graph.node("Reshape", [part, joined_shape]) for part in parts]
         context = graph.node(
             "MultiHeadAttention",
@@ -130,8 +134,9 @@ def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.Mod
 def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: Form = "cpu") -> onnx.ModelProto:
     """Builds one decoder step over B rows with a token each; `server.runner.Decoder.step` says what goes in and out.
 
-    Its controls are `input_ids` int64 [B], `past_lengths` and `source_lengths` int32 [B], and in host memory `self_total` = longest past + 1,
-    `source_total` = longest source, `top_k`. It returns `top_ids`, `top_log_probs` [B, k], and `logits` float32 [B, V] for who asks for them.
+    Its controls are `input_ids` int64 [B], `past_lengths` and `source_lengths` int32 [B], and in host memory
+    `self_total` = longest past + 1, `source_total` = longest source, `top_k`. It returns `top_ids`, `top_log_probs` [B,
+    k], and `logits` float32 [B, V] for who asks for them.
     """
     config = model.config
     graph = _Graph("decoder_step", dtype)
@@ -157,18 +162,14 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: Form = "
         qkv = graph.linear(f"{name}.qkv", x, attention.qkv.weight, attention.qkv.bias)
         qkv = graph.reshape(qkv, [-1, 1, 3 * config.d_model])
         past, new = [f"self_key.{layer}", f"self_value.{layer}"], [f"new_self_key.{layer}", f"new_self_value.{layer}"]
-        outputs = [f"{name}.context", *new]
-        graph.nodes.append(
-            helper.make_node(
-                "GroupQueryAttention",
-                [qkv, "", "", *past, past_lengths, self_total],
-                outputs,
-                name=f"{name}.context",
-                domain="com.microsoft",
-                **heads,
-            )
+        context = graph.node_of_many(
+            "GroupQueryAttention",
+            [qkv, "", "", *past, past_lengths, self_total],
+            [f"{name}.context", *new],
+            domain="com.microsoft",
+            **heads,
         )
-        return graph.reshape(f"{name}.context", [-1, config.d_model])
+        return graph.reshape(context, [-1, config.d_model])
 
     def attend_cross(name: str, x: str, attention: MultiHeadAttention) -> str:
         layer = name.split(".")[1]
@@ -179,18 +180,15 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: Form = "
             outputs += [f"new_cross_key.{layer}", f"new_cross_value.{layer}"]
         past = [f"cross_key.{layer}", f"cross_value.{layer}"]
         causal = {"causal": 0} if form == "cuda" else {}  # one query sees the same either way; see the design
-        graph.nodes.append(
-            helper.make_node(
-                "GroupQueryAttention",
-                [query, no_token, no_token, *past, last_source, source_total],
-                outputs,
-                name=f"{name}.context",
-                domain="com.microsoft",
-                **heads,
-                **causal,
-            )
+        context = graph.node_of_many(
+            "GroupQueryAttention",
+            [query, no_token, no_token, *past, last_source, source_total],
+            outputs,
+            domain="com.microsoft",
+            **heads,
+            **causal,
         )
-        return graph.reshape(f"{name}.context", [-1, config.d_model])
+        return graph.reshape(context, [-1, config.d_model])
 
     for i, layer in enumerate(model.decoder):
         x = _layer(graph, f"decoder.{i}", x, layer, attend_self, attend_cross)
@@ -235,8 +233,8 @@ def _layer(graph: _Graph, name: str, x: str, layer: Layer, attend_self: Any, att
 def _choose(graph: _Graph, model: Transformer, x: str, top_k: str) -> None:
     """Adds the projection and the exact k best log-probabilities over the whole vocabulary.
 
-    The k best tokens lie in the k blocks with the largest maxima, so only these are searched: on the CPU an order of magnitude
-    cheaper than TopK and LogSoftmax over all columns.
+    The k best tokens lie in the k blocks with the largest maxima, so only these are searched: on the CPU an order of
+    magnitude cheaper than TopK and LogSoftmax over all columns.
     """
     vocab_size = model.config.vocab_size
     num_blocks = -(-vocab_size // BLOCK)
@@ -274,9 +272,9 @@ def _choose(graph: _Graph, model: Transformer, x: str, top_k: str) -> None:
 
 
 def _top_k(graph: _Graph, x: str, k: str, name: str) -> tuple[str, str]:
-    outputs = f"{name}.values", f"{name}.indices"
-    graph.nodes.append(helper.make_node("TopK", [x, k], list(outputs), name=name, axis=-1))
-    return outputs
+    values, indices = f"{name}.values", f"{name}.indices"
+    graph.node_of_many("TopK", [x, k], [values, indices], axis=-1)
+    return values, indices
 
 
 def _value_info(name: str, dtype: DTypeLike, shape: list[str | int]) -> onnx.ValueInfoProto:

@@ -1,12 +1,13 @@
 """int8 for CPUs, as a pass over the float32 graphs: every `Gemm` and the token embedding.
 
-Weights are signed, one scale per output channel. Activations are unsigned bytes whose scale must not depend on the other rows of the step, or
-a sentence's translation would change with its neighbours:
+Weights are signed, one scale per output channel. Activations are unsigned bytes whose scale must not depend on the
+other rows of the step, or a sentence's translation would change with its neighbours:
 - what comes from a LayerNormalization is alike for all text and gets one fixed scale, calibrated on real sentences;
 - everything else (attention contexts, hidden activations, embeddings) is divided by its own row's maximum magnitude.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import onnx
@@ -109,7 +110,7 @@ class _Quantizer:
         inputs = [quantized, weight[0], x_scale, weight[1], x_zero, "", *bias]
         return self._node("MatMulIntegerToFloat", inputs, output, domain="com.microsoft")
 
-    def _node(self, op: str, inputs: list[str], output: str, domain: str = "", **attributes: object) -> str:
+    def _node(self, op: str, inputs: list[str], output: str, domain: str = "", **attributes: Any) -> str:
         self.nodes.append(helper.make_node(op, inputs, [output], name=output, domain=domain, **attributes))
         return output
 
@@ -119,7 +120,7 @@ class _Quantizer:
 
 
 def quantize_columns(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Returns int8 [K, N] in -127..127 and the scale [N] of each column, so that int8 * scale is close to the matrix."""
+    """Returns int8 [K, N] in -127..127 and the scale [N] of each column; int8 * scale is close to the matrix."""
     scales = np.maximum(np.abs(matrix).max(axis=0), 1e-12).astype(np.float32) / 127
     return np.rint(matrix / scales).astype(np.int8), scales
 

@@ -1,6 +1,7 @@
 """Multi-head scaled dot-product attention.
 
-Dimension letters, here and in all rooms: B rows, S source, T target (queries), K keys, H heads, D head width, M model width.
+Dimension letters, here and in all rooms: B rows, S source, T target (queries), K keys, H heads, D head width, M model
+width.
 """
 
 import math
@@ -56,7 +57,8 @@ class MultiHeadAttention(nn.Module):
         return self.output(joined), weights
 
     def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # [B, H, T, D]
+        heads: Tensor = x.unflatten(-1, (self.num_heads, -1))
+        return heads.transpose(1, 2)  # [B, H, T, D]
 
 
 def causal_mask(length: int, device: torch.device) -> Tensor:

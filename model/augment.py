@@ -17,18 +17,18 @@ _HOSTS = ("example.org", "test.io", "my-site.de", "news.net", "shop.co.uk", "doc
 _WORDS = ("index", "blog", "a1", "item", "news", "en", "v2", "about", "img", "data", "user", "page")
 
 
-def upper_case(pair: Pair, rng: random.Random) -> Pair:
+def upper_case(pair: Pair, _rng: random.Random) -> Pair:
     """ALL CAPS on both sides."""
     return pair[0].upper(), pair[1].upper()
 
 
-def title_case(pair: Pair, rng: random.Random) -> Pair:
+def title_case(pair: Pair, _rng: random.Random) -> Pair:
     """Title Case In The Source, as in headings; the target keeps its language's own spelling."""
     return " ".join(word[:1].upper() + word[1:] for word in pair[0].split(" ")), pair[1]
 
 
-def lower_case(pair: Pair, rng: random.Random) -> Pair:
-    """a source without capitals or full stop, as people type it; the target stays correct."""
+def lower_case(pair: Pair, _rng: random.Random) -> Pair:
+    """The source in small letters and without its full stop, as people type it; the target stays correct."""
     return pair[0].lower().rstrip(" ."), pair[1]
 
 

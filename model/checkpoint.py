@@ -1,7 +1,6 @@
 """A checkpoint: one file with weights, configuration, tokenizer and training facts; loaded without running any code."""
 
 import dataclasses
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,4 +79,4 @@ def save_atomically(path: Path, document: dict[str, Any]) -> None:
     """Writes `document` with torch.save to a temporary sibling, then renames it over `path`."""
     temporary = path.with_name(path.name + ".tmp")
     torch.save(document, temporary)
-    os.replace(temporary, path)
+    temporary.replace(path)

@@ -91,7 +91,8 @@ class TrainingConfig:
 
     Attributes:
         batch_tokens: padded target tokens of one batch; `accumulate` batches make one update.
-        warmup_steps: updates until the learning rate lr_scale * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5) peaks.
+        warmup_steps: updates until the learning rate lr_scale * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)
+            peaks.
         max_steps: updates after which training ends.
         max_tokens: pairs with a longer side are left out (and counted).
         word_dropout: share of decoder input tokens replaced by random ones, so that errors are less exposed at serving.

@@ -1,8 +1,9 @@
 """`babelserve-train RECIPE --data DIR --out DIR`: trains a model by teacher forcing and leaves checkpoints.
 
-In the output directory: `final.pt` (the average of the last checkpoints, in float16), `best.pt`, `step-N.pt`, `state.pt`
-(all that a restart needs to go on with the same losses), `held-out.tsv`, and TensorBoard scalars. Ctrl-C saves and ends; the same command goes on.
-With several processes start it by `torchrun`; each takes its share of every update's batches.
+In the output directory: `final.pt` (the average of the last checkpoints, in float16), `best.pt`, `step-N.pt`,
+`state.pt` (all that a restart needs to go on with the same losses), `held-out.tsv`, and TensorBoard scalars. Ctrl-C
+saves and ends; the same command goes on. With several processes start it by `torchrun`; each takes its share of every
+update's batches.
 """
 
 import argparse
@@ -102,7 +103,7 @@ class Trainer:
         total = torch.zeros((), device=self.device)
         for batch in mine:
             loss = self._loss(batch) / num_tokens
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             total += loss.detach()
         if _world_size() > 1:
             _sum_over_processes([total, *(p.grad for p in self.model.parameters() if p.grad is not None)])
@@ -180,7 +181,9 @@ class Trainer:
         )
 
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
-        wanted = self.recipe.training.bf16 and (self.device.type == "cuda" or torch.cpu._is_avx512_bf16_supported())
+        wanted = self.recipe.training.bf16 and (
+            self.device.type == "cuda" or torch.cpu.get_capabilities().get("avx512_bf16", False)
+        )
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=wanted)
 
     def _evaluate_and_save(self, writer: SummaryWriter) -> None:
@@ -229,7 +232,8 @@ _PROGRESS = ("step", "epoch", "next_group", "best_bleu", "seconds")
 
 def learning_rate(training: TrainingConfig, d_model: int, step: int) -> float:
     """Returns the rate of update `step` (from 1): linear warm-up, then inverse square root (section 5.3)."""
-    return training.lr_scale / math.sqrt(d_model) * min(1 / math.sqrt(step), step * training.warmup_steps**-1.5)
+    shape = min(1 / math.sqrt(step), step / training.warmup_steps / math.sqrt(training.warmup_steps))
+    return training.lr_scale / math.sqrt(d_model) * shape
 
 
 def replace_words(target_in: Tensor, share: float, last_special_id: int, vocab_size: int) -> Tensor:
@@ -253,7 +257,7 @@ def main() -> None:
     except (OSError, ValueError) as error:
         sys.exit(f"babelserve-train: {error}")
 
-    def request_stop(signum: int, frame: object) -> None:
+    def request_stop(_signum: int, _frame: object) -> None:
         trainer.stop_requested = True
 
     signal.signal(signal.SIGINT, request_stop)

@@ -1,6 +1,8 @@
 """The encoder-decoder Transformer of "Attention Is All You Need" (arXiv:1706.03762), pre- or post-norm."""
 
 import math
+from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +22,7 @@ class FeedForward(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Maps [B, T, M] to [B, T, M]."""
         result: Tensor = self.output(self.dropout(functional.relu(self.hidden(x))))
         return result
 
@@ -61,11 +64,13 @@ class Layer(nn.Module):
         return self._after(x, hidden, self.feed_forward_norm), weights
 
     def _before(self, x: Tensor, norm: nn.Module) -> Tensor:
-        return norm(x) if self.is_pre_norm else x
+        result: Tensor = norm(x) if self.is_pre_norm else x
+        return result
 
     def _after(self, x: Tensor, update: Tensor, norm: nn.Module) -> Tensor:
-        total = x + self.dropout(update)
-        return total if self.is_pre_norm else norm(total)
+        total: Tensor = x + self.dropout(update)
+        result: Tensor = total if self.is_pre_norm else norm(total)
+        return result
 
 
 class Embedding(nn.Module):
@@ -100,11 +105,13 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         self.embedding = Embedding(config)
-        self.encoder = nn.ModuleList(Layer(config, has_cross=False) for _ in range(config.encoder_layers))
-        self.decoder = nn.ModuleList(Layer(config, has_cross=True) for _ in range(config.decoder_layers))
+        encoder = nn.ModuleList(Layer(config, has_cross=False) for _ in range(config.encoder_layers))
+        decoder = nn.ModuleList(Layer(config, has_cross=True) for _ in range(config.decoder_layers))
+        self.encoder = cast("Sequence[Layer]", encoder)
+        self.decoder = cast("Sequence[Layer]", decoder)
         is_pre_norm = config.norm == "pre"
-        self.encoder_norm = nn.LayerNorm(config.d_model) if is_pre_norm else nn.Identity()
-        self.decoder_norm = nn.LayerNorm(config.d_model) if is_pre_norm else nn.Identity()
+        self.encoder_norm: nn.Module = nn.LayerNorm(config.d_model) if is_pre_norm else nn.Identity()
+        self.decoder_norm: nn.Module = nn.LayerNorm(config.d_model) if is_pre_norm else nn.Identity()
         self._initialise()
 
     def forward(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
@@ -127,7 +134,8 @@ class Transformer(nn.Module):
         x = self.embedding(source_ids)
         for layer in self.encoder:
             x = layer(x, visible)
-        return self.encoder_norm(x), visible
+        memory: Tensor = self.encoder_norm(x)
+        return memory, visible
 
     def decode(
         self, target_ids: Tensor, memory: Tensor, memory_visible: Tensor, need_weights: bool = False

@@ -1,0 +1,129 @@
+"""`babelserve-evaluate`: sacreBLEU and chrF of a live server, of a checkpoint, or of a file of translations.
+
+    babelserve-evaluate --source test.en.gz --reference test.de.gz --server localhost:50051
+    babelserve-evaluate --tsv held-out.tsv --checkpoint final.pt
+
+A source sentence with several references (repeated in a TSV file) is translated for each of them.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import sacrebleu
+import sentencepiece
+
+from model.checkpoint import load_checkpoint
+from model.config import CorpusConfig
+from model.data import read_corpus
+from model.search import default_max_tokens, search
+
+BATCH_SENTENCES = 64
+
+
+def translate_by_server(address: str, sources: list[str], source: str, target: str, beam_size: int) -> list[str]:
+    """Translates through the gRPC API, one text for each sentence.
+
+    Raises:
+        client.errors.TranslationError: the server did not answer, or a text has no translation.
+    """
+    from client.client import Client  # the one thing here that needs gRPC
+
+    texts: list[str] = []
+    with Client(address) as client:
+        for start in range(0, len(sources), BATCH_SENTENCES):
+            contents = sources[start : start + BATCH_SENTENCES]
+            result = client.translate(contents, source=source, target=target, beam_size=beam_size)
+            texts += [translation.text for translation in result.translations]
+    return texts
+
+
+def translate_by_checkpoint(path: Path, sources: list[str], beam_size: int) -> list[str]:
+    """Translates with the torch oracle, sentence by sentence as they stand (no splitting).
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is not a checkpoint.
+    """
+    checkpoint = load_checkpoint(path)
+    model, eos_id = checkpoint.build_model(), checkpoint.config.eos_id
+    tokenizer = sentencepiece.SentencePieceProcessor(model_proto=checkpoint.tokenizer)
+    limit = checkpoint.config.max_positions
+    encoded = [[*ids[: limit - 1], eos_id] for ids in tokenizer.encode(sources)]
+    order = sorted(range(len(encoded)), key=lambda i: len(encoded[i]))
+    texts = [""] * len(encoded)
+    for start in range(0, len(order), BATCH_SENTENCES):
+        chosen = order[start : start + BATCH_SENTENCES]
+        limits = [default_max_tokens(len(encoded[i]), limit) for i in chosen]
+        results = search(model, [encoded[i] for i in chosen], beam_size=beam_size, max_tokens=limits)
+        for i, hypotheses in zip(chosen, results, strict=True):
+            texts[i] = tokenizer.decode(hypotheses[0].ids)
+    return texts
+
+
+def scores(hypotheses: list[str], references: list[str]) -> dict[str, str | float]:
+    """Returns corpus sacreBLEU (13a, cased) and chrF with the signatures that make them comparable."""
+    bleu, chrf = sacrebleu.metrics.BLEU(), sacrebleu.metrics.CHRF()
+    return {
+        "sentences": len(hypotheses),
+        "bleu": round(bleu.corpus_score(hypotheses, [references]).score, 2),
+        "bleu_signature": str(bleu.get_signature()),
+        "chrf": round(chrf.corpus_score(hypotheses, [references]).score, 2),
+        "chrf_signature": str(chrf.get_signature()),
+    }
+
+
+def main() -> None:
+    """Entry point; prints JSON. Exit code 2 for wrong arguments or unreadable files, 1 when translating fails."""
+    arguments = _parse_arguments()
+    try:
+        source, reference = arguments.source or "", arguments.reference or ""
+        corpus = CorpusConfig(source=source, target=reference, tsv=arguments.tsv or "")
+        pairs = read_corpus(corpus, Path()).pairs[: arguments.limit]
+        sources = [source for source, _ in pairs]
+        if arguments.server:
+            hypotheses = translate_by_server(
+                arguments.server, sources, arguments.source_language, arguments.target_language, arguments.beam_size
+            )
+        elif arguments.checkpoint:
+            hypotheses = translate_by_checkpoint(arguments.checkpoint, sources, arguments.beam_size)
+        else:
+            hypotheses = arguments.hypotheses.read_text(encoding="utf-8").splitlines()[: len(pairs)]
+        if len(hypotheses) != len(pairs):
+            raise ValueError(f"{len(hypotheses)} translations for {len(pairs)} sentences")
+    except (OSError, ValueError) as error:
+        print(f"babelserve-evaluate: {error}", file=sys.stderr)
+        sys.exit(2)
+    except Exception as error:
+        if type(error).__module__ != "client.errors":
+            raise
+        print(f"babelserve-evaluate: {arguments.server}: {error}", file=sys.stderr)
+        sys.exit(1)
+    if arguments.output:
+        arguments.output.write_text("".join(f"{line}\n" for line in hypotheses), encoding="utf-8")
+    print(json.dumps(scores(hypotheses, [reference for _, reference in pairs]), indent=2))
+
+
+def _parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="babelserve-evaluate", description="Score translations: sacreBLEU and chrF.")
+    parser.add_argument("--source", metavar="FILE", help="source sentences, one a line, plain or gzipped")
+    parser.add_argument("--reference", metavar="FILE", help="their translations, line by line")
+    parser.add_argument("--tsv", metavar="FILE", help="instead of both: lines of source TAB reference")
+    system = parser.add_mutually_exclusive_group(required=True)
+    system.add_argument("--server", metavar="HOST:PORT", help="translate through a live server")
+    system.add_argument("--checkpoint", type=Path, metavar="FILE", help="translate with PyTorch")
+    system.add_argument("--hypotheses", type=Path, metavar="FILE", help="translations, one a line")
+    parser.add_argument("--source-language", default="", help="default: the server's")
+    parser.add_argument("--target-language", default="de", help="default: de")
+    parser.add_argument("--beam-size", type=int, default=4, help="1 is greedy search (default 4)")
+    parser.add_argument("--limit", type=int, metavar="N", help="score the first N pairs only")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the translations there")
+    arguments = parser.parse_args()
+    if bool(arguments.tsv) == bool(arguments.source and arguments.reference):
+        parser.error("give either --tsv or both --source and --reference")
+    return arguments
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""A tiny trained model and the bundle exported from it: real parts at a size that needs seconds."""
+
+from pathlib import Path
+
+import pytest
+import sentencepiece
+import torch
+
+from export.bundle import DevSet, export_bundle
+from model.checkpoint import Checkpoint, load_checkpoint
+from model.transformer import Transformer
+from server.bundle import Bundle
+
+torch.set_num_threads(1)  # tiny tensors: a second thread only waits
+
+DATA = Path(__file__).parent / "data"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite the files in tests/golden")
+
+
+@pytest.fixture(scope="session")
+def dev_set() -> DevSet:
+    """200 sentences of Multi30k's dev set with their German translations."""
+    sides = [(DATA / f"multi30k_val_200.{language}.txt").read_text(encoding="utf-8") for language in ("en", "de")]
+    sources, references = (side.splitlines() for side in sides)
+    return DevSet(sources=sources, references=references)
+
+
+@pytest.fixture(scope="session")
+def tiny_checkpoint() -> Checkpoint:
+    """A model of 60,000 weights that knows the sentences of `dev_set` by heart (tests/data/tiny.toml)."""
+    return load_checkpoint(DATA / "tiny.pt")
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tiny_checkpoint: Checkpoint) -> Transformer:
+    """The model of `tiny_checkpoint`, in evaluation mode."""
+    return tiny_checkpoint.build_model()
+
+
+@pytest.fixture(scope="session")
+def tiny_bundle(tiny_checkpoint: Checkpoint, dev_set: DevSet, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """All variants of `tiny_checkpoint`, exported and proven."""
+    out = tmp_path_factory.mktemp("bundles") / "tiny"
+    return export_bundle(tiny_checkpoint, out, dev_set, version="0", max_bleu_loss=3.0)  # learnt by heart: very sharp
+
+
+@pytest.fixture(scope="session")
+def sources(tiny_checkpoint: Checkpoint, tiny_bundle: Bundle, dev_set: DevSet) -> list[list[int]]:
+    """The dev sentences as token ids with eos, those that the tiny bundle takes whole."""
+    tokenizer = sentencepiece.SentencePieceProcessor(model_proto=tiny_checkpoint.tokenizer)
+    encoded = [[*ids, tiny_checkpoint.config.eos_id] for ids in tokenizer.encode(dev_set.sources)]
+    return [ids for ids in encoded if len(ids) <= tiny_bundle.manifest.limits.max_source_tokens]
