@@ -1,6 +1,7 @@
 """A checkpoint: one file with weights, configuration, tokenizer and training facts; loaded without running any code."""
 
 import dataclasses
+import pickle
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,14 +57,18 @@ def load_checkpoint(path: Path) -> Checkpoint:
     """
     try:
         document = torch.load(path, map_location="cpu", weights_only=True)
+        if not isinstance(document, dict):
+            raise TypeError(f"it holds a {type(document).__name__}")
         if document["format"] != FORMAT:
             raise ValueError(f"{path} has checkpoint format {document['format']}; this version reads {FORMAT}")
-        config = TransformerConfig(**document["config"])
-    except (KeyError, TypeError, RuntimeError, EOFError) as error:
+        return Checkpoint(
+            config=TransformerConfig(**document["config"]),
+            weights=document["weights"],
+            tokenizer=document["tokenizer"],
+            facts=document["facts"],
+        )
+    except (KeyError, TypeError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
         raise ValueError(f"{path} is not a babelserve checkpoint: {error}") from error
-    return Checkpoint(
-        config=config, weights=document["weights"], tokenizer=document["tokenizer"], facts=document["facts"]
-    )
 
 
 def average_weights(paths: list[Path]) -> dict[str, Tensor]:

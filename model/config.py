@@ -73,6 +73,10 @@ class CorpusConfig:
     weight: float = 1.0
     hold_out: int = 0
 
+    def __post_init__(self) -> None:
+        if self.weight < 0 or self.hold_out < 0:
+            raise ValueError(f"weight and hold_out must be at least 0, not {self.weight} and {self.hold_out}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AugmentationConfig:
@@ -83,6 +87,14 @@ class AugmentationConfig:
     lower_case: float = 0.0
     copy: float = 0.0
     placeholder: float = 0.0
+
+    def __post_init__(self) -> None:
+        shares = dataclasses.asdict(self)
+        faults = [f"{name} must be in [0, 1], not {share}" for name, share in shares.items() if not 0 <= share <= 1]
+        if not faults and sum(shares.values()) > 1:
+            faults.append(f"the probabilities must sum up to at most 1, not {sum(shares.values())}")
+        if faults:
+            raise ValueError("; ".join(faults))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +126,16 @@ class TrainingConfig:
     seed: int = 1
     bf16: bool = True
 
+    def __post_init__(self) -> None:
+        counts = ("batch_tokens", "accumulate", "warmup_steps", "max_steps", "max_tokens", "evaluate_every", "average_last")
+        faults = [f"{name} must be at least 1, not {getattr(self, name)}" for name in counts if getattr(self, name) < 1]
+        if not self.lr_scale > 0:
+            faults.append(f"lr_scale must be over 0, not {self.lr_scale}")
+        shares = ("label_smoothing", "word_dropout")
+        faults += [f"{s} must be in [0, 1), not {getattr(self, s)}" for s in shares if not 0 <= getattr(self, s) < 1]
+        if faults:
+            raise ValueError("; ".join(faults))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenizerConfig:
@@ -137,6 +159,11 @@ class Recipe:
     augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
     train: tuple[CorpusConfig, ...] = ()
     dev: CorpusConfig = field(default_factory=CorpusConfig)
+
+    def __post_init__(self) -> None:
+        if self.training.max_tokens > self.model.max_positions:
+            longest, limit = self.training.max_tokens, self.model.max_positions
+            raise ValueError(f"training.max_tokens is {longest}, but model.max_positions is {limit}")
 
 
 def load_recipe(path: Path) -> Recipe:

@@ -1,10 +1,12 @@
 """Parallel text: read, held out, tokenised, and batched by token count, in an order that a seed decides."""
 
+import dataclasses
 import gzip
 import hashlib
 import logging
 import random
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +43,7 @@ def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
     """Reads one corpus; broken lines (a side missing or empty, invalid UTF-8) are counted, reported and left out.
 
     Raises:
-        ValueError: the two files of a pair differ in their number of lines.
+        ValueError: the two files of a pair differ in their number of lines, or a gzipped file is damaged.
     """
     if config.tsv:
         name, pairs = config.tsv, [_split_columns(line) for line in _lines(data / config.tsv)]
@@ -69,6 +71,15 @@ def hold_out(pairs: list[Pair], count: int) -> tuple[list[Pair], list[Pair]]:
     keys = {source: _hold_out_key(source) for source, _ in pairs}
     chosen = set(sorted(set(keys.values()))[:count])
     return [p for p in pairs if keys[p[0]] not in chosen], [p for p in pairs if keys[p[0]] in chosen]
+
+
+def without_held_out(corpora: list[Corpus]) -> list[Corpus]:
+    """Leaves out of each corpus what another one holds out."""
+    held_out = {_hold_out_key(source) for corpus in corpora for source, _ in corpus.held_out}
+    return [
+        dataclasses.replace(corpus, pairs=[p for p in corpus.pairs if _hold_out_key(p[0]) not in held_out])
+        for corpus in corpora
+    ]
 
 
 def epoch_batches(
@@ -111,12 +122,15 @@ def pad(rows: list[list[int]], pad_id: int) -> Tensor:
 
 def _lines(path: Path) -> Iterator[str | None]:
     """Yields stripped lines, None for one that is not UTF-8."""
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-        for line in file:
-            try:
-                yield line.decode("utf-8").strip()
-            except UnicodeDecodeError:
-                yield None
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            for line in file:
+                try:
+                    yield line.decode("utf-8").strip()
+                except UnicodeDecodeError:
+                    yield None
+    except (EOFError, zlib.error) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
 
 
 def _split_columns(line: str | None) -> tuple[str | None, str | None]:

@@ -81,6 +81,8 @@ def main() -> None:
         source, reference = arguments.source or "", arguments.reference or ""
         corpus = CorpusConfig(source=source, target=reference, tsv=arguments.tsv or "")
         pairs = read_corpus(corpus, Path()).pairs[: arguments.limit]
+        if not pairs:
+            raise ValueError("there is nothing to score")
         sources = [source for source, _ in pairs]
         if arguments.server:
             hypotheses = translate_by_server(
@@ -89,7 +91,8 @@ def main() -> None:
         elif arguments.checkpoint:
             hypotheses = translate_by_checkpoint(arguments.checkpoint, sources, arguments.beam_size)
         else:
-            hypotheses = arguments.hypotheses.read_text(encoding="utf-8").splitlines()[: len(pairs)]
+            lines = arguments.hypotheses.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+            hypotheses = lines[: arguments.limit]
         if len(hypotheses) != len(pairs):
             raise ValueError(f"{len(hypotheses)} translations for {len(pairs)} sentences")
     except (OSError, ValueError) as error:
@@ -122,6 +125,8 @@ def _parse_arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if bool(arguments.tsv) == bool(arguments.source and arguments.reference):
         parser.error("give either --tsv or both --source and --reference")
+    if arguments.beam_size < 1:
+        parser.error(f"argument --beam-size: must be at least 1, not {arguments.beam_size}")
     return arguments
 
 

@@ -32,7 +32,7 @@ from tqdm import tqdm
 from model.augment import Augmentation
 from model.checkpoint import Checkpoint, average_weights, save_atomically, save_checkpoint
 from model.config import Recipe, TrainingConfig, load_recipe
-from model.data import Batch, Corpus, epoch_batches, read_corpus
+from model.data import Batch, Corpus, epoch_batches, read_corpus, without_held_out
 from model.search import default_max_tokens, search
 from model.transformer import Transformer
 from model.vocabulary import learn_vocabulary
@@ -106,7 +106,11 @@ class Trainer:
             loss.backward()
             total += loss.detach()
         if _world_size() > 1:
-            _sum_over_processes([total, *(p.grad for p in self.model.parameters() if p.grad is not None)])
+            # A process without a batch, at the end of an epoch, has no gradients yet.
+            grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.model.parameters()]
+            _sum_over_processes([total, *grads])
+            for parameter, grad in zip(self.model.parameters(), grads, strict=True):
+                parameter.grad = grad
         self.step += 1
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(self.recipe.training, self.recipe.model.d_model, self.step)
@@ -136,6 +140,7 @@ class Trainer:
                 "model": self.model.state_dict(),
                 "optimizer": self.optimizer.state_dict(),
                 "random": torch.get_rng_state(),
+                "cuda_random": torch.cuda.get_rng_state() if self.device.type == "cuda" else None,
                 "progress": {name: getattr(self, name) for name in _PROGRESS},
             }
             save_atomically(self.out / "state.pt", document)
@@ -149,6 +154,8 @@ class Trainer:
         self.model.load_state_dict(document["model"])
         self.optimizer.load_state_dict(document["optimizer"])
         torch.set_rng_state(document["random"])
+        if self.device.type == "cuda" and document.get("cuda_random") is not None:
+            torch.cuda.set_rng_state(document["cuda_random"])
         for name in _PROGRESS:
             setattr(self, name, document["progress"][name])
         return True
@@ -275,7 +282,7 @@ def prepare(recipe: Recipe, data: Path, out: Path) -> Trainer:
     if "WORLD_SIZE" in os.environ and not torch.distributed.is_initialized():
         torch.distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     out.mkdir(parents=True, exist_ok=True)
-    corpora = [read_corpus(corpus, data) for corpus in recipe.train]
+    corpora = without_held_out([read_corpus(corpus, data) for corpus in recipe.train])
     if not corpora:
         raise ValueError("the recipe names no [[train]] corpus")
     dev = read_corpus(recipe.dev, data)

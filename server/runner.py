@@ -122,7 +122,8 @@ class OrtRunner:
         """Runs one step on caches of the caller's, for proofs.
 
         Returns:
-            Logits [B, V] over the whole vocabulary, then the written self-attention caches in the order of `cache_names`.
+            Logits [B, V] over the whole vocabulary, then the written self-attention caches in the order of
+            `cache_names`.
         """
         names = cache_names("new_self", self._dimensions.decoder_layers)
         controls = dict(zip(CONTROL_NAMES, _controls(input_ids, past_lengths, source_lengths, 1), strict=True))
@@ -145,7 +146,7 @@ class OrtDecoder:
         self._self_names, self._new_self_names = cache_names("self", num_layers), cache_names("new_self", num_layers)
         self._cross_names = cache_names("cross", num_layers)
         self._binding: Any = session.io_binding()
-        self._bound: tuple[int, int] | None = None  # rows and cache layout of the binding
+        self._bound: tuple[int, int, int] | None = None  # rows, top_k and cache layout of the binding
 
     def step(
         self,
@@ -157,8 +158,10 @@ class OrtDecoder:
         """See `Decoder.step`."""
         num_rows = len(input_ids)
         # A binding of host memory to another device is a copy made while binding, so it must be made again each time.
-        if self._bound != (num_rows, self.cache.layout) or self._copies_to_device:
+        shape = (num_rows, top_k, self.cache.layout)  # an output stays bound with the shape of its first run
+        if self._bound != shape or self._copies_to_device:
             self._bind_cache(num_rows)
+            self._bound = shape
         controls = _controls(input_ids, past_lengths, source_lengths, top_k)
         for name, array in zip(CONTROL_NAMES, controls, strict=True):
             self._binding.bind_cpu_input(name, array)
@@ -177,7 +180,6 @@ class OrtDecoder:
             binding.bind_output(new_name, *_address(tensor[:num_rows]))
         for name, tensor in zip(self._cross_names, cache.cross_attention, strict=True):
             binding.bind_input(name, *_address(tensor[:num_rows]))
-        self._bound = (num_rows, cache.layout)
 
 
 def _controls(

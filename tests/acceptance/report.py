@@ -1,0 +1,69 @@
+"""The table that every acceptance command prints, and its exit status."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+EXIT_PASSED = 0
+EXIT_FAILED = 1
+EXIT_NOT_RUN = 2
+EXIT_TOOL_MISSING = 77
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the table.
+
+    Attributes:
+        name: What was looked at.
+        measured: What was found.
+        bar: What it has to be; empty for a line that only informs.
+        passed: Whether it is so; None for a line that only informs.
+    """
+
+    name: str
+    measured: str
+    bar: str = ""
+    passed: bool | None = None
+
+    @property
+    def verdict(self) -> str:
+        """The last column."""
+        return {None: "", True: "ok", False: "FAILED"}[self.passed]
+
+
+def format_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Aligns the columns with spaces.
+
+    Args:
+        headers: One title per column.
+        rows: Cells, as many per row as there are titles.
+
+    Returns:
+        The table without a final line break.
+    """
+    lines = [headers, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
+    rule = ["-" * width for width in widths]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in [headers, rule, *rows]
+    )
+
+
+def print_checks(checks: Sequence[Check]) -> int:
+    """Prints the table and a last line with the verdict.
+
+    Args:
+        checks: The lines, in order.
+
+    Returns:
+        The exit status: 0 when no check failed, else 1.
+    """
+    rows = [(check.name, check.measured, check.bar, check.verdict) for check in checks]
+    print(format_table(("check", "measured", "bar", ""), rows), flush=True)
+    num_failed = sum(check.passed is False for check in checks)
+    num_judged = sum(check.passed is not None for check in checks)
+    print(
+        f"\n{'FAILED' if num_failed else 'PASSED'}: {num_judged - num_failed} of {num_judged} checks hold", flush=True
+    )
+    return EXIT_FAILED if num_failed else EXIT_PASSED

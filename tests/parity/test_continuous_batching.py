@@ -1,0 +1,185 @@
+"""Whatever shares a step with a sentence, and whenever it joins or leaves: the sentence's fp32 ids are those it gives alone.
+
+Source of the idea: text-generation-inference's tests of its seq2seq model.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from model.search import default_max_tokens, search
+from model.transformer import Transformer
+from server.bundle import Bundle
+from server.engine import Engine
+from server.metrics import Metrics
+from server.runner import OrtRunner
+from server.sequence import DecodingOptions, Result
+
+Ids = tuple[int, ...]
+WIDTHS = (1, 4, 2)
+
+
+class Stepper:
+    """An engine of one lane over a real bundle, stepped by hand."""
+
+    def __init__(self, bundle: Bundle, variant: str, max_rows: int = 64) -> None:
+        self.engine = Engine(
+            OrtRunner(bundle, variant, "cpu"),
+            bundle.manifest,
+            Metrics(CollectorRegistry()),
+            num_lanes=1,
+            max_rows=max_rows,
+            max_encode_tokens=256,
+            max_waiting_tokens=10**6,
+            max_waiting_sentences=10**6,
+        )
+
+    def submit(self, source: list[int], beam_size: int = 1, **options: int | float) -> Future[Result]:
+        return self.engine.submit([source], DecodingOptions(beam_size=beam_size, **options), None)[0]  # type: ignore[arg-type]
+
+    def step(self, times: int = 1) -> None:
+        for _ in range(times):
+            self.engine._lanes[0].step()
+
+    def finish(self) -> None:
+        while not self.engine.is_idle():
+            self.step()
+
+    def alone(self, source: list[int], beam_size: int) -> Ids:
+        future = self.submit(source, beam_size)
+        self.finish()
+        return best(future)
+
+
+def best(future: Future[Result]) -> Ids:
+    return future.result(0).hypotheses[0].ids
+
+
+@pytest.fixture
+def stepper(tiny_bundle: Bundle) -> Stepper:
+    return Stepper(tiny_bundle, "cpu-fp32")
+
+
+@pytest.fixture(scope="module")
+def alone(tiny_bundle: Bundle, sources: list[list[int]]) -> list[Ids]:
+    """The ids of each of 60 sentences by itself; sentence i with beam width WIDTHS[i % 3]."""
+    stepper = Stepper(tiny_bundle, "cpu-fp32")
+    return [stepper.alone(source, WIDTHS[i % 3]) for i, source in enumerate(sources[:60])]
+
+
+def test_alone_is_what_the_oracle_says(
+    tiny_model: Transformer, tiny_bundle: Bundle, sources: list[list[int]], alone: list[Ids]
+) -> None:
+    limit = tiny_bundle.manifest.limits.max_target_tokens
+    for i, (source, ids) in enumerate(zip(sources, alone, strict=False)):
+        max_tokens = default_max_tokens(len(source), limit)
+        oracle = search(tiny_model, [source], beam_size=WIDTHS[i % 3], max_tokens=max_tokens)
+
+        assert list(ids) == oracle[0][0].ids
+
+
+@pytest.mark.parametrize("max_rows", [4, 17, 200])
+def test_batch_of_mixed_widths_equals_alone(
+    tiny_bundle: Bundle, sources: list[list[int]], alone: list[Ids], max_rows: int
+) -> None:
+    stepper = Stepper(tiny_bundle, "cpu-fp32", max_rows)
+    futures = [stepper.submit(sources[i], WIDTHS[i % 3]) for i in range(60)]
+
+    stepper.finish()
+
+    assert [best(future) for future in futures] == alone
+
+
+def test_sentences_that_join_mid_flight_equal_alone(
+    stepper: Stepper, sources: list[list[int]], alone: list[Ids]
+) -> None:
+    futures = []
+    for i in range(60):
+        futures.append(stepper.submit(sources[i], WIDTHS[i % 3]))
+        stepper.step(i % 4)
+
+    stepper.finish()
+
+    assert [best(future) for future in futures] == alone
+
+
+def test_neighbours_that_leave_mid_flight_change_nothing(
+    stepper: Stepper, sources: list[list[int]], alone: list[Ids]
+) -> None:
+    futures = [stepper.submit(sources[i], WIDTHS[i % 3]) for i in range(24)]
+    for i in range(0, 24, 2):
+        stepper.step()
+        futures[i].cancel()
+
+    stepper.finish()
+
+    assert [best(future) for future in futures[1::2]] == alone[1:24:2]
+
+
+def test_rows_reused_after_a_long_sentence_hold_nothing_of_it(
+    stepper: Stepper, sources: list[list[int]], alone: list[Ids]
+) -> None:
+    by_length = sorted(range(60), key=lambda i: -len(sources[i]))
+    for i in by_length:
+        future = stepper.submit(sources[i], WIDTHS[i % 3])
+        stepper.finish()
+        assert best(future) == alone[i]
+
+
+def test_each_row_stops_at_its_own_limit(stepper: Stepper, sources: list[list[int]], alone: list[Ids]) -> None:
+    limits = [1, 2, 5, 8]
+    cut = [stepper.submit(sources[3 * i], 1, max_output_tokens=limit) for i, limit in enumerate(limits)]
+
+    stepper.finish()
+
+    for i, (future, limit) in enumerate(zip(cut, limits, strict=True)):
+        assert best(future) == alone[3 * i][:limit]
+
+
+def test_scores_and_hypotheses_equal_the_oracles(
+    tiny_model: Transformer, stepper: Stepper, sources: list[list[int]]
+) -> None:
+    futures = [
+        stepper.submit(source, 4, num_hypotheses=4, length_penalty=0.5, max_output_tokens=20) for source in sources[:16]
+    ]
+
+    stepper.finish()
+
+    oracle = search(tiny_model, sources[:16], beam_size=4, length_penalty=0.5, max_tokens=20)
+    for future, expected in zip(futures, oracle, strict=True):
+        found = future.result(0).hypotheses
+        assert [list(hypothesis.ids) for hypothesis in found] == [hypothesis.ids for hypothesis in expected]
+        # float32 log-probabilities of up to 20 tokens, summed in another order
+        assert [h.score for h in found] == pytest.approx([h.score for h in expected], abs=1e-4)
+
+
+@pytest.fixture(params=["cpu-int8", "cuda-fp16"])
+def rounded(request: pytest.FixtureRequest, tiny_bundle: Bundle) -> Iterator[Stepper]:
+    """The other variants; ONNX Runtime runs fp16 on a CPU by way of fp32, which tries the graphs that CUDA will run."""
+    yield Stepper(tiny_bundle, request.param)
+
+
+def test_rounded_variants_are_close_to_fp32(rounded: Stepper, stepper: Stepper, sources: list[list[int]]) -> None:
+    chosen = sources[:40]
+    exact, close = ([s.submit(source, 4) for source in chosen] for s in (stepper, rounded))
+    stepper.finish()
+    rounded.finish()
+
+    differences = [
+        abs(a.result(0).hypotheses[0].score - b.result(0).hypotheses[0].score)
+        for a, b in zip(exact, close, strict=True)
+    ]
+    assert sorted(differences)[len(differences) // 2] < 0.02  # per-token log-probability of the median sentence
+    assert max(differences) < 0.5
+
+
+def test_int8_sentence_is_the_same_alone_and_in_a_batch(tiny_bundle: Bundle, sources: list[list[int]]) -> None:
+    stepper = Stepper(tiny_bundle, "cpu-int8")
+    futures = [stepper.submit(source) for source in sources[:100]]
+    stepper.finish()
+
+    same = sum(best(future) == stepper.alone(source, 1) for future, source in zip(futures, sources, strict=False))
+
+    assert same >= 99

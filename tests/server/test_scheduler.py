@@ -1,0 +1,279 @@
+"""The scheduler with integers only: no model, no threads but where two lanes meet at the queue."""
+
+import random
+import threading
+
+import pytest
+
+from server.errors import NotServing, Overloaded
+from server.scheduler import Scheduler, WaitingQueue
+from server.search import BeamSearch
+from server.sequence import DecodingOptions, Sequence
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def new_sequence(tokens: int = 5, beam_size: int = 1, deadline: float | None = None) -> Sequence:
+    search = BeamSearch(beam_size=beam_size, length_penalty=1.0, max_tokens=50, bos_id=2, eos_id=3)
+    options = DecodingOptions(beam_size=beam_size)
+    return Sequence(source_ids=(7,) * tokens, options=options, search=search, deadline=deadline, submitted=0.0)
+
+
+def new_queue(max_sentences: int = 1000, max_tokens: int = 100_000, num_lanes: int = 1) -> WaitingQueue:
+    return WaitingQueue(max_sentences=max_sentences, max_tokens=max_tokens, num_lanes=num_lanes)
+
+
+def new_scheduler(
+    queue: WaitingQueue, max_rows: int = 8, max_encode_tokens: int = 1000, clock: Clock | None = None
+) -> Scheduler:
+    return Scheduler(queue, max_rows=max_rows, max_encode_tokens=max_encode_tokens, clock=clock or Clock())
+
+
+def run_step(scheduler: Scheduler, parents: dict[Sequence, list[int]] | None = None) -> list[Sequence]:
+    """One iteration as the engine makes it; returns who was admitted."""
+    plan = scheduler.schedule()
+    scheduler.arrange(parents or {})
+    scheduler.place(plan.admitted)
+    return plan.admitted
+
+
+def test_sentences_are_admitted_in_order_of_arrival() -> None:
+    queue = new_queue()
+    sequences = [new_sequence() for _ in range(3)]
+    queue.add(sequences)
+
+    admitted = run_step(new_scheduler(queue))
+
+    assert admitted == sequences
+    assert [sequence.rows for sequence in sequences] == [[0], [1], [2]]
+    assert len(queue) == 0
+    assert queue.num_tokens == 0
+
+
+def test_admission_stops_when_the_rows_are_taken() -> None:
+    queue = new_queue()
+    queue.add([new_sequence(beam_size=4) for _ in range(3)])
+
+    assert len(run_step(new_scheduler(queue, max_rows=8))) == 2
+    assert len(queue) == 1
+
+
+def test_admission_stops_at_the_padded_token_budget() -> None:
+    queue = new_queue()
+    queue.add([new_sequence(tokens=10), new_sequence(tokens=20), new_sequence(tokens=1)])
+
+    # 2 x 20 padded tokens fit into 40; a third sentence would make it 3 x 20.
+    assert len(run_step(new_scheduler(queue, max_encode_tokens=40))) == 2
+
+
+def test_sentence_longer_than_the_budget_is_encoded_alone() -> None:
+    queue = new_queue()
+    long = new_sequence(tokens=100)
+    queue.add([long, new_sequence()])
+
+    assert run_step(new_scheduler(queue, max_encode_tokens=40)) == [long]
+
+
+def test_wide_beam_at_the_head_is_not_overtaken() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue, max_rows=4)
+    queue.add([new_sequence(beam_size=2), new_sequence(beam_size=4), new_sequence(beam_size=1)])
+
+    assert len(run_step(scheduler)) == 1
+    assert run_step(scheduler) == []
+
+
+def test_newcomer_joins_while_others_run() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue)
+    first, second = new_sequence(), new_sequence()
+    queue.add([first])
+    run_step(scheduler)
+    queue.add([second])
+
+    assert run_step(scheduler, {first: [0]}) == [second]
+    assert scheduler.running == [first, second]
+    assert second.rows == [1]
+
+
+def test_last_row_moves_into_the_gap_that_a_finished_sentence_leaves() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue)
+    first, second, third = (new_sequence() for _ in range(3))
+    queue.add([first, second, third])
+    run_step(scheduler)
+
+    scheduler.remove([first])
+    moves = scheduler.arrange({second: [0], third: [0]})
+
+    assert (moves.to, moves.from_, moves.is_own) == ([0], [2], [False])
+    assert (second.rows, third.rows) == ([1], [0])
+
+
+def test_beam_grows_into_free_rows() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue)
+    beam = new_sequence(beam_size=3)
+    queue.add([beam])
+    run_step(scheduler)
+
+    moves = scheduler.arrange({beam: [0, 0, 0]})
+
+    assert beam.rows == [0, 1, 2]
+    assert (moves.to, moves.from_) == ([1, 2], [0, 0])
+
+
+def test_beam_reorder_moves_only_changed_rows_within_the_sentence() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue)
+    beam = new_sequence(beam_size=3)
+    queue.add([beam])
+    run_step(scheduler)
+    scheduler.arrange({beam: [0, 0, 0]})
+
+    moves = scheduler.arrange({beam: [2, 0, 2]})
+
+    assert beam.rows == [2, 0, 1]
+    assert (moves.to, moves.from_, moves.is_own) == ([1], [2], [True])
+
+
+def test_cancelled_sentence_frees_its_row_before_the_next_step() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue, max_rows=1)
+    first, second = new_sequence(), new_sequence()
+    queue.add([first, second])
+    run_step(scheduler)
+
+    first.future.cancel()
+    plan = scheduler.schedule()
+
+    assert plan.cancelled == [first]
+    assert plan.admitted == [second]
+
+
+def test_expired_sentence_is_dropped_whether_it_runs_or_waits() -> None:
+    clock = Clock()
+    queue = new_queue()
+    scheduler = new_scheduler(queue, max_rows=1, clock=clock)
+    runs, waits, later = new_sequence(deadline=1.0), new_sequence(deadline=1.0), new_sequence(deadline=9.0)
+    queue.add([runs, waits, later])
+    run_step(scheduler)
+
+    clock.now = 1.0
+    plan = scheduler.schedule()
+
+    assert plan.expired == [runs, waits]
+    assert run_step(scheduler) == [later]
+
+
+def test_queue_refuses_at_its_limit_of_sentences_and_names_it() -> None:
+    queue = new_queue(max_sentences=2)
+    queue.add([new_sequence(), new_sequence()])
+
+    with pytest.raises(Overloaded, match="2 sentences wait, limit 2") as refusal:
+        queue.add([new_sequence()])
+
+    assert refusal.value.reason == "sentences"
+    assert len(queue) == 2
+
+
+def test_queue_refuses_at_its_limit_of_tokens_and_names_it() -> None:
+    queue = new_queue(max_tokens=10)
+    queue.add([new_sequence(tokens=10)])
+
+    with pytest.raises(Overloaded, match="10 source tokens wait, limit 10") as refusal:
+        queue.add([new_sequence()])
+
+    assert refusal.value.reason == "tokens"
+
+
+def test_request_larger_than_the_limits_is_taken_by_an_empty_queue() -> None:
+    queue = new_queue(max_sentences=2, max_tokens=10)
+
+    queue.add([new_sequence(tokens=10) for _ in range(5)])
+
+    assert len(queue) == 5
+
+
+def test_closed_queue_returns_what_waits_and_refuses_more() -> None:
+    queue = new_queue()
+    waiting = new_sequence()
+    queue.add([waiting])
+
+    assert queue.close() == [waiting]
+    with pytest.raises(NotServing):
+        queue.add([new_sequence()])
+    assert not queue.wait()
+
+
+def test_idle_lane_wakes_when_work_arrives() -> None:
+    queue = new_queue()
+    woken: list[bool] = []
+    lane = threading.Thread(target=lambda: woken.append(queue.wait()))
+    lane.start()
+
+    queue.add([new_sequence()])
+    lane.join(timeout=10)
+
+    assert woken == [True]
+
+
+def test_lanes_share_a_burst_evenly() -> None:
+    queue = new_queue(num_lanes=2)
+    lanes = [new_scheduler(queue, max_rows=32) for _ in range(2)]
+    queue.add([new_sequence() for _ in range(20)])
+
+    assert [len(run_step(lane)) for lane in lanes] == [10, 10]
+
+
+def test_lane_with_its_fair_share_leaves_the_next_sentence_to_the_other() -> None:
+    queue = new_queue(num_lanes=2)
+    busy, idle = (new_scheduler(queue) for _ in range(2))
+    queue.add([new_sequence(beam_size=4)])
+    run_step(busy)
+    queue.add([new_sequence(beam_size=4)])
+
+    assert run_step(busy) == []
+    assert len(run_step(idle)) == 1
+
+
+def test_rows_stay_without_gaps_and_follow_their_beams_through_random_traffic() -> None:
+    """Plays a cache of row contents along: every beam must find its own history in the row it was given."""
+    rng = random.Random(1)
+    queue = new_queue()
+    scheduler = new_scheduler(queue, max_rows=12)
+    rows: list[tuple[Sequence, str] | None] = [None] * 12
+    histories: dict[Sequence, list[str]] = {}
+    for step in range(400):
+        if rng.random() < 0.5:
+            queue.add([new_sequence(beam_size=rng.choice([1, 1, 2, 4]))])
+        parents = {s: [rng.randrange(len(s.rows)) for _ in range(s.options.beam_size)] for s in scheduler.running}
+        for sequence, chosen in parents.items():
+            histories[sequence] = [histories[sequence][beam] for beam in chosen]
+        scheduler.remove([s for s in scheduler.running if rng.random() < 0.1])
+        plan = scheduler.schedule()
+        moves = scheduler.arrange({s: p for s, p in parents.items() if s in scheduler.running})
+        assert not set(moves.to) & set(moves.from_)
+        before = list(rows)
+        for to, source, is_own in zip(moves.to, moves.from_, moves.is_own, strict=True):
+            owner, content = before[to], before[source]
+            assert content is not None
+            assert not is_own or (owner is not None and owner[0] is content[0])
+            rows[to] = content
+        scheduler.place(plan.admitted)
+        for sequence in plan.admitted:
+            histories[sequence] = [""]
+            rows[sequence.rows[0]] = (sequence, "")
+        used = [row for sequence in scheduler.running for row in sequence.rows]
+        assert sorted(used) == list(range(len(used)))
+        assert len(used) <= 12
+        for sequence in scheduler.running:
+            for beam, row in enumerate(sequence.rows):
+                assert rows[row] == (sequence, histories[sequence][beam])
+                histories[sequence][beam] += f"{step}.{beam} "
+                rows[row] = (sequence, histories[sequence][beam])
