@@ -124,15 +124,17 @@ class _Export:
             recipe.get("training", {}).get("max_tokens", checkpoint.config.max_positions),
             checkpoint.config.max_positions,
         )
-        pairs = list(zip(self._encode(dev.sources), dev.references, strict=True))
-        fitting = [(ids, reference) for ids, reference in pairs if len(ids) <= self.max_source_tokens]
+        pairs = list(zip(dev.sources, self._encode(dev.sources), dev.references, strict=True))
+        fitting = [pair for pair in pairs if len(pair[1]) <= self.max_source_tokens]
+        if not fitting:
+            raise ValueError(f"every sentence of the dev set is over {self.max_source_tokens} tokens")
         if len(fitting) < len(pairs):
             logger.warning(
                 "left out %d dev sentences over %d tokens", len(pairs) - len(fitting), self.max_source_tokens
             )
-        self.sources = [ids for ids, _ in fitting]
-        self.references = [reference for _, reference in fitting]
-        self.golden_text = dev.sources[0]
+        self.sources = [ids for _, ids, _ in fitting]
+        self.references = [reference for _, _, reference in fitting]
+        self.golden_text = fitting[0][0]
 
     def write(self, version: str, variants: tuple[str, ...]) -> None:
         (self.directory / TOKENIZER_FILE).write_bytes(self.checkpoint.tokenizer)

@@ -1,7 +1,7 @@
 """A bundle: the directory that `export` writes and the server serves; this file is their contract.
 
-`manifest.json` says what the bundle holds; every fault of it and of the files it names is collected and reported at once.
-A bundle is data only: JSON, SentencePiece and ONNX, no pickle.
+`manifest.json` says what the bundle holds; every fault of it and of the files it names is collected and reported at
+once. A bundle is data only: JSON, SentencePiece and ONNX, no pickle.
 """
 
 import dataclasses

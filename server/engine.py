@@ -1,8 +1,8 @@
 """The engine: sentences in, translations out, by continuous batching on one thread per lane.
 
-Guarantees: a sentence's fp32 result does not depend on its neighbours; each row stops at its own limit; nobody waits for
-a neighbour; a cancelled or expired sentence takes no part in the next step; a failed step answers every sentence in it;
-every future ends.
+Guarantees: a sentence's fp32 result does not depend on its neighbours; each row stops at its own limit; nobody waits
+for a neighbour; a cancelled or expired sentence takes no part in the next step; a failed step answers every sentence in
+it; every future ends.
 """
 
 import logging
@@ -107,7 +107,8 @@ class Engine:
             deadline: instant of the clock; None for never.
 
         Returns:
-            A future for each sentence, which fails only with a `TranslationError`. A caller who has lost interest cancels it.
+            A future for each sentence, which fails only with a `TranslationError`. A caller who has lost interest
+            cancels it.
 
         Raises:
             Overloaded: the queue is at a limit.
@@ -205,7 +206,7 @@ class Lane:
                 self._encode(admitted)
             if self._scheduler.running:
                 self._decode()
-        except Exception:
+        except Exception:  # noqa: BLE001  # whatever it was, every sentence must be answered
             self._note_failure(self._scheduler.running)
             self._parents = {}
         finally:
@@ -236,7 +237,7 @@ class Lane:
             row[: len(sequence.source_ids)] = sequence.source_ids
         try:
             cross = self._runner.encode(source_ids, lengths)
-        except Exception:
+        except Exception:  # noqa: BLE001  # as in step; the running rows are not concerned
             self._note_failure(admitted)
             return
         now = self._clock()
@@ -304,7 +305,7 @@ class Lane:
         """Answers the sentences of a failed step; called while its exception is handled."""
         self._failures += 1
         self._metrics.engine_failures_total.inc()
-        logger.exception("a step failed; each of its %d sentences is answered with an error", len(sequences))
+        logger.exception("a step failed; its %d sentences are answered with an error", len(sequences))  # noqa: LOG004
         self._drop(sequences, EngineFailed("translation failed"))
 
     def _drop(self, sequences: list[Sequence], error: TranslationError) -> None:

@@ -1,7 +1,8 @@
 """The keys and values of the sentences that one lane runs, in rows without gaps and buffers no longer than needed.
 
-Attention kernels pay for a buffer's length, not for what of it is used, so the buffers grow and shrink in buckets of positions;
-and the step writes to them in place, so a step with B rows sees the first B rows of each buffer as one contiguous tensor.
+Attention kernels pay for a buffer's length, not for what of it is used, so the buffers grow and shrink in buckets of
+positions; and the step writes to them in place, so a step with B rows sees the first B rows of each buffer as one
+contiguous tensor.
 """
 
 import numpy as np
@@ -32,7 +33,7 @@ class KVCache:
         return self.self_attention.nbytes + self.cross_attention.nbytes
 
     def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
-        """Makes room for the given positions in the first `num_rows` rows, or gives room back when more than half is unused."""
+        """Makes room for so many positions in the first `num_rows` rows; gives back what is more than half unused."""
         self.self_attention = self._fit(self.self_attention, num_rows, self_positions)
         self.cross_attention = self._fit(self.cross_attention, num_rows, cross_positions)
 

@@ -1,7 +1,8 @@
 """Who waits, who runs, and which row of the batch is whose: iteration-level scheduling with integers only.
 
-Between any two steps finished, cancelled and expired sentences leave and waiting ones enter. One `WaitingQueue` feeds the
-`Scheduler` of every lane. Source of the idea: Orca (OSDI 2022); the padded-token budget follows text-embeddings-inference.
+Between any two steps finished, cancelled and expired sentences leave and waiting ones enter. One `WaitingQueue` feeds
+the `Scheduler` of every lane. Source of the idea: Orca (OSDI 2022); the padded-token budget follows
+text-embeddings-inference.
 """
 
 import math
@@ -189,8 +190,8 @@ class Scheduler:
         """Lays the next step's rows out without gaps, moving as few as possible.
 
         Args:
-            parents: for each running sentence that was stepped, the beam that each of its next beams extends; a sentence
-                without an entry keeps its rows.
+            parents: for each running sentence that was stepped, the beam that each of its next beams extends; a
+                sentence without an entry keeps its rows.
 
         Returns:
             The copies to make; `Sequence.rows` are the new ones already.

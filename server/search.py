@@ -53,7 +53,9 @@ class BeamSearch:
         width = min(self.num_candidates, top_ids.shape[1])
         totals = top_log_probs[:, :width] + np.array(self._log_probs)[:, None]  # float64
         order = np.argsort(-totals, axis=None, kind="stable")[: 2 * self._beam_size]
-        parents, ids, log_probs = [], [], []
+        parents: list[int] = []
+        ids: list[int] = []
+        log_probs: list[float] = []
         self.num_tokens += 1
         for rank, index in enumerate(order.tolist()):
             parent, place = divmod(index, width)

@@ -1,9 +1,8 @@
-"""Whatever shares a step with a sentence, and whenever it joins or leaves: the sentence's fp32 ids are those it gives alone.
+"""Whatever shares a step with a sentence, and whenever it joins or leaves: its fp32 ids are those it gives alone.
 
 Source of the idea: text-generation-inference's tests of its seq2seq model.
 """
 
-from collections.abc import Iterator
 from concurrent.futures import Future
 
 import pytest
@@ -36,7 +35,7 @@ class Stepper:
             max_waiting_sentences=10**6,
         )
 
-    def submit(self, source: list[int], beam_size: int = 1, **options: int | float) -> Future[Result]:
+    def submit(self, source: list[int], beam_size: int = 1, **options: float) -> Future[Result]:
         return self.engine.submit([source], DecodingOptions(beam_size=beam_size, **options), None)[0]  # type: ignore[arg-type]
 
     def step(self, times: int = 1) -> None:
@@ -156,9 +155,9 @@ def test_scores_and_hypotheses_equal_the_oracles(
 
 
 @pytest.fixture(params=["cpu-int8", "cuda-fp16"])
-def rounded(request: pytest.FixtureRequest, tiny_bundle: Bundle) -> Iterator[Stepper]:
+def rounded(request: pytest.FixtureRequest, tiny_bundle: Bundle) -> Stepper:
     """The other variants; ONNX Runtime runs fp16 on a CPU by way of fp32, which tries the graphs that CUDA will run."""
-    yield Stepper(tiny_bundle, request.param)
+    return Stepper(tiny_bundle, request.param)
 
 
 def test_rounded_variants_are_close_to_fp32(rounded: Stepper, stepper: Stepper, sources: list[list[int]]) -> None:

@@ -1,5 +1,6 @@
 """The engine over a fake network: stepped by hand, or on its own threads."""
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -193,7 +194,7 @@ def test_failed_step_answers_every_sentence_in_it_and_the_next_ones_work(bench: 
     bench.step()
 
     for future in (first, second):
-        with pytest.raises(EngineFailed, match="^translation failed$"):
+        with pytest.raises(EngineFailed, match=r"^translation failed$"):
             future.result(0)
     (after,) = bench.submit(1)
     bench.step(2)
@@ -217,7 +218,7 @@ def test_failed_encoding_spares_the_sentences_that_run(bench: Bench) -> None:
 def test_log_probabilities_that_are_not_finite_fail_the_step(bench: Bench) -> None:
     (future,) = bench.submit(3)
     nothing = (np.zeros((1, 1), np.int64), np.full((1, 1), np.nan, np.float32))
-    bench.engine._lanes[0]._decoder.step = lambda *_: nothing  # type: ignore[method-assign, assignment]
+    bench.engine._lanes[0]._decoder.step = lambda *_: nothing  # type: ignore[method-assign]
 
     bench.step()
 
@@ -282,10 +283,8 @@ def test_stop_answers_whatever_is_left(running: Callable[..., Bench]) -> None:
     bench.engine.stop()
 
     for future in futures:
-        try:
+        with contextlib.suppress(NotServing):
             assert future.result(SECONDS).hypotheses[0].ids == tokens(30)
-        except NotServing:
-            pass
     with pytest.raises(NotServing):
         bench.submit(1)
     assert not bench.engine.is_alive()
