@@ -216,6 +216,8 @@ def _load(
     bundle: Bundle, variant: str, file: str, device: str, options: onnxruntime.SessionOptions
 ) -> onnxruntime.InferenceSession:
     provider = PROVIDERS[device]
+    if provider not in onnxruntime.get_available_providers():
+        raise SettingsError([f"device {device}: this ONNX Runtime has no {provider}: install babelserve[gpu]"])
     if device == "cuda":
         onnxruntime.preload_dlls()
     path = bundle.graph_path(variant, file)
