@@ -94,9 +94,9 @@ class Metrics:
         self.log_messages_dropped_total = Counter(
             "babelserve_log_messages_dropped", "Log lines that nobody took.", registry=registry
         )
-        self.model_load_duration_seconds = Gauge(
-            "babelserve_model_load_duration_seconds",
-            "From the start of the process' work to SERVING.",
+        self.start_duration_seconds = Gauge(
+            "babelserve_start_duration_seconds",
+            "From the start of the process to SERVING.",
             registry=registry,
         )
         for method in METHODS:

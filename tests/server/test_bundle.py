@@ -52,7 +52,7 @@ def test_flipped_bit_is_found_by_its_hash(copy: Path) -> None:
 def test_only_the_chosen_variant_is_checked(copy: Path) -> None:
     (copy / "cpu-int8" / "encoder.onnx").unlink()
 
-    assert open_bundle(copy, "cpu-fp32")
+    assert open_bundle(copy, "cpu-fp32").directory == copy
     assert "encoder.onnx: cannot be read" in faults_of(copy, "cpu-int8")[0]
 
 

@@ -1,0 +1,50 @@
+"""`babelserve` serves, or checks a bundle. Exit codes: 0 stopped by a signal, 2 cannot start (lists every fault)."""
+
+import asyncio
+import importlib.metadata
+import os
+import sys
+from collections.abc import Sequence
+
+from prometheus_client import CollectorRegistry
+
+from server.app import serve
+from server.errors import StartupError
+from server.loading import check_bundle
+from server.metrics import Metrics
+from server.settings import CommandLine, read_settings
+
+EXIT_CANNOT_START = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns the exit code."""
+    version = _version()
+    try:
+        command = read_settings(sys.argv[1:] if arguments is None else arguments, os.environ, version)
+        if command.check is not None:
+            return _check(command)
+        asyncio.run(serve(command.settings, version))
+    except StartupError as error:
+        for fault in error.faults:
+            print(f"babelserve: {fault}", file=sys.stderr)
+        return EXIT_CANNOT_START
+    return 0
+
+
+def _check(command: CommandLine) -> int:
+    assert command.check is not None
+    for line in check_bundle(command.check, command.settings, Metrics(CollectorRegistry())):
+        print(line)
+    return 0
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("babelserve")
+    except importlib.metadata.PackageNotFoundError:  # run from a checkout that is not installed
+        return "unknown"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

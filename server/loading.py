@@ -1,0 +1,150 @@
+"""From settings to a running engine: which ONNX Runtime, device and variant, then bundle, tokenizer and engine."""
+
+import importlib.metadata
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from server.bundle import STEP_FILE, Bundle, open_bundle
+from server.errors import SettingsError
+from server.metrics import Metrics
+from server.processor import has_cuda_device, has_int8_dot_product, usable_cores
+from server.settings import AUTO, Settings
+from server.tokenizer import Tokenizer
+from server.translation import ServedModel
+from server.warm_up import warm_up
+
+if TYPE_CHECKING:
+    from server.engine import Engine
+
+logger = logging.getLogger(__name__)
+
+_CPU_PACKAGE, _GPU_PACKAGE = "onnxruntime", "onnxruntime-gpu"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedModel:
+    """A model whose engine runs and has passed its warm-up."""
+
+    served: ServedModel
+    engine: "Engine"
+    device: str
+    num_lanes: int
+
+
+def load_model(settings: Settings, metrics: Metrics) -> LoadedModel:
+    """Opens the bundle, starts the engine and warms it up; blocks for a second or two.
+
+    Raises:
+        SettingsError: the settings do not fit the machine, or the model.
+        BundleError: the bundle is not what it should be.
+    """
+    packages = _installed_packages()
+    device, variant = choose_variant(settings, can_use_cuda=_GPU_PACKAGE in packages and has_cuda_device())
+    if variant == "cpu-int8" and not has_int8_dot_product():
+        logger.warning("cpu-int8 on a processor without int8 dot products is slow and less exact; see --variant")
+    bundle = open_bundle(settings.bundle, variant)
+    loaded = _start_engine(bundle, variant, device, settings, metrics)
+    manifest = bundle.manifest
+    metrics.set_model_info(
+        model=manifest.name, version=manifest.version, sha256=manifest.variants[variant].files[STEP_FILE].sha256
+    )
+    return loaded
+
+
+def check_bundle(directory: Path, settings: Settings, metrics: Metrics) -> Iterator[str]:
+    """Checks a whole bundle and translates with each variant that this machine can run; yields what is well.
+
+    Raises:
+        StartupError: every fault.
+    """
+    packages = _installed_packages()
+    bundle = open_bundle(directory)
+    manifest = bundle.manifest
+    yield f"{manifest.name} {manifest.version}: manifest and files are as they should be"
+    for variant in manifest.variants:
+        device = variant.partition("-")[0]
+        if device == "cuda" and not (_GPU_PACKAGE in packages and has_cuda_device()):
+            yield f"{variant}: not tried, since there is no CUDA device here"
+            continue
+        loaded = _start_engine(bundle, variant, device, settings, metrics)
+        loaded.engine.stop()
+        yield f"{variant}: translates the golden sentence as at export"
+
+
+def choose_variant(settings: Settings, *, can_use_cuda: bool) -> tuple[str, str]:
+    """Returns device and variant; `auto` takes the fastest that machine and bundle have.
+
+    Args:
+        settings: `variant`, `device` and `bundle` count.
+        can_use_cuda: whether there are a CUDA device and the package for it.
+    """
+    if settings.variant != AUTO:
+        return settings.variant.partition("-")[0], settings.variant
+    on_cpu = ["cpu-int8", "cpu-fp32"] if has_int8_dot_product() else ["cpu-fp32", "cpu-int8"]
+    if settings.device == "cuda" or (settings.device == AUTO and can_use_cuda):
+        preferred = ["cuda-fp16"] if settings.device == "cuda" else ["cuda-fp16", *on_cpu]
+    else:
+        preferred = on_cpu
+    found = [variant for variant in preferred if (settings.bundle / variant).is_dir()]
+    variant = (found or preferred)[0]
+    return variant.partition("-")[0], variant
+
+
+def _start_engine(bundle: Bundle, variant: str, device: str, settings: Settings, metrics: Metrics) -> LoadedModel:
+    # Only here: without the extra there is no onnxruntime, and `_installed_packages` has said so better.
+    from server.engine import Engine  # noqa: PLC0415
+    from server.runner import OrtRunner  # noqa: PLC0415
+
+    manifest = bundle.manifest
+    widest = manifest.limits.max_beam_size
+    if settings.max_rows < widest:
+        raise SettingsError([f"--max-rows: {settings.max_rows} is less than the model's widest beam, {widest}"])
+    tokenizer = Tokenizer(
+        bundle.tokenizer_path, vocab_size=manifest.dimensions.vocab_size, eos_id=manifest.special_ids.eos
+    )
+    num_lanes = settings.lanes or (usable_cores() if device == "cpu" else 1)
+    engine = Engine(
+        OrtRunner(bundle, variant, device),
+        manifest,
+        metrics,
+        num_lanes=num_lanes,
+        max_rows=settings.max_rows,
+        max_encode_tokens=settings.max_encode_tokens,
+        max_waiting_tokens=settings.max_waiting_tokens,
+        max_waiting_sentences=settings.max_waiting_sentences,
+    )
+    engine.start()
+    served = ServedModel(manifest=manifest, variant=variant, tokenizer=tokenizer, engine=engine)
+    with _stopped_on_error(engine):
+        warm_up(served, has_int8_dot_product())
+    return LoadedModel(served=served, engine=engine, device=device, num_lanes=num_lanes)
+
+
+@contextmanager
+def _stopped_on_error(engine: "Engine") -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        engine.stop()
+        raise
+
+
+def _installed_packages() -> set[str]:
+    """The ONNX Runtime distributions that are installed: exactly one, or SettingsError."""
+    found = set()
+    for name in (_CPU_PACKAGE, _GPU_PACKAGE):
+        try:
+            importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        found.add(name)
+    if len(found) == 2:
+        message = f"{_CPU_PACKAGE} and {_GPU_PACKAGE} are both installed and overwrite each other: uninstall both, then"
+        raise SettingsError([f"{message} install 'babelserve[cpu]' or 'babelserve[gpu]'"])
+    if not found:
+        raise SettingsError(["no ONNX Runtime is installed: install 'babelserve[cpu]' or 'babelserve[gpu]'"])
+    return found

@@ -1,0 +1,56 @@
+"""What this machine and its processors say of themselves: cores, int8 dot products, a CUDA device, the time.
+
+The int8 kernels give their speed, and the scores that the bundle was proved with, on processors with an int8
+dot-product instruction (x86: AVX-VNNI, AVX-512 VNNI or AMX; Arm: dotprod or i8mm). Without one they are slower and
+their sums may saturate, so that `auto` serves cpu-fp32 there, and cpu-int8 runs only when asked for, with a warning
+and a wider margin in the start-up check (`server/warm_up.py`).
+"""
+
+import math
+import os
+import re
+import time
+from pathlib import Path
+
+_DOT_PRODUCT_FLAGS = {"avx_vnni", "avx512_vnni", "amx_int8", "asimddp", "i8mm"}
+_CPU_INFO = Path("/proc/cpuinfo")
+_CGROUP_2_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+_CGROUP_1 = Path("/sys/fs/cgroup/cpu")
+_OWN_STATUS = Path("/proc/self/stat")
+_NVIDIA_CONTROL = Path("/dev/nvidiactl")
+
+
+def has_int8_dot_product(cpu_info: Path = _CPU_INFO) -> bool:
+    """Whether the processor says so; False where it says nothing."""
+    return bool(_DOT_PRODUCT_FLAGS & set(re.split(r"\s+", _read(cpu_info))))
+
+
+def has_cuda_device() -> bool:
+    """Whether an NVIDIA driver offers a device; whether ONNX Runtime can use it shows when the model is loaded."""
+    return _NVIDIA_CONTROL.exists()
+
+
+def usable_cores(cgroup_2_quota: Path = _CGROUP_2_QUOTA, cgroup_1: Path = _CGROUP_1) -> int:
+    """Cores that this process may keep busy: its affinity, bounded by a container's quota; at least 1."""
+    cores = len(os.sched_getaffinity(0))
+    quota, _, period = _read(cgroup_2_quota).partition(" ")
+    if not quota:
+        quota, period = _read(cgroup_1 / "cpu.cfs_quota_us"), _read(cgroup_1 / "cpu.cfs_period_us")
+    try:
+        limit = float(quota) / float(period)
+    except (ValueError, ZeroDivisionError):  # "max", or no cgroup
+        return cores
+    return max(1, min(cores, math.ceil(limit))) if limit > 0 else cores
+
+
+def process_age_seconds() -> float:
+    """Seconds since this process began, loading the interpreter and its modules included."""
+    start_ticks = int(_read(_OWN_STATUS).rpartition(")")[2].split()[19])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - start_ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,50 @@
+"""Text to ids and back, with the bundle's SentencePiece model; nothing else.
+
+The vocabulary falls back to bytes, so that any text has ids, and "</s>" typed by a user is five characters, never the
+control symbol. Private-use characters from U+E000 on are placeholders: the model copies them.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sentencepiece import SentencePieceProcessor
+
+from server.errors import BundleError
+
+
+class Tokenizer:
+    """The tokenizer of one bundle. May be used from several threads.
+
+    Args:
+        path: the bundle's SentencePiece model.
+        vocab_size: of the network; the tokenizer must not have more ids.
+        eos_id: ends every source sentence.
+
+    Raises:
+        BundleError: the file is no SentencePiece model, or does not fit the network.
+    """
+
+    def __init__(self, path: Path, *, vocab_size: int, eos_id: int) -> None:
+        try:
+            self._processor = SentencePieceProcessor(model_file=str(path))
+        except (OSError, RuntimeError) as error:
+            raise BundleError([f"{path}: is no SentencePiece model"]) from error
+        faults = []
+        if self._processor.vocab_size() > vocab_size:
+            faults.append(f"{path}: has {self._processor.vocab_size()} ids, the network has {vocab_size}")
+        if self._processor.eos_id() != eos_id:
+            faults.append(f"{path}: ends sentences with id {self._processor.eos_id()}, the manifest with {eos_id}")
+        if faults:
+            raise BundleError(faults)
+        self._eos_id = eos_id
+        self._num_ids = self._processor.vocab_size()
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Returns the ids of one sentence with eos at the end; only eos for a text that normalises to nothing."""
+        return (*self._processor.encode(text), self._eos_id)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Returns the text of target ids (without bos and eos); bytes that are no UTF-8 become U+FFFD."""
+        # A network may have more ids than the tokenizer, where its vocabulary was padded: they stand for nothing.
+        text: str = self._processor.decode([token for token in ids if token < self._num_ids])
+        return text

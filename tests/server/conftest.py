@@ -1,0 +1,126 @@
+"""A real tokenizer learned from the dev sentences, and a real gRPC server in front of an engine that echoes."""
+
+import io
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import pytest
+import pytest_asyncio
+import sentencepiece
+from prometheus_client import CollectorRegistry
+
+from protos.translation_pb2_grpc import TranslationServiceStub
+from server.bundle import Dimensions, FileFacts, Golden, GoldenOutput, LanguagePair, Limits, Manifest, SpecialIds
+from server.interceptors import CallInterceptor
+from server.metrics import Metrics
+from server.service import TranslationService
+from server.tokenizer import Tokenizer
+from server.translation import ServedModel
+from tests.server.echo_engine import EchoEngine
+
+SENTENCES = Path(__file__).parents[1] / "data" / "multi30k_val_200.en.txt"
+VOCAB_SIZE = 600
+EOS = 3
+
+
+@pytest.fixture(scope="session")
+def tokenizer_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SentencePiece model with byte fallback and the placeholder symbols U+E000 to U+E007."""
+    written = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(SENTENCES),
+        model_writer=written,
+        vocab_size=VOCAB_SIZE,
+        model_type="unigram",
+        byte_fallback=True,
+        pad_id=0,
+        unk_id=1,
+        bos_id=2,
+        eos_id=EOS,
+        user_defined_symbols=[chr(0xE000 + i) for i in range(8)],
+        num_threads=1,
+        minloglevel=2,
+    )
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.model"
+    path.write_bytes(written.getvalue())
+    return path
+
+
+@pytest.fixture(scope="session")
+def tokenizer(tokenizer_path: Path) -> Tokenizer:
+    """The tokenizer of `tokenizer_path`."""
+    return Tokenizer(tokenizer_path, vocab_size=VOCAB_SIZE, eos_id=EOS)
+
+
+@pytest.fixture(scope="session")
+def manifest(tokenizer: Tokenizer) -> Manifest:
+    """Describes a model that echoes English as German; its files do not exist."""
+    golden_ids = tokenizer.encode("A dog runs.")
+    return Manifest(
+        revision=1,
+        name="echo",
+        version="7",
+        language_pairs=(LanguagePair(source="en", target="de"),),
+        dimensions=Dimensions(
+            vocab_size=VOCAB_SIZE, d_model=16, num_heads=2, head_dim=8, encoder_layers=1, decoder_layers=1
+        ),
+        special_ids=SpecialIds(pad=0, unk=1, bos=2, eos=EOS),
+        limits=Limits(max_source_tokens=64, max_target_tokens=100, max_beam_size=8),
+        tokenizer=FileFacts(sha256="0", bytes=0),
+        variants={},
+        golden=Golden(
+            source_text="A dog runs.",
+            source_ids=golden_ids,
+            beam_size=4,
+            outputs={
+                "cpu-fp32": GoldenOutput(ids=golden_ids[:-1], score=-1.0),
+                "cpu-int8": GoldenOutput(ids=golden_ids[:-1], score=-1.0),
+            },
+        ),
+    )
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    """Metrics on a registry of their own."""
+    return Metrics(CollectorRegistry())
+
+
+@pytest.fixture
+def engine() -> EchoEngine:
+    """An engine that answers at once unless told otherwise."""
+    return EchoEngine()
+
+
+@pytest.fixture
+def model(manifest: Manifest, tokenizer: Tokenizer, engine: EchoEngine) -> ServedModel:
+    """The echoing model."""
+    return ServedModel(manifest=manifest, variant="cpu-fp32", tokenizer=tokenizer, engine=engine)
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A gRPC server on a free port of the loopback, and a client's channel to it."""
+
+    service: TranslationService
+    interceptor: CallInterceptor
+    channel: grpc.aio.Channel
+    stub: "TranslationServiceStub"
+    port: int
+
+
+@pytest_asyncio.fixture
+async def live(metrics: Metrics, model: ServedModel) -> AsyncIterator[Live]:
+    """The service with its interceptor on a real server, which gives up requests after 60 seconds."""
+    service = TranslationService(metrics, beam_size=4, max_request_seconds=60.0)
+    service.model = model
+    interceptor = CallInterceptor(metrics, 65.0)
+    server = grpc.aio.server(interceptors=[interceptor], options=[("grpc.so_reuseport", 0)])
+    server.add_generic_rpc_handlers((service.handler(),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        yield Live(service, interceptor, channel, TranslationServiceStub(channel), port)
+    await server.stop(None)

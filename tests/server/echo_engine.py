@@ -1,0 +1,73 @@
+"""Stands in for `server.engine.Engine`: real futures, no network."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from server.errors import TranslationError
+from server.sequence import DecodingOptions, FinishReason, Hypothesis, Result
+
+
+@dataclass(slots=True)
+class EchoEngine:
+    """Answers each sentence with its own ids; the k-th hypothesis lacks the last k of them.
+
+    Attributes:
+        refuses: raised by `submit` instead of taking anything.
+        fails: gives a sentence's error, or None for it to be answered.
+        is_holding: sentences wait for `release`.
+        deadlines: of each request.
+        futures: of all sentences.
+    """
+
+    refuses: TranslationError | None = None
+    fails: Callable[[tuple[int, ...]], Exception | None] = lambda _: None
+    is_holding: bool = False
+    score: float = -1.0
+    deadlines: list[float | None] = field(default_factory=list)
+    options: list[DecodingOptions] = field(default_factory=list)
+    futures: list[Future[Result]] = field(default_factory=list)
+    submitted: asyncio.Event = field(default_factory=asyncio.Event)
+    _answers: list[Callable[[], None]] = field(default_factory=list)
+
+    def submit(
+        self, sources: Sequence[Sequence[int]], options: DecodingOptions, deadline: float | None
+    ) -> list[Future[Result]]:
+        if self.refuses is not None:
+            raise self.refuses
+        self.deadlines.append(deadline)
+        self.options.append(options)
+        futures = [self._take(tuple(source), options) for source in sources]
+        self.futures.extend(futures)
+        self.submitted.set()
+        return futures
+
+    def release(self, index: int) -> None:
+        """Answers the index-th of all sentences."""
+        self._answers[index]()
+
+    def _take(self, source: tuple[int, ...], options: DecodingOptions) -> Future[Result]:
+        future: Future[Result] = Future()
+
+        def answer() -> None:
+            error = self.fails(source)
+            if error is not None:
+                future.set_exception(error)
+                return
+            future.set_result(self._echo(source, options))
+
+        self._answers.append(answer)
+        if not self.is_holding:
+            answer()
+        return future
+
+    def _echo(self, source: tuple[int, ...], options: DecodingOptions) -> Result:
+        ids = source[:-1]
+        limit = options.max_output_tokens or len(ids)
+        reason = FinishReason.LENGTH if limit < len(ids) else FinishReason.STOP
+        hypotheses = tuple(
+            Hypothesis(ids=ids[: max(1, min(limit, len(ids) - rank))], score=self.score - rank, finish_reason=reason)
+            for rank in range(options.num_hypotheses)
+        )
+        return Result(hypotheses=hypotheses, queue_seconds=0.25, encode_seconds=0.5, decode_seconds=1.0)

@@ -1,0 +1,134 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from server.errors import SettingsError
+from server.settings import BUILTIN_BUNDLE, CommandLine, Settings, read_settings
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> str:
+    """A directory; what is in it is none of the settings' business."""
+    return str(tmp_path)
+
+
+def read(*arguments: str, **environment: str) -> CommandLine:
+    return read_settings(arguments, environment, "1.2.3")
+
+
+def faults(*arguments: str, **environment: str) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        read(*arguments, **environment)
+    return caught.value.faults
+
+
+def test_defaults_are_those_of_the_design(bundle: str) -> None:
+    settings = read("--bundle", bundle).settings
+
+    assert settings == Settings(bundle=Path(bundle))
+    assert (settings.host, settings.port, settings.health_port) == ("127.0.0.1", 50051, 50052)
+    assert (settings.admin_port, settings.metrics_port, settings.drain_delay) == (50053, 9464, 5.0)
+    assert Settings().bundle == BUILTIN_BUNDLE
+
+
+def test_the_environment_counts_and_a_flag_wins(bundle: str) -> None:
+    settings = read(
+        "--max-rows=16",
+        "--bundle",
+        bundle,
+        BABELSERVE_MAX_ROWS="8",
+        BABELSERVE_MAX_REQUEST_SECONDS="2.5",
+        BABELSERVE_REFLECTION="true",
+        OTHER="x",
+    ).settings
+
+    assert (settings.max_rows, settings.max_request_seconds, settings.reflection) == (16, 2.5, True)
+
+
+@pytest.mark.parametrize(("value", "expected"), [("1", True), ("yes", True), ("FALSE", False), ("0", False)])
+def test_a_switch_in_the_environment_has_a_value(bundle: str, value: str, expected: bool) -> None:
+    assert read("--bundle", bundle, BABELSERVE_REFLECTION=value).settings.reflection is expected
+
+
+def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
+    found = faults(
+        "--port=70000",
+        "--lanes=many",
+        "--no-such-flag",
+        "--bundle",
+        str(tmp_path / "none"),
+        "--variant=cpu-int4",
+        "--tls-cert",
+        str(tmp_path / "cert.pem"),
+        BABELSERVE_MAX_ROWS="0",
+        BABELSERVE_DRAIN_DELAY="nan",
+        BABELSERVE_REFLECTION="perhaps",
+        BABELSERVE_PRT="1",
+    )
+
+    starts = [fault.split(":")[0] for fault in found]
+    assert sorted(starts) == sorted(
+        [
+            "--port",
+            "--lanes",
+            "--no-such-flag",
+            "--bundle",
+            "--variant",
+            "--tls-cert",
+            "--tls-cert and --tls-key",
+            "BABELSERVE_MAX_ROWS",
+            "BABELSERVE_DRAIN_DELAY",
+            "BABELSERVE_REFLECTION",
+            "BABELSERVE_PRT",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["--port", "70000"], "--port: must be a whole number from 0 to 65535, not '70000'"),
+        (["--max-rows", "1.5"], "--max-rows: must be a whole number from 1 to 4096, not '1.5'"),
+        (["--device", "tpu"], "--device: must be one of auto, cpu, cuda, not 'tpu'"),
+        (["--device", "cpu", "--variant", "cuda-fp16"], "--variant: cuda-fp16 does not fit --device cpu"),
+        (["--beam-size", "64"], "--beam-size: 64 does not fit into --max-rows 32"),
+        (["--port", "9464"], "--metrics-port: 9464 is also --port"),
+        (["--host", ""], "--host: must not be empty"),
+        (["--port"], "argument --port: expected one argument"),
+        (["extra"], "extra: unknown argument"),
+    ],
+)
+def test_a_fault_is_told_clearly(bundle: str, arguments: list[str], fault: str) -> None:
+    assert faults("--bundle", bundle, *arguments) == [fault]
+
+
+def test_free_ports_do_not_clash(bundle: str) -> None:
+    ports = ["--port=0", "--health-port=0", "--admin-port=0", "--metrics-port=0"]
+
+    assert read("--bundle", bundle, *ports).settings.port == 0
+
+
+def test_checking_a_bundle_needs_no_other(tmp_path: Path) -> None:
+    command = read("--check", str(tmp_path), "--bundle", str(tmp_path / "none"))
+
+    assert command.check == tmp_path
+
+
+def test_the_help_names_every_setting_with_its_default(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        read("--help")
+
+    text = " ".join(capsys.readouterr().out.split())
+    assert caught.value.code == 0
+    for field in dataclasses.fields(Settings):
+        assert f"--{field.name.replace('_', '-')}" in text
+    assert "(default: 50051)" in text
+    assert "BABELSERVE_" in text
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        read("--version")
+
+    assert capsys.readouterr().out == "babelserve 1.2.3\n"
