@@ -13,6 +13,9 @@ export DEMO_TEXT := $(value TEXT)
 RECIPE ?= model/configs/small.toml
 DATA ?= data
 RUN ?= runs/en-de
+CHECKPOINT ?= model/checkpoints/en-de-small.pt
+OUT ?= runs/bundle
+DEV ?= tests/data/multi30k_val_200.en.txt tests/data/multi30k_val_200.de.txt
 
 .PHONY: help demo serve test check protos check-protos train export clean
 
@@ -45,9 +48,8 @@ check-protos: .venv/installed-dev
 train: .venv/installed-dev  ## train RECIPE on DATA into RUN; an interrupted run goes on
 	$(BIN)/babelserve-train $(RECIPE) --data $(DATA) --out $(RUN) $(ARGS)
 
-export: .venv/installed-dev  ## write and prove a bundle: make export CHECKPOINT=... OUT=...
-	@test -n "$(CHECKPOINT)" && test -n "$(OUT)" || { echo "usage: make export CHECKPOINT=FILE OUT=DIRECTORY" >&2; exit 2; }
-	$(BIN)/babelserve-export "$(CHECKPOINT)" "$(OUT)" $(ARGS)
+export: .venv/installed-dev  ## write and prove a bundle from CHECKPOINT to OUT, calibrated and proven on DEV
+	$(BIN)/babelserve-export "$(CHECKPOINT)" "$(OUT)" --dev $(DEV) $(ARGS)
 
 clean:  ## remove the virtual environment and caches; data and runs stay
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

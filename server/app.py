@@ -153,10 +153,13 @@ def _make_servers(
 
 
 def _bind(server: grpc.aio.Server, host: str, port: int, credentials: grpc.ServerCredentials | None) -> int:
-    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     if credentials is None:
-        return server.add_insecure_port(address)
-    return server.add_secure_port(address, credentials)
+        return server.add_insecure_port(_address(host, port))
+    return server.add_secure_port(_address(host, port), credentials)
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
@@ -218,8 +221,9 @@ def _announce(settings: Settings, ports: Ports, loaded: LoadedModel) -> None:
     served, manifest = loaded.served, loaded.served.manifest
     message = (
         f"babelserve: SERVING {manifest.name} {manifest.version} ({served.variant}, lanes: {loaded.num_lanes}) on "
-        f"{settings.host}:{ports.translation} after {process_age_seconds():.2f} s; health on port {ports.health}, "
-        f"admin on {ports.admin}, metrics on http://{settings.host}:{ports.metrics}/metrics"
+        f"{_address(settings.host, ports.translation)} after {process_age_seconds():.2f} s; "
+        f"health on port {ports.health}, admin on {ports.admin}, "
+        f"metrics on http://{_address(settings.host, ports.metrics)}/metrics"
     )
     sys.stderr.write(f"{message}\n")
     sys.stderr.flush()

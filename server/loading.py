@@ -1,9 +1,9 @@
 """From settings to a running engine: which ONNX Runtime, device and variant, then bundle, tokenizer and engine."""
 
+import contextlib
 import importlib.metadata
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,8 +43,10 @@ def load_model(settings: Settings, metrics: Metrics) -> LoadedModel:
         BundleError: the bundle is not what it should be.
     """
     packages = _installed_packages()
-    device, variant = choose_variant(settings, can_use_cuda=_GPU_PACKAGE in packages and has_cuda_device())
-    if variant == "cpu-int8" and not has_int8_dot_product():
+    is_fast_int8 = has_int8_dot_product()
+    can_use_cuda = _GPU_PACKAGE in packages and has_cuda_device()
+    device, variant = choose_variant(settings, can_use_cuda=can_use_cuda, is_fast_int8=is_fast_int8)
+    if variant == "cpu-int8" and not is_fast_int8:
         logger.warning("cpu-int8 on a processor without int8 dot products is slow and less exact; see --variant")
     bundle = open_bundle(settings.bundle, variant)
     loaded = _start_engine(bundle, variant, device, settings, metrics)
@@ -75,16 +77,17 @@ def check_bundle(directory: Path, settings: Settings, metrics: Metrics) -> Itera
         yield f"{variant}: translates the golden sentence as at export"
 
 
-def choose_variant(settings: Settings, *, can_use_cuda: bool) -> tuple[str, str]:
+def choose_variant(settings: Settings, *, can_use_cuda: bool, is_fast_int8: bool) -> tuple[str, str]:
     """Returns device and variant; `auto` takes the fastest that machine and bundle have.
 
     Args:
         settings: `variant`, `device` and `bundle` count.
         can_use_cuda: whether there are a CUDA device and the package for it.
+        is_fast_int8: whether the processor has int8 dot products.
     """
     if settings.variant != AUTO:
         return settings.variant.partition("-")[0], settings.variant
-    on_cpu = ["cpu-int8", "cpu-fp32"] if has_int8_dot_product() else ["cpu-fp32", "cpu-int8"]
+    on_cpu = ["cpu-int8", "cpu-fp32"] if is_fast_int8 else ["cpu-fp32", "cpu-int8"]
     if settings.device == "cuda" or (settings.device == AUTO and can_use_cuda):
         preferred = ["cuda-fp16"] if settings.device == "cuda" else ["cuda-fp16", *on_cpu]
     else:
@@ -124,7 +127,7 @@ def _start_engine(bundle: Bundle, variant: str, device: str, settings: Settings,
     return LoadedModel(served=served, engine=engine, device=device, num_lanes=num_lanes)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _stopped_on_error(engine: "Engine") -> Iterator[None]:
     try:
         yield
@@ -134,17 +137,19 @@ def _stopped_on_error(engine: "Engine") -> Iterator[None]:
 
 
 def _installed_packages() -> set[str]:
-    """The ONNX Runtime distributions that are installed: exactly one, or SettingsError."""
     found = set()
     for name in (_CPU_PACKAGE, _GPU_PACKAGE):
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        found.add(name)
-    if len(found) == 2:
-        message = f"{_CPU_PACKAGE} and {_GPU_PACKAGE} are both installed and overwrite each other: uninstall both, then"
+            found.add(name)
+    check_packages(found)
+    return found
+
+
+def check_packages(found: set[str]) -> None:
+    """Exactly one distribution of ONNX Runtime is installed; else SettingsError says what to install."""
+    if len(found) > 1:
+        message = f"{' and '.join(sorted(found))} are both installed and overwrite each other: uninstall both, then"
         raise SettingsError([f"{message} install 'babelserve[cpu]' or 'babelserve[gpu]'"])
     if not found:
         raise SettingsError(["no ONNX Runtime is installed: install 'babelserve[cpu]' or 'babelserve[gpu]'"])
-    return found

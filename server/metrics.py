@@ -78,7 +78,7 @@ class Metrics:
         )
         self.request_source_tokens = Histogram(
             "babelserve_request_source_tokens",
-            "Source tokens of one accepted call.",
+            "Source tokens of one well-formed call.",
             buckets=_TOKENS,
             registry=registry,
         )

@@ -4,6 +4,7 @@ Messages in, checked field by field (`server/request.py`); `server/translation.p
 are raised here and answered by `server/interceptors.py`.
 """
 
+import functools
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,16 @@ from server.metrics import Metrics
 from server.request import check_decoding, check_mime_type, check_model, check_texts, choose_source_language
 from server.sequence import DecodingOptions, FinishReason
 from server.text import SplitText
-from server.translation import Candidate, Completion, ServedModel, Submission, TranslatedSentence, split_texts
+from server.translation import (
+    Completion,
+    ServedModel,
+    Submission,
+    TranslatedSentence,
+    assemble,
+    count_sentences,
+    split_texts,
+    submit,
+)
 
 SERVICE_NAME = "babelserve.v1.TranslationService"
 _FINISH_REASONS = {FinishReason.STOP: pb.FINISH_REASON_STOP, FinishReason.LENGTH: pb.FINISH_REASON_LENGTH}
@@ -42,8 +52,8 @@ class _Work:
     options: DecodingOptions
     deadline: float
 
-    def submit(self) -> Submission:
-        return Submission(self.model, self.texts, self.options, self.deadline)
+    async def submit(self) -> Submission:
+        return await submit(self.model, self.texts, self.options, self.deadline)
 
 
 class TranslationService:
@@ -82,21 +92,13 @@ class TranslationService:
         work = await self._accept(request, context.time_remaining(), arrived)
         answers = [TextAnswer.of(text) for text in work.texts]
         _raise_if_all_failed(answers)
-        with work.submit() as submission:
+        with await work.submit() as submission:
             async for done in submission.completions():
                 answers[done.text_index].add(done)
         _raise_if_all_failed(answers)
         add_facts(target_tokens=sum(answer.num_target_tokens for answer in answers))
-        translations = [
-            _translation(answer, work.options.num_hypotheses, request.output.include_sentences) for answer in answers
-        ]
-        sentences = [sentence for answer in answers for sentence in answer.sentences.values()]
-        return pb.TranslateResponse(
-            translations=translations,
-            model=work.model.manifest.name,
-            model_version=work.model.manifest.version,
-            timings=_timings(sentences, time.monotonic() - arrived),
-        )
+        build = functools.partial(_response, request, work, answers, arrived)
+        return await assemble(count_sentences(work.texts), build)
 
     async def translate_stream(
         self,
@@ -108,7 +110,7 @@ class TranslationService:
         work = await self._accept(_well_formed(request).request, context.time_remaining(), arrived)
         answers = [TextAnswer.of(text) for text in work.texts]
         _raise_if_all_failed(answers)
-        with work.submit() as submission:
+        with await work.submit() as submission:
             for index, text in enumerate(work.texts):
                 if isinstance(text, InvalidRequest):
                     yield pb.TranslateStreamResponse(content_index=index, status=_status(text))
@@ -206,6 +208,19 @@ def _raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:
         raise answers[0].error
 
 
+def _response(
+    request: pb.TranslateRequest, work: _Work, answers: Sequence[TextAnswer], arrived: float
+) -> pb.TranslateResponse:
+    num_hypotheses, with_sentences = work.options.num_hypotheses, request.output.include_sentences
+    sentences = [sentence for answer in answers for sentence in answer.sentences.values()]
+    return pb.TranslateResponse(
+        translations=[_translation(answer, num_hypotheses, with_sentences) for answer in answers],
+        model=work.model.manifest.name,
+        model_version=work.model.manifest.version,
+        timings=_timings(sentences, time.monotonic() - arrived),
+    )
+
+
 def _translation(answer: TextAnswer, num_hypotheses: int, with_sentences: bool) -> pb.Translation:
     if answer.error is not None:
         return pb.Translation(status=_status(answer.error))
@@ -235,7 +250,7 @@ def _stream_response(done: Completion, answer: TextAnswer) -> pb.TranslateStream
 
 
 def _sentence(sentence: TranslatedSentence) -> pb.Sentence:
-    best: Candidate = sentence.candidates[0]
+    best = sentence.candidates[0]
     return pb.Sentence(
         source_text=sentence.source.text,
         text=best.text,

@@ -6,11 +6,11 @@ Knows neither gRPC nor protobuf. Unary and streamed calls both go this way, so t
 import asyncio
 import contextlib
 import functools
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 from server.bundle import Manifest
 from server.errors import InvalidRequest, TranslationError
@@ -21,6 +21,9 @@ from server.tokenizer import Tokenizer
 MAX_TEXT_BYTES = 2 << 20
 MAX_SENTENCES = 1 << 17  # of one request: bounds its cost in memory; 2 MiB of prose have about 25,000
 _SHORT_CHARACTERS = 2000  # splitting less than that is not worth another thread
+_FEW_SENTENCES = 500  # nor is submitting or answering fewer
+
+_T = TypeVar("_T")
 
 
 class SentenceEngine(Protocol):
@@ -113,6 +116,10 @@ class Submission:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.cancel()
+
+    def cancel(self) -> None:
+        """Cancels what is not done."""
         for future in self._futures:
             future.cancel()
 
@@ -163,6 +170,35 @@ async def split_texts(model: ServedModel, texts: Sequence[str], language: str) -
     if sum(map(len, texts)) <= _SHORT_CHARACTERS:
         return _split_texts(model, texts, language)
     return await asyncio.to_thread(_split_texts, model, texts, language)
+
+
+async def submit(
+    model: ServedModel, texts: Sequence[SplitText | InvalidRequest], options: DecodingOptions, deadline: float
+) -> Submission:
+    """Makes a `Submission`, on another thread when that takes long; if the caller leaves meanwhile, it is cancelled."""
+    if count_sentences(texts) <= _FEW_SENTENCES:
+        return Submission(model, texts, options, deadline)
+    making = asyncio.ensure_future(asyncio.to_thread(Submission, model, texts, options, deadline))
+    try:
+        return await asyncio.shield(making)
+    except asyncio.CancelledError:
+        making.add_done_callback(_cancel_made)
+        raise
+
+
+async def assemble(num_sentences: int, build: Callable[[], _T]) -> _T:
+    """Calls a function that puts an answer together, on another thread when that takes long."""
+    return build() if num_sentences <= _FEW_SENTENCES else await asyncio.to_thread(build)
+
+
+def count_sentences(texts: Sequence[SplitText | InvalidRequest]) -> int:
+    """Sentences of all texts that are no errors."""
+    return sum(len(text.sentences) for text in texts if isinstance(text, SplitText))
+
+
+def _cancel_made(making: "asyncio.Future[Submission]") -> None:
+    if not making.cancelled() and making.exception() is None:
+        making.result().cancel()
 
 
 def _split_texts(model: ServedModel, texts: Sequence[str], language: str) -> list[SplitText | InvalidRequest]:

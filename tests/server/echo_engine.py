@@ -29,6 +29,7 @@ class EchoEngine:
     options: list[DecodingOptions] = field(default_factory=list)
     futures: list[Future[Result]] = field(default_factory=list)
     submitted: asyncio.Event = field(default_factory=asyncio.Event)
+    loop: asyncio.AbstractEventLoop | None = None  # set where `submit` is called from other threads
     _answers: list[Callable[[], None]] = field(default_factory=list)
 
     def submit(
@@ -40,7 +41,10 @@ class EchoEngine:
         self.options.append(options)
         futures = [self._take(tuple(source), options) for source in sources]
         self.futures.extend(futures)
-        self.submitted.set()
+        if self.loop is None:
+            self.submitted.set()
+        else:
+            self.loop.call_soon_threadsafe(self.submitted.set)
         return futures
 
     def release(self, index: int) -> None:

@@ -10,9 +10,10 @@ import pytest
 from protos import translation_pb2 as pb
 from server.errors import DeadlineExceeded, EngineFailed, NotServing
 from server.metrics import METHODS
+from server.sequence import DecodingOptions
 from server.service import SERVICE_NAME
 from server.tokenizer import Tokenizer
-from server.translation import MAX_TEXT_BYTES, ServedModel
+from server.translation import MAX_TEXT_BYTES, ServedModel, split_texts, submit
 from tests.server.conftest import Live
 from tests.server.echo_engine import EchoEngine
 
@@ -310,12 +311,29 @@ async def test_a_passed_deadline_takes_the_sentences_along(live: Live, engine: E
 
 
 async def test_long_texts_are_split_off_the_event_loop(live: Live, engine: EchoEngine) -> None:
-    text = "A dog runs over the field. " * 500
+    text = "A dog runs over the field. " * 600
 
     response = await live.stub.Translate(request(text))
 
     assert response.translations[0].text == text
-    assert len(engine.futures) == 500
+    assert len(engine.futures) == 600
+
+
+async def test_a_caller_who_leaves_while_sentences_are_submitted_takes_them_along(
+    model: ServedModel, engine: EchoEngine
+) -> None:
+    engine.is_holding, engine.loop = True, asyncio.get_running_loop()
+    texts = await split_texts(model, ["A dog runs. " * 600], "en")
+    submitting = asyncio.create_task(submit(model, texts, DecodingOptions(), time.monotonic() + 60))
+    await asyncio.sleep(0)  # it starts
+
+    submitting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await submitting
+    await engine.submitted.wait()
+    await asyncio.gather(*map(asyncio.wrap_future, engine.futures), return_exceptions=True)
+
+    assert [future.cancelled() for future in engine.futures] == [True] * 600
 
 
 async def test_models_are_listed(live: Live) -> None:

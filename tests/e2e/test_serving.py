@@ -1,0 +1,193 @@
+"""What a live server answers: the happy path, each error, and what becomes of callers who leave."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from grpc_channelz.v1 import channelz_pb2, channelz_pb2_grpc
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import HealthStub
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+
+from export.bundle import DevSet
+from protos import translation_pb2 as pb
+from protos.translation_pb2_grpc import TranslationServiceStub
+from tests.acceptance.bad_requests import CANARY, BadRequest, bad_requests
+from tests.acceptance.calls import open_stub
+from tests.acceptance.server_process import ServerProcess
+from tests.e2e.conftest import Start, metric, wait_for_metric
+
+TIMEOUT = 50.0
+
+
+def request(*contents: str, **fields: Any) -> pb.TranslateRequest:
+    return pb.TranslateRequest(contents=contents, target_language_code="de", **fields)
+
+
+def stream_request(*contents: str) -> pb.TranslateStreamRequest:
+    return pb.TranslateStreamRequest(request=request(*contents))
+
+
+def translate(server: ServerProcess, *contents: str, **fields: Any) -> list[str]:
+    with open_stub(server.address) as stub:
+        response = stub.Translate(request(*contents, **fields), timeout=TIMEOUT)
+    return [translation.text for translation in response.translations]
+
+
+def test_sentences_known_by_heart_are_translated(server: ServerProcess, dev_set: DevSet) -> None:
+    texts = translate(server, *dev_set.sources[:20])
+
+    num_same = sum(text == reference for text, reference in zip(texts, dev_set.references, strict=False))
+    assert num_same >= 10
+
+
+def test_texts_keep_their_form_and_their_order(server: ServerProcess, dev_set: DevSet) -> None:
+    one, two = dev_set.sources[:2]
+    eins, zwei = translate(server, one, two)
+
+    texts = translate(server, f"  {one} {two}\n\n***\t{one}\n", "", "\n", two)
+
+    assert texts == [f"  {eins} {zwei}\n\n***\t{eins}\n", "", "\n", zwei]
+
+
+def test_stream_and_unary_give_the_same(server: ServerProcess, dev_set: DevSet) -> None:
+    texts = [" ".join(dev_set.sources[:12]), dev_set.sources[12], ""]
+    with open_stub(server.address) as stub:
+        messages = list(stub.TranslateStream(stream_request(*texts), timeout=TIMEOUT))
+
+    joined = ["", "", ""]
+    for message in sorted(messages, key=lambda m: (m.content_index, m.sentence_index)):
+        joined[message.content_index] += message.leading + message.sentence.text + message.sentence.separator
+    assert joined == translate(server, *texts)
+    assert [m.sentence_count for m in messages if m.content_index == 2] == [0]
+
+
+@pytest.mark.parametrize("case", bad_requests(), ids=lambda case: case.name)
+def test_a_bad_request_has_its_own_clear_error(server: ServerProcess, case: BadRequest) -> None:
+    with grpc.insecure_channel(server.address) as channel, pytest.raises(grpc.RpcError) as caught:
+        case.send(channel)
+
+    error: Any = caught.value
+    assert error.code() == case.code
+    assert [word for word in case.mentions if word not in error.details()] == []
+    assert CANARY not in error.details()
+
+
+def test_a_text_that_is_too_long_fails_alone(server: ServerProcess, dev_set: DevSet) -> None:
+    good = dev_set.sources[0]
+    with open_stub(server.address) as stub:
+        response = stub.Translate(request(good, "x" * (2 << 20) + "y", good), timeout=TIMEOUT)
+
+    assert [t.status.code for t in response.translations] == [0, grpc.StatusCode.INVALID_ARGUMENT.value[0], 0]
+    assert response.translations[0].text == response.translations[2].text != ""
+
+
+def test_a_caller_who_leaves_frees_the_rows(server: ServerProcess, dev_set: DevSet) -> None:
+    before = metric(server, "sentences_total", outcome="cancelled")
+    with open_stub(server.address) as stub:
+        call = stub.TranslateStream(stream_request(*dev_set.sources * 5))
+        next(call)
+        call.cancel()
+
+    wait_for_metric(server, 0, "batch_slots_used")
+    wait_for_metric(server, 0, "queue_depth")
+    wait_for_metric(server, 0, "requests_in_flight", method="TranslateStream")
+    assert metric(server, "sentences_total", outcome="cancelled") > before
+
+
+def test_the_servers_own_time_limit_counts_too(start: Start, dev_set: DevSet) -> None:
+    server = start("--max-request-seconds", "0.05")
+
+    with open_stub(server.address) as stub, pytest.raises(grpc.RpcError) as caught:
+        stub.Translate(request(" ".join(dev_set.sources * 10)), timeout=TIMEOUT)
+
+    error: Any = caught.value
+    assert error.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+    wait_for_metric(server, 0, "batch_slots_used")
+
+
+def test_a_full_queue_refuses_with_the_time_to_come_back(start: Start, dev_set: DevSet) -> None:
+    server = start("--max-waiting-sentences", "1", "--max-rows", "16")
+    with open_stub(server.address) as stub:
+        long = stub.TranslateStream(stream_request(*dev_set.sources * 5))
+        next(long)
+        with pytest.raises(grpc.RpcError) as caught:
+            stub.Translate(request("A dog runs."), timeout=TIMEOUT)
+        healthy = stub_of_health(server).Check(HealthCheckRequest(), timeout=TIMEOUT)
+        long.cancel()
+        wait_for_metric(server, 0, "queue_depth")
+        after = stub.Translate(request(dev_set.sources[0]), timeout=TIMEOUT)
+
+    error: Any = caught.value
+    assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert int(dict(error.trailing_metadata())["grpc-retry-pushback-ms"]) > 0
+    assert healthy.status == HealthCheckResponse.SERVING
+    assert metric(server, "queue_rejected_total", reason="sentences") == 1
+    assert after.translations[0].text
+
+
+def stub_of_health(server: ServerProcess) -> HealthStub:
+    return HealthStub(grpc.insecure_channel(server.health_address))
+
+
+@pytest.mark.parametrize("name", ["", "babelserve.v1.TranslationService", "readiness", "liveness"])
+def test_health_is_told_on_both_ports(server: ServerProcess, name: str) -> None:
+    for address in (server.address, server.health_address):
+        with grpc.insecure_channel(address) as channel:
+            answer = HealthStub(channel).Check(HealthCheckRequest(service=name), timeout=TIMEOUT)
+
+        assert answer.status == HealthCheckResponse.SERVING
+
+
+def test_reflection_lists_the_services_when_asked_for(server: ServerProcess) -> None:
+    with grpc.insecure_channel(server.address) as channel:
+        services = set(ProtoReflectionDescriptorDatabase(channel).get_services())
+
+    assert {"babelserve.v1.TranslationService", "grpc.health.v1.Health"} <= services
+
+
+def test_reflection_is_off_by_default_and_channelz_is_on_the_admin_port(start: Start) -> None:
+    server = start()
+
+    with grpc.insecure_channel(server.address) as channel, pytest.raises(grpc.RpcError) as caught:
+        ProtoReflectionDescriptorDatabase(channel).get_services()
+    with grpc.insecure_channel(f"127.0.0.1:{server.admin_port}") as channel:
+        answer = channelz_pb2_grpc.ChannelzStub(channel).GetServers(channelz_pb2.GetServersRequest(), timeout=TIMEOUT)
+
+    error: Any = caught.value
+    assert error.code() == grpc.StatusCode.UNIMPLEMENTED
+    assert answer.server
+
+
+def test_tls_is_served_where_there_is_a_certificate(start: Start, dev_set: DevSet) -> None:
+    folder = Path(__file__).parents[1] / "client" / "tls"
+    server = start("--tls-cert", str(folder / "cert.pem"), "--tls-key", str(folder / "key.pem"))
+    credentials = grpc.ssl_channel_credentials((folder / "cert.pem").read_bytes())
+
+    options = [("grpc.ssl_target_name_override", "babelserve.test")]
+    with grpc.secure_channel(server.address, credentials, options=options) as channel:
+        response = TranslationServiceStub(channel).Translate(request(dev_set.sources[0]), timeout=TIMEOUT)
+    with open_stub(server.address) as stub, pytest.raises(grpc.RpcError):
+        stub.Translate(request("Hi."), timeout=TIMEOUT)
+
+    assert response.translations[0].text
+
+
+def test_the_log_is_json_lines_without_any_text(start: Start) -> None:
+    server = start()
+    with open_stub(server.address) as stub:
+        stub.Translate(request(CANARY), timeout=TIMEOUT, metadata=(("x-request-id", "id-1"),))
+        with pytest.raises(grpc.RpcError):
+            stub.Translate(request(CANARY, mime_type=CANARY * 9), timeout=TIMEOUT)
+
+    assert server.stop() == 0
+    output = server.stderr()
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    requests = [line for line in lines if line["event"] == "request"]
+    assert [(line["code"], line["texts"]) for line in requests[:1]] == [("OK", 1)]
+    assert requests[0]["request_id"] == "id-1"
+    assert [line["code"] for line in requests] == ["OK", "INVALID_ARGUMENT"]
+    assert CANARY not in output
+    assert f"SERVING tiny 0 (cpu-fp32, lanes: 1) on 127.0.0.1:{server.port}" in output
