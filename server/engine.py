@@ -206,8 +206,8 @@ class Lane:
                 self._encode(admitted)
             if self._scheduler.running:
                 self._decode()
-        except Exception:  # noqa: BLE001  # whatever it was, every sentence must be answered
-            self._note_failure(self._scheduler.running)
+        except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
+            self._note_failure(error, self._scheduler.running)
             self._parents = {}
         finally:
             self._step_started = None
@@ -237,8 +237,8 @@ class Lane:
             row[: len(sequence.source_ids)] = sequence.source_ids
         try:
             cross = self._runner.encode(source_ids, lengths)
-        except Exception:  # noqa: BLE001  # as in step; the running rows are not concerned
-            self._note_failure(admitted)
+        except Exception as error:  # noqa: BLE001  # as in step; the running rows are not concerned
+            self._note_failure(error, admitted)
             return
         now = self._clock()
         self._metrics.encode_duration_seconds.observe(now - admitted[0].admitted)
@@ -301,11 +301,12 @@ class Lane:
         except InvalidStateError:  # the caller left during this step
             self._metrics.sentences_total.labels(outcome="cancelled").inc()
 
-    def _note_failure(self, sequences: list[Sequence]) -> None:
-        """Answers the sentences of a failed step; called while its exception is handled."""
+    def _note_failure(self, error: Exception, sequences: list[Sequence]) -> None:
+        """Answers the sentences of a failed step; the error is about tensors, so its words are no user's."""
         self._failures += 1
         self._metrics.engine_failures_total.inc()
-        logger.exception("a step failed; its %d sentences are answered with an error", len(sequences))  # noqa: LOG004
+        facts = {"sentences": len(sequences), "error": str(error)}
+        logger.error("a step failed; each sentence is answered with an error", exc_info=error, extra={"facts": facts})
         self._drop(sequences, EngineFailed("translation failed"))
 
     def _drop(self, sequences: list[Sequence], error: TranslationError) -> None:
