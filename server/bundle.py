@@ -78,6 +78,12 @@ class Variant:
     opsets: dict[str, int]
     files: dict[str, FileFacts]
 
+    @property
+    def sha256(self) -> str:
+        """One hash that stands for all files: of their names and hashes."""
+        listing = "".join(f"{name} {facts.sha256}\n" for name, facts in sorted(self.files.items()))
+        return hashlib.sha256(listing.encode()).hexdigest()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldenOutput:

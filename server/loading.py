@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from server.bundle import STEP_FILE, Bundle, open_bundle
+from server.bundle import Bundle, open_bundle
 from server.errors import SettingsError
 from server.metrics import Metrics
 from server.processor import has_cuda_device, has_int8_dot_product, usable_cores
@@ -51,9 +51,7 @@ def load_model(settings: Settings, metrics: Metrics) -> LoadedModel:
     bundle = open_bundle(settings.bundle, variant)
     loaded = _start_engine(bundle, variant, device, settings, metrics)
     manifest = bundle.manifest
-    metrics.set_model_info(
-        model=manifest.name, version=manifest.version, sha256=manifest.variants[variant].files[STEP_FILE].sha256
-    )
+    metrics.set_model_info(model=manifest.name, version=manifest.version, sha256=manifest.variants[variant].sha256)
     return loaded
 
 
