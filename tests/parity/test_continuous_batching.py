@@ -5,6 +5,7 @@ Source of the idea: text-generation-inference's tests of its seq2seq model.
 
 from concurrent.futures import Future
 
+import onnxruntime
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -13,6 +14,7 @@ from model.transformer import Transformer
 from server.bundle import Bundle
 from server.engine import Engine
 from server.metrics import Metrics
+from server.processor import has_cuda_device
 from server.runner import OrtRunner
 from server.sequence import DecodingOptions, Result
 
@@ -23,9 +25,9 @@ WIDTHS = (1, 4, 2)
 class Stepper:
     """An engine of one lane over a real bundle, stepped by hand."""
 
-    def __init__(self, bundle: Bundle, variant: str, max_rows: int = 64) -> None:
+    def __init__(self, bundle: Bundle, variant: str, max_rows: int = 64, device: str = "cpu") -> None:
         self.engine = Engine(
-            OrtRunner(bundle, variant, "cpu"),
+            OrtRunner(bundle, variant, device),
             bundle.manifest,
             Metrics(CollectorRegistry()),
             num_lanes=1,
@@ -154,10 +156,18 @@ def test_scores_and_hypotheses_equal_the_oracles(
         assert [h.score for h in found] == pytest.approx([h.score for h in expected], abs=1e-4)
 
 
-@pytest.fixture(params=["cpu-int8", "cuda-fp16"])
+has_cuda = has_cuda_device() and "CUDAExecutionProvider" in onnxruntime.get_available_providers()
+on_cuda = pytest.param(
+    ("cuda-fp16", "cuda"),
+    marks=[pytest.mark.gpu, pytest.mark.skipif(not has_cuda, reason="no CUDA device, or no onnxruntime-gpu")],
+)
+
+
+@pytest.fixture(params=[("cpu-int8", "cpu"), ("cuda-fp16", "cpu"), on_cuda])
 def rounded(request: pytest.FixtureRequest, tiny_bundle: Bundle) -> Stepper:
     """The other variants; ONNX Runtime runs fp16 on a CPU by way of fp32, which tries the graphs that CUDA will run."""
-    return Stepper(tiny_bundle, request.param)
+    variant, device = request.param
+    return Stepper(tiny_bundle, variant, device=device)
 
 
 def test_rounded_variants_are_close_to_fp32(rounded: Stepper, stepper: Stepper, sources: list[list[int]]) -> None:
