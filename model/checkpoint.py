@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,9 @@ def load_checkpoint(path: Path) -> Checkpoint:
         FileNotFoundError: there is no such file.
         ValueError: the file is not a checkpoint of this format.
     """
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):  # foreign or cut off: torch.load may raise anything
+            raise ValueError(f"{path} is not a babelserve checkpoint: it is no whole zip archive")
     try:
         document = torch.load(path, map_location="cpu", weights_only=True)
         if not isinstance(document, dict):
@@ -67,8 +71,9 @@ def load_checkpoint(path: Path) -> Checkpoint:
             tokenizer=document["tokenizer"],
             facts=document["facts"],
         )
-    except (KeyError, TypeError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise ValueError(f"{path} is not a babelserve checkpoint: {error}") from error
+    except (KeyError, TypeError, RuntimeError, pickle.UnpicklingError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"{path} is not a babelserve checkpoint: {reason}") from error
 
 
 def average_weights(paths: list[Path]) -> dict[str, Tensor]:

@@ -106,6 +106,7 @@ class TrainingConfig:
         warmup_steps: updates until the learning rate lr_scale * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)
             peaks.
         max_steps: updates after which training ends.
+        cooldown_steps: the last updates, over which the learning rate falls to zero in a straight line.
         max_tokens: pairs with a longer side are left out (and counted).
         word_dropout: share of decoder input tokens replaced by random ones, so that errors are less exposed at serving.
         evaluate_every: updates between two scores on the dev set, and two checkpoints.
@@ -118,6 +119,7 @@ class TrainingConfig:
     warmup_steps: int = 4000
     lr_scale: float = 1.0
     max_steps: int = 100_000
+    cooldown_steps: int = 0
     max_tokens: int = 128
     label_smoothing: float = 0.1
     word_dropout: float = 0.0
@@ -127,8 +129,11 @@ class TrainingConfig:
     bf16: bool = True
 
     def __post_init__(self) -> None:
-        counts = ("batch_tokens", "accumulate", "warmup_steps", "max_steps", "max_tokens", "evaluate_every", "average_last")
-        faults = [f"{name} must be at least 1, not {getattr(self, name)}" for name in counts if getattr(self, name) < 1]
+        may_be_less = ("lr_scale", "cooldown_steps", "label_smoothing", "word_dropout", "seed", "bf16")
+        counts = {name: value for name, value in dataclasses.asdict(self).items() if name not in may_be_less}
+        faults = [f"{name} must be at least 1, not {count}" for name, count in counts.items() if count < 1]
+        if not 0 <= self.cooldown_steps <= self.max_steps:
+            faults.append(f"cooldown_steps must be in 0..{self.max_steps}, not {self.cooldown_steps}")
         if not self.lr_scale > 0:
             faults.append(f"lr_scale must be over 0, not {self.lr_scale}")
         shares = ("label_smoothing", "word_dropout")

@@ -61,6 +61,7 @@ class _Search:
         if self.live and len(self.live[0].ids) == self.max_tokens:
             for beam in self.live:
                 self._finish(beam.ids, beam, is_complete=False)
+            self.live = []
         if len(self.finished) == self.beam_size:
             self.live = []
 

@@ -61,6 +61,7 @@ class Trainer:
         self.best_bleu = 0.0
         self.seconds = 0.0
         self.stop_requested = False
+        self._is_stopping = False  # all processes agree on the step that is the last
 
     def run(self) -> None:
         """Trains until `max_steps` or a stop request, then writes the averaged model."""
@@ -83,7 +84,7 @@ class Trainer:
                     writer.add_scalar("train/target_tokens_per_second", tokens / elapsed, self.step)
                 if self.step % training.evaluate_every == 0 or self.step == training.max_steps:
                     self._evaluate_and_save(writer)
-                if self.stop_requested:
+                if self._is_stopping:
                     self.save_state()
                     logger.info("stopped at step %d; the same command goes on from here", self.step)
                     return
@@ -97,6 +98,8 @@ class Trainer:
             The mean label-smoothed cross entropy per target token, in nats, and the number of target tokens.
         """
         self.model.train()
+        # Dropout depends on the update and the process alone, so a resumed run draws what an unbroken one does.
+        torch.manual_seed((self.recipe.training.seed << 40) + (self.step << 8) + _rank())
         mine = batches[_rank() :: _world_size()]
         pad_id = self.recipe.model.pad_id
         num_tokens = sum(int((batch.target_out != pad_id).sum()) for batch in batches)
@@ -105,10 +108,13 @@ class Trainer:
             loss = self._loss(batch) / num_tokens
             loss.backward()
             total += loss.detach()
+        self._is_stopping = self.stop_requested
         if _world_size() > 1:
+            stop = torch.tensor(float(self.stop_requested), device=self.device)
             # A process without a batch, at the end of an epoch, has no gradients yet.
             grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.model.parameters()]
-            _sum_over_processes([total, *grads])
+            _sum_over_processes([total, stop, *grads])
+            self._is_stopping = bool(stop)
             for parameter, grad in zip(self.model.parameters(), grads, strict=True):
                 parameter.grad = grad
         self.step += 1
@@ -139,8 +145,6 @@ class Trainer:
             document = {
                 "model": self.model.state_dict(),
                 "optimizer": self.optimizer.state_dict(),
-                "random": torch.get_rng_state(),
-                "cuda_random": torch.cuda.get_rng_state() if self.device.type == "cuda" else None,
                 "progress": {name: getattr(self, name) for name in _PROGRESS},
             }
             save_atomically(self.out / "state.pt", document)
@@ -153,9 +157,6 @@ class Trainer:
         document = torch.load(path, map_location="cpu", weights_only=True)
         self.model.load_state_dict(document["model"])
         self.optimizer.load_state_dict(document["optimizer"])
-        torch.set_rng_state(document["random"])
-        if self.device.type == "cuda" and document.get("cuda_random") is not None:
-            torch.cuda.set_rng_state(document["cuda_random"])
         for name in _PROGRESS:
             setattr(self, name, document["progress"][name])
         return True
@@ -238,9 +239,10 @@ _PROGRESS = ("step", "epoch", "next_group", "best_bleu", "seconds")
 
 
 def learning_rate(training: TrainingConfig, d_model: int, step: int) -> float:
-    """Returns the rate of update `step` (from 1): linear warm-up, then inverse square root (section 5.3)."""
+    """Returns the rate of update `step` (from 1): linear warm-up, inverse square root (section 5.3), cooldown."""
     shape = min(1 / math.sqrt(step), step / training.warmup_steps / math.sqrt(training.warmup_steps))
-    return training.lr_scale / math.sqrt(d_model) * shape
+    cooldown = min(1.0, (training.max_steps + 1 - step) / training.cooldown_steps) if training.cooldown_steps else 1.0
+    return training.lr_scale / math.sqrt(d_model) * shape * cooldown
 
 
 def replace_words(target_in: Tensor, share: float, last_special_id: int, vocab_size: int) -> Tensor:

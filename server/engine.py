@@ -8,8 +8,9 @@ it; every future ends.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, InvalidStateError
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -78,7 +79,7 @@ class Engine:
             threading.Thread(target=lane.run, name=f"lane-{i}", daemon=True) for i, lane in enumerate(self._lanes)
         ]
         metrics.batch_slots.set(num_lanes * max_rows)
-        metrics.queue_depth.set_function(lambda: len(self._queue))
+        metrics.queue_depth.set_function(lambda: self._queue.num_sentences)
         metrics.queue_tokens.set_function(lambda: self._queue.num_tokens)
         metrics.batch_slots_used.set_function(lambda: sum(lane.num_rows for lane in self._lanes))
         metrics.kv_cache_bytes.set_function(lambda: sum(lane.cache_bytes for lane in self._lanes))
@@ -114,6 +115,7 @@ class Engine:
             Overloaded: the queue is at a limit.
             NotServing: the engine has been stopped.
         """
+        self.check_room()
         now = self._clock()
         sequences = [
             Sequence(
@@ -125,20 +127,31 @@ class Engine:
             )
             for ids in map(tuple, sources)
         ]
-        try:
+        with self._counting_refusals():
             self._queue.add(sequences)
-        except Overloaded as error:
-            self._metrics.queue_rejected_total.labels(reason=error.reason).inc()
-            raise
         return [sequence.future for sequence in sequences]
+
+    def check_room(self) -> None:
+        """Says whether `submit` would take a request now, for callers whose next step is costly.
+
+        Raises:
+            Overloaded: the queue is at a limit.
+            NotServing: the engine has been stopped.
+        """
+        with self._counting_refusals():
+            self._queue.check_room()
 
     def is_alive(self) -> bool:
         """Says whether every lane makes progress: for liveness, whatever the load."""
         return all(thread.is_alive() for thread in self._threads) and all(lane.is_alive() for lane in self._lanes)
 
-    def is_idle(self) -> bool:
-        """Says whether nothing waits or runs."""
-        return not self._queue and all(lane.num_rows == 0 for lane in self._lanes)
+    @contextmanager
+    def _counting_refusals(self) -> Iterator[None]:
+        try:
+            yield
+        except Overloaded as error:
+            self._metrics.queue_rejected_total.labels(reason=error.reason).inc()
+            raise
 
     def _search(self, options: DecodingOptions, source_ids: tuple[int, ...]) -> BeamSearch:
         limit = self._limits.max_target_tokens
@@ -270,21 +283,27 @@ class Lane:
         self._decoder.cache.reserve(num_rows, int(past_lengths.max()) + 1, int(source_lengths.max()))
         top_k = max(sequence.search.num_candidates for sequence in running)
         top_ids, top_log_probs = self._decoder.step(input_ids, past_lengths, source_lengths, top_k)
-        if not np.isfinite(top_log_probs).all():
-            raise FloatingPointError("the decoder step returned log-probabilities that are not finite")
-        finished = []
+        self._metrics.step_duration_seconds.observe(self._clock() - started)
+        self._metrics.batch_rows.observe(num_rows)
+        is_finite = np.isfinite(top_log_probs).all(axis=1)
+        finished: list[Sequence] = []
+        broken: list[Sequence] = []
         for sequence in running:
+            if not is_finite[sequence.rows].all():
+                broken.append(sequence)
+                continue
             parents = sequence.search.advance(top_ids[sequence.rows], top_log_probs[sequence.rows])
             if parents:
                 self._parents[sequence] = parents
             else:
                 finished.append(sequence)
-        self._metrics.step_duration_seconds.observe(self._clock() - started)
-        self._metrics.batch_rows.observe(num_rows)
-        self._failures = 0
-        self._scheduler.remove(finished)
         for sequence in finished:
             self._answer(sequence)
+        self._scheduler.remove(finished)
+        if broken:
+            self._note_failure(FloatingPointError("log-probabilities that are not finite"), broken)
+        else:
+            self._failures = 0
 
     def _answer(self, sequence: Sequence) -> None:
         now = self._clock()
@@ -302,7 +321,7 @@ class Lane:
             self._metrics.sentences_total.labels(outcome="cancelled").inc()
 
     def _note_failure(self, error: Exception, sequences: list[Sequence]) -> None:
-        """Answers the sentences of a failed step; the error is about tensors, so its words are no user's."""
+        """Answers sentences whose step failed; the error is about tensors, so its words are no user's."""
         self._failures += 1
         self._metrics.engine_failures_total.inc()
         facts = {"sentences": len(sequences), "error": str(error)}

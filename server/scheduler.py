@@ -8,7 +8,7 @@ text-embeddings-inference.
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 from server.errors import NotServing, Overloaded
@@ -18,54 +18,59 @@ RETRY_AFTER_SECONDS = 1.0  # told to a client that was refused
 
 
 class WaitingQueue:
-    """First come, first served; bounded in sentences and tokens; shared by all lanes (hence the lock).
+    """Round robin over requests, first come first served within one; shared by all lanes (hence the lock).
 
-    A request is admitted whole while the queue stands below both limits, so one larger than a limit still gets in when
-    there is room: what waits is bounded by the limit plus one request.
+    So a request of many sentences does not stand in front of a small one. The queue is bounded in sentences and tokens: a
+    request is admitted whole while it stands below both limits, so one larger than a limit still gets in when there is
+    room, and what waits is bounded by the limit plus one request.
     """
 
     def __init__(self, *, max_sentences: int, max_tokens: int, num_lanes: int) -> None:
         self._max_sentences = max_sentences
         self._max_tokens = max_tokens
         self._num_lanes = num_lanes
-        self._waiting: deque[Sequence] = deque()
+        self._requests: deque[deque[Sequence]] = deque()  # none of them empty; the first one is next
         self._changed = threading.Condition()
-        self.is_open = True
+        self._waiting_rows = 0
         self._running_rows = 0  # of all lanes
+        self.is_open = True
+        self.num_sentences = 0
         self.num_tokens = 0
 
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def add(self, sequences: Iterable[Sequence]) -> None:
-        """Appends a request's sentences, all or none.
+    def check_room(self) -> None:
+        """Says whether a request would be admitted now.
 
         Raises:
             Overloaded: the queue is at a limit.
             NotServing: the queue is closed.
         """
+        if not self.is_open:
+            raise NotServing("the server is shutting down")
+        if self.num_sentences >= self._max_sentences:
+            raise Overloaded(
+                f"queue is full: {self.num_sentences} sentences wait, limit {self._max_sentences}",
+                reason="sentences",
+                retry_after_seconds=RETRY_AFTER_SECONDS,
+            )
+        if self.num_tokens >= self._max_tokens:
+            raise Overloaded(
+                f"queue is full: {self.num_tokens} source tokens wait, limit {self._max_tokens}",
+                reason="tokens",
+                retry_after_seconds=RETRY_AFTER_SECONDS,
+            )
+
+    def add(self, sequences: Iterable[Sequence]) -> None:
+        """Appends a request's sentences, all or none; raises as `check_room`."""
+        request = deque(sequences)
         with self._changed:
-            if not self.is_open:
-                raise NotServing("the server is shutting down")
-            if len(self._waiting) >= self._max_sentences:
-                raise Overloaded(
-                    f"queue is full: {len(self._waiting)} sentences wait, limit {self._max_sentences}",
-                    reason="sentences",
-                    retry_after_seconds=RETRY_AFTER_SECONDS,
-                )
-            if self.num_tokens >= self._max_tokens:
-                raise Overloaded(
-                    f"queue is full: {self.num_tokens} source tokens wait, limit {self._max_tokens}",
-                    reason="tokens",
-                    retry_after_seconds=RETRY_AFTER_SECONDS,
-                )
-            for sequence in sequences:
-                self._waiting.append(sequence)
-                self.num_tokens += len(sequence.source_ids)
-            self._changed.notify_all()
+            self.check_room()
+            if request:
+                self._requests.append(request)
+                self._count(request, +1)
+                self._changed.notify_all()
 
     def take(self, held_rows: int, max_rows: int, max_padded_tokens: int) -> list[Sequence]:
-        """Removes the first sentences that one lane may encode now.
+        """Removes the next sentences that one lane may encode now.
 
         Args:
             held_rows: rows of the lane that are taken.
@@ -73,26 +78,40 @@ class WaitingQueue:
             max_padded_tokens: budget of longest sentence x sentences; a single longer sentence passes.
         """
         with self._changed:
-            waiting_rows = 0
-            for sequence in self._waiting:
-                waiting_rows += sequence.num_rows
-                if waiting_rows >= max_rows * self._num_lanes:
-                    break
-            fair_share = math.ceil((waiting_rows + self._running_rows) / self._num_lanes)
+            fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._num_lanes)
             taken: list[Sequence] = []
             longest = 0
-            while self._waiting:
-                head = self._waiting[0]
+            while self._requests:
+                request = self._requests[0]
+                head = request[0]
                 longest = max(longest, len(head.source_ids))
                 if held_rows and (held_rows >= fair_share or held_rows + head.num_rows > max_rows):
                     break
                 if taken and longest * (len(taken) + 1) > max_padded_tokens:
                     break
-                taken.append(self._waiting.popleft())
-                self.num_tokens -= len(head.source_ids)
+                taken.append(request.popleft())
                 held_rows += head.num_rows
-                self._running_rows += head.num_rows
+                self._requests.rotate(-1)
+                if not request:
+                    self._requests.pop()
+            self._count(taken, -1)
+            self._running_rows += sum(sequence.num_rows for sequence in taken)
             return taken
+
+    def drop_over(self, now: float) -> list[Sequence]:
+        """Removes the sentences, of any request's first ones, whose caller has left or whose deadline has passed.
+
+        A request's sentences share their caller and their deadline, so its first one speaks for the rest.
+        """
+        with self._changed:
+            dropped: list[Sequence] = []
+            for request in self._requests:
+                while request and request[0].is_over(now):
+                    dropped.append(request.popleft())
+            if dropped:
+                self._requests = deque(request for request in self._requests if request)
+                self._count(dropped, -1)
+            return dropped
 
     def release(self, num_rows: int) -> None:
         """Notes that a lane has freed rows."""
@@ -102,18 +121,23 @@ class WaitingQueue:
     def wait(self) -> bool:
         """Blocks an idle lane until there may be work; says whether the queue is still open."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or not self.is_open)
+            self._changed.wait_for(lambda: self._requests or not self.is_open)
             return self.is_open
 
     def close(self) -> list[Sequence]:
         """Refuses all further work, wakes every lane, and returns what waits."""
         with self._changed:
             self.is_open = False
-            left = list(self._waiting)
-            self._waiting.clear()
-            self.num_tokens = 0
+            left = [sequence for request in self._requests for sequence in request]
+            self._requests.clear()
+            self._count(left, -1)
             self._changed.notify_all()
             return left
+
+    def _count(self, sequences: Collection[Sequence], sign: int) -> None:
+        self.num_sentences += sign * len(sequences)
+        self.num_tokens += sign * sum(len(sequence.source_ids) for sequence in sequences)
+        self._waiting_rows += sign * sum(sequence.num_rows for sequence in sequences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,17 +186,16 @@ class Scheduler:
 
     def schedule(self) -> Plan:
         """Drops who left or expired and admits who fits; these run without a row until `place`."""
-        plan = Plan([], [], [])
         now = self._clock()
-        for sequence in self.running:
-            self._drop_if_over(sequence, now, plan)
-        self.remove([*plan.cancelled, *plan.expired])
+        over = [sequence for sequence in self.running if sequence.is_over(now)]
+        self.remove(over)
+        over += self._queue.drop_over(now)
         held_rows = sum(sequence.num_rows for sequence in self.running)
-        taken = self._queue.take(held_rows, self._max_rows, self._max_encode_tokens)
-        plan.admitted.extend(sequence for sequence in taken if not self._drop_if_over(sequence, now, plan))
-        self._queue.release(sum(s.num_rows for s in taken) - sum(s.num_rows for s in plan.admitted))
-        self.running.extend(plan.admitted)
-        return plan
+        admitted = self._queue.take(held_rows, self._max_rows, self._max_encode_tokens)
+        self.running.extend(admitted)
+        cancelled = [sequence for sequence in over if sequence.future.cancelled()]
+        expired = [sequence for sequence in over if not sequence.future.cancelled()]
+        return Plan(admitted, cancelled, expired)
 
     def place(self, sequences: list[Sequence]) -> None:
         """Gives each encoded sentence its first row, behind the rows in use."""
@@ -220,12 +243,3 @@ class Scheduler:
             sequence.rows[beam] = free.popleft()
             moves.add(sequence.rows[beam], source, is_own=False)
         return moves
-
-    def _drop_if_over(self, sequence: Sequence, now: float, plan: Plan) -> bool:
-        if sequence.future.cancelled():
-            plan.cancelled.append(sequence)
-        elif sequence.deadline is not None and now >= sequence.deadline:
-            plan.expired.append(sequence)
-        else:
-            return False
-        return True

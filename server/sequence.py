@@ -74,3 +74,7 @@ class Sequence:
     def num_rows(self) -> int:
         """Rows to keep free for it: its beam may grow to that many."""
         return self.options.beam_size
+
+    def is_over(self, now: float) -> bool:
+        """Says whether nobody wants the answer any more: the caller has left, or the deadline has passed."""
+        return self.future.cancelled() or (self.deadline is not None and now >= self.deadline)

@@ -37,15 +37,19 @@ class Stepper:
             max_waiting_sentences=10**6,
         )
 
+        self.futures: list[Future[Result]] = []
+
     def submit(self, source: list[int], beam_size: int = 1, **options: float) -> Future[Result]:
-        return self.engine.submit([source], DecodingOptions(beam_size=beam_size, **options), None)[0]  # type: ignore[arg-type]
+        chosen = DecodingOptions(beam_size=beam_size, **options)  # type: ignore[arg-type]
+        self.futures += self.engine.submit([source], chosen, None)
+        return self.futures[-1]
 
     def step(self, times: int = 1) -> None:
         for _ in range(times):
             self.engine._lanes[0].step()
 
     def finish(self) -> None:
-        while not self.engine.is_idle():
+        while not all(future.done() for future in self.futures):
             self.step()
 
     def alone(self, source: list[int], beam_size: int) -> Ids:

@@ -4,9 +4,11 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 
 from server.bundle import Manifest
@@ -94,7 +96,7 @@ def test_each_sentence_leaves_when_it_is_done(bench: Bench) -> None:
 
     bench.step(3)
     assert long.result(0).hypotheses[0].ids == tokens(4)
-    assert bench.engine.is_idle()
+    assert bench.sample("batch_slots_used") == 0
 
 
 def test_newcomer_joins_between_two_steps(bench: Bench) -> None:
@@ -212,18 +214,26 @@ def test_failed_encoding_spares_the_sentences_that_run(bench: Bench) -> None:
     with pytest.raises(EngineFailed):
         fails.result(0)
     assert runs.result(0).hypotheses[0].ids == tokens(3)
-    assert bench.engine.is_idle()
+    assert bench.sample("batch_slots_used") == 0
 
 
-def test_log_probabilities_that_are_not_finite_fail_the_step(bench: Bench) -> None:
-    (future,) = bench.submit(3)
-    nothing = (np.zeros((1, 1), np.int64), np.full((1, 1), np.nan, np.float32))
-    bench.engine._lanes[0]._decoder.step = lambda *_: nothing  # type: ignore[method-assign]
+def test_log_probabilities_that_are_not_finite_fail_their_own_sentence_alone(bench: Bench) -> None:
+    broken, whole = bench.submit(3, 3)
+    original = bench.engine._lanes[0]._decoder.step
 
+    def poison_first_row(*arguments: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        ids, log_probs = original(*arguments)
+        log_probs[0] = np.nan
+        return ids, log_probs
+
+    bench.engine._lanes[0]._decoder.step = poison_first_row  # type: ignore[method-assign]
     bench.step()
+    bench.engine._lanes[0]._decoder.step = original  # type: ignore[method-assign]
+    bench.step(3)
 
     with pytest.raises(EngineFailed):
-        future.result(0)
+        broken.result(0)
+    assert whole.result(0).hypotheses[0].ids == tokens(3)
 
 
 def test_engine_that_only_fails_calls_itself_dead(running: Callable[..., Bench]) -> None:
@@ -263,6 +273,37 @@ def test_full_queue_refuses_a_request_whole(manifest: Manifest) -> None:
 
     assert bench.sample("queue_depth") == 2
     assert bench.sample("queue_rejected_total", reason="sentences") == 1
+
+
+def test_full_queue_says_so_before_a_request_is_made(manifest: Manifest) -> None:
+    bench = new_bench(manifest, max_waiting_sentences=1)
+    bench.engine.check_room()
+    bench.submit(1)
+
+    with pytest.raises(Overloaded):
+        bench.engine.check_room()
+
+
+def test_small_request_does_not_wait_for_a_large_one(bench: Bench) -> None:
+    bench.submit(*[5] * 50)
+    bench.step()
+    (small,) = bench.submit(1)
+
+    bench.step(9)
+
+    assert small.result(0).hypotheses[0].ids == tokens(1)
+
+
+def test_cancelled_request_makes_room_by_the_next_step(manifest: Manifest) -> None:
+    bench = new_bench(manifest, max_waiting_sentences=10)
+    for future in bench.submit(*[5] * 500):
+        future.cancel()
+
+    bench.step()
+
+    assert bench.sample("queue_depth") == 0
+    assert bench.sample("queue_tokens") == 0
+    bench.submit(1)
 
 
 def test_all_sentences_are_translated_on_several_lanes(running: Callable[..., Bench]) -> None:

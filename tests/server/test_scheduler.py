@@ -51,7 +51,7 @@ def test_sentences_are_admitted_in_order_of_arrival() -> None:
 
     assert admitted == sequences
     assert [sequence.rows for sequence in sequences] == [[0], [1], [2]]
-    assert len(queue) == 0
+    assert queue.num_sentences == 0
     assert queue.num_tokens == 0
 
 
@@ -60,7 +60,7 @@ def test_admission_stops_when_the_rows_are_taken() -> None:
     queue.add([new_sequence(beam_size=4) for _ in range(3)])
 
     assert len(run_step(new_scheduler(queue, max_rows=8))) == 2
-    assert len(queue) == 1
+    assert queue.num_sentences == 1
 
 
 def test_admission_stops_at_the_padded_token_budget() -> None:
@@ -86,6 +86,17 @@ def test_wide_beam_at_the_head_is_not_overtaken() -> None:
 
     assert len(run_step(scheduler)) == 1
     assert run_step(scheduler) == []
+
+
+def test_requests_take_turns() -> None:
+    queue = new_queue()
+    large, small = [new_sequence() for _ in range(3)], [new_sequence() for _ in range(2)]
+    queue.add(large)
+    queue.add(small)
+
+    admitted = run_step(new_scheduler(queue))
+
+    assert admitted == [large[0], small[0], large[1], small[1], large[2]]
 
 
 def test_newcomer_joins_while_others_run() -> None:
@@ -161,14 +172,15 @@ def test_expired_sentence_is_dropped_whether_it_runs_or_waits() -> None:
     queue = new_queue()
     scheduler = new_scheduler(queue, max_rows=1, clock=clock)
     runs, waits, later = new_sequence(deadline=1.0), new_sequence(deadline=1.0), new_sequence(deadline=9.0)
-    queue.add([runs, waits, later])
+    queue.add([runs, waits])
+    queue.add([later])
     run_step(scheduler)
 
     clock.now = 1.0
     plan = scheduler.schedule()
 
     assert plan.expired == [runs, waits]
-    assert run_step(scheduler) == [later]
+    assert plan.admitted == [later]
 
 
 def test_queue_refuses_at_its_limit_of_sentences_and_names_it() -> None:
@@ -179,7 +191,7 @@ def test_queue_refuses_at_its_limit_of_sentences_and_names_it() -> None:
         queue.add([new_sequence()])
 
     assert refusal.value.reason == "sentences"
-    assert len(queue) == 2
+    assert queue.num_sentences == 2
 
 
 def test_queue_refuses_at_its_limit_of_tokens_and_names_it() -> None:
@@ -197,7 +209,7 @@ def test_request_larger_than_the_limits_is_taken_by_an_empty_queue() -> None:
 
     queue.add([new_sequence(tokens=10) for _ in range(5)])
 
-    assert len(queue) == 5
+    assert queue.num_sentences == 5
 
 
 def test_closed_queue_returns_what_waits_and_refuses_more() -> None:

@@ -1,0 +1,102 @@
+"""Graphs on ONNX Runtime without a bundle, and bundles of one variant made of any model."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from export.bundle import save_graphs
+from export.graphs import encoder_graph, step_graph
+from model.config import TransformerConfig
+from model.transformer import Transformer
+from server.bundle import ENCODER_FILE, STEP_FILE, Bundle, cache_names
+
+Array = NDArray[Any]
+SHAPES: dict[str, dict[str, Any]] = {
+    "post": {"vocab_size": 256},
+    "post-odd": {"vocab_size": 300, "positions": "learned"},
+    "pre": {"vocab_size": 129, "norm": "pre", "encoder_layers": 1, "decoder_layers": 3},
+    "pre-learned": {"vocab_size": 20, "norm": "pre", "positions": "learned", "num_heads": 1},
+}
+
+
+def build_model(vocab_size: int, **changes: Any) -> Transformer:
+    """Returns a random model whose biases and norms are random too."""
+    torch.manual_seed(0)
+    sizes = {"d_model": 32, "num_heads": 2, "encoder_layers": 2, "decoder_layers": 2, "ffn_dim": 48}
+    model = Transformer(TransformerConfig(vocab_size=vocab_size, max_positions=24, **{**sizes, **changes})).eval()
+    for name, parameter in model.named_parameters():
+        if parameter.dim() == 1:
+            torch.nn.init.normal_(parameter, mean=float(name.endswith("norm.weight")), std=0.2)
+    return model
+
+
+def open_graph(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:
+    """Loads a graph as the server does."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(
+        graph.SerializeToString(), options, ["CPUExecutionProvider"], disabled_optimizers=["SkipLayerNormFusion"]
+    )
+
+
+class Stepper:
+    """The decoder step of a graph over caches of its own, row by row where a test wants that."""
+
+    def __init__(self, graph: onnx.ModelProto, model: Transformer, cross: list[Array], capacity: int) -> None:
+        config = model.config
+        self.session = open_graph(graph)
+        self.new_names = cache_names("new_self", config.decoder_layers)
+        self.dtype = cross[0].dtype
+        shape = (len(cross[0]), config.num_heads, capacity, config.head_dim)
+        self.self_caches = {n: np.zeros(shape, self.dtype) for n in cache_names("self", config.decoder_layers)}
+        self.cross = dict(zip(cache_names("cross", config.decoder_layers), cross, strict=True))
+
+    def __call__(
+        self, ids: list[int], past: list[int], lengths: list[int], rows: list[int], k: int = 1
+    ) -> dict[str, Array]:
+        """Feeds a token to each of `rows`; returns all outputs by name."""
+        names = [output.name for output in self.session.get_outputs()]
+        past_lengths, source_lengths = np.array(past, np.int32), np.array(lengths, np.int32)
+        feeds = {
+            "input_ids": np.array(ids, np.int64),
+            "past_lengths": past_lengths,
+            "source_lengths": source_lengths,
+            "self_total": past_lengths.max(keepdims=True) + np.int32(1),
+            "source_total": source_lengths.max(keepdims=True),
+            "top_k": np.array([k], np.int64),
+        }
+        caches = {name: tensor[rows] for name, tensor in {**self.self_caches, **self.cross}.items()}
+        outputs = dict(zip(names, self.session.run(names, {**feeds, **caches}), strict=True))
+        for name, new_name in zip(self.self_caches, self.new_names, strict=True):
+            self.self_caches[name][rows] = outputs[new_name]
+        return outputs
+
+
+def run_encoder(graph: onnx.ModelProto, source_ids: Array, lengths: list[int]) -> list[Array]:
+    """Returns the cross-attention caches in the order of `cache_names`."""
+    session = open_graph(graph)
+    names = [output.name for output in session.get_outputs()]
+    outputs = session.run(names, {"source_ids": source_ids, "source_lengths": np.array(lengths, np.int32)})
+    by_name = dict(zip(names, outputs, strict=True))
+    return [by_name[name] for name in cache_names("cross", len(names) // 2)]
+
+
+def write_fp32(model: Transformer, like: Bundle, directory: Path) -> Bundle:
+    """Returns a bundle of `model` as cpu-fp32, with the manifest of another one of its shape (hashes do not fit)."""
+    (directory / "cpu-fp32").mkdir(parents=True)
+    save_graphs(directory / "cpu-fp32", {ENCODER_FILE: encoder_graph(model, np.float32), STEP_FILE: step_graph(model)})
+    return dataclasses.replace(like, directory=directory)
+
+
+@pytest.fixture(params=SHAPES)
+def model(request: pytest.FixtureRequest) -> Transformer:
+    """Random models of several shapes: pre- and post-norm, both kinds of positions, vocabularies of odd sizes."""
+    return build_model(**SHAPES[request.param])

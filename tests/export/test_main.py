@@ -1,0 +1,140 @@
+import logging
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from export.__main__ import main
+from server.bundle import open_bundle
+from tests.export.test_bundle import Interrupt
+
+DATA = Path(__file__).parents[1] / "data"
+CHECKPOINT = DATA / "tiny.pt"
+DEV = [DATA / "multi30k_val_200.en.txt", DATA / "multi30k_val_200.de.txt"]
+
+
+class Command:
+    """Runs `babelserve-export` in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.monkeypatch = monkeypatch
+        self.capsys = capsys
+
+    def __call__(self, *arguments: object) -> str:
+        self.monkeypatch.setattr(sys, "argv", ["babelserve-export", *map(str, arguments)])
+        main()
+        return self.capsys.readouterr().out
+
+    def fails(self, *arguments: object) -> tuple[Any, str]:
+        """Returns the exit code and stderr; nothing may stand on stdout."""
+        self.monkeypatch.setattr(sys, "argv", ["babelserve-export", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        captured = self.capsys.readouterr()
+        assert captured.out == ""
+        return caught.value.code, captured.err
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
+    handler = signal.getsignal(signal.SIGTERM)
+    yield Command(monkeypatch, capsys)
+    signal.signal(signal.SIGTERM, handler)
+
+
+@pytest.mark.timeout(240)  # the whole proof, which is slow on a busy machine
+def test_the_command_writes_a_proven_bundle(command: Command, tmp_path: Path) -> None:
+    out = tmp_path / "bundle"
+
+    printed = command(CHECKPOINT, out, "--dev", *DEV, "--version", "2025.1", "--variants", "cpu-fp32")
+
+    assert printed.startswith(f"{out}: proven; dev quality ")
+    manifest = open_bundle(out).manifest
+    assert manifest.version == "2025.1"
+    assert list(manifest.variants) == ["cpu-fp32"]
+    assert manifest.parity["beam_4_ids"]["near_ties"] == []
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "dev", "expected"),
+    [
+        ("missing.pt", DEV, "missing.pt"),
+        (DEV[0], DEV, "is not a babelserve checkpoint"),
+        (CHECKPOINT, ["missing.en", DEV[1]], "missing.en"),
+        (CHECKPOINT, [DEV[0], DATA / "tiny.toml"], "has 200 lines"),
+    ],
+)
+def test_unreadable_files_end_with_two(
+    command: Command, tmp_path: Path, checkpoint: object, dev: list[object], expected: str
+) -> None:
+    code, message = command.fails(checkpoint, tmp_path / "bundle", "--dev", *dev)
+
+    assert code == 2
+    assert message.startswith("babelserve-export: ")
+    assert expected in message
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_existing_directory_ends_with_two(command: Command, tmp_path: Path) -> None:
+    code, message = command.fails(CHECKPOINT, tmp_path, "--dev", *DEV)
+
+    assert (code, message) == (2, f"babelserve-export: {tmp_path} exists already\n")
+
+
+def test_a_small_dev_set_ends_with_two(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "dev").write_text("Hallo\n", encoding="utf-8")
+
+    code, message = command.fails(CHECKPOINT, tmp_path / "bundle", "--dev", tmp_path / "dev", tmp_path / "dev")
+
+    assert code == 2
+    assert "at least 200 are needed" in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([CHECKPOINT, "out"], "the following arguments are required: --dev"),
+        ([CHECKPOINT, "out", "--dev", DEV[0]], "expected 2 arguments"),
+        ([CHECKPOINT, "out", "--dev", *DEV, "--variants", "cpu-int4"], "invalid choice: 'cpu-int4'"),
+        ([CHECKPOINT, "out", "--dev", *DEV, "--variants", "cpu-int8"], "variants must be cpu-fp32 and others of"),
+        ([CHECKPOINT, "out", "--dev", *DEV, "--max-bleu-loss", "x"], "invalid float value"),
+    ],
+)
+def test_wrong_arguments_end_with_two(command: Command, arguments: list[object], expected: str) -> None:
+    code, message = command.fails(*arguments)
+
+    assert code == 2
+    assert expected in message
+
+
+def test_a_failing_check_ends_with_one_and_says_that_nothing_was_written(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.verify.LOGITS_ATOL", 0.0)  # no float32 is that exact
+    out = tmp_path / "bundle"
+
+    code, message = command.fails(CHECKPOINT, out, "--dev", *DEV, "--variants", "cpu-fp32")
+
+    assert code == 1
+    assert message.startswith(f"babelserve-export: {out} was not written: step logits differ")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_with_one_and_leaves_nothing(
+    command: Command, tmp_path: Path, caplog: pytest.LogCaptureFixture, number: signal.Signals
+) -> None:
+    caplog.set_level(logging.INFO, "export.bundle")
+    handler, logger = Interrupt("comparing with the checkpoint", number), logging.getLogger("export.bundle")
+    logger.addHandler(handler)
+    try:
+        code, message = command.fails(CHECKPOINT, tmp_path / "bundle", "--dev", *DEV, "--variants", "cpu-fp32")
+    finally:
+        logger.removeHandler(handler)
+
+    assert code == 1
+    assert "Traceback" not in message
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,315 @@
+import copy
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import sacrebleu
+import sentencepiece
+import torch
+from onnx import helper
+
+from export.bundle import DevSet, save_graphs
+from export.graphs import encoder_graph, step_graph
+from export.verify import (
+    NEAR_TIE,
+    VerificationError,
+    check_ids,
+    check_quality,
+    check_rows_apart,
+    check_step_logits,
+    measure_quality,
+    open_translator,
+    tie_gap,
+    token_log_probs,
+)
+from model.checkpoint import Checkpoint
+from model.search import default_max_tokens, search
+from model.transformer import Transformer
+from server.bundle import ENCODER_FILE, STEP_FILE, Bundle
+from server.errors import NotServing
+from server.runner import OrtRunner
+from server.sequence import DecodingOptions
+from tests.export.conftest import write_fp32
+
+
+@pytest.fixture(scope="module")
+def runner(tiny_bundle: Bundle) -> OrtRunner:
+    return OrtRunner(tiny_bundle, "cpu-fp32", "cpu")
+
+
+@pytest.fixture(scope="module")
+def max_tokens(tiny_bundle: Bundle) -> int:
+    return tiny_bundle.manifest.limits.max_target_tokens
+
+
+@pytest.fixture
+def targets(tiny_checkpoint: Checkpoint, dev_set: DevSet) -> list[list[int]]:
+    tokenizer = sentencepiece.SentencePieceProcessor(model_proto=tiny_checkpoint.tokenizer)
+    return [[tiny_checkpoint.config.bos_id, *ids] for ids in tokenizer.encode(dev_set.references)]
+
+
+def changed(model: Transformer, change: Callable[[Transformer], object]) -> Transformer:
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        change(other)
+    return other
+
+
+def runner_of(model: Transformer, like: Bundle, directory: Path) -> tuple[OrtRunner, Bundle]:
+    bundle = write_fp32(model, like, directory)
+    return OrtRunner(bundle, "cpu-fp32", "cpu"), bundle
+
+
+def swap_tokens(model: Transformer, one: int, other: int) -> None:
+    weight = model.embedding.tokens.weight
+    weight[[one, other]] = weight[[other, one]]
+
+
+class TestStepLogits:
+    def test_right_graphs_pass_and_what_was_measured_is_returned(
+        self, tiny_model: Transformer, runner: OrtRunner, sources: list[list[int]], targets: list[list[int]]
+    ) -> None:
+        report = check_step_logits(tiny_model, runner, sources[:8], targets[:8])
+
+        assert report["sentences"] == 8
+        assert report["positions"] == max(map(len, targets[:8]))
+        assert 0 < report["largest_difference"] < 1e-4
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "encoder.0.self_attention.qkv.weight",
+            "encoder.1.feed_forward.hidden.bias",
+            "decoder.0.cross_attention.qkv.weight",
+            "decoder.1.self_norm.weight",
+            "embedding.tokens.weight",
+        ],
+    )
+    def test_a_wrong_weight_in_a_graph_is_found(
+        self,
+        tiny_model: Transformer,
+        tiny_bundle: Bundle,
+        sources: list[list[int]],
+        targets: list[list[int]],
+        tmp_path: Path,
+        name: str,
+    ) -> None:
+        wrong = changed(tiny_model, lambda m: m.get_parameter(name).mul_(1.01))
+        runner, _ = runner_of(wrong, tiny_bundle, tmp_path)
+
+        with pytest.raises(VerificationError, match=r"step logits differ from teacher forcing by .*, allowed 1e-04"):
+            check_step_logits(tiny_model, runner, sources[:4], targets[:4])
+
+    def test_logits_that_are_no_numbers_are_found(
+        self,
+        tiny_model: Transformer,
+        tiny_bundle: Bundle,
+        sources: list[list[int]],
+        targets: list[list[int]],
+        tmp_path: Path,
+    ) -> None:
+        broken = changed(tiny_model, lambda m: m.decoder[0].feed_forward.output.bias.fill_(float("nan")))
+        runner, _ = runner_of(broken, tiny_bundle, tmp_path)
+
+        for model in (tiny_model, broken):  # a broken checkpoint is no excuse
+            with pytest.raises(VerificationError, match="by nan"):
+                check_step_logits(model, runner, sources[:4], targets[:4])
+
+
+class TestIds:
+    @pytest.mark.parametrize("beam_size", [1, 4])
+    def test_right_graphs_pass(
+        self,
+        tiny_model: Transformer,
+        tiny_bundle: Bundle,
+        runner: OrtRunner,
+        sources: list[list[int]],
+        max_tokens: int,
+        beam_size: int,
+    ) -> None:
+        with open_translator(runner, tiny_bundle) as translator:
+            report = check_ids(tiny_model, translator, sources[:40], beam_size, max_tokens)
+
+        assert report == {"sentences": 40, "equal": 40, "near_ties": []}
+
+    def test_every_sentence_whose_ids_differ_is_named(
+        self,
+        tiny_model: Transformer,
+        tiny_bundle: Bundle,
+        sources: list[list[int]],
+        max_tokens: int,
+        tmp_path: Path,
+    ) -> None:
+        few = sources[:6]
+        used = [one[0].ids for one in search(tiny_model, few, max_tokens=max_tokens)]
+        common = max(set(used[0]), key=lambda token: sum(token in ids for ids in used))
+        unused = next(token for token in range(4, 700) if not any(token in ids for ids in [*used, *few]))
+        runner, bundle = runner_of(changed(tiny_model, lambda m: swap_tokens(m, common, unused)), tiny_bundle, tmp_path)
+        affected = [i for i in range(6) if common in used[i]]
+
+        with (
+            open_translator(runner, bundle) as translator,
+            pytest.raises(VerificationError, match=r"^beam size 1: ids differ from the oracle's: ") as caught,
+        ):
+            check_ids(tiny_model, translator, few, 1, max_tokens)
+
+        message = str(caught.value)
+        assert all(f"sentence {i}: [" in message for i in affected)
+        assert message.count("instead of") >= len(affected)
+
+    def test_a_near_tie_is_allowed_and_listed(
+        self,
+        tiny_model: Transformer,
+        tiny_bundle: Bundle,
+        sources: list[list[int]],
+        max_tokens: int,
+        tmp_path: Path,
+    ) -> None:
+        few = sources[:6]
+        used = [one[0].ids for one in search(tiny_model, few, max_tokens=max_tokens)]
+        token = used[0][0]
+        twin = next(other for other in range(4, 700) if not any(other in ids for ids in [*used, *few]))
+
+        def make_twins(model: Transformer) -> None:
+            weight = model.embedding.tokens.weight
+            weight[twin] = weight[token] * (1 - 3e-6)  # a little less likely than its twin
+
+        twins = changed(tiny_model, make_twins)
+        runner, bundle = runner_of(twins, tiny_bundle, tmp_path)
+        oracle = changed(twins, lambda m: swap_tokens(m, token, twin))
+
+        with open_translator(runner, bundle) as translator:
+            report = check_ids(oracle, translator, few, 1, max_tokens)
+            clear = check_ids(twins, translator, few, 1, max_tokens)
+
+        assert len(report["near_ties"]) >= 1
+        assert report["equal"] == 6 - len(report["near_ties"])
+        assert report["near_ties"][0].startswith(f"sentence 0: [{token}, ")
+        assert f" instead of [{twin}, " in report["near_ties"][0]
+        assert clear["near_ties"] == []
+
+
+class TestTieGap:
+    @pytest.mark.parametrize("limit", [2, 60])
+    def test_token_log_probs_add_up_to_the_score_of_the_search(
+        self, tiny_model: Transformer, sources: list[list[int]], limit: int
+    ) -> None:
+        results = search(tiny_model, sources[:5], length_penalty=0.0, max_tokens=limit)
+
+        assert any(found[0].is_complete for found in results) == (limit == 60)
+        for source, found in zip(sources[:5], results, strict=True):
+            log_probs = token_log_probs(tiny_model, source, found[0].ids, limit)
+            assert sum(log_probs) == pytest.approx(found[0].score, abs=1e-4)
+
+    def test_greedy_gap_is_that_of_the_first_step_that_differs(
+        self, tiny_model: Transformer, sources: list[list[int]]
+    ) -> None:
+        ((best,),) = search(tiny_model, sources[:1], max_tokens=60)
+        other = [*best.ids[:3], 9, 9, 9]
+
+        gap = tie_gap(tiny_model, sources[0], best.ids, other, 60, is_greedy=True)
+
+        mine, others = (token_log_probs(tiny_model, sources[0], ids, 60) for ids in (best.ids, other))
+        assert gap == mine[3] - others[3] > NEAR_TIE
+
+    def test_beam_gap_is_that_of_the_whole_translations(
+        self, tiny_model: Transformer, sources: list[list[int]]
+    ) -> None:
+        first, second = search(tiny_model, sources[:1], beam_size=2, length_penalty=0.0, max_tokens=60)[0]
+
+        gap = tie_gap(tiny_model, sources[0], first.ids, second.ids, 60, is_greedy=False)
+
+        assert gap == pytest.approx(first.score - second.score, abs=1e-4)
+
+
+class TestRowsApart:
+    def test_rows_of_the_int8_graphs_are_apart(self, tiny_bundle: Bundle, sources: list[list[int]]) -> None:
+        runner = OrtRunner(tiny_bundle, "cpu-int8", "cpu")
+
+        with open_translator(runner, tiny_bundle) as translator:
+            report = check_rows_apart(translator, sources[:20])
+
+        assert report["sentences"] == 20
+        assert report["same_alone"] >= 20 * 0.99
+
+    def test_rows_that_see_each_other_are_found(
+        self, tiny_model: Transformer, tiny_bundle: Bundle, sources: list[list[int]], tmp_path: Path
+    ) -> None:
+        (tmp_path / "cpu-fp32").mkdir()
+        step = _mix_rows(step_graph(tiny_model))
+        save_graphs(tmp_path / "cpu-fp32", {ENCODER_FILE: encoder_graph(tiny_model), STEP_FILE: step})
+        bundle = Bundle(directory=tmp_path, manifest=tiny_bundle.manifest)
+
+        with (
+            open_translator(OrtRunner(bundle, "cpu-fp32", "cpu"), bundle) as translator,
+            pytest.raises(VerificationError, match=r"only \d+ of 12 sentences give the same ids alone and in a batch"),
+        ):
+            check_rows_apart(translator, sources[:12])
+
+
+def _mix_rows(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Adds the mean over the rows of the step to what is projected to logits."""
+    graph = model.graph
+    at = next(i for i, node in enumerate(graph.node) if node.name == "projection")
+    x = graph.node[at].input[0]
+    axis = helper.make_node("Constant", [], ["rows_axis"], value_ints=[0])
+    mean = helper.make_node("ReduceMean", [x, "rows_axis"], ["mean_row"], keepdims=1)
+    mixed = helper.make_node("Add", [x, "mean_row"], ["mixed_rows"])
+    for offset, node in enumerate((axis, mean, mixed)):
+        graph.node.insert(at + offset, node)
+    graph.node[at + 3].input[0] = "mixed_rows"
+    return model
+
+
+class TestQuality:
+    def test_int8_may_lose_so_much_and_no_more(self) -> None:
+        quality = {"cpu-fp32": {"bleu": 30.0}, "cpu-int8": {"bleu": 29.5}}
+
+        check_quality(quality, 0.5)
+
+        with pytest.raises(
+            VerificationError, match=r"cpu-int8 loses 0\.50 BLEU to cpu-fp32 on the dev set, allowed 0\.4"
+        ):
+            check_quality(quality, 0.4)
+
+    def test_int8_may_be_better(self) -> None:
+        check_quality({"cpu-fp32": {"bleu": 30.0}, "cpu-int8": {"bleu": 31.0}}, 0.0)
+
+    def test_quality_is_that_of_the_beam_4_translations(
+        self,
+        tiny_checkpoint: Checkpoint,
+        tiny_model: Transformer,
+        tiny_bundle: Bundle,
+        runner: OrtRunner,
+        sources: list[list[int]],
+        dev_set: DevSet,
+        max_tokens: int,
+    ) -> None:
+        tokenizer = sentencepiece.SentencePieceProcessor(model_proto=tiny_checkpoint.tokenizer)
+        few, references = sources[:10], dev_set.references[:10]
+        limits = [default_max_tokens(len(source), max_tokens) for source in few]
+        oracle = [found[0].ids for found in search(tiny_model, few, beam_size=4, max_tokens=limits)]
+
+        with open_translator(runner, tiny_bundle) as translator:
+            found = measure_quality(translator, tokenizer, few, references)
+
+        expected = sacrebleu.corpus_bleu(tokenizer.decode(oracle), [references]).score
+        assert found["bleu"] == pytest.approx(expected, abs=0.01)
+        assert found["sentences"] == 10
+        assert "tok:13a" in found["bleu_signature"]
+
+
+def test_a_translator_answers_in_order_and_its_engine_ends_with_the_block(
+    tiny_bundle: Bundle, runner: OrtRunner, sources: list[list[int]]
+) -> None:
+    options = DecodingOptions(beam_size=2)
+
+    with open_translator(runner, tiny_bundle, max_rows=4) as translator:
+        together, alone = translator(sources[:6], options), translator.one_by_one(sources[:6], options)
+
+    assert [one.ids for one in together] == [one.ids for one in alone]
+    np.testing.assert_allclose([one.score for one in together], [one.score for one in alone], atol=1e-5)
+    with pytest.raises(NotServing):
+        translator(sources[:1], options)

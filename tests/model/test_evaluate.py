@@ -1,0 +1,213 @@
+import json
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sacrebleu
+
+from model.evaluate import main, scores, translate_by_checkpoint
+from tests.client.scripted_server import ScriptedServer
+
+DATA = Path(__file__).parents[1] / "data"
+SOURCE, REFERENCE, CHECKPOINT = DATA / "multi30k_val_200.en.txt", DATA / "multi30k_val_200.de.txt", DATA / "tiny.pt"
+
+
+class Command:
+    """Runs `babelserve-evaluate` in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.monkeypatch = monkeypatch
+        self.capsys = capsys
+
+    def __call__(self, *arguments: object) -> dict[str, Any]:
+        self.monkeypatch.setattr(sys, "argv", ["babelserve-evaluate", *map(str, arguments)])
+        main()
+        printed: dict[str, Any] = json.loads(self.capsys.readouterr().out)
+        return printed
+
+    def fails(self, *arguments: object) -> tuple[Any, str]:
+        """Returns the exit code and stderr; nothing may stand on stdout."""
+        self.monkeypatch.setattr(sys, "argv", ["babelserve-evaluate", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        captured = self.capsys.readouterr()
+        assert captured.out == ""
+        return caught.value.code, captured.err
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(monkeypatch, capsys)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "test.tsv"
+    path.write_text("one dog\tEin Hund läuft hier\ntwo cats\tZwei Katzen schlafen dort\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    server = ScriptedServer()
+    yield server
+    server.close()
+
+
+def hypotheses(folder: Path, *lines: str) -> Path:
+    path = folder / "hypotheses.txt"
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_scores_are_those_of_sacrebleu_with_its_signatures() -> None:
+    system = ["The cat sat on the mat .", "A dog runs fast today."]
+    references = ["The cat sat on the mat.", "A dog runs slowly today."]
+
+    found = scores(system, references)
+
+    assert found["bleu"] == round(sacrebleu.corpus_bleu(system, [references]).score, 2)
+    assert found["chrf"] == round(sacrebleu.corpus_chrf(system, [references]).score, 2)
+    assert found["sentences"] == 2
+    assert str(found["bleu_signature"]).startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    assert str(found["chrf_signature"]).startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:")
+
+
+def test_bleu_is_what_its_formula_gives_by_hand() -> None:
+    # "a b c d e" against "a b c d f": precisions 4/5, 3/4, 2/3, 1/2, whose product is 1/5; no brevity penalty
+    assert scores(["a b c d e"], ["a b c d f"])["bleu"] == pytest.approx(100 * 0.2**0.25, abs=0.01)
+
+
+def test_case_and_perfection_count() -> None:
+    assert scores(["Ein Hund läuft hier"], ["Ein Hund läuft hier"])["bleu"] == pytest.approx(100)
+    assert scores(["ein hund läuft hier"], ["Ein Hund Läuft Hier"])["bleu"] == pytest.approx(0)
+
+
+def test_a_file_of_translations_is_scored(command: Command, corpus: Path, tmp_path: Path) -> None:
+    path = hypotheses(tmp_path, "Ein Hund läuft hier", "Zwei Katzen schlafen dort")
+
+    found = command("--tsv", corpus, "--hypotheses", path)
+
+    assert (found["sentences"], found["bleu"]) == (2, pytest.approx(100))
+
+
+def test_limit_takes_the_first_pairs(command: Command, corpus: Path, tmp_path: Path) -> None:
+    path = hypotheses(tmp_path, "Ein Hund läuft hier", "etwas ganz anderes")
+
+    found = command("--tsv", corpus, "--hypotheses", path, "--limit", "1")
+
+    assert (found["sentences"], found["bleu"]) == (1, pytest.approx(100))
+
+
+@pytest.mark.parametrize("lines", [["one"], ["one", "two", "three"]])
+def test_a_file_with_another_number_of_translations_is_refused(
+    command: Command, corpus: Path, tmp_path: Path, lines: list[str]
+) -> None:
+    code, message = command.fails("--tsv", corpus, "--hypotheses", hypotheses(tmp_path, *lines))
+
+    assert code == 2
+    assert message == f"babelserve-evaluate: {len(lines)} translations for 2 sentences\n"
+
+
+def test_only_line_feeds_separate_translations(command: Command, corpus: Path, tmp_path: Path) -> None:
+    path = hypotheses(tmp_path, "Ein Hund\u2028läuft hier", "Zwei Katzen\x0bschlafen dort")
+
+    assert command("--tsv", corpus, "--hypotheses", path)["sentences"] == 2
+
+
+def test_a_checkpoint_is_scored_and_its_translations_are_written(command: Command, tmp_path: Path) -> None:
+    output = tmp_path / "out.txt"
+    arguments = ("--source", SOURCE, "--reference", REFERENCE, "--checkpoint", CHECKPOINT, "--limit", "20")
+
+    found = command(*arguments, "--output", output)
+
+    lines = output.read_text(encoding="utf-8").splitlines()
+    references = REFERENCE.read_text(encoding="utf-8").splitlines()[:20]
+    assert found == scores(lines, references)
+    assert found["bleu"] > 60
+    assert command(*arguments, "--beam-size", "1")["sentences"] == 20
+
+
+def test_a_checkpoint_translates_in_the_order_asked_for() -> None:
+    sources = SOURCE.read_text(encoding="utf-8").splitlines()[:6]
+
+    forward = translate_by_checkpoint(CHECKPOINT, sources, beam_size=1)
+    backward = translate_by_checkpoint(CHECKPOINT, sources[::-1], beam_size=1)
+
+    assert forward == backward[::-1]
+    assert len(set(forward)) == 6
+
+
+def test_a_server_is_scored_through_its_api(
+    command: Command, server: ScriptedServer, corpus: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "out.txt"
+
+    found = command("--tsv", corpus, "--server", server.address, "--beam-size", "3", "--output", output)
+
+    assert output.read_text(encoding="utf-8") == "ONE DOG\nTWO CATS\n"
+    assert found == scores(["ONE DOG", "TWO CATS"], ["Ein Hund läuft hier", "Zwei Katzen schlafen dort"])
+    (request,) = server.service.requests
+    assert request.target_language_code == "de"
+    assert request.decoding.beam_size == 3
+
+
+def test_a_server_that_does_not_answer_ends_with_one(command: Command, corpus: Path) -> None:
+    with socket.socket() as taken:  # bound, and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+
+        code, message = command.fails("--tsv", corpus, "--server", address)
+
+    assert code == 1
+    assert message.startswith(f"babelserve-evaluate: {address}: ")
+    assert "Traceback" not in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--tsv", "missing.tsv", "--hypotheses", "x"], "missing.tsv"),
+        (["--source", SOURCE, "--reference", REFERENCE, "--checkpoint", "missing.pt"], "missing.pt"),
+        (["--source", SOURCE, "--reference", REFERENCE, "--checkpoint", SOURCE], "is not a babelserve checkpoint"),
+        (["--source", SOURCE, "--reference", REFERENCE, "--hypotheses", CHECKPOINT], "utf-8"),
+        (["--source", SOURCE, "--reference", REFERENCE], "one of the arguments --server --checkpoint --hypotheses"),
+        (["--source", SOURCE, "--checkpoint", CHECKPOINT], "give either --tsv or both --source and --reference"),
+        (
+            ["--tsv", "a", "--source", "b", "--reference", "c", "--checkpoint", CHECKPOINT],
+            "give either --tsv or both --source and --reference",
+        ),
+        (["--tsv", "a", "--server", "s", "--checkpoint", CHECKPOINT], "not allowed with argument"),
+        (["--tsv", "a", "--checkpoint", CHECKPOINT, "--beam-size", "0"], "--beam-size: must be at least 1, not 0"),
+        (["--tsv", "a", "--checkpoint", CHECKPOINT, "--beam-size", "many"], "invalid int value"),
+    ],
+)
+def test_wrong_arguments_and_unreadable_files_end_with_two(
+    command: Command, arguments: list[object], expected: str
+) -> None:
+    code, message = command.fails(*arguments)
+
+    assert code == 2
+    assert expected in message
+    assert "Traceback" not in message
+
+
+def test_files_of_unequal_length_end_with_two(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "short.txt").write_text("Ein Satz\n", encoding="utf-8")
+
+    code, message = command.fails("--source", SOURCE, "--reference", tmp_path / "short.txt", "--checkpoint", CHECKPOINT)
+
+    assert code == 2
+    assert "has 200 lines" in message
+
+
+def test_an_empty_file_ends_with_two(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "empty.tsv").touch()
+
+    assert command.fails("--tsv", tmp_path / "empty.tsv", "--checkpoint", CHECKPOINT) == (
+        2,
+        "babelserve-evaluate: there is nothing to score\n",
+    )

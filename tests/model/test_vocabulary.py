@@ -1,0 +1,102 @@
+import random
+import unicodedata
+
+import pytest
+import sentencepiece
+
+from export.bundle import DevSet
+from model.augment import PLACEHOLDER_START
+from model.config import Recipe, TokenizerConfig, TransformerConfig
+from model.vocabulary import learn_vocabulary
+
+VOCAB_SIZE = 500
+NUM_PLACEHOLDERS = 5
+
+
+def recipe(model_type: str = "unigram", vocab_size: int = VOCAB_SIZE) -> Recipe:
+    return Recipe(
+        name="test",
+        source_language="en",
+        target_language="de",
+        model=TransformerConfig(vocab_size=vocab_size),
+        tokenizer=TokenizerConfig(model_type=model_type, num_placeholders=NUM_PLACEHOLDERS),  # type: ignore[arg-type]
+    )
+
+
+@pytest.fixture(scope="module", params=["unigram", "bpe"])
+def tokenizer(request: pytest.FixtureRequest, dev_set: DevSet) -> sentencepiece.SentencePieceProcessor:
+    """A vocabulary learned from both sides of the dev slice."""
+    proto = learn_vocabulary(dev_set.sources + dev_set.references, recipe(request.param))
+    return sentencepiece.SentencePieceProcessor(model_proto=proto)
+
+
+def test_the_vocabulary_has_exactly_the_size_asked_for(tokenizer: sentencepiece.SentencePieceProcessor) -> None:
+    assert tokenizer.vocab_size() == VOCAB_SIZE
+
+
+def test_special_ids_are_those_of_the_model(tokenizer: sentencepiece.SentencePieceProcessor) -> None:
+    config = recipe().model
+
+    found = tokenizer.pad_id(), tokenizer.unk_id(), tokenizer.bos_id(), tokenizer.eos_id()
+
+    assert found == (config.pad_id, config.unk_id, config.bos_id, config.eos_id)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Ein Hund läuft.", "你好，世界", "😀👍🏽", "Žluťoučký kůň", "a\u200db", "½ ™ …", "</s> <unk>", "\U0010fffd"],
+)
+def test_any_text_comes_back_in_normal_form_and_nothing_is_unknown(
+    tokenizer: sentencepiece.SentencePieceProcessor, text: str
+) -> None:
+    ids = tokenizer.encode(text)
+
+    assert tokenizer.decode(ids) == unicodedata.normalize("NFKC", text)
+    assert not set(ids) & {0, 1, 2, 3}
+
+
+def test_random_characters_of_all_planes_come_back(tokenizer: sentencepiece.SentencePieceProcessor) -> None:
+    rng = random.Random(0)
+    planes = [*range(0x4E00, 0x9FFF), *range(0x1F300, 0x1F5FF), *range(0x0400, 0x0450), *range(0x05D0, 0x05EA)]
+
+    for _ in range(200):
+        text = "".join(chr(rng.choice(planes)) for _ in range(10))
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_the_dev_sentences_come_back(tokenizer: sentencepiece.SentencePieceProcessor, dev_set: DevSet) -> None:
+    texts = dev_set.sources + dev_set.references
+
+    assert [tokenizer.decode(ids) for ids in tokenizer.encode(texts)] == texts
+
+
+def test_each_placeholder_is_one_token_wherever_it_stands(tokenizer: sentencepiece.SentencePieceProcessor) -> None:
+    symbols = [chr(PLACEHOLDER_START + i) for i in range(NUM_PLACEHOLDERS)]
+    ids = [tokenizer.piece_to_id(symbol) for symbol in symbols]
+
+    assert len(set(ids)) == NUM_PLACEHOLDERS
+    for symbol, token in zip(symbols, ids, strict=True):
+        for text in (f"A {symbol} runs.", f"{symbol}", f"x{symbol}y", f"{symbol}{symbol}"):
+            encoded = tokenizer.encode(text)
+            assert encoded.count(token) == text.count(symbol)
+            assert tokenizer.decode(encoded) == text
+
+
+def test_no_other_text_gives_a_placeholder(tokenizer: sentencepiece.SentencePieceProcessor, dev_set: DevSet) -> None:
+    placeholders = {tokenizer.piece_to_id(chr(PLACEHOLDER_START + i)) for i in range(NUM_PLACEHOLDERS)}
+    beyond = chr(PLACEHOLDER_START + NUM_PLACEHOLDERS)
+
+    ids = {token for text in [*dev_set.sources, beyond, "\uf8ff"] for token in tokenizer.encode(text)}
+
+    assert not ids & placeholders
+
+
+def test_the_same_text_gives_the_same_vocabulary(dev_set: DevSet) -> None:
+    first, second = (learn_vocabulary(iter(dev_set.sources), recipe()) for _ in range(2))
+
+    assert first == second
+
+
+def test_too_little_text_for_the_vocabulary_is_an_error() -> None:
+    with pytest.raises(RuntimeError, match=r"(?i)vocabulary size"):
+        learn_vocabulary(["one short line"], recipe(vocab_size=5000))
