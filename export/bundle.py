@@ -164,7 +164,9 @@ class _Export:
 
     def _manifest(self, version: str, variants: dict[str, Variant]) -> Manifest:
         config, facts = self.checkpoint.config, self.checkpoint.facts
-        max_target_tokens = min(config.max_positions, 2 * self.max_source_tokens + 16)
+        # Learned positions behind the longest training sentence have never been trained.
+        num_positions = self.max_source_tokens if config.positions == "learned" else config.max_positions
+        max_target_tokens = min(num_positions, 2 * self.max_source_tokens + 16)
         return Manifest(
             revision=REVISION,
             name=facts["name"],

@@ -12,9 +12,9 @@ from model.config import Recipe
 def learn_vocabulary(sentences: Iterable[str], recipe: Recipe) -> bytes:
     """Returns a serialised SentencePiece model of exactly `recipe.model.vocab_size` entries.
 
-    Text is normalised first (NFKC, and control characters go: SentencePiece's "nmt_nfkc"); characters that the
-    vocabulary lacks fall back to bytes, so none is lost. The placeholder symbols (private-use characters from U+E000) are whole
-    tokens that no other text produces.
+    Text is normalised first (SentencePiece's "nmt_nfkc": NFKC, without control characters); characters that the
+    vocabulary lacks fall back to bytes, so none is lost. The placeholder symbols (private-use characters from U+E000)
+    are whole tokens that no other text produces.
 
     Raises:
         RuntimeError: the text is too small for the vocabulary (SentencePiece's own message).

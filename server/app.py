@@ -10,6 +10,7 @@ import contextlib
 import logging
 import os
 import signal
+import ssl
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -90,8 +91,7 @@ async def serve(settings: Settings, version: str) -> None:
             metrics.start_duration_seconds.set(process_age_seconds())
             _announce(settings, ports, loaded)
             await stop.wait()
-            await _drain(settings, server, interceptor, health, loaded)
-            watching.cancel()
+            await _drain(settings, server, interceptor, health, watching, loaded)
     finally:
         logging.getLogger().removeHandler(log)
         log.close()
@@ -166,9 +166,12 @@ def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
     if settings.tls_cert is None or settings.tls_key is None:
         return None
     try:
+        # gRPC would only say that it cannot listen. The password keeps OpenSSL from asking the terminal for one.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(settings.tls_cert, settings.tls_key, password="")
         pair = (settings.tls_key.read_bytes(), settings.tls_cert.read_bytes())
-    except OSError as error:
-        raise SettingsError([f"--tls-cert, --tls-key: cannot be read: {error}"]) from error
+    except OSError as error:  # SSLError is one
+        message = f"--tls-cert, --tls-key: are no PEM certificate chain and its unencrypted private key: {error}"
+        raise SettingsError([message]) from error
     return grpc.ssl_server_credentials([pair])
 
 
@@ -186,7 +189,12 @@ async def _load_unless_stopped(settings: Settings, metrics: Metrics, stop: async
 
 
 async def _drain(
-    settings: Settings, server: grpc.aio.Server, interceptor: CallInterceptor, health: Health, loaded: LoadedModel
+    settings: Settings,
+    server: grpc.aio.Server,
+    interceptor: CallInterceptor,
+    health: Health,
+    watching: "asyncio.Task[None]",
+    loaded: LoadedModel,
 ) -> None:
     logger.info("draining")
     await health.set_serving(False)
@@ -194,6 +202,7 @@ async def _drain(
     refusing = asyncio.create_task(server.stop(settings.drain_timeout + _ENGINE_STOP_SECONDS + _LAST_GRACE_SECONDS))
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(interceptor.wait_until_idle(), settings.drain_timeout)
+    watching.cancel()  # or it would take the stopped engine for a dead one
     # Not on asyncio's own threads, which would be waited for at exit even if the engine hangs.
     stopper = threading.Thread(target=loaded.engine.stop, name="engine-stop", daemon=True)
     stopper.start()

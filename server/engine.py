@@ -13,6 +13,7 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager
 
 import numpy as np
+from numpy.typing import NDArray
 
 from server.bundle import Manifest
 from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded, TranslationError
@@ -285,7 +286,7 @@ class Lane:
         top_ids, top_log_probs = self._decoder.step(input_ids, past_lengths, source_lengths, top_k)
         self._metrics.step_duration_seconds.observe(self._clock() - started)
         self._metrics.batch_rows.observe(num_rows)
-        is_finite = np.isfinite(top_log_probs).all(axis=1)
+        is_finite: NDArray[np.bool_] = np.isfinite(np.abs(top_log_probs).max(axis=1))
         finished: list[Sequence] = []
         broken: list[Sequence] = []
         for sequence in running:

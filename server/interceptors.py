@@ -6,7 +6,8 @@
   otherwise the server's own doing raised it, and an answer is due: without one the caller would wait for ever (issue
   29248 of grpc/grpc). `Task.cancelling()` alone tells the two apart.
 - An exception that is no `TranslationError` is answered with fixed words: gRPC would send its text, and any user's text
-  that it quotes.
+  that it quotes. So is every `BaseException` that does not end the process: a panic of an extension written in Rust is
+  no `Exception`, and gRPC would leave the call without an answer.
 """
 
 import asyncio
@@ -105,7 +106,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
             failure = DeadlineExceeded(f"the server's limit of {self._max_seconds:g} seconds for a request is over")
         except TranslationError as error:
             failure = error
-        except Exception:
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException:
             logger.exception("a request failed by an error of the server's own")
             failure = TranslationError("internal error")
         finally:

@@ -78,7 +78,6 @@ class LineHandler(logging.Handler):
     def __init__(self, metrics: Metrics, file_descriptor: int) -> None:
         super().__init__()
         self.setFormatter(JsonFormatter())
-        self.num_dropped = 0
         self._metrics = metrics
         self._file_descriptor = file_descriptor
         self._lines: queue.Queue[str | None] = queue.Queue(MAX_QUEUED_LINES)
@@ -92,7 +91,6 @@ class LineHandler(logging.Handler):
         try:
             self._lines.put_nowait(self.format(record))
         except queue.Full:
-            self.num_dropped += 1
             self._metrics.log_messages_dropped_total.inc()
 
     def close(self) -> None:

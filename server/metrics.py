@@ -151,7 +151,7 @@ class Metrics:
         self._build_info.labels(version=version, python=python, variant=variant, device=device).set(1)
 
     def set_model_info(self, *, model: str, version: str, sha256: str) -> None:
-        """Says once which model is served; `sha256` is that of its decoder step."""
+        """Says once which model is served; `sha256` is over all files of the variant that runs."""
         self._model_info.labels(model=model, version=version, sha256=sha256).set(1)
 
     def start_request(self, method: str) -> Callable[[grpc.StatusCode, float], None]:

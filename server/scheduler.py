@@ -20,9 +20,9 @@ RETRY_AFTER_SECONDS = 1.0  # told to a client that was refused
 class WaitingQueue:
     """Round robin over requests, first come first served within one; shared by all lanes (hence the lock).
 
-    So a request of many sentences does not stand in front of a small one. The queue is bounded in sentences and tokens: a
-    request is admitted whole while it stands below both limits, so one larger than a limit still gets in when there is
-    room, and what waits is bounded by the limit plus one request.
+    So a request of many sentences does not stand in front of a small one. The queue is bounded in sentences and
+    tokens: a request is admitted whole while it stands below both limits, so one larger than a limit still gets in
+    when there is room, and what waits is bounded by the limit plus one request.
     """
 
     def __init__(self, *, max_sentences: int, max_tokens: int, num_lanes: int) -> None:

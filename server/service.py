@@ -1,7 +1,7 @@
 """The gRPC service: the only file that knows protobuf messages.
 
-Messages in, checked field by field (`server/request.py`); `server/translation.py` does the work; messages out. Errors
-are raised here and answered by `server/interceptors.py`.
+Messages in, checked field by field (`server/request.py`); `server/splitter.py` and `server/translation.py` do the work;
+messages out. Errors are raised here and answered by `server/interceptors.py`.
 """
 
 import functools
@@ -21,6 +21,7 @@ from server.log import add_facts
 from server.metrics import Metrics
 from server.request import check_decoding, check_mime_type, check_model, check_texts, choose_source_language
 from server.sequence import DecodingOptions, FinishReason
+from server.splitter import Splitter
 from server.text import SplitText
 from server.translation import (
     Completion,
@@ -29,7 +30,6 @@ from server.translation import (
     TranslatedSentence,
     assemble,
     count_sentences,
-    split_texts,
     submit,
 )
 
@@ -68,6 +68,7 @@ class TranslationService:
     def __init__(self, metrics: Metrics, *, beam_size: int, max_request_seconds: float) -> None:
         self.model: ServedModel | None = None
         self._metrics = metrics
+        self._splitter = Splitter()
         self._beam_size = beam_size
         self._max_request_seconds = max_request_seconds
 
@@ -163,14 +164,16 @@ class TranslationService:
         language = choose_source_language(manifest, request.source_language_code, request.target_language_code)
         options = self._read_options(request.decoding, model)
         seconds = min(self._max_request_seconds, self._max_request_seconds if remaining is None else remaining)
-        texts = await split_texts(model, request.contents, language)
+        deadline = arrived + seconds
+        model.engine.check_room()  # before the texts are split: a full server does not pay for what it refuses
+        texts = await self._splitter.split(model, request.contents, language, deadline)
         sentences = [sentence for text in texts if isinstance(text, SplitText) for sentence in text.sentences]
         num_tokens = count_source_tokens(sentences)
         self._metrics.request_source_tokens.observe(num_tokens)
         add_facts(texts=len(texts), sentences=len(sentences), source_tokens=num_tokens, beam_size=options.beam_size)
-        if time.monotonic() >= arrived + seconds:
+        if time.monotonic() >= deadline:
             raise DeadlineExceeded("the time was over before the translation could start")
-        return _Work(model, texts, options, arrived + seconds)
+        return _Work(model, texts, options, deadline)
 
     def _read_options(self, decoding: pb.DecodingOptions, model: ServedModel) -> DecodingOptions:
         limits, has = model.manifest.limits, decoding.HasField

@@ -23,7 +23,7 @@ _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
 def _setting(default: Any, text: str, *, low: float | None = None, high: float | None = None, **more: Any) -> Any:
-    """A field with its help, range (inclusive) and, in `more`, `choices` and `metavar`."""
+    """A field with its help, range (inclusive) and, in `more`, `choices`."""
     return field(default=default, metadata={"help": text, "low": low, "high": high, **more})
 
 
@@ -95,7 +95,7 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str], vers
     faults = [
         f"{name}: unknown variable"
         for name in sorted(environment)
-        if name.startswith(PREFIX) and name.removeprefix(PREFIX).lower() not in fields
+        if name.startswith(PREFIX) and name not in map(_variable, fields)
     ]
     given: dict[str, tuple[str, str]] = {
         name: (_variable(name), environment[_variable(name)]) for name in fields if _variable(name) in environment

@@ -1,4 +1,4 @@
-"""One request's way through the engine: texts into sentences, sentences to the engine, translations as they complete.
+"""One request's way through the engine: sentences to the engine, translations as they complete.
 
 Knows neither gRPC nor protobuf. Unary and streamed calls both go this way, so that their results are the same.
 """
@@ -15,13 +15,10 @@ from typing import Protocol, Self, TypeVar
 from server.bundle import Manifest
 from server.errors import InvalidRequest, TranslationError
 from server.sequence import DecodingOptions, FinishReason, Result
-from server.text import SourceSentence, SplitText, split_text
+from server.text import SourceSentence, SplitText
 from server.tokenizer import Tokenizer
 
-MAX_TEXT_BYTES = 2 << 20
-MAX_SENTENCES = 1 << 17  # of one request: bounds its cost in memory; 2 MiB of prose have about 25,000
-_SHORT_CHARACTERS = 2000  # splitting less than that is not worth another thread
-_FEW_SENTENCES = 500  # nor is submitting or answering fewer
+_FEW_SENTENCES = 500  # the event loop is not kept waiting for more than that at once
 
 _T = TypeVar("_T")
 
@@ -33,6 +30,9 @@ class SentenceEngine(Protocol):
         self, sources: Sequence[Sequence[int]], options: DecodingOptions, deadline: float | None
     ) -> list[Future[Result]]:
         """See `Engine.submit`."""
+
+    def check_room(self) -> None:
+        """See `Engine.check_room`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +109,7 @@ class Submission:
                     self._places.append(place)
                     sources.append(sentence.source_ids)
         self._futures = model.engine.submit(sources, options, deadline) if sources else []
+        self._is_left = False
 
     def __enter__(self) -> Self:
         return self
@@ -119,9 +120,16 @@ class Submission:
         self.cancel()
 
     def cancel(self) -> None:
-        """Cancels what is not done."""
-        for future in self._futures:
+        """Cancels what is not done; of many sentences, most of them in the event loop's next turns."""
+        self._is_left = True
+        self._cancel_from(0)
+
+    def _cancel_from(self, start: int) -> None:
+        end = start + _FEW_SENTENCES
+        for future in self._futures[start:end]:
             future.cancel()
+        if end < len(self._futures):
+            asyncio.get_running_loop().call_soon(self._cancel_from, end)
 
     async def completions(self) -> AsyncIterator[Completion]:
         """Yields the copied sentences, then each other one as it completes; to be used once."""
@@ -129,14 +137,19 @@ class Submission:
         completed: asyncio.Queue[int] = asyncio.Queue()
 
         def tell(index: int, _: Future[Result]) -> None:  # on the engine's thread
+            if self._is_left:
+                return
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(completed.put_nowait, index)
 
         for index, future in enumerate(self._futures):
             future.add_done_callback(functools.partial(tell, index))
-        for text_index, sentence_index, sentence in self._copied:
+            await _pause_after(index)
+        for index, (text_index, sentence_index, sentence) in enumerate(self._copied):
             yield Completion(text_index, sentence_index, _copied(sentence))
-        for _ in self._futures:
+            await _pause_after(index)
+        for count in range(len(self._futures)):
+            await _pause_after(count)
             index = await completed.get()
             text_index, sentence_index, sentence = self._places[index]
             yield Completion(text_index, sentence_index, self._outcome(sentence, self._futures[index]))
@@ -157,19 +170,6 @@ class Submission:
             encode_seconds=result.encode_seconds,
             decode_seconds=result.decode_seconds,
         )
-
-
-async def split_texts(model: ServedModel, texts: Sequence[str], language: str) -> list[SplitText | InvalidRequest]:
-    """Splits each text, on another thread when that takes long; a text that breaks a limit becomes its error.
-
-    Args:
-        model: whose tokenizer and limits apply.
-        texts: any texts.
-        language: BCP-47 code of the texts.
-    """
-    if sum(map(len, texts)) <= _SHORT_CHARACTERS:
-        return _split_texts(model, texts, language)
-    return await asyncio.to_thread(_split_texts, model, texts, language)
 
 
 async def submit(
@@ -201,24 +201,10 @@ def _cancel_made(making: "asyncio.Future[Submission]") -> None:
         making.result().cancel()
 
 
-def _split_texts(model: ServedModel, texts: Sequence[str], language: str) -> list[SplitText | InvalidRequest]:
-    max_tokens = model.manifest.limits.max_source_tokens
-    split: list[SplitText | InvalidRequest] = []
-    room = MAX_SENTENCES
-    for index, text in enumerate(texts):
-        field = f"contents[{index}]"
-        # No character takes more than 4 bytes, so most texts need not be encoded to know.
-        if len(text) * 4 > MAX_TEXT_BYTES and (num_bytes := len(text.encode())) > MAX_TEXT_BYTES:
-            split.append(InvalidRequest(field, f"must be at most {MAX_TEXT_BYTES} bytes of UTF-8, not {num_bytes}"))
-            continue
-        parts = split_text(text, language, model.tokenizer.encode, max_tokens)
-        if len(parts.sentences) > room:
-            message = f"makes {len(parts.sentences)} sentences; this request has room for {room} of {MAX_SENTENCES}"
-            split.append(InvalidRequest(field, message))
-            continue
-        room -= len(parts.sentences)
-        split.append(parts)
-    return split
+async def _pause_after(index: int) -> None:
+    """Lets the event loop do something else after every few sentences: awaiting alone need not."""
+    if index % _FEW_SENTENCES == _FEW_SENTENCES - 1:
+        await asyncio.sleep(0)
 
 
 def _copied(sentence: SourceSentence) -> TranslatedSentence:

@@ -129,6 +129,7 @@ def test_someone_who_watches_health_does_not_keep_the_server(start: Start) -> No
         server.process.send_signal(signal.SIGTERM)
 
         assert server.process.wait() == 0
+    assert '"level": "error"' not in server.stderr()  # such as that the engine, which was stopped, makes no progress
 
 
 @pytest.mark.parametrize("case", bad_bundles("cpu-fp32"), ids=lambda case: case.name)
@@ -163,6 +164,19 @@ def test_a_port_that_is_taken_is_a_fault(server: ServerProcess, launch: Start) -
     assert "Traceback" not in second.stderr()
     for flag in ("--port", "--metrics-port", "--admin-port", "--health-port"):
         assert f"babelserve: {flag}: cannot listen on 127.0.0.1" in second.stderr()
+
+
+@pytest.mark.parametrize("spoiled", ["cert.pem", "key.pem"])
+def test_a_certificate_that_is_none_is_a_fault_of_its_own(launch: Start, tmp_path: Path, spoiled: str) -> None:
+    folder = tmp_path / "tls"
+    shutil.copytree(Path(__file__).parents[1] / "client" / "tls", folder)
+    (folder / spoiled).write_text("no PEM")
+
+    server = launch("--tls-cert", str(folder / "cert.pem"), "--tls-key", str(folder / "key.pem"))
+
+    assert server.process.wait() == 2
+    assert "babelserve: --tls-cert, --tls-key: " in server.stderr()
+    assert "cannot listen" not in server.stderr()
 
 
 def test_free_ports_are_found_and_told(launch: Start) -> None:

@@ -14,7 +14,7 @@ class EchoEngine:
     """Answers each sentence with its own ids; the k-th hypothesis lacks the last k of them.
 
     Attributes:
-        refuses: raised by `submit` instead of taking anything.
+        refuses: raised by `check_room`, and by `submit` instead of taking anything.
         fails: gives a sentence's error, or None for it to be answered.
         is_holding: sentences wait for `release`.
         deadlines: of each request.
@@ -22,7 +22,7 @@ class EchoEngine:
     """
 
     refuses: TranslationError | None = None
-    fails: Callable[[tuple[int, ...]], Exception | None] = lambda _: None
+    fails: Callable[[tuple[int, ...]], BaseException | None] = lambda _: None
     is_holding: bool = False
     score: float = -1.0
     deadlines: list[float | None] = field(default_factory=list)
@@ -35,8 +35,7 @@ class EchoEngine:
     def submit(
         self, sources: Sequence[Sequence[int]], options: DecodingOptions, deadline: float | None
     ) -> list[Future[Result]]:
-        if self.refuses is not None:
-            raise self.refuses
+        self.check_room()
         self.deadlines.append(deadline)
         self.options.append(options)
         futures = [self._take(tuple(source), options) for source in sources]
@@ -46,6 +45,10 @@ class EchoEngine:
         else:
             self.loop.call_soon_threadsafe(self.submitted.set)
         return futures
+
+    def check_room(self) -> None:
+        if self.refuses is not None:
+            raise self.refuses
 
     def release(self, index: int) -> None:
         """Answers the index-th of all sentences."""

@@ -226,7 +226,7 @@ def test_log_probabilities_that_are_not_finite_fail_their_own_sentence_alone(ben
         log_probs[0] = np.nan
         return ids, log_probs
 
-    bench.engine._lanes[0]._decoder.step = poison_first_row  # type: ignore[method-assign]
+    bench.engine._lanes[0]._decoder.step = poison_first_row  # type: ignore[method-assign, assignment]
     bench.step()
     bench.engine._lanes[0]._decoder.step = original  # type: ignore[method-assign]
     bench.step(3)

@@ -72,10 +72,15 @@ async def test_a_declared_error_is_answered_with_its_code_and_text(
     assert count(metrics, "TranslateStream", error.code.name) == 1
 
 
+class Panic(BaseException):
+    """As PyO3 derives that of extensions written in Rust."""
+
+
+@pytest.mark.parametrize("unknown", [ValueError, Panic])
 async def test_an_unknown_exception_is_answered_with_fixed_words_and_the_request_id(
-    live: Live, engine: EchoEngine, caplog: pytest.LogCaptureFixture
+    live: Live, engine: EchoEngine, caplog: pytest.LogCaptureFixture, unknown: type[BaseException]
 ) -> None:
-    engine.fails = lambda _: ValueError(CANARY)
+    engine.fails = lambda _: unknown(CANARY)
 
     for call in calls(live, metadata=(("x-request-id", "my-id"),)):
         caught = await failure(call)
@@ -85,8 +90,27 @@ async def test_an_unknown_exception_is_answered_with_fixed_words_and_the_request
     assert any(record.exc_info and record.levelno == logging.ERROR for record in caplog.records)
 
 
+class Context:
+    """What the interceptor asks a call for before it runs it."""
+
+    def invocation_metadata(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit, GeneratorExit])
+async def test_what_ends_the_process_is_not_kept_from_it(metrics: Metrics, ending: type[BaseException]) -> None:
+    async def handle(request: Any, context: Any) -> None:
+        raise ending
+
+    handler = grpc.unary_unary_rpc_method_handler(handle)
+    with pytest.raises(ending):
+        await CallInterceptor(metrics, 1.0)._call("Translate", handler, None, Context())
+
+    assert count(metrics, "Translate", "CANCELLED") == 1
+
+
 async def test_cancellation_of_the_servers_own_making_is_answered(live: Live, engine: EchoEngine) -> None:
-    engine.fails = lambda _: asyncio.CancelledError()  # type: ignore[return-value,assignment]
+    engine.fails = lambda _: asyncio.CancelledError()
 
     for call in calls(live):
         assert (await failure(call)).code() == grpc.StatusCode.UNAVAILABLE

@@ -8,12 +8,14 @@ import grpc
 import pytest
 
 from protos import translation_pb2 as pb
-from server.errors import DeadlineExceeded, EngineFailed, NotServing
+from server.errors import DeadlineExceeded, EngineFailed, InvalidRequest, NotServing, Overloaded
 from server.metrics import METHODS
 from server.sequence import DecodingOptions
 from server.service import SERVICE_NAME
+from server.splitter import MAX_TEXT_BYTES, Splitter
+from server.text import SourceSentence, SplitText
 from server.tokenizer import Tokenizer
-from server.translation import MAX_TEXT_BYTES, ServedModel, split_texts, submit
+from server.translation import ServedModel, Submission, submit
 from tests.server.conftest import Live
 from tests.server.echo_engine import EchoEngine
 
@@ -323,7 +325,7 @@ async def test_a_caller_who_leaves_while_sentences_are_submitted_takes_them_alon
     model: ServedModel, engine: EchoEngine
 ) -> None:
     engine.is_holding, engine.loop = True, asyncio.get_running_loop()
-    texts = await split_texts(model, ["A dog runs. " * 600], "en")
+    texts = await Splitter().split(model, ["A dog runs. " * 600], "en", time.monotonic() + 60)
     submitting = asyncio.create_task(submit(model, texts, DecodingOptions(), time.monotonic() + 60))
     await asyncio.sleep(0)  # it starts
 
@@ -334,6 +336,65 @@ async def test_a_caller_who_leaves_while_sentences_are_submitted_takes_them_alon
     await asyncio.gather(*map(asyncio.wrap_future, engine.futures), return_exceptions=True)
 
     assert [future.cancelled() for future in engine.futures] == [True] * 600
+
+
+async def test_a_full_server_refuses_before_it_splits(live: Live, engine: EchoEngine, metrics: Any) -> None:
+    engine.refuses = Overloaded("queue is full", retry_after_seconds=1.0)
+
+    code, _ = await failure(live.stub.Translate(request("A dog runs.")))
+
+    assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert metrics.registry.get_sample_value("babelserve_request_source_tokens_count") == 0
+
+
+def many_sentences(number: int) -> list[SplitText | InvalidRequest]:
+    """A text of so many sentences that are translated, and as many that are copied."""
+    pair = (SourceSentence("A dog runs.", " ", (5, 3)), SourceSentence("1", " ", None))
+    return [SplitText("", pair * number)]
+
+
+async def test_answering_many_sentences_lets_the_event_loop_turn(model: ServedModel) -> None:
+    num_turns = 0
+
+    async def turn() -> None:
+        nonlocal num_turns
+        while True:
+            num_turns += 1
+            await asyncio.sleep(0)
+
+    with Submission(model, many_sentences(5000), DecodingOptions(), time.monotonic() + 60) as submission:
+        turning = asyncio.create_task(turn())
+        num_done = len([done async for done in submission.completions()])
+        turning.cancel()
+
+    assert num_done == 10_000
+    assert num_turns >= 3 * 5000 // 500
+
+
+async def test_a_caller_who_leaves_is_not_told_of_the_sentences_that_are_cancelled(
+    model: ServedModel, engine: EchoEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.is_holding = True
+    loop = asyncio.get_running_loop()
+    num_calls = 0
+    call_soon_threadsafe = loop.call_soon_threadsafe
+
+    def count(*arguments: Any, **more: Any) -> Any:
+        nonlocal num_calls
+        num_calls += 1
+        return call_soon_threadsafe(*arguments, **more)
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", count)
+    with Submission(model, many_sentences(1200), DecodingOptions(), time.monotonic() + 60) as submission:
+        completions = submission.completions()
+        await anext(completions)
+    num_cancelled = [sum(future.cancelled() for future in engine.futures)]
+    for _ in range(2):
+        await asyncio.sleep(0)
+        num_cancelled.append(sum(future.cancelled() for future in engine.futures))
+
+    assert num_cancelled == [500, 1000, 1200]
+    assert num_calls == 0
 
 
 async def test_models_are_listed(live: Live) -> None:

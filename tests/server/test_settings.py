@@ -65,6 +65,7 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
         BABELSERVE_DRAIN_DELAY="nan",
         BABELSERVE_REFLECTION="perhaps",
         BABELSERVE_PRT="1",
+        BABELSERVE_port="1",
     )
 
     starts = [fault.split(":")[0] for fault in found]
@@ -81,6 +82,7 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
             "BABELSERVE_DRAIN_DELAY",
             "BABELSERVE_REFLECTION",
             "BABELSERVE_PRT",
+            "BABELSERVE_port",
         ]
     )
 

@@ -1,4 +1,5 @@
 import random
+import sys
 
 import pytest
 
@@ -99,9 +100,64 @@ def test_a_text_that_normalises_to_nothing_is_copied() -> None:
     assert [(s.text, s.source_ids) for s in parts.sentences] == [("abc", None)]
 
 
+SPACES = [chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()]
+
+
+@pytest.mark.parametrize("space", SPACES, ids=ascii)
+def test_any_white_space_may_stand_before_a_full_stop(space: str) -> None:
+    text = f"Plan B{space}. B{space}{space}. Go on."
+
+    assert rejoined(split(text)) == text
+
+
+class Panic(BaseException):
+    """As PyO3 derives that of extensions written in Rust."""
+
+
+def test_a_line_that_the_splitter_fails_on_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(language: str, text: str) -> list[str]:
+        raise Panic
+
+    monkeypatch.setattr("sentencex.segment", fail)
+
+    assert sentences("One. Two.\nThree.") == ["One. Two.", "Three."]
+
+
+def test_a_line_that_the_splitter_changes_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentencex.segment", lambda language, text: [text[:-1]])
+
+    assert sentences("One. Two.\nThree.") == ["One. Two.", "Three."]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_ends_the_process_ends_the_splitting(monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
+    def end(language: str, text: str) -> list[str]:
+        raise error
+
+    monkeypatch.setattr("sentencex.segment", end)
+
+    with pytest.raises(error):
+        split("One. Two.")
+
+
+def test_who_watches_sees_every_sentence_and_ends_the_work() -> None:
+    seen: list[int] = []
+
+    def watch(num_sentences: int) -> None:
+        seen.append(num_sentences)
+        if num_sentences > 9:
+            raise TimeoutError
+
+    split_text("One.\n" * 9, "en", encode, 1000, watch)
+    assert seen[-1] == 9
+    with pytest.raises(TimeoutError):
+        split_text("One.\n" * 1000, "en", encode, 1000, watch)
+    assert seen[-1] == 10
+
+
 ALPHABET = [
     *"ab. ,!?;:\n\t\r\"'()[]0-*\x00\x07\x85",
-    *"\u00a0\u00ab\u0301\u200b\u201c\u201d\u2026\u2028\u202e\u3002\u4f60\ufeff\U0001f600",
+    *"AB\u00a0\u00ab\u0301\u200b\u201c\u201d\u2026\u2028\u202e\u202f\u3000\u3002\u300a\u300b\u4f60\ufeff\U0001f600",
     *("Dr. ", "http://a.b/c?d=e.f ", "1. ", "...", "U.S. ", "\r\n", "word "),
 ]
 
