@@ -17,7 +17,7 @@ CHECKPOINT ?= model/checkpoints/en-de-small.pt
 OUT ?= runs/bundle
 DEV ?= tests/data/multi30k_val_200.en.txt tests/data/multi30k_val_200.de.txt
 
-.PHONY: help demo serve test check protos check-protos train export clean
+.PHONY: help demo serve test check protos check-protos train export bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -51,6 +51,9 @@ train: .venv/installed-dev  ## train RECIPE on DATA into RUN; an interrupted run
 export: .venv/installed-dev  ## write and prove a bundle from CHECKPOINT to OUT, calibrated and proven on DEV
 	$(BIN)/babelserve-export "$(CHECKPOINT)" "$(OUT)" --dev $(DEV) $(ARGS)
 
+bench: .venv/installed-bench  ## compare with CTranslate2 on this machine; ARGS="offline --model base ..." (tests/bench/README.md)
+	$(BIN)/python -m tests.bench $(ARGS)
+
 clean:  ## remove the virtual environment and caches; data and runs stay
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -72,3 +75,7 @@ endef
 	$(PIP) --upgrade pip
 	$(PIP) --editable '.[cpu,train,export]' --group dev
 	@touch $@ .venv/installed-cpu
+
+.venv/installed-bench: .venv/installed-dev
+	$(PIP) --group bench
+	@touch $@

@@ -1,0 +1,140 @@
+"""`python -m tests.bench [SECTION ...]`: this engine against CTranslate2, on the same weights, text and machine."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.bench.calibration import best_settings
+from tests.bench.ids import check_neighbours, check_same_ids, our_settings, their_settings
+from tests.bench.machine import describe_machine
+from tests.bench.models import MODELS, Model, prepare
+from tests.bench.report import print_table, write_json
+from tests.bench.rounds import Setting, compare
+from tests.bench.served import compare_served
+from tests.bench.systems import Settings
+from tests.bench.text import BUILTIN_CHECKPOINT, DEFAULT_TEXT, ROOT
+
+_CALIBRATION_SENTENCES = 256  # batches enough for every worker
+
+
+def main() -> None:
+    """Entry point; exit code 1 if the fp32 ids of the two systems differ, for then no number means anything."""
+    arguments = _parse()
+    cores = sorted(os.sched_getaffinity(0))
+    if arguments.cores:
+        os.sched_setaffinity(0, cores[: arguments.cores])  # workers inherit it
+    machine = describe_machine()
+    print_table("Machine", ["what", "value"], list(machine.items()))
+    results: dict[str, Any] = {"machine": machine, "arguments": vars(arguments), "models": {}}
+    is_sound = True
+    for name in arguments.model:
+        model = prepare(name, arguments.text, arguments.work, arguments.checkpoint, arguments.seed)
+        print(f"\n## {name}: {len(model.text.lines)} sentences of {arguments.text.name}", flush=True)
+        found = results["models"][name] = {}
+        for section in arguments.sections:
+            found[section] = SECTIONS[section](model, arguments)
+        is_sound &= not any(each["differences"] for each in found.get("ids", {}).values())
+        write_json(arguments.out, results)
+    print(f"\nAll numbers: {arguments.out}")
+    sys.exit(0 if is_sound else 1)
+
+
+def _ids(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+    return check_same_ids(model, model.text.source_ids[: 40 if arguments.quick else 200])
+
+
+def _neighbours(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+    return check_neighbours(model, model.text.source_ids[: 20 if arguments.quick else 200])
+
+
+def _offline(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+    ways = {"int8 greedy": ("cpu-int8", "int8", 1), "int8 beam 4": ("cpu-int8", "int8", 4)}
+    if not arguments.quick:
+        ways["fp32 greedy"] = ("cpu-fp32", "float32", 1)
+    return {
+        name: _compare(model, arguments, f"offline {name}", variant, precision, beam_size, one_by_one=False)
+        for name, (variant, precision, beam_size) in ways.items()
+    }
+
+
+def _latency(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+    name = "one sentence at a time, int8 greedy"
+    return {"int8 greedy": _compare(model, arguments, name, "cpu-int8", "int8", 1, one_by_one=True)}
+
+
+def _compare(
+    model: Model,
+    arguments: argparse.Namespace,
+    name: str,
+    variant: str,
+    precision: str,
+    beam_size: int,
+    *,
+    one_by_one: bool,
+) -> dict[str, Any]:
+    sources = model.text.source_ids
+    few = 100 if one_by_one else len(sources)
+    sources = sources[: (10 if one_by_one else 40) if arguments.quick else few]
+    ours = our_settings(model, variant, workers=len(os.sched_getaffinity(0)))
+    theirs = _their_best(model, arguments, precision, beam_size, one_by_one)
+    setting = Setting(
+        name=f"{model.name}, {name}",
+        beam_size=beam_size,
+        one_by_one=one_by_one,
+        systems={"ours": ours, "ctranslate2": theirs},
+    )
+    return compare(setting, sources, arguments.rounds)
+
+
+def _their_best(
+    model: Model, arguments: argparse.Namespace, precision: str, beam_size: int, one_by_one: bool
+) -> Settings:
+    start = their_settings(model, precision, workers=len(os.sched_getaffinity(0)))
+    if arguments.quick:
+        return start
+    count = _CALIBRATION_SENTENCES // (16 if one_by_one else 1)
+    return best_settings(Path(start.path), precision, model.text.source_ids[:count], beam_size, one_by_one)
+
+
+def _served(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+    theirs = _their_best(model, arguments, "int8", arguments.served_beam, one_by_one=False)
+    ours = our_settings(model, "cpu-int8", workers=len(os.sched_getaffinity(0)))
+    return compare_served(model, ours, theirs, arguments.served_beam, quick=arguments.quick)
+
+
+SECTIONS: dict[str, Callable[[Model, argparse.Namespace], dict[str, Any]]] = {
+    "ids": _ids,
+    "neighbours": _neighbours,
+    "offline": _offline,
+    "latency": _latency,
+    "served": _served,
+}
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)}; default: all")
+    parser.add_argument("--model", nargs="+", choices=MODELS, default=list(MODELS), help="default: all")
+    parser.add_argument("--rounds", type=int, help="alternated rounds (default 9, with --quick 3)")
+    parser.add_argument("--quick", action="store_true", help="few sentences, CTranslate2 uncalibrated: no real numbers")
+    parser.add_argument("--text", type=Path, default=DEFAULT_TEXT, help="sentences, one per line, plain or gzipped")
+    parser.add_argument("--checkpoint", type=Path, default=BUILTIN_CHECKPOINT, help="of the built-in model")
+    parser.add_argument("--work", type=Path, default=ROOT / "build" / "bench", help="keeps the models that are made")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench" / "results.json", help="all numbers")
+    parser.add_argument("--cores", type=int, help="use so many cores only (default: all)")
+    parser.add_argument("--seed", type=int, default=1, help="of the random weights")
+    parser.add_argument("--served-beam", type=int, default=1, help="beam of the served load (default 1)")
+    arguments = parser.parse_args()
+    unknown = set(arguments.sections) - set(SECTIONS)
+    if unknown:
+        parser.error(f"unknown section: {', '.join(sorted(unknown))}")
+    arguments.sections = arguments.sections or list(SECTIONS)
+    arguments.rounds = arguments.rounds or (3 if arguments.quick else 9)
+    return arguments
+
+
+if __name__ == "__main__":
+    main()

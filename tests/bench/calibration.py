@@ -1,0 +1,79 @@
+"""CTranslate2 at its best on this machine: one kind of setting after the other is searched for before it is timed."""
+
+import dataclasses
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tests.bench.report import print_table
+from tests.bench.systems import Ids, Settings
+from tests.bench.worker import Worker
+
+_MATRIX_CODE: tuple[dict[str, str], ...] = (
+    {},
+    {"CT2_FORCE_CPU_ISA": "AVX512"},
+    {"CT2_FORCE_CPU_ISA": "AVX2"},
+    {"CT2_USE_MKL": "0"},
+    {"CT2_USE_MKL": "0", "CT2_FORCE_CPU_ISA": "AVX512"},
+    {"CT2_USE_EXPERIMENTAL_PACKED_GEMM": "1"},
+)
+_BATCH_TOKENS = (512, 1024, 2048, 4096)
+_INT8_TYPES = ("int8", "int8_float32", "int16")
+_REPEATS = 2
+
+
+def best_settings(
+    path: Path, precision: str, sources: Sequence[Ids], beam_size: int, one_by_one: bool = False
+) -> Settings:
+    """Returns the fastest settings found for one way of use.
+
+    Args:
+        path: of the CTranslate2 model.
+        precision: "int8" also tries the other quantised compute types; "float32" stays.
+        sources: a sample to time with.
+        beam_size: as in use.
+        one_by_one: as in use; then batches do not matter.
+    """
+    cores = len(os.sched_getaffinity(0))
+    start = Settings(system="ctranslate2", path=str(path), precision=precision, workers=cores)
+    layouts = [{"workers": 1, "threads": n} for n in {1, cores}]
+    if not one_by_one:
+        layouts += [{"workers": cores, "threads": 1}]
+    found = _Search(sources, beam_size, one_by_one)
+    best = found.best(dataclasses.replace(start, **layout) for layout in layouts)  # type: ignore[arg-type]
+    best = found.best(dataclasses.replace(best, environment=variables) for variables in _MATRIX_CODE)
+    if precision == "int8":
+        best = found.best(dataclasses.replace(best, precision=name) for name in _INT8_TYPES)
+    if not one_by_one:
+        best = found.best(dataclasses.replace(best, batch=tokens) for tokens in _BATCH_TOKENS)
+    way = f"beam {beam_size}" if beam_size > 1 else "greedy"
+    title = f"CTranslate2's settings, {way}, {'one at a time' if one_by_one else 'offline'}, tokens/s"
+    print_table(title, ["settings", "tokens/s"], [[str(s), speed] for s, speed in found.tried.values()])
+    return best
+
+
+class _Search:
+    def __init__(self, sources: Sequence[Ids], beam_size: int, one_by_one: bool) -> None:
+        self.tried: dict[str, tuple[Settings, float]] = {}
+        self._sources = sources
+        self._beam_size = beam_size
+        self._one_by_one = one_by_one
+
+    def best(self, candidates: Iterable[Settings]) -> Settings:
+        """Times those not timed yet and returns the fastest of these candidates."""
+        named = {str(candidate): candidate for candidate in candidates}
+        for name, candidate in named.items():
+            if name not in self.tried:
+                self.tried[name] = candidate, self._tokens_per_second(candidate)
+        return max((self.tried[name] for name in named), key=lambda pair: pair[1])[0]
+
+    def _tokens_per_second(self, settings: Settings) -> float:
+        speeds = [0.0]
+        try:
+            with Worker(settings) as worker:
+                for _ in range(1 + _REPEATS):  # the first one warms up
+                    result = worker.translate(self._sources, beam_size=self._beam_size, one_by_one=self._one_by_one)
+                    speeds.append(sum(result["lengths"]) / result["seconds"])
+        except RuntimeError:
+            return 0.0  # this processor, or this build, cannot do it
+        return max(speeds)

@@ -1,0 +1,90 @@
+"""Do both systems compute the same thing? fp32 ids against each other, and int8 ids alone against ids in company."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from export.verify import NEAR_TIE, tie_gap
+from model.search import default_max_tokens
+from tests.bench.models import Model
+from tests.bench.report import print_table
+from tests.bench.rounds import length_facts
+from tests.bench.systems import Ids, Settings
+from tests.bench.worker import Worker
+
+
+def our_settings(model: Model, variant: str, **changes: Any) -> Settings:
+    """Returns how our engine runs: one lane of one thread per core, 32 rows each."""
+    return Settings(system="ours", path=str(model.bundle.directory), precision=variant, batch=32, **changes)
+
+
+def their_settings(model: Model, precision: str, **changes: Any) -> Settings:
+    """Returns how CTranslate2 runs where speed does not matter."""
+    path = model.ctranslate2["float32" if precision == "float32" else "int8"]
+    return Settings(system="ctranslate2", path=str(path), precision=precision, **changes)
+
+
+def check_same_ids(model: Model, sources: Sequence[Ids]) -> dict[str, Any]:
+    """Compares fp32 translations, greedy and beam 4; a difference must be a near-tie under the torch model.
+
+    Returns:
+        Per beam size the sentences, how many are equal, the near-ties, the real differences, those that cannot be
+        compared since a limit cut them; and the distribution of lengths.
+    """
+    torch_model = model.checkpoint.build_model()
+    limit = model.bundle.manifest.limits.max_target_tokens
+    report: dict[str, Any] = {}
+    rows: list[list[object]] = []
+    for beam_size in (1, 4):
+        ids = {}
+        for settings in (our_settings(model, "cpu-fp32"), their_settings(model, "float32")):
+            with Worker(settings) as worker:
+                ids[settings.system] = worker.translate(sources, beam_size=beam_size, with_ids=True)["ids"]
+        near_ties: list[str] = []
+        differences: list[str] = []
+        num_cut = 0
+        for i, (source, ours, theirs) in enumerate(zip(sources, ids["ours"], ids["ctranslate2"], strict=True)):
+            most = default_max_tokens(len(source), limit)
+            if ours == theirs[:most]:
+                continue
+            if max(len(ours), len(theirs)) >= most:  # runaways: CTranslate2's limit is that of the whole call
+                num_cut += 1
+                continue
+            gap = tie_gap(torch_model, list(source), ours, theirs, most, is_greedy=beam_size == 1)
+            note = f"sentence {i}: {len(ours)} and {len(theirs)} ids, {gap:.1e} apart"
+            (near_ties if gap <= NEAR_TIE else differences).append(note)
+        lengths = length_facts([len(each) for each in ids["ours"]], sources)
+        equal = len(sources) - len(near_ties) - len(differences) - num_cut
+        report[f"beam_{beam_size}"] = {
+            "sentences": len(sources),
+            "equal": equal,
+            "near_ties": near_ties,
+            "differences": differences,
+            "cut_by_the_limit": num_cut,
+            "lengths": lengths,
+        }
+        rows.append(
+            [beam_size, f"{equal}/{len(sources)}", len(near_ties), num_cut, len(differences), *lengths.values()]
+        )
+        for note in [*near_ties, *differences]:
+            print(f"beam {beam_size}, {note}")
+    header = ["beam", "equal ids", "near-ties", "cut", "differences", "target/source", "p5", "p50", "p95", "std"]
+    print_table("fp32: the same ids from both systems, and the lengths that the weights give", header, rows)
+    return report
+
+
+def check_neighbours(model: Model, sources: Sequence[Ids]) -> dict[str, Any]:
+    """Counts the sentences whose ids alone are their ids among all others, greedy and beam 4."""
+    report: dict[str, Any] = {}
+    rows: list[list[object]] = []
+    ways = (our_settings(model, "cpu-fp32"), our_settings(model, "cpu-int8"), their_settings(model, "int8"))
+    for settings in ways:
+        with Worker(settings) as worker:
+            for beam_size in (1, 4):
+                together = worker.translate(sources, beam_size=beam_size, with_ids=True)["ids"]
+                alone = worker.translate(sources, beam_size=beam_size, one_by_one=True, with_ids=True)["ids"]
+                same = sum(a == b for a, b in zip(together, alone, strict=True))
+                name = f"{settings.system} {settings.precision}"
+                report[f"{name}, beam {beam_size}"] = {"sentences": len(sources), "same_alone": same}
+                rows.append([name, beam_size, f"{same}/{len(sources)}", f"{same / len(sources):.1%}"])
+    print_table("ids alone = ids among neighbours", ["system", "beam", "same", "share"], rows)
+    return report

@@ -1,0 +1,35 @@
+"""Where the numbers come from: printed with every table, since a number without its machine says nothing."""
+
+import importlib.metadata
+import os
+import platform
+from pathlib import Path
+
+_PACKAGES = ("onnxruntime", "ctranslate2", "numpy", "grpcio", "torch")
+_FLAGS = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "amx_int8")
+
+
+def describe_machine() -> dict[str, object]:
+    """Returns processor, usable cores, memory, load and versions."""
+    processor = _fields(Path("/proc/cpuinfo"))
+    memory_kib = int(_fields(Path("/proc/meminfo"))["MemTotal"].split()[0])
+    flags = set(processor.get("flags", "").split())
+    return {
+        "processor": processor.get("model name", platform.processor()),
+        "flags": [flag for flag in _FLAGS if flag in flags],
+        "usable_cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(memory_kib / 2**20, 1),
+        "load_1_minute": round(os.getloadavg()[0], 2),  # of others, at the start: numbers from a busy machine mislead
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "versions": {name: importlib.metadata.version(name) for name in _PACKAGES},
+    }
+
+
+def _fields(path: Path) -> dict[str, str]:
+    """Returns the first value of each `name : value` line."""
+    fields: dict[str, str] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        name, _, value = line.partition(":")
+        fields.setdefault(name.strip(), value.strip())
+    return fields

@@ -1,0 +1,187 @@
+"""The two systems as a worker process holds them: token ids in, token ids out, timed.
+
+Each is used as its makers mean it to be: CTranslate2 by `translate_batch` over the whole text with batches by tokens,
+ours by one `Engine.submit` of the whole text, longest sentences first, as CTranslate2 sorts them itself.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+Ids = Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a system runs.
+
+    Attributes:
+        system: "ours" or "ctranslate2".
+        path: our bundle, or a CTranslate2 model.
+        precision: our variant, or CTranslate2's compute type.
+        workers: lanes, or parallel translators.
+        threads: of each of these.
+        batch: ours: rows of a lane; CTranslate2: padded source tokens of a batch.
+        environment: variables set before the process starts, such as CT2_FORCE_CPU_ISA.
+    """
+
+    system: str
+    path: str
+    precision: str
+    workers: int = 2
+    threads: int = 1
+    batch: int = 2048
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        unit = "rows" if self.system == "ours" else "tokens"
+        parts = [self.precision, f"{self.workers} x {self.threads} threads", f"batches of {self.batch} {unit}"]
+        return ", ".join([*parts, *(f"{name}={value}" for name, value in self.environment.items())])
+
+
+class System(Protocol):
+    """A loaded system."""
+
+    def translate(self, sources: Sequence[Ids], beam_size: int) -> list[list[int]]:
+        """Translates all, by whatever batches; returns target ids without bos and eos, in the sources' order."""
+
+    def padding_share(self, sources: Sequence[Ids]) -> float:
+        """Returns which share of the encoder's input was padding when these were last translated."""
+
+    def close(self) -> None:
+        """Ends its threads."""
+
+
+class CTranslate2System:
+    """CTranslate2's Translator."""
+
+    def __init__(self, settings: Settings) -> None:
+        import ctranslate2  # noqa: PLC0415  # each worker loads its own system only
+
+        self._translator = ctranslate2.Translator(
+            settings.path,
+            device="cpu",
+            compute_type=settings.precision,
+            inter_threads=settings.workers,
+            intra_threads=settings.threads,
+        )
+        self._batch = settings.batch
+
+    def translate(self, sources: Sequence[Ids], beam_size: int) -> list[list[int]]:
+        longest = max(map(len, sources))
+        results = self._translator.translate_batch(
+            [[f"t{token}" for token in source] for source in sources],
+            batch_type="tokens",
+            max_batch_size=self._batch,
+            beam_size=beam_size,
+            # The end token counts in a hypothesis' length only if it is returned; ours counts it, as fairseq does.
+            return_end_token=beam_size > 1,
+            max_input_length=0,
+            max_decoding_length=2 * longest + 16,
+        )
+        ends = slice(0, -1) if beam_size > 1 else slice(None)
+        return [[int(token[1:]) for token in result.hypotheses[0][ends]] for result in results]
+
+    def padding_share(self, sources: Sequence[Ids]) -> float:
+        # CTranslate2 does not report it; this is how `rebatch_input` of its batch_reader.cc forms batches.
+        lengths = sorted(map(len, sources), reverse=True)
+        padded, start = 0, 0
+        while start < len(lengths):
+            rows = max(1, self._batch // lengths[start])
+            padded += lengths[start] * len(lengths[start : start + rows])
+            start += rows
+        return 1 - sum(lengths) / padded
+
+    def close(self) -> None:
+        self._translator.unload_model()
+
+
+class OurSystem:
+    """The server's engine."""
+
+    def __init__(self, settings: Settings) -> None:
+        from prometheus_client import CollectorRegistry  # noqa: PLC0415
+
+        from server.bundle import open_bundle  # noqa: PLC0415
+        from server.engine import Engine  # noqa: PLC0415
+        from server.metrics import Metrics  # noqa: PLC0415
+        from server.runner import OrtRunner  # noqa: PLC0415
+
+        bundle = open_bundle(Path(settings.path), settings.precision)
+        self._registry = CollectorRegistry()
+        self._engine = Engine(
+            OrtRunner(bundle, settings.precision, "cpu", settings.threads),
+            bundle.manifest,
+            Metrics(self._registry),
+            num_lanes=settings.workers,
+            max_rows=settings.batch,
+            max_encode_tokens=2048,
+            max_waiting_tokens=10**9,
+            max_waiting_sentences=10**9,
+        )
+        self._engine.start()
+        self._counted = (0.0, 0.0)
+
+    def translate(self, sources: Sequence[Ids], beam_size: int) -> list[list[int]]:
+        from server.sequence import DecodingOptions  # noqa: PLC0415
+
+        self._counted = self._counts()
+        order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
+        futures = self._engine.submit([sources[i] for i in order], DecodingOptions(beam_size=beam_size), None)
+        results: list[list[int]] = [[]] * len(sources)
+        for i, future in zip(order, futures, strict=True):
+            results[i] = list(future.result().hypotheses[0].ids)
+        return results
+
+    def padding_share(self, sources: Sequence[Ids]) -> float:
+        real, padded = (now - before for now, before in zip(self._counts(), self._counted, strict=True))
+        return 1 - real / padded
+
+    def close(self) -> None:
+        self._engine.stop()
+
+    def _counts(self) -> tuple[float, float]:
+        names = ("babelserve_source_tokens_total", "babelserve_padded_source_tokens_total")
+        real, padded = (self._registry.get_sample_value(name) or 0.0 for name in names)
+        return real, padded
+
+
+def open_system(settings: Settings) -> System:
+    """Loads a system into this process."""
+    return OurSystem(settings) if settings.system == "ours" else CTranslate2System(settings)
+
+
+def timed(system: System, sources: Sequence[Ids], beam_size: int, one_by_one: bool) -> dict[str, Any]:
+    """Translates and measures; `one_by_one` submits each sentence when the one before is done.
+
+    Returns:
+        `seconds`, `cpu_seconds` of the whole process, `ids`, `padding_share`, and one by one the `latencies`.
+    """
+    started, cpu_started = time.perf_counter(), time.process_time()
+    latencies: list[float] = []
+    if one_by_one:
+        ids = []
+        for source in sources:
+            before = time.perf_counter()
+            ids += system.translate([source], beam_size)
+            latencies.append(time.perf_counter() - before)
+    else:
+        ids = system.translate(sources, beam_size)
+    return {
+        "seconds": time.perf_counter() - started,
+        "cpu_seconds": time.process_time() - cpu_started,
+        "ids": ids,
+        "latencies": latencies,
+        "padding_share": 0.0 if one_by_one else system.padding_share(sources),
+    }
+
+
+def peak_resident_bytes(pid: int | None = None) -> int:
+    """Returns VmHWM of a process, this one by default: the most memory that it ever had resident."""
+    for line in Path(f"/proc/{pid or os.getpid()}/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise ValueError("/proc/PID/status has no VmHWM")
