@@ -239,10 +239,11 @@ def _choose(graph: _Graph, model: Transformer, x: str, top_k: str) -> None:
     vocab_size = model.config.vocab_size
     num_blocks = -(-vocab_size // BLOCK)
     embedding = graph.weight("embedding", model.embedding.tokens.weight)
-    logits = graph.node("Gemm", [x, embedding], "projection", transB=1)
-    if graph.dtype != np.float32:
-        logits = graph.node("Cast", [logits], to=onnx.TensorProto.FLOAT)
-    logits = graph.node("Identity", [logits], "logits")
+    if graph.dtype == np.float32:
+        logits = graph.node("Gemm", [x, embedding], "logits", transB=1)
+    else:
+        projected = graph.node("Gemm", [x, embedding], transB=1)
+        logits = graph.node("Cast", [projected], "logits", to=onnx.TensorProto.FLOAT)
     graph.output("logits", np.float32, ["rows", vocab_size])
     padded = logits
     if num_blocks * BLOCK != vocab_size:

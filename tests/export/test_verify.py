@@ -252,7 +252,7 @@ class TestRowsApart:
 def _mix_rows(model: onnx.ModelProto) -> onnx.ModelProto:
     """Adds the mean over the rows of the step to what is projected to logits."""
     graph = model.graph
-    at = next(i for i, node in enumerate(graph.node) if node.name == "projection")
+    at = next(i for i, node in enumerate(graph.node) if node.name == "logits")
     x = graph.node[at].input[0]
     axis = helper.make_node("Constant", [], ["rows_axis"], value_ints=[0])
     mean = helper.make_node("ReduceMean", [x, "rows_axis"], ["mean_row"], keepdims=1)
