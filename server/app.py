@@ -1,7 +1,8 @@
 """The server's life: listen, load, serve, drain.
 
 SIGTERM or SIGINT: health says NOT_SERVING; requests are taken for the drain delay yet, while balancers look elsewhere.
-Then new ones are refused and running ones finish, for at most the drain timeout; what is left is answered UNAVAILABLE.
+Then new ones are answered UNAVAILABLE and running ones finish, for at most the drain timeout; what is left is answered
+UNAVAILABLE too.
 A second signal leaves at once. Without the delay, rolling updates lose requests (measured: 4 of 3600).
 """
 
@@ -36,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 MAX_MESSAGE_BYTES = 8 << 20
 _HANG_SECONDS = 5.0  # after the longest deadline: an engine that has not answered by then hangs
+_QUIET_SECONDS = 0.1
+_LAST_CALLS_SECONDS = 2.0  # for that quiet to come
 _LAST_GRACE_SECONDS = 1.0  # for answers on their way, before streams that never end (health watches) are cut
 _ENGINE_STOP_SECONDS = 10.0
 _OPTIONS = (
@@ -199,7 +202,7 @@ async def _drain(
     logger.info("draining")
     await health.set_serving(False)
     await asyncio.sleep(settings.drain_delay)
-    refusing = asyncio.create_task(server.stop(settings.drain_timeout + _ENGINE_STOP_SECONDS + _LAST_GRACE_SECONDS))
+    interceptor.refuse()
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(interceptor.wait_until_idle(), settings.drain_timeout)
     watching.cancel()  # or it would take the stopped engine for a dead one
@@ -207,8 +210,11 @@ async def _drain(
     stopper = threading.Thread(target=loaded.engine.stop, name="engine-stop", daemon=True)
     stopper.start()
     await asyncio.to_thread(stopper.join, _ENGINE_STOP_SECONDS)
+    # A call that arrives in the very moment that gRPC stops is answered CANCELLED, which nobody retries: let those who
+    # still call hear UNAVAILABLE, and go elsewhere, first.
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(interceptor.wait_until_quiet(_QUIET_SECONDS), _LAST_CALLS_SECONDS)
     await server.stop(_LAST_GRACE_SECONDS)
-    await refusing
     logger.info("stopped")
 
 

@@ -47,13 +47,27 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
     def __init__(self, metrics: Metrics, max_seconds: float) -> None:
         self._metrics = metrics
         self._max_seconds = max_seconds
+        self._is_refusing = False
+        self._num_calls = 0
         self._num_running = 0
         self._idle = asyncio.Event()
         self._idle.set()
 
+    def refuse(self) -> None:
+        """Answers every further call UNAVAILABLE."""
+        self._is_refusing = True
+
     async def wait_until_idle(self) -> None:
         """Returns when no call of our service runs."""
         await self._idle.wait()
+
+    async def wait_until_quiet(self, quiet_seconds: float) -> None:
+        """Returns when no call of our service has run for so long."""
+        num_calls = -1
+        while num_calls != self._num_calls or self._num_running:
+            await self._idle.wait()
+            num_calls = self._num_calls
+            await asyncio.sleep(quiet_seconds)
 
     async def intercept_service(
         self,
@@ -69,6 +83,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
             return handler
 
         async def call(request: Any, context: Any) -> Any:
+            self._num_calls += 1
             self._num_running += 1
             self._idle.clear()
             try:
@@ -91,6 +106,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
         code = grpc.StatusCode.CANCELLED
         failure: TranslationError | None = None
         try:
+            if self._is_refusing:
+                raise NotServing("the server is shutting down")
             async with asyncio.timeout(self._max_seconds):
                 response = await _respond(handler, request, context)
             code = grpc.StatusCode.OK

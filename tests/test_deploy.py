@@ -18,4 +18,5 @@ def test_the_server_may_take_its_time_to_stop(file: str, key: str) -> None:
     (grace_seconds,) = re.findall(rf"{key}: (\d+)", (DEPLOY / file).read_text())
 
     drain_seconds = Settings().drain_delay + Settings().drain_timeout
-    assert int(grace_seconds) > drain_seconds + app._ENGINE_STOP_SECONDS + app._LAST_GRACE_SECONDS
+    last_seconds = app._ENGINE_STOP_SECONDS + app._LAST_CALLS_SECONDS + app._LAST_GRACE_SECONDS
+    assert int(grace_seconds) > drain_seconds + last_seconds

@@ -237,6 +237,17 @@ async def test_what_started_has_ended_when_idle(live: Live, engine: EchoEngine, 
     assert count(metrics, "Translate", "CANCELLED") == 1
 
 
+async def test_a_refusing_server_answers_unavailable(live: Live, engine: EchoEngine) -> None:
+    live.interceptor.refuse()
+
+    with pytest.raises(grpc.aio.AioRpcError) as refusal:
+        await live.stub.Translate(REQUEST)
+
+    assert refusal.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert refusal.value.details() == "the server is shutting down"
+    await live.interceptor.wait_until_quiet(0.01)
+
+
 async def test_an_engine_that_hangs_is_answered_at_the_servers_limit(
     live: Live, engine: EchoEngine, metrics: Metrics
 ) -> None:
