@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 from onnx import helper, numpy_helper
 
 from model.attention import MultiHeadAttention
+from model.config import TransformerConfig
 from model.transformer import Layer, Transformer
 from server.bundle import cache_names
 
@@ -146,10 +147,8 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: Form = "
     self_total = graph.input("self_total", np.int32, [1])
     source_total = graph.input("source_total", np.int32, [1])
     top_k = graph.input("top_k", np.int64, [1])
-    for kind, positions in (("self", "past"), ("cross", "source")):
-        for name in cache_names(kind, config.decoder_layers):
-            graph.input(name, dtype, ["rows", config.num_heads, positions, config.head_dim])
-
+    for name, shape in [*_caches(config, "self"), *_caches(config, "cross")]:
+        graph.input(name, dtype, shape)
     last_source = graph.node("Sub", [source_lengths, graph.constant(1, np.int32)])
     table = graph.weight("positions", model.embedding.positions)
     x = graph.node("Add", [_embed(graph, model, ids), graph.node("Gather", [table, past_lengths])])  # [B, M]
@@ -195,10 +194,16 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: Form = "
     if config.norm == "pre":
         x = graph.layer_norm("decoder.norm", x, model.decoder_norm)
     _choose(graph, model, x, top_k)
-    for kind, positions in (("new_self", "past"), ("new_cross", "source")):
-        for name in cache_names(kind, config.decoder_layers) if kind == "new_self" or form == "cuda" else []:
-            graph.output(name, dtype, ["rows", config.num_heads, positions, config.head_dim])
+    for name, shape in [*_caches(config, "new_self"), *(_caches(config, "new_cross") if form == "cuda" else [])]:
+        graph.output(name, dtype, shape)
     return graph.build()
+
+
+def _caches(config: TransformerConfig, kind: str) -> list[tuple[str, list[str | int]]]:
+    """Returns the name and shape of each of a step's cache tensors."""
+    positions = "past" if kind.endswith("self") else "source"
+    shape: list[str | int] = ["rows", config.num_heads, positions, config.head_dim]
+    return [(name, shape) for name in cache_names(kind, config.decoder_layers)]
 
 
 def _embed(graph: _Graph, model: Transformer, ids: str) -> str:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 
 from server.bundle import Manifest
-from server.engine import MAX_FAILURES, MAX_STEP_SECONDS, Engine
+from server.engine import Engine
 from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded
+from server.lane import MAX_FAILURES, MAX_STEP_SECONDS
 from server.metrics import Metrics
 from server.sequence import DecodingOptions, FinishReason, Result
 from tests.fakes import EOS, FIRST_TOKEN, CountingRunner, FakeClock
