@@ -7,6 +7,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt $(PIP_ARGS)
 
 # A text may hold quotes, dollars, anything: it goes to the demo by environment, never through a shell or make's expansion.
+MAKEOVERRIDES :=
 unexport TEXT
 export DEMO_TEXT := $(value TEXT)
 

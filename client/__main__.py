@@ -10,6 +10,7 @@ beam too wide ...); 3 the server could not be reached, or failed; 130 interrupte
 import argparse
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import sys
@@ -57,7 +58,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         lines, progress = _open_input(arguments, stack)
-        output = _open_output(arguments, stack)
         client = stack.enter_context(_connect(arguments))
         options = TranslateOptions(
             source=arguments.source,
@@ -77,7 +77,11 @@ def _run(arguments: argparse.Namespace) -> int:
             **options,
         )
         stack.enter_context(contextlib.closing(results))
-        return _write(results, output, progress, as_json=arguments.json, one_line=not arguments.texts)
+        first = next(results, [])
+        output = _open_output(arguments, stack)  # not before there is something to write: it may hold an older result
+        return _write(
+            itertools.chain([first], results), output, progress, as_json=arguments.json, one_line=not arguments.texts
+        )
 
 
 def _write(
@@ -129,6 +133,13 @@ def _open_input(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> t
     """The texts, and a progress bar over the input file's bytes that shows only on a terminal."""
     if arguments.texts and arguments.input:
         raise UsageError("give texts or --input, not both")
+    if (
+        arguments.input
+        and arguments.output
+        and arguments.output.exists()
+        and arguments.output.samefile(arguments.input)
+    ):
+        raise UsageError(f"{arguments.output} is the input; write to another file")
     size = 0
     lines: Iterator[Line]
     if arguments.texts:
@@ -148,8 +159,6 @@ def _open_input(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> t
 def _open_output(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> BinaryIO:
     if arguments.output is None:
         return sys.stdout.buffer
-    if arguments.input and arguments.output.exists() and arguments.output.samefile(arguments.input):
-        raise UsageError(f"{arguments.output} is the input; write to another file")
     output: BinaryIO = stack.enter_context(arguments.output.open("wb"))
     return output
 

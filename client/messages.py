@@ -50,11 +50,14 @@ def translate_request(
     """Builds the request.
 
     Raises:
-        TypeError: `contents` is one string; it would be sent letter by letter.
+        TypeError: `contents` is one string, which would be sent letter by letter, or an option is unknown.
         InvalidRequest: A text is not valid Unicode (a lone surrogate), or a number fits no field.
     """
     if isinstance(contents, str):
         raise TypeError("contents must be a sequence of texts, not one string: use [text]")
+    if unknown := sorted(options.keys() - TranslateOptions.__annotations__.keys()):
+        raise TypeError(f"unknown option: {', '.join(unknown)}")
+    contents = list(contents)
     for index, text in enumerate(contents):
         if not _is_unicode(text):
             raise InvalidRequest(f"contents[{index}] is not valid Unicode: it holds a lone surrogate")

@@ -17,20 +17,32 @@ from server.sequence import Sequence
 RETRY_AFTER_SECONDS = 1.0  # told to a client that was refused
 
 
+@dataclass(slots=True)
+class _WaitingRequest:
+    """What still waits of a request: its sentences in order, and their source tokens."""
+
+    sequences: deque[Sequence]
+    num_tokens: int
+
+
 class WaitingQueue:
     """Round robin over requests, first come first served within one; shared by all lanes (hence the lock).
 
     So a request of many sentences does not stand in front of a small one. The queue is bounded in sentences and
-    tokens: a request is admitted whole while it stands below both limits, so one larger than a limit still gets in
-    when there is room, and what waits is bounded by the limit plus one request.
+    tokens: a request is admitted whole while it stands below both limits. Of a single request at most half a limit
+    counts, so that one alone never shuts the others out; at most two such large ones wait at a time.
     """
 
     def __init__(self, *, max_sentences: int, max_tokens: int, num_lanes: int) -> None:
         self._max_sentences = max_sentences
         self._max_tokens = max_tokens
         self._num_lanes = num_lanes
-        self._requests: deque[deque[Sequence]] = deque()  # none of them empty; the first one is next
+        self._requests: deque[_WaitingRequest] = deque()  # none of them empty; the first one is next
         self._changed = threading.Condition()
+        self._most_sentences = max(1, max_sentences // 2)  # that one request is charged for
+        self._most_tokens = max(1, max_tokens // 2)
+        self._charged_sentences = 0
+        self._charged_tokens = 0
         self._waiting_rows = 0
         self._running_rows = 0  # of all lanes
         self.is_open = True
@@ -46,13 +58,13 @@ class WaitingQueue:
         """
         if not self.is_open:
             raise NotServing("the server is shutting down")
-        if self.num_sentences >= self._max_sentences:
+        if self._charged_sentences >= self._max_sentences:
             raise Overloaded(
                 f"queue is full: {self.num_sentences} sentences wait, limit {self._max_sentences}",
                 reason="sentences",
                 retry_after_seconds=RETRY_AFTER_SECONDS,
             )
-        if self.num_tokens >= self._max_tokens:
+        if self._charged_tokens >= self._max_tokens:
             raise Overloaded(
                 f"queue is full: {self.num_tokens} source tokens wait, limit {self._max_tokens}",
                 reason="tokens",
@@ -61,12 +73,14 @@ class WaitingQueue:
 
     def add(self, sequences: Iterable[Sequence]) -> None:
         """Appends a request's sentences, all or none; raises as `check_room`."""
-        request = deque(sequences)
+        waiting = deque(sequences)
+        request = _WaitingRequest(waiting, sum(len(sequence.source_ids) for sequence in waiting))
         with self._changed:
             self.check_room()
-            if request:
+            if waiting:
                 self._requests.append(request)
-                self._count(request, +1)
+                self._charge(request, +1)
+                self._count(waiting, +1)
                 self._changed.notify_all()
 
     def take(self, held_rows: int, max_rows: int, max_padded_tokens: int) -> list[Sequence]:
@@ -83,16 +97,16 @@ class WaitingQueue:
             longest = 0
             while self._requests:
                 request = self._requests[0]
-                head = request[0]
+                head = request.sequences[0]
                 longest = max(longest, len(head.source_ids))
                 if held_rows and (held_rows >= fair_share or held_rows + head.num_rows > max_rows):
                     break
                 if taken and longest * (len(taken) + 1) > max_padded_tokens:
                     break
-                taken.append(request.popleft())
+                taken.append(self._pop(request))
                 held_rows += head.num_rows
                 self._requests.rotate(-1)
-                if not request:
+                if not request.sequences:
                     self._requests.pop()
             self._count(taken, -1)
             self._running_rows += sum(sequence.num_rows for sequence in taken)
@@ -106,10 +120,10 @@ class WaitingQueue:
         with self._changed:
             dropped: list[Sequence] = []
             for request in self._requests:
-                while request and request[0].is_over(now):
-                    dropped.append(request.popleft())
+                while request.sequences and request.sequences[0].is_over(now):
+                    dropped.append(self._pop(request))
             if dropped:
-                self._requests = deque(request for request in self._requests if request)
+                self._requests = deque(request for request in self._requests if request.sequences)
                 self._count(dropped, -1)
             return dropped
 
@@ -128,11 +142,23 @@ class WaitingQueue:
         """Refuses all further work, wakes every lane, and returns what waits."""
         with self._changed:
             self.is_open = False
-            left = [sequence for request in self._requests for sequence in request]
+            left = [sequence for request in self._requests for sequence in request.sequences]
             self._requests.clear()
+            self._charged_sentences = self._charged_tokens = 0
             self._count(left, -1)
             self._changed.notify_all()
             return left
+
+    def _pop(self, request: _WaitingRequest) -> Sequence:
+        self._charge(request, -1)
+        first = request.sequences.popleft()
+        request.num_tokens -= len(first.source_ids)
+        self._charge(request, +1)
+        return first
+
+    def _charge(self, request: _WaitingRequest, sign: int) -> None:
+        self._charged_sentences += sign * min(len(request.sequences), self._most_sentences)
+        self._charged_tokens += sign * min(request.num_tokens, self._most_tokens)
 
     def _count(self, sequences: Collection[Sequence], sign: int) -> None:
         self.num_sentences += sign * len(sequences)

@@ -147,6 +147,11 @@ def test_one_string_in_place_of_a_list_is_refused(client: Client) -> None:
         client.translate("hello", target="de")
 
 
+def test_a_misspelt_option_is_refused(client: Client) -> None:
+    with pytest.raises(TypeError, match="unknown option: beam"):
+        client.translate(["hello"], target="de", beam=1)  # type: ignore[call-arg]
+
+
 def test_what_protobuf_cannot_carry_is_an_invalid_request(client: Client, service: ScriptedService) -> None:
     with pytest.raises(InvalidRequest, match=r"contents\[1\].*surrogate"):
         client.translate(["a", "b\udcff"], target="de")

@@ -154,6 +154,14 @@ def test_an_unreachable_server_has_its_own_code(dead_address: str, capsys: pytes
     assert f"{dead_address}: UNAVAILABLE" in capsys.readouterr().err
 
 
+def test_an_unreachable_server_leaves_an_older_output_alone(dead_address: str, tmp_path: Path) -> None:
+    output = tmp_path / "out.txt"
+    output.write_text("precious\n")
+
+    assert main(["--address", dead_address, "--target", "de", "--output", str(output), "hello"]) == 3
+    assert output.read_text() == "precious\n"
+
+
 def test_ctrl_c_ends_it_and_cancels_the_call(server: ScriptedServer, service: ScriptedService) -> None:
     service.before_answer = lambda request: service.is_closing.wait()
     process = subprocess.Popen(command(server, "--target", "de", "hello"), cwd=ROOT, stderr=subprocess.PIPE)

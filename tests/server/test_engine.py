@@ -267,7 +267,8 @@ def test_step_that_hangs_makes_the_engine_dead(running: Callable[..., Bench]) ->
 
 def test_full_queue_refuses_a_request_whole(manifest: Manifest) -> None:
     bench = new_bench(manifest, max_waiting_sentences=2)
-    bench.submit(1, 1)
+    bench.submit(1)
+    bench.submit(1)
 
     with pytest.raises(Overloaded, match="limit 2"):
         bench.submit(1)

@@ -185,7 +185,8 @@ def test_expired_sentence_is_dropped_whether_it_runs_or_waits() -> None:
 
 def test_queue_refuses_at_its_limit_of_sentences_and_names_it() -> None:
     queue = new_queue(max_sentences=2)
-    queue.add([new_sequence(), new_sequence()])
+    queue.add([new_sequence()])
+    queue.add([new_sequence()])
 
     with pytest.raises(Overloaded, match="2 sentences wait, limit 2") as refusal:
         queue.add([new_sequence()])
@@ -196,12 +197,30 @@ def test_queue_refuses_at_its_limit_of_sentences_and_names_it() -> None:
 
 def test_queue_refuses_at_its_limit_of_tokens_and_names_it() -> None:
     queue = new_queue(max_tokens=10)
-    queue.add([new_sequence(tokens=10)])
+    queue.add([new_sequence(tokens=5)])
+    queue.add([new_sequence(tokens=5)])
 
     with pytest.raises(Overloaded, match="10 source tokens wait, limit 10") as refusal:
         queue.add([new_sequence()])
 
     assert refusal.value.reason == "tokens"
+
+
+def test_large_request_leaves_room_for_others() -> None:
+    queue = new_queue(max_sentences=10, max_tokens=100)
+    queue.add([new_sequence(tokens=50) for _ in range(500)])
+
+    queue.check_room()
+    queue.add([new_sequence() for _ in range(4)])
+    queue.check_room()
+    queue.add([new_sequence() for _ in range(500)])
+    with pytest.raises(Overloaded, match=r"1004 sentences wait, limit 10"):
+        queue.check_room()
+
+    for _ in range(200):
+        assert queue.take(held_rows=0, max_rows=5, max_padded_tokens=1000)
+    queue.check_room()
+    assert queue.num_sentences < 10
 
 
 def test_request_larger_than_the_limits_is_taken_by_an_empty_queue() -> None:
@@ -218,6 +237,7 @@ def test_closed_queue_returns_what_waits_and_refuses_more() -> None:
     queue.add([waiting])
 
     assert queue.close() == [waiting]
+    assert (queue.num_sentences, queue.num_tokens) == (0, 0)
     with pytest.raises(NotServing):
         queue.add([new_sequence()])
     assert not queue.wait()
