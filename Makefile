@@ -16,7 +16,7 @@ DATA ?= data
 RUN ?= runs/en-de
 CHECKPOINT ?= model/checkpoints/en-de-small.pt
 OUT ?= runs/bundle
-DEV ?= tests/data/multi30k_val_200.en.txt tests/data/multi30k_val_200.de.txt
+DEV ?= tests/data/multi30k_val.en.gz tests/data/multi30k_val.de.gz
 
 .PHONY: help demo serve test check protos check-protos train export bench clean
 
