@@ -90,9 +90,11 @@ class Lane:
         moves = self._scheduler.arrange(self._parents)
         self._parents = {}
         running = self._scheduler.running
-        longest_target = max((sequence.search.num_tokens for sequence in running), default=0)
-        longest_source = max((len(sequence.source_ids) for sequence in running if sequence.rows), default=0)
-        self._decoder.cache.move(moves, longest_target, longest_source)
+        if running:
+            past = max(sequence.search.num_tokens for sequence in running)
+            source = max(len(sequence.source_ids) for sequence in running)
+            self._decoder.cache.move(moves, past, source)
+            self._decoder.cache.reserve(self._scheduler.num_rows, past + 1, source)
         now = self._clock()
         for sequence in plan.admitted:
             sequence.admitted = now
@@ -113,13 +115,6 @@ class Lane:
         self._metrics.encode_duration_seconds.observe(now - admitted[0].admitted)
         self._metrics.source_tokens_total.inc(int(lengths.sum()))
         self._metrics.padded_source_tokens_total.inc(source_ids.size)
-        num_rows = self._scheduler.num_rows
-        running = self._scheduler.running
-        self._decoder.cache.reserve(
-            num_rows,
-            max(sequence.search.num_tokens for sequence in running) + 1,
-            max(len(sequence.source_ids) for sequence in running),
-        )
         self._scheduler.place(admitted)
         for index, sequence in enumerate(admitted):
             sequence.encoded = now
@@ -136,7 +131,6 @@ class Lane:
             input_ids[sequence.rows] = sequence.search.last_ids
             past_lengths[sequence.rows] = sequence.search.num_tokens
             source_lengths[sequence.rows] = len(sequence.source_ids)
-        self._decoder.cache.reserve(num_rows, int(past_lengths.max()) + 1, int(source_lengths.max()))
         top_k = max(sequence.search.num_candidates for sequence in running)
         top_ids, top_log_probs = self._decoder.step(input_ids, past_lengths, source_lengths, top_k)
         self._metrics.step_duration_seconds.observe(self._clock() - started)
