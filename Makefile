@@ -18,10 +18,10 @@ CHECKPOINT ?= model/checkpoints/en-de-small.pt
 OUT ?= runs/bundle
 DEV ?= tests/data/multi30k_val.en.gz tests/data/multi30k_val.de.gz
 
-.PHONY: help demo serve test check protos check-protos train export bench clean
+.PHONY: help demo serve test check protos check-protos train export bench check-cuda-placement clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 22
 
 demo: .venv/installed-cpu  ## translate sample sentences, or TEXT="...", with the built-in model
 	@$(BIN)/python deploy/demo.py
@@ -55,8 +55,11 @@ export: .venv/installed-dev  ## write and prove a bundle from CHECKPOINT to OUT,
 bench: .venv/installed-bench  ## compare with CTranslate2 on this machine; ARGS="offline --model base ..." (tests/bench/README.md)
 	$(BIN)/python -m tests.bench $(ARGS)
 
-clean:  ## remove the virtual environment and caches; data and runs stay
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+check-cuda-placement: .venv-gpu/installed  ## is the CUDA variant all on the GPU? Needs none, but a C compiler and 250 MB of wheels
+	@ORT_DISABLE_TELEMETRY=1 .venv-gpu/bin/python -m tests.acceptance.cuda_placement $(ARGS)
+
+clean:  ## remove the virtual environments and caches; data and runs stay
+	rm -rf .venv .venv-gpu build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define protoc
@@ -79,4 +82,10 @@ endef
 
 .venv/installed-bench: .venv/installed-dev
 	$(PIP) --group bench
+	@touch $@
+
+# onnxruntime and onnxruntime-gpu overwrite each other. Without its extras the latter brings no CUDA.
+.venv-gpu/installed: constraints.txt
+	$(PYTHON) -m venv .venv-gpu
+	$(subst $(BIN),.venv-gpu/bin,$(PIP)) onnxruntime-gpu onnx
 	@touch $@

@@ -1,0 +1,165 @@
+"""Where the CUDA provider puts the nodes of the graphs for a GPU, found out without one.
+
+    make check-cuda-placement
+    make check-cuda-placement ARGS="path/to/bundle/cuda-fp16"
+
+Every node has to be on the GPU, but for the few named below, with no copy between host and device amid the graph, and a
+session that captures CUDA graphs has to accept the decoder step. It says nothing of numbers: nothing is run. It needs
+onnxruntime-gpu, a C compiler and readelf.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+import onnxruntime
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail
+
+from tests.acceptance.report import EXIT_NOT_RUN, EXIT_TOOL_MISSING, Check, print_checks
+from tests.acceptance.stub_cuda import TOOLS, load_stub_cuda
+
+_ROOT = Path(__file__).parents[2]
+_BUILTIN = _ROOT / "server" / "builtin" / "en-de" / "cuda-fp16"
+_PROVIDER_LIBRARY = Path(onnxruntime.__file__).parent / "capi" / "libonnxruntime_providers_cuda.so"
+_CUDA = "CUDAExecutionProvider"
+_ENCODER, _STEP = "encoder.onnx", "decoder_step.onnx"
+
+# They make shapes out of shapes, which the host knows, for nodes that want them there.
+_ON_HOST = {_ENCODER: {"Slice_1", "Concat_2", "Concat_3", "Cast_5"}, _STEP: set[str]()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """What became of a graph.
+
+    Attributes:
+        num_nodes: Nodes that were assigned, those of subgraphs among them.
+        on_host: Names of the nodes that are not on the GPU.
+        copies: What copies between host and device amid the graph, and which tensor.
+        refusal: Why a session that captures CUDA graphs does not take it; empty when it does.
+    """
+
+    num_nodes: int
+    on_host: list[str]
+    copies: list[str]
+    refusal: str
+
+
+def place(graph: Path, folder: Path) -> Placement:
+    """Opens a graph with the CUDA provider and looks at what it made of it.
+
+    Args:
+        graph: The file.
+        folder: For temporary files.
+    """
+    placed = folder / graph.name
+    session = _open(graph, captures=False, placed=placed)
+    assigned = [
+        (group.ep_name, node) for group in session.get_provider_graph_assignment_info() for node in group.get_nodes()
+    ]
+    nodes = _nodes(onnx.load(placed, load_external_data=False).graph)
+    return Placement(
+        num_nodes=len(assigned),
+        on_host=[node.name for provider, node in assigned if provider != _CUDA],
+        copies=[
+            f"{node.op_type} of {node.input[0].removesuffix(f'_{_CUDA}')}"
+            for node in nodes
+            if node.op_type.startswith("Memcpy")
+        ],
+        refusal=_refusal(graph),
+    )
+
+
+def check_graph(graph: Path, folder: Path) -> list[Check]:
+    """Places a graph and judges it.
+
+    Args:
+        graph: The file, one of a variant's two.
+        folder: For temporary files.
+
+    Returns:
+        The lines of the table.
+    """
+    found, allowed = place(graph, folder), _ON_HOST[graph.name]
+    is_step = graph.name == _STEP
+    return [
+        Check(f"{graph.name}: nodes on the GPU", f"{found.num_nodes - len(found.on_host)} of {found.num_nodes}"),
+        Check(
+            f"{graph.name}: nodes on the host",
+            ", ".join(found.on_host) or "none",
+            f"only {', '.join(sorted(allowed))}" if allowed else "none",
+            allowed.issuperset(found.on_host),
+        ),
+        Check(f"{graph.name}: copies", ", ".join(found.copies) or "none", "none", not found.copies),
+        Check(
+            f"{graph.name}: capture of CUDA graphs",
+            found.refusal or "accepted",
+            "accepted" if is_step else "",
+            not found.refusal if is_step else None,
+        ),
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Checks both graphs and returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.acceptance.cuda_placement", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("variant", type=Path, nargs="?", default=_BUILTIN, help="its folder (the built-in one)")
+    variant: Path = parser.parse_args(arguments).variant
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        print(f"SKIPPED: {', '.join(missing)} not found", file=sys.stderr)
+        return EXIT_TOOL_MISSING
+    graphs = [variant / name for name in (_ENCODER, _STEP)]
+    absent = [str(file) for file in (_PROVIDER_LIBRARY, *graphs) if not file.is_file()]
+    if absent:
+        print(f"not found: {', '.join(absent)}", file=sys.stderr)
+        return EXIT_NOT_RUN
+    with tempfile.TemporaryDirectory() as folder:
+        load_stub_cuda(_PROVIDER_LIBRARY, Path(folder))
+        return print_checks([check for graph in graphs for check in check_graph(graph, Path(folder))])
+
+
+def _open(graph: Path, *, captures: bool, placed: Path | None = None) -> onnxruntime.InferenceSession:
+    """Opens a graph as the server does.
+
+    Args:
+        graph: The file.
+        captures: Whether to capture CUDA graphs.
+        placed: Where to write the graph as the session would run it.
+    """
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    if placed is not None:
+        options.optimized_model_filepath = str(placed)
+    providers = [(_CUDA, {"enable_cuda_graph": str(int(captures))})]
+    session = onnxruntime.InferenceSession(graph, options, providers=providers)
+    assert session.get_providers()[0] == _CUDA, "the CUDA provider did not load"
+    return session
+
+
+def _refusal(graph: Path) -> str:
+    try:
+        _open(graph, captures=True)
+    except Fail as error:
+        return str(error).rpartition(" as ")[2]  # "... cannot use the graph capture feature as requested ... as REASON"
+    return ""
+
+
+def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """Yields the nodes of a graph and of its subgraphs."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            yield from _nodes(attribute.g)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
