@@ -32,6 +32,7 @@ class TranslateOptions(TypedDict, total=False):
     num_hypotheses: How many best translations to return, 1 to `beam_size`.
     length_penalty: 0 to 10; over 1 favours longer translations.
     max_output_tokens: Most target tokens of one sentence.
+    with_scores: False spares greedy search the scores, and time.
     include_sentences: Fill `Translation.sentences` (`translate` only).
     """
 
@@ -41,6 +42,7 @@ class TranslateOptions(TypedDict, total=False):
     num_hypotheses: int | None
     length_penalty: float | None
     max_output_tokens: int | None
+    with_scores: bool | None
     include_sentences: bool
 
 
@@ -72,6 +74,7 @@ def translate_request(
                 num_hypotheses=options.get("num_hypotheses"),
                 length_penalty=options.get("length_penalty"),
                 max_output_tokens=options.get("max_output_tokens"),
+                with_scores=options.get("with_scores"),
             ),
             output=translation_pb2.OutputOptions(include_sentences=options.get("include_sentences", False)),
         )

@@ -16,7 +16,8 @@ import sentencepiece
 import torch
 from onnx import TensorProto
 
-from export.graphs import OPSETS, encoder_graph, step_graph
+from export.calibrate import calibrate
+from export.graphs import MAX_TOP_K, OPSETS, encoder_graph, step_graph
 from export.quantize import quantize_graph
 from export.verify import (
     check_ids,
@@ -27,14 +28,18 @@ from export.verify import (
     open_translator,
 )
 from model.checkpoint import Checkpoint
+from model.config import TransformerConfig
 from model.transformer import Transformer
 from server.bundle import (
+    CACHE_DTYPES,
+    EMBEDDING,
     ENCODER_FILE,
     MANIFEST_FILE,
     REVISION,
     STEP_FILE,
     TOKENIZER_FILE,
     VARIANTS,
+    WEIGHTS_FILE,
     Bundle,
     Dimensions,
     Golden,
@@ -52,8 +57,7 @@ from server.sequence import DecodingOptions
 
 logger = logging.getLogger(__name__)
 
-WEIGHTS_FILE = "weights.bin"  # external data of both graphs of a variant; equal tensors are stored once
-MAX_BEAM_SIZE = 16
+MAX_BEAM_SIZE = MAX_TOP_K // 2
 MAX_BLEU_LOSS = 0.5
 CHECKED_SENTENCES = 200
 _ALIGNMENT = 64
@@ -139,28 +143,13 @@ class _Export:
 
     def write(self, version: str, variants: tuple[str, ...]) -> None:
         (self.directory / TOKENIZER_FILE).write_bytes(self.checkpoint.tokenizer)
-        described = {name: self._write_variant(name) for name in variants}
+        sources, targets = self.sources[:CHECKED_SENTENCES], self._targets(CHECKED_SENTENCES)
+        described = {name: write_variant(self.model, self.directory, name, sources, targets) for name in variants}
         manifest = self._manifest(version, described)
         parity, quality, outputs = self._prove(Bundle(directory=self.directory, manifest=manifest))
         golden = dataclasses.replace(manifest.golden, outputs=outputs)
         manifest = dataclasses.replace(manifest, golden=golden, parity=parity, quality=quality)
         (self.directory / MANIFEST_FILE).write_text(manifest.to_json(), encoding="utf-8")
-
-    def _write_variant(self, name: str) -> Variant:
-        directory = self.directory / name
-        directory.mkdir()
-        dtype = np.float16 if name.endswith("fp16") else np.float32
-        graphs = {
-            ENCODER_FILE: encoder_graph(self.model, dtype),
-            STEP_FILE: step_graph(self.model, dtype, "cuda" if name.startswith("cuda") else "cpu"),
-        }
-        if name.endswith("int8"):
-            ranges = calibrate(self.model, self.sources[:CHECKED_SENTENCES], self._targets(CHECKED_SENTENCES))
-            graphs = {file: quantize_graph(graph, ranges) for file, graph in graphs.items()}
-        save_graphs(directory, graphs)
-        files = {path.name: describe_file(path) for path in sorted(directory.iterdir())}
-        logger.info("%s: %.1f MB", name, sum(facts.bytes for facts in files.values()) / 1e6)
-        return Variant(dtype=np.dtype(dtype).name, opsets=OPSETS, files=files)
 
     def _manifest(self, version: str, variants: dict[str, Variant]) -> Manifest:
         config, facts = self.checkpoint.config, self.checkpoint.facts
@@ -172,15 +161,8 @@ class _Export:
             name=facts["name"],
             version=version,
             language_pairs=(LanguagePair(source=facts["source_language"], target=facts["target_language"]),),
-            dimensions=Dimensions(
-                vocab_size=config.vocab_size,
-                d_model=config.d_model,
-                num_heads=config.num_heads,
-                head_dim=config.head_dim,
-                encoder_layers=config.encoder_layers,
-                decoder_layers=config.decoder_layers,
-            ),
-            special_ids=SpecialIds(pad=config.pad_id, unk=config.unk_id, bos=config.bos_id, eos=config.eos_id),
+            dimensions=dimensions_of(config),
+            special_ids=special_ids_of(config),
             limits=Limits(
                 max_source_tokens=self.max_source_tokens,
                 max_target_tokens=max_target_tokens,
@@ -234,34 +216,40 @@ class _Export:
         return [[config.bos_id, *ids][: config.max_positions] for ids in encoded]
 
 
-def calibrate(model: Transformer, sources: list[list[int]], targets: list[list[int]]) -> dict[str, float]:
-    """Returns the largest magnitude that each LayerNormalization put out on real sentences, by its name in the graphs.
+def write_variant(
+    model: Transformer, bundle: Path, name: str, sources: list[list[int]], targets: list[list[int]]
+) -> Variant:
+    """Writes one variant's graphs and weights.
 
     Args:
         model: in evaluation mode.
-        sources: token ids with eos.
-        targets: token ids starting with bos.
+        bundle: the directory to make the variant's own one in.
+        name: one of `server.bundle.VARIANTS`.
+        sources: token ids with eos, to calibrate int8 with.
+        targets: token ids starting with bos, of the same sentences.
     """
-    ranges: dict[str, float] = {}
-
-    def watch(name: str, module: torch.nn.Module) -> Any:
-        def note(_module: torch.nn.Module, _inputs: Any, output: torch.Tensor) -> None:
-            ranges[name] = max(ranges.get(name, 0.0), float(output.abs().max()))
-
-        return module.register_forward_hook(note)
-
-    hooks = [watch(name, module) for name, module in _norms(model).items()]
-    with torch.inference_mode():
-        for source, target in zip(sources, targets, strict=True):
-            model(torch.tensor([source]), torch.tensor([target]))
-    for hook in hooks:
-        hook.remove()
-    return ranges
+    cache_dtype = CACHE_DTYPES[name]
+    dtype = np.dtype("float32" if cache_dtype == "int8" else cache_dtype)
+    graphs = {ENCODER_FILE: encoder_graph(model, dtype), STEP_FILE: step_graph(model, dtype)}
+    if cache_dtype == "int8":
+        ranges = calibrate(graphs[ENCODER_FILE], graphs[STEP_FILE], sources, targets)
+        graphs = {file: quantize_graph(graph, ranges) for file, graph in graphs.items()}
+    directory = bundle / name
+    directory.mkdir()
+    embedding_offset = save_graphs(directory, graphs)
+    files = {path.name: describe_file(path) for path in sorted(directory.iterdir())}
+    logger.info("%s: %.1f MB", name, sum(facts.bytes for facts in files.values()) / 1e6)
+    return Variant(dtype=cache_dtype, embedding_offset=embedding_offset, opsets=OPSETS, files=files)
 
 
-def save_graphs(directory: Path, graphs: Mapping[str, onnx.ModelProto]) -> None:
-    """Writes the graphs with their weights in one `weights.bin`, in which equal tensors are stored once."""
+def save_graphs(directory: Path, graphs: Mapping[str, onnx.ModelProto]) -> int:
+    """Writes the graphs with their weights in one `WEIGHTS_FILE`, in which equal tensors are stored once.
+
+    Returns:
+        Where in it the token embedding begins, in bytes.
+    """
     places: dict[str, int] = {}
+    embedding_offset = -1
     with (directory / WEIGHTS_FILE).open("wb") as weights:
         for file, model in graphs.items():
             for tensor in model.graph.initializer:
@@ -273,23 +261,32 @@ def save_graphs(directory: Path, graphs: Mapping[str, onnx.ModelProto]) -> None:
                     weights.write(b"\0" * (-weights.tell() % _ALIGNMENT))
                     places[key] = weights.tell()
                     weights.write(data)
+                if tensor.name == EMBEDDING:
+                    embedding_offset = places[key]
                 facts = {"location": WEIGHTS_FILE, "offset": str(places[key]), "length": str(len(data))}
                 tensor.ClearField("raw_data")
                 tensor.data_location = TensorProto.EXTERNAL
                 tensor.external_data.extend(onnx.StringStringEntryProto(key=k, value=v) for k, v in facts.items())
             onnx.save(model, directory / file)
             onnx.checker.check_model(directory / file)
+    return embedding_offset
 
 
-def _norms(model: Transformer) -> dict[str, torch.nn.Module]:
-    norms: dict[str, torch.nn.Module] = {"encoder.norm": model.encoder_norm, "decoder.norm": model.decoder_norm}
-    for stack, layers in (("encoder", model.encoder), ("decoder", model.decoder)):
-        for i, layer in enumerate(layers):
-            norms[f"{stack}.{i}.self.norm"] = layer.self_norm
-            norms[f"{stack}.{i}.ffn.norm"] = layer.feed_forward_norm
-            if stack == "decoder":
-                norms[f"{stack}.{i}.cross.norm"] = layer.cross_norm
-    return norms
+def dimensions_of(config: TransformerConfig) -> Dimensions:
+    """Returns a model's sizes as the manifest has them."""
+    return Dimensions(
+        vocab_size=config.vocab_size,
+        d_model=config.d_model,
+        num_heads=config.num_heads,
+        head_dim=config.head_dim,
+        encoder_layers=config.encoder_layers,
+        decoder_layers=config.decoder_layers,
+    )
+
+
+def special_ids_of(config: TransformerConfig) -> SpecialIds:
+    """Returns a model's special token ids as the manifest has them."""
+    return SpecialIds(pad=config.pad_id, unk=config.unk_id, bos=config.bos_id, eos=config.eos_id)
 
 
 def _weights_hash(checkpoint: Checkpoint) -> str:

@@ -5,11 +5,11 @@ writes the cache in place. The graphs are built node by node rather than traced:
 this is the shorter way to say which. Activations are two-dimensional, [rows, M], but for the attention operators, so
 that every linear map is one `Gemm`, which `export.quantize` replaces for int8.
 
-Two forms: "cpu", and "cuda", where the step also returns the cross-attention caches that it read (bound to the same
-memory), as the CUDA kernel demands.
+The step also returns the cross-attention caches that it only reads, for whoever runs it to bind to the same memory:
+kernels for CUDA and for caches of int8 demand it, and there is one form of the graph for all.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import onnx
@@ -20,11 +20,11 @@ from onnx import helper, numpy_helper
 from model.attention import MultiHeadAttention
 from model.config import TransformerConfig
 from model.transformer import Layer, Transformer
-from server.bundle import cache_names
+from server.bundle import EMBEDDING, cache_names
 
-Form = Literal["cpu", "cuda"]
 OPSETS = {"": 21, "com.microsoft": 1}
-BLOCK = 128  # vocabulary entries of which the exact top-k first takes the maximum
+MAX_TOP_K = 32  # best tokens that a step can return
+MAX_BLOCK = 128  # vocabulary entries of which the exact top-k first takes the maximum
 
 
 class _Graph:
@@ -96,24 +96,26 @@ def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.Mod
     lengths = graph.input("source_lengths", np.int32, ["rows"])
     shape = graph.node("Shape", [ids])
     length = graph.node("Slice", [shape, graph.constant([1]), graph.constant([2])])
-    joined_shape = graph.node("Concat", [shape, graph.constant([config.d_model])], axis=0)
+    packed_shape = graph.node("Concat", [shape, graph.constant([3 * config.d_model])], axis=0)
     split_shape = graph.node("Concat", [shape, graph.constant([config.num_heads, config.head_dim])], axis=0)
+    last = graph.node("Sub", [lengths, graph.constant(1, np.int32)])
+    total = graph.node("Cast", [length], to=onnx.TensorProto.INT32)
     table = graph.weight("positions", model.embedding.positions)
     positions = graph.node("Slice", [table, graph.constant([0]), length, graph.constant([0])])
-    embedded = graph.node("Add", [_embed(graph, model, ids), positions])  # [B, S, M]
+    embedded = graph.node("Add", [_embed(graph, model, ids), positions], "encoder.input")  # [B, S, M]
     x = graph.reshape(embedded, [-1, config.d_model])
 
     def attend(name: str, x: str, attention: MultiHeadAttention) -> str:
         qkv = graph.linear(f"{name}.qkv", x, attention.qkv.weight, attention.qkv.bias)
-        parts = [f"{name}.{part}" for part in ("query", "key", "value")]
-        graph.node_of_many("Split", [qkv], parts, axis=-1, num_outputs=3)
-        joined = [graph.node("Reshape", [part, joined_shape]) for part in parts]
-        context = graph.node(
-            "MultiHeadAttention",
-            [*joined, "", lengths],
-            f"{name}.context",
+        qkv = graph.node("Reshape", [qkv, packed_shape])
+        context = graph.node_of_many(
+            "GroupQueryAttention",
+            [qkv, "", "", "", "", last, total],
+            [f"{name}.context", f"{name}.keys", f"{name}.values"],  # the kernel returns a cache; nobody reads it
             domain="com.microsoft",
             num_heads=config.num_heads,
+            kv_num_heads=config.num_heads,
+            causal=0,
         )
         return graph.reshape(context, [-1, config.d_model])
 
@@ -132,12 +134,13 @@ def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.Mod
     return graph.build()
 
 
-def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: Form = "cpu") -> onnx.ModelProto:
+def step_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.ModelProto:
     """Builds one decoder step over B rows with a token each; `server.runner.Decoder.step` says what goes in and out.
 
     Its controls are `input_ids` int64 [B], `past_lengths` and `source_lengths` int32 [B], and in host memory
-    `self_total` = longest past + 1, `source_total` = longest source, `top_k`. It returns `top_ids`, `top_log_probs` [B,
-    k], and `logits` float32 [B, V] for who asks for them.
+    `self_total` = longest past + 1, `source_total` = longest source, `top_k` (at most `MAX_TOP_K` and V), and
+    `with_log_probs`: unless it holds, `top_log_probs` are logits (but in half precision), which spares greedy search
+    the softmax. It returns `top_ids`, `top_log_probs` [B, k], and `logits` float32 [B, V] for who asks for them.
     """
     config = model.config
     graph = _Graph("decoder_step", dtype)
@@ -147,11 +150,13 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: Form = "
     self_total = graph.input("self_total", np.int32, [1])
     source_total = graph.input("source_total", np.int32, [1])
     top_k = graph.input("top_k", np.int64, [1])
+    with_log_probs = graph.input("with_log_probs", np.bool_, [1])
     for name, shape in [*_caches(config, "self"), *_caches(config, "cross")]:
         graph.input(name, dtype, shape)
     last_source = graph.node("Sub", [source_lengths, graph.constant(1, np.int32)])
     table = graph.weight("positions", model.embedding.positions)
-    x = graph.node("Add", [_embed(graph, model, ids), graph.node("Gather", [table, past_lengths])])  # [B, M]
+    position = graph.node("Gather", [table, past_lengths])
+    x = graph.node("Add", [_embed(graph, model, ids), position], "decoder.input")  # [B, M]
     one_token = graph.reshape(x, [-1, 1, config.d_model])
     no_token = graph.node("Slice", [one_token, graph.constant([0]), graph.constant([0]), graph.constant([1])])
     heads = {"num_heads": config.num_heads, "kv_num_heads": config.num_heads}
@@ -160,7 +165,7 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: Form = "
         layer = name.split(".")[1]
         qkv = graph.linear(f"{name}.qkv", x, attention.qkv.weight, attention.qkv.bias)
         qkv = graph.reshape(qkv, [-1, 1, 3 * config.d_model])
-        past, new = [f"self_key.{layer}", f"self_value.{layer}"], [f"new_self_key.{layer}", f"new_self_value.{layer}"]
+        past, new = ([f"{kind}_{part}.{layer}" for part in ("key", "value")] for kind in ("self", "new_self"))
         context = graph.node_of_many(
             "GroupQueryAttention",
             [qkv, "", "", *past, past_lengths, self_total],
@@ -174,18 +179,13 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: Form = "
         layer = name.split(".")[1]
         weight, bias = attention.qkv.weight[: config.d_model], attention.qkv.bias[: config.d_model]
         query = graph.reshape(graph.linear(f"{name}.query", x, weight, bias), [-1, 1, config.d_model])
-        outputs = [f"{name}.context"]
-        if form == "cuda":
-            outputs += [f"new_cross_key.{layer}", f"new_cross_value.{layer}"]
-        past = [f"cross_key.{layer}", f"cross_value.{layer}"]
-        causal = {"causal": 0} if form == "cuda" else {}  # one query sees the same either way; see the design
+        past, new = ([f"{kind}_{part}.{layer}" for part in ("key", "value")] for kind in ("cross", "new_cross"))
         context = graph.node_of_many(
             "GroupQueryAttention",
             [query, no_token, no_token, *past, last_source, source_total],
-            outputs,
+            [f"{name}.context", *new],
             domain="com.microsoft",
             **heads,
-            **causal,
         )
         return graph.reshape(context, [-1, config.d_model])
 
@@ -193,8 +193,8 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: Form = "
         x = _layer(graph, f"decoder.{i}", x, layer, attend_self, attend_cross)
     if config.norm == "pre":
         x = graph.layer_norm("decoder.norm", x, model.decoder_norm)
-    _choose(graph, model, x, top_k)
-    for name, shape in [*_caches(config, "new_self"), *(_caches(config, "new_cross") if form == "cuda" else [])]:
+    _choose(graph, model, x, top_k, with_log_probs)
+    for name, shape in [*_caches(config, "new_self"), *_caches(config, "new_cross")]:
         graph.output(name, dtype, shape)
     return graph.build()
 
@@ -207,7 +207,7 @@ def _caches(config: TransformerConfig, kind: str) -> list[tuple[str, list[str | 
 
 
 def _embed(graph: _Graph, model: Transformer, ids: str) -> str:
-    tokens = graph.node("Gather", [graph.weight("embedding", model.embedding.tokens.weight), ids], "embedded")
+    tokens = graph.node("Gather", [graph.weight(EMBEDDING, model.embedding.tokens.weight), ids], "embedded")
     return graph.node("Mul", [tokens, graph.constant(model.embedding.scale, graph.dtype)])
 
 
@@ -226,7 +226,8 @@ def _layer(graph: _Graph, name: str, x: str, layer: Layer, attend_self: Any, att
 
     def feed_forward(x: str) -> str:
         inner, outer = layer.feed_forward.hidden, layer.feed_forward.output
-        hidden = graph.node("Relu", [graph.linear(f"{name}.ffn.hidden", x, inner.weight, inner.bias)])
+        hidden = graph.linear(f"{name}.ffn.hidden", x, inner.weight, inner.bias)
+        hidden = graph.node("Relu", [hidden], f"{name}.ffn.activation")
         return graph.linear(f"{name}.ffn.output", hidden, outer.weight, outer.bias)
 
     x = residual("self", x, layer.self_norm, attend("self", layer.self_attention, attend_self))
@@ -235,15 +236,16 @@ def _layer(graph: _Graph, name: str, x: str, layer: Layer, attend_self: Any, att
     return residual("ffn", x, layer.feed_forward_norm, feed_forward)
 
 
-def _choose(graph: _Graph, model: Transformer, x: str, top_k: str) -> None:
-    """Adds the projection and the exact k best log-probabilities over the whole vocabulary.
+def _choose(graph: _Graph, model: Transformer, x: str, top_k: str, with_log_probs: str) -> None:
+    """Adds the projection and the exact k best tokens over the whole vocabulary.
 
     The k best tokens lie in the k blocks with the largest maxima, so only these are searched: on the CPU an order of
     magnitude cheaper than TopK and LogSoftmax over all columns.
     """
     vocab_size = model.config.vocab_size
-    num_blocks = -(-vocab_size // BLOCK)
-    embedding = graph.weight("embedding", model.embedding.tokens.weight)
+    block = max(1, min(MAX_BLOCK, vocab_size // MAX_TOP_K))  # so that there are as many blocks as best tokens
+    num_blocks = -(-vocab_size // block)
+    embedding = graph.weight(EMBEDDING, model.embedding.tokens.weight)
     if graph.dtype == np.float32:
         logits = graph.node("Gemm", [x, embedding], "logits", transB=1)
     else:
@@ -251,30 +253,45 @@ def _choose(graph: _Graph, model: Transformer, x: str, top_k: str) -> None:
         logits = graph.node("Cast", [projected], "logits", to=onnx.TensorProto.FLOAT)
     graph.output("logits", np.float32, ["rows", vocab_size])
     padded = logits
-    if num_blocks * BLOCK != vocab_size:
-        pads = graph.constant([0, 0, 0, num_blocks * BLOCK - vocab_size])
+    if num_blocks * block != vocab_size:
+        pads = graph.constant([0, 0, 0, num_blocks * block - vocab_size])
         padded = graph.node("Pad", [logits, pads, graph.constant(-np.inf, np.float32)])
-    blocks = graph.reshape(padded, [-1, num_blocks, BLOCK])
+    blocks = graph.reshape(padded, [-1, num_blocks, block])
     block_maxima = graph.node("ReduceMax", [blocks, graph.constant([2])], keepdims=0)  # [B, blocks]
-    maximum = graph.node("ReduceMax", [block_maxima, graph.constant([1])], keepdims=1)  # [B, 1]
-    exponentials = graph.node("Exp", [graph.node("Sub", [logits, maximum])])
-    total = graph.node("ReduceSum", [exponentials, graph.constant([1])], keepdims=1)
-    log_total = graph.node("Add", [graph.node("Log", [total]), maximum])
-
-    num_chosen = graph.node("Min", [top_k, graph.constant([num_blocks])])
-    best_blocks = _top_k(graph, block_maxima, num_chosen, "best_blocks")[1]  # [B, chosen]
-    indices = graph.node("Unsqueeze", [best_blocks, graph.constant([2])])  # [B, chosen, 1]
-    searched = graph.node("GatherND", [blocks, indices], batch_dims=1)  # [B, chosen, BLOCK]
-    flat = graph.node("Flatten", [searched], axis=1)
-    num_best = graph.node("Min", [top_k, graph.constant([vocab_size])])
-    values, places = _top_k(graph, flat, num_best, "best")
-    block_size = graph.constant(BLOCK)
-    block = graph.node("GatherElements", [best_blocks, graph.node("Div", [places, block_size])], axis=1)
+    best_blocks = _top_k(graph, block_maxima, top_k, "best_blocks")[1]  # [B, k]
+    indices = graph.node("Unsqueeze", [best_blocks, graph.constant([2])])  # [B, k, 1]
+    searched = graph.node("GatherND", [blocks, indices], batch_dims=1)  # [B, k, block]
+    values, places = _top_k(graph, graph.node("Flatten", [searched], axis=1), top_k, "best")
+    block_size = graph.constant(block)
+    chosen = graph.node("GatherElements", [best_blocks, graph.node("Div", [places, block_size])], axis=1)
     offset = graph.node("Mod", [places, block_size])
-    graph.node("Add", [graph.node("Mul", [block, block_size]), offset], "top_ids")
+    graph.node("Add", [graph.node("Mul", [chosen, block_size]), offset], "top_ids")
+    log_total = _log_sum_exp(graph, logits, with_log_probs)
     graph.node("Sub", [values, log_total], "top_log_probs")
     graph.output("top_ids", np.int64, ["rows", "k"])
     graph.output("top_log_probs", np.float32, ["rows", "k"])
+
+
+def _log_sum_exp(graph: _Graph, logits: str, condition: str) -> str:
+    """Returns the logarithm of the sum of exponentials of each row, [B, 1], or 0 [1, 1] unless the condition holds.
+
+    In half precision, which is for CUDA, there is no condition: its graphs are captured, and cannot hold a branch.
+    """
+    if graph.dtype != np.float32:
+        return _unconditional_log_sum_exp(graph, logits)
+    branch, otherwise = _Graph("log_sum_exp", np.float32), _Graph("no_log_sum_exp", np.float32)
+    branch.output(_unconditional_log_sum_exp(branch, logits), np.float32, ["rows", 1])
+    zero = otherwise.node("Constant", [], "zero", value=numpy_helper.from_array(np.zeros((1, 1), np.float32)))
+    otherwise.output(zero, np.float32, [1, 1])
+    return graph.node("If", [condition], then_branch=branch.build().graph, else_branch=otherwise.build().graph)
+
+
+def _unconditional_log_sum_exp(graph: _Graph, logits: str) -> str:
+    """LogSoftmax goes over the logits once; ReduceLogSumExp, and exponentials node by node, go several times."""
+    log_probs = graph.node("LogSoftmax", [logits], "all_log_probs", axis=-1)
+    first = [graph.node("Constant", [], name, value_ints=[value]) for name, value in (("first", 0), ("second", 1))]
+    columns = (graph.node("Slice", [x, *first, first[1]], f"{x}.first") for x in (logits, log_probs))
+    return graph.node("Sub", [*columns], "log_sum_exp")
 
 
 def _top_k(graph: _Graph, x: str, k: str, name: str) -> tuple[str, str]:

@@ -1,114 +1,155 @@
-"""int8 for CPUs, as a pass over the float32 graphs: every `Gemm` and the token embedding.
+"""int8 for CPUs, as a pass over the float32 graphs: every `Gemm`, the token embedding and the caches.
 
-Weights are signed, one scale per output channel. Activations are unsigned bytes whose scale must not depend on the
-other rows of the step, or a sentence's translation would change with its neighbours:
-- what comes from a LayerNormalization is alike for all text and gets one fixed scale, calibrated on real sentences;
-- everything else (attention contexts, hidden activations, embeddings) is divided by its own row's maximum magnitude.
+Weights are signed, with one scale per output channel. Activations are unsigned bytes whose scale is fixed when the
+model is exported, by `export.calibrate`: a scale that depended on the other rows of the step would change a sentence's
+translation with its neighbours. The caches hold signed bytes with a scale per channel: attention waits for memory, so
+a quarter of the bytes is about a third of the time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
+from server.bundle import EMBEDDING
+
+_LEVELS = 127  # of a signed byte
 _ZERO_SYMMETRIC = 128  # uint8 that stands for 0.0 where values have both signs
+_CACHE_INPUTS = slice(3, 5)  # of GroupQueryAttention: past key, past value
+_SCALE_INPUT = 12  # of GroupQueryAttention: scales of the keys and then of the values in the cache
+_LEAST = 1e-12  # a range of zero would divide by zero
 
 
-def quantize_graph(model: onnx.ModelProto, ranges: Mapping[str, float]) -> onnx.ModelProto:
-    """Returns a copy of a graph of `export.graphs` with int8 weights.
+def quantize_graph(model: onnx.ModelProto, ranges: Mapping[str, NDArray[np.float32]]) -> onnx.ModelProto:
+    """Returns a copy of a graph of `export.graphs` with int8 weights and caches.
 
     Args:
         model: float32.
-        ranges: largest magnitude of each tensor of `normalised_tensors(model)`, from calibration.
+        ranges: from `export.calibrate`, the largest magnitude of each of `linear_inputs(model)`, and of each cache
+            tensor that the graph reads or returns the largest of each channel, [H, D].
     """
-    quantizer = _Quantizer(model)
-    fixed = normalised_tensors(model)
+    quantizer = _Quantizer(model, ranges)
     for node in model.graph.node:
         if node.op_type == "Gemm":
-            source = _before_reshapes(model, node.input[0])
-            quantizer.replace_linear(node, ranges[source] if source in fixed else None)
-        elif node.op_type == "Gather" and node.input[0] == "embedding":
+            quantizer.replace_linear(node)
+        elif node.op_type == "GroupQueryAttention" and all(node.input[_CACHE_INPUTS]):
+            quantizer.replace_attention(node)
+        elif node.op_type == "Gather" and node.input[0] == EMBEDDING:
             quantizer.replace_embedding(node)
         else:
             quantizer.nodes.append(node)
-    return quantizer.build(model)
+    return quantizer.build()
 
 
-def normalised_tensors(model: onnx.ModelProto) -> set[str]:
-    """Returns the names of the tensors that need a calibrated range: LayerNormalization outputs that feed a `Gemm`."""
-    norms = {node.output[0] for node in model.graph.node if node.op_type == "LayerNormalization"}
-    return norms & {_before_reshapes(model, n.input[0]) for n in model.graph.node if n.op_type == "Gemm"}
+def linear_inputs(model: onnx.ModelProto) -> list[str]:
+    """Returns the names of the tensors that a `Gemm` multiplies, as they are before any `Reshape`."""
+    producers = {node.output[0]: node for node in model.graph.node}
+    return sorted({_before_reshapes(producers, node.input[0]) for node in model.graph.node if node.op_type == "Gemm"})
+
+
+def cache_name(name: str) -> str:
+    """Returns the name of the cache that a graph's output goes into."""
+    return name.removeprefix("new_")
 
 
 class _Quantizer:
-    def __init__(self, model: onnx.ModelProto) -> None:
+    def __init__(self, model: onnx.ModelProto, ranges: Mapping[str, NDArray[np.float32]]) -> None:
+        self._model = model
+        self._ranges = ranges
         self._weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
-        self._producers = {output: node.op_type for node in model.graph.node for output in node.output}
+        self._producers = {output: node for node in model.graph.node for output in node.output}
         self._initializers: dict[str, onnx.TensorProto] = {}
+        # Linear maps whose result goes into a cache, which the encoder returns: by the map's output.
+        self._cached = {
+            _before_reshapes(self._producers, output.name, "Transpose", "Reshape"): output.name
+            for output in model.graph.output
+            if output.name.startswith("cross_")
+        }
         self.nodes: list[onnx.NodeProto] = []
 
-    def replace_linear(self, node: onnx.NodeProto, fixed_range: float | None) -> None:
-        """Replaces y = x W + b; `fixed_range` is the largest magnitude of x, None for a scale per row."""
+    def replace_linear(self, node: onnx.NodeProto) -> None:
+        """Replaces y = x W + b."""
         x, weight_name, *bias = node.input
+        largest = float(self._ranges[_before_reshapes(self._producers, x)])
+        producer = self._producers.get(x)
+        if producer is not None and producer.op_type == "Relu":
+            scale, zero = largest / 255, 0
+            x = producer.input[0]  # quantising cuts off what is below zero anyway
+            self.nodes.remove(producer)
+        else:
+            scale, zero = largest / _LEVELS, _ZERO_SYMMETRIC
+        x_scale = self._constant(f"{node.name}.x_scale", np.array(max(scale, _LEAST), np.float32))
+        x_zero = self._constant(f"zero_{zero}", np.array(zero, np.uint8))
+        quantized = self._node("QuantizeLinear", [x, x_scale, x_zero], f"{node.name}.x_uint8")
         matrix = self._weights[weight_name]
         transposed = any(attribute.name == "transB" and attribute.i for attribute in node.attribute)
-        quantized, scales = quantize_columns(matrix.T if transposed else matrix)
-        weight = self._constant(f"{node.name}.int8", quantized)
+        columns, scales = quantize_columns(matrix.T if transposed else matrix)
+        cache = self._cached.get(node.output[0])
+        if cache is not None:  # in units of the cache's scale, so that rounding is all that is left
+            units = self._cache_scales(cache)
+            scales = scales / units
+            bias = [self._constant(bias[0], self._weights[bias[0]] / units)]
+        weight = self._constant(f"{node.name}.int8", columns)
         weight_scale = self._constant(f"{node.name}.scale", scales)
-        if fixed_range is not None:
-            scale = fixed_range / 127
-            self._multiply(node.name, x, scale, _ZERO_SYMMETRIC, [weight, weight_scale], bias, node.output[0])
-            return
-        is_positive = self._producers.get(x) == "Relu"
-        levels, zero = (255, 0) if is_positive else (127, _ZERO_SYMMETRIC)
-        magnitude = x if is_positive else self._node("Abs", [x], f"{node.name}.magnitude")
-        last_axis = self._constant("last_axis", np.array([-1], np.int64))
-        largest = self._node("ReduceMax", [magnitude, last_axis], f"{node.name}.largest", keepdims=1)
-        tiny = self._constant("tiny", np.array(1e-12, np.float32))
-        row_scale = self._node("Max", [largest, tiny], f"{node.name}.row_scale")
-        unit = self._node("Div", [x, row_scale], f"{node.name}.unit")
-        product = self._multiply(node.name, unit, 1 / levels, zero, [weight, weight_scale], [], f"{node.name}.product")
-        scaled = node.output[0] if not bias else f"{node.name}.scaled"
-        self._node("Mul", [product, row_scale], scaled)
-        if bias:
-            self._node("Add", [scaled, bias[0]], node.output[0])
+        inputs = [quantized, weight, x_scale, weight_scale, x_zero, "", *bias]
+        output = node.output[0] if cache is None else f"{node.name}.units"
+        self._node("MatMulIntegerToFloat", inputs, output, domain="com.microsoft")
+        if cache is not None:
+            one = self._constant("unit_scale", np.array(1, np.float32))
+            zero_int8 = self._constant("zero_int8", np.array(0, np.int8))
+            self._node("QuantizeLinear", [output, one, zero_int8], node.output[0])
+
+    def replace_attention(self, node: onnx.NodeProto) -> None:
+        """Makes GroupQueryAttention read and write caches of int8."""
+        caches = node.input[_CACHE_INPUTS]
+        scales = [self._constant(f"{cache}.scale", self._cache_scales(cache)) for cache in caches]
+        inputs = [*node.input, *[""] * (_SCALE_INPUT - len(node.input)), *scales]
+        replaced = helper.make_node(node.op_type, inputs, node.output, name=node.name, domain=node.domain)
+        replaced.attribute.extend(node.attribute)
+        quantization = {"k_quant_type": "PER_CHANNEL", "v_quant_type": "PER_CHANNEL", "kv_cache_bit_width": 8}
+        replaced.attribute.extend(helper.make_attribute(name, value) for name, value in quantization.items())
+        self.nodes.append(replaced)
 
     def replace_embedding(self, node: onnx.NodeProto) -> None:
         """Looks tokens up as int8 with a scale per token."""
-        quantized, scales = quantize_columns(self._weights["embedding"].T)
-        table = self._constant("embedding.int8", np.ascontiguousarray(quantized.T))
+        quantized, scales = quantize_columns(self._weights[EMBEDDING].T)
+        table = self._constant(EMBEDDING, quantized.T)
         scale_table = self._constant("embedding.scale", scales[:, None])
         rows = self._node("Gather", [table, node.input[1]], f"{node.name}.int8")
-        floats = self._node("Cast", [rows], f"{node.name}.float", to=onnx.TensorProto.FLOAT)
+        floats = self._node("Cast", [rows], f"{node.name}.float", to=TensorProto.FLOAT)
         scale = self._node("Gather", [scale_table, node.input[1]], f"{node.name}.scale")
         self._node("Mul", [floats, scale], node.output[0])
 
-    def build(self, model: onnx.ModelProto) -> onnx.ModelProto:
+    def build(self) -> onnx.ModelProto:
         """Returns the new model with the weights that are still used."""
-        used = {name for node in self.nodes for name in node.input}
-        kept = [tensor for tensor in model.graph.initializer if tensor.name in used]
+        model, used = self._model, _used_names(self.nodes)
+        kept = [t for t in model.graph.initializer if t.name in used and t.name not in self._initializers]
         graph = helper.make_graph(
             self.nodes,
             model.graph.name,
-            list(model.graph.input),
-            list(model.graph.output),
+            [self._retyped(tensor) for tensor in model.graph.input],
+            [self._retyped(tensor) for tensor in model.graph.output],
             [*kept, *self._initializers.values()],
         )
         return helper.make_model(
             graph, opset_imports=model.opset_import, ir_version=model.ir_version, producer_name=model.producer_name
         )
 
-    def _multiply(
-        self, name: str, x: str, scale: float, zero: int, weight: list[str], bias: list[str], output: str
-    ) -> str:
-        x_scale = self._constant(f"{name}.x_scale", np.array(scale, np.float32))
-        x_zero = self._constant(f"zero_{zero}", np.array(zero, np.uint8))
-        quantized = self._node("QuantizeLinear", [x, x_scale, x_zero], f"{name}.x_uint8")
-        inputs = [quantized, weight[0], x_scale, weight[1], x_zero, "", *bias]
-        return self._node("MatMulIntegerToFloat", inputs, output, domain="com.microsoft")
+    def _cache_scales(self, cache: str) -> NDArray[np.float32]:
+        """Returns a scale per channel, [H * D]."""
+        scales: NDArray[np.float32] = np.maximum(self._ranges[cache].ravel() / _LEVELS, _LEAST).astype(np.float32)
+        return scales
+
+    def _retyped(self, tensor: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
+        if cache_name(tensor.name) not in self._ranges:
+            return tensor
+        retyped = onnx.ValueInfoProto()
+        retyped.CopyFrom(tensor)
+        retyped.type.tensor_type.elem_type = TensorProto.INT8
+        return retyped
 
     def _node(self, op: str, inputs: list[str], output: str, domain: str = "", **attributes: Any) -> str:
         self.nodes.append(helper.make_node(op, inputs, [output], name=output, domain=domain, **attributes))
@@ -121,12 +162,17 @@ class _Quantizer:
 
 def quantize_columns(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Returns int8 [K, N] in -127..127 and the scale [N] of each column; int8 * scale is close to the matrix."""
-    scales = np.maximum(np.abs(matrix).max(axis=0), 1e-12).astype(np.float32) / 127
+    scales = np.maximum(np.abs(matrix).max(axis=0), _LEAST).astype(np.float32) / _LEVELS
     return np.rint(matrix / scales).astype(np.int8), scales
 
 
-def _before_reshapes(model: onnx.ModelProto, name: str) -> str:
-    producers = {node.output[0]: node for node in model.graph.node}
-    while name in producers and producers[name].op_type == "Reshape":
+def _used_names(nodes: Iterable[onnx.NodeProto]) -> set[str]:
+    """Returns what the nodes read, and those of their branches."""
+    branches = [attribute.g.node for node in nodes for attribute in node.attribute if attribute.HasField("g")]
+    return {name for node in nodes for name in node.input}.union(*map(_used_names, branches))
+
+
+def _before_reshapes(producers: Mapping[str, onnx.NodeProto], name: str, *ops: str) -> str:
+    while name in producers and producers[name].op_type in (ops or ("Reshape",)):
         name = producers[name].input[0]
     return name

@@ -15,12 +15,15 @@ from typing import Any
 
 from server.errors import BundleError
 
-REVISION = 1  # raised whenever a reader of the previous revision could not read a new bundle
+REVISION = 2  # raised whenever a reader of the previous revision could not read a new bundle
 MANIFEST_FILE = "manifest.json"
 TOKENIZER_FILE = "tokenizer.model"
 ENCODER_FILE = "encoder.onnx"
 STEP_FILE = "decoder_step.onnx"
-VARIANTS = ("cpu-fp32", "cpu-int8", "cuda-fp16")
+WEIGHTS_FILE = "weights.bin"  # external data of both graphs of a variant
+EMBEDDING = "embedding"  # the token embedding [vocab_size, d_model] in both graphs
+CACHE_DTYPES = {"cpu-fp32": "float32", "cpu-int8": "int8", "cuda-fp16": "float16"}  # the token embedding's too
+VARIANTS = tuple(CACHE_DTYPES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +77,8 @@ class FileFacts:
 class Variant:
     """One precision of the graphs, for one device."""
 
-    dtype: str  # of the caches: "float32" or "float16"
+    dtype: str  # of the caches and the token embedding, as in `CACHE_DTYPES`
+    embedding_offset: int  # in bytes, of the token embedding in `WEIGHTS_FILE`
     opsets: dict[str, int]
     files: dict[str, FileFacts]
 
@@ -147,7 +151,8 @@ def cache_names(kind: str, num_layers: int) -> list[str]:
     """Returns the names of a graph's cache tensors, key and value of each decoder layer in turn.
 
     Args:
-        kind: "self" or "cross" for what a step reads, "new_self" for what it has written.
+        kind: "self" or "cross" for what a step reads; "new_self" for what it has written, and "new_cross" for what it
+            hands back as it was.
         num_layers: of the decoder.
     """
     return [f"{kind}_{part}.{layer}" for layer in range(num_layers) for part in ("key", "value")]
@@ -217,12 +222,21 @@ def _check_manifest(manifest: Manifest) -> list[str]:
     if not manifest.variants:
         faults.append("variants is empty")
     for name, variant in manifest.variants.items():
-        if name not in VARIANTS:
-            faults.append(f"variants: unknown variant {name}; known are {', '.join(VARIANTS)}")
+        faults += [f"variants.{name}{fault}" for fault in _check_variant(name, variant)]
         if name not in manifest.golden.outputs:
             faults.append(f"golden.outputs lacks {name}")
-        outside = [file for file in variant.files if PurePosixPath(file).parts != (file,) or file == ".."]
-        faults += [f"variants.{name}.files: {file!r} is not a plain file name" for file in outside]
+    return faults
+
+
+def _check_variant(name: str, variant: Variant) -> list[str]:
+    if name not in VARIANTS:
+        return [f": unknown variant; known are {', '.join(VARIANTS)}"]
+    outside = [file for file in variant.files if PurePosixPath(file).parts != (file,) or file == ".."]
+    faults = [f".files: {file!r} is not a plain file name" for file in outside]
+    if variant.dtype != CACHE_DTYPES[name]:
+        faults.append(f".dtype must be {CACHE_DTYPES[name]}, not {variant.dtype}")
+    if variant.embedding_offset < 0:
+        faults.append(f".embedding_offset must be at least 0, not {variant.embedding_offset}")
     return faults
 
 

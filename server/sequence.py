@@ -23,17 +23,24 @@ class DecodingOptions:
         num_hypotheses: 1 to `beam_size`.
         length_penalty: exponent of the length in a hypothesis' score, 0 to 10.
         max_output_tokens: most target tokens, eos included; None for twice the source tokens plus 16.
+        with_scores: whether greedy search computes scores, which it can do without; beam search always does.
     """
 
     beam_size: int = 4
     num_hypotheses: int = 1
     length_penalty: float = 1.0
     max_output_tokens: int | None = None
+    with_scores: bool = True
+
+    @property
+    def needs_log_probs(self) -> bool:
+        """Whether logits would not do."""
+        return self.with_scores or self.beam_size > 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hypothesis:
-    """One translation: ids without bos and eos; score = log-probability / length^length_penalty."""
+    """One translation: ids without bos and eos; score = log-probability / length^length_penalty, 0 without scores."""
 
     ids: tuple[int, ...]
     score: float

@@ -183,6 +183,7 @@ class TranslationService:
             num_hypotheses=decoding.num_hypotheses if has("num_hypotheses") else 1,
             length_penalty=decoding.length_penalty if has("length_penalty") else 1.0,
             max_output_tokens=decoding.max_output_tokens if has("max_output_tokens") else None,
+            with_scores=decoding.with_scores if has("with_scores") else True,
         )
 
 

@@ -45,7 +45,7 @@ class Settings:
     device: str = _setting(AUTO, "device; auto takes cuda where there is one", choices=(AUTO, *DEVICES))
     lanes: int = _setting(0, "engine threads; 0 takes one per usable core on cpu, one on cuda", low=0, high=256)
     max_rows: int = _setting(32, "rows of one lane's batch; a sentence takes beam_size of them", low=1, high=4096)
-    max_encode_tokens: int = _setting(2048, "padded source tokens that one encoder run may have", low=1)
+    max_encode_tokens: int = _setting(256, "padded source tokens that one encoder run may have", low=1)
     max_waiting_tokens: int = _setting(65536, "waiting source tokens at which requests are refused", low=1)
     max_waiting_sentences: int = _setting(4096, "waiting sentences at which requests are refused", low=1)
     beam_size: int = _setting(4, "beam of a request that names none", low=1)

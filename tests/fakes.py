@@ -25,16 +25,22 @@ class CountingRunner:
     """Fakes the network: a source [n, ..., eos] is translated to n tokens 10, 11, 12, ..., whatever its neighbours.
 
     n travels through the cross-attention cache, so a row that lost its cache gives a wrong length. The failures given
-    are raised by the next calls; a step waits while `may_step` is clear.
+    are raised by the next calls; a step waits while `may_step` is clear. `had_log_probs` and `was_alone` note what each
+    step was asked for.
     """
 
     def __init__(self) -> None:
         self.encode_failures: list[Exception] = []
         self.step_failures: list[Exception] = []
-        self.num_steps = 0
+        self.had_log_probs: list[bool] = []
+        self.was_alone: list[bool] = []
         self.stepped = threading.Event()
         self.may_step = threading.Event()
         self.may_step.set()
+
+    @property
+    def num_steps(self) -> int:
+        return len(self.was_alone)
 
     def encode(self, source_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]) -> list[NDArray[np.generic]]:
         if self.encode_failures:
@@ -48,11 +54,15 @@ class CountingRunner:
 
 
 class CountingDecoder:
-    """The decoder of a `CountingRunner`."""
+    """The decoder of a `CountingRunner`. Each token has log-probability -0.125, or else logit 5.
+
+    What a step returned is overwritten by the next one, as the real decoder may do.
+    """
 
     def __init__(self, runner: CountingRunner, max_rows: int) -> None:
         self._runner = runner
         self.cache = KVCache(num_layers=1, num_heads=1, head_dim=8, max_rows=max_rows, dtype=np.float32)
+        self._returned = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.float32)
 
     def step(
         self,
@@ -60,16 +70,21 @@ class CountingDecoder:
         past_lengths: NDArray[np.int32],
         source_lengths: NDArray[np.int32],
         top_k: int,
+        *,
+        with_log_probs: bool = True,
+        is_alone: bool = False,
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         self._runner.may_step.wait()
         if self._runner.step_failures:
             raise self._runner.step_failures.pop()
-        self._runner.num_steps += 1
-        counts = self.cache.cross_attention[0, : len(input_ids), 0, 0, 0].astype(np.int64)
+        self._runner.had_log_probs.append(with_log_probs)
+        self._runner.was_alone.append(is_alone)
+        for stale in self._returned:
+            stale[:] = -1
+        counts = self.cache.cross_attention[0][: len(input_ids), 0, 0, 0].astype(np.int64)
         best = np.where(past_lengths >= counts, EOS, FIRST_TOKEN + past_lengths)
         ids = np.stack([best, *(np.full_like(best, 100 + k) for k in range(1, top_k))], axis=1)
-        log_probs = np.tile(
-            np.array([-0.125 if k == 0 else -10.0 - k for k in range(top_k)], np.float32), (len(best), 1)
-        )
+        values = [-0.125 if with_log_probs else 5.0, *(-10.0 - k for k in range(1, top_k))]
+        self._returned = ids, np.tile(np.array(values, np.float32), (len(best), 1))
         self._runner.stepped.set()
-        return ids, log_probs
+        return self._returned

@@ -8,27 +8,19 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
-from export.bundle import MAX_BEAM_SIZE, calibrate, save_graphs
-from export.graphs import OPSETS, encoder_graph, step_graph
-from export.quantize import quantize_graph
+from export.bundle import MAX_BEAM_SIZE, dimensions_of, special_ids_of, write_variant
 from export.verify import open_translator
 from model.transformer import Transformer
 from server.bundle import (
-    ENCODER_FILE,
     MANIFEST_FILE,
     REVISION,
-    STEP_FILE,
     TOKENIZER_FILE,
     Bundle,
-    Dimensions,
     Golden,
     GoldenOutput,
     LanguagePair,
     Limits,
     Manifest,
-    SpecialIds,
     Variant,
     describe_file,
     open_bundle,
@@ -54,7 +46,9 @@ def write_bundle(model: Transformer, text: Text, name: str, directory: Path) -> 
     draft = Path(tempfile.mkdtemp(dir=directory.parent))
     try:
         (draft / TOKENIZER_FILE).write_bytes(text.tokenizer)
-        variants = {variant: _write_variant(model, text, draft, variant) for variant in VARIANTS}
+        sources = [list(ids) for ids in text.source_ids[:_CALIBRATION_SENTENCES]]
+        targets = [[model.config.bos_id, *ids[:-1]] for ids in sources]
+        variants = {variant: write_variant(model, draft, variant, sources, targets) for variant in VARIANTS}
         manifest = _manifest(model, text, name, draft, variants)
         draft_bundle = Bundle(directory=draft, manifest=manifest)
         golden = dataclasses.replace(
@@ -69,19 +63,6 @@ def write_bundle(model: Transformer, text: Text, name: str, directory: Path) -> 
     return open_bundle(directory)
 
 
-def _write_variant(model: Transformer, text: Text, draft: Path, variant: str) -> Variant:
-    graphs = {ENCODER_FILE: encoder_graph(model), STEP_FILE: step_graph(model)}
-    if variant == "cpu-int8":
-        sources = [list(ids) for ids in text.source_ids[:_CALIBRATION_SENTENCES]]
-        ranges = calibrate(model, sources, [[model.config.bos_id, *ids[:-1]] for ids in sources])
-        graphs = {file: quantize_graph(graph, ranges) for file, graph in graphs.items()}
-    directory = draft / variant
-    directory.mkdir()
-    save_graphs(directory, graphs)
-    files = {path.name: describe_file(path) for path in sorted(directory.iterdir())}
-    return Variant(dtype=np.dtype(np.float32).name, opsets=OPSETS, files=files)
-
-
 def _manifest(model: Transformer, text: Text, name: str, draft: Path, variants: dict[str, Variant]) -> Manifest:
     config = model.config
     return Manifest(
@@ -89,15 +70,8 @@ def _manifest(model: Transformer, text: Text, name: str, draft: Path, variants: 
         name=name,
         version="bench",
         language_pairs=(LanguagePair(source="en", target="de"),),
-        dimensions=Dimensions(
-            vocab_size=config.vocab_size,
-            d_model=config.d_model,
-            num_heads=config.num_heads,
-            head_dim=config.head_dim,
-            encoder_layers=config.encoder_layers,
-            decoder_layers=config.decoder_layers,
-        ),
-        special_ids=SpecialIds(pad=config.pad_id, unk=config.unk_id, bos=config.bos_id, eos=config.eos_id),
+        dimensions=dimensions_of(config),
+        special_ids=special_ids_of(config),
         limits=Limits(
             max_source_tokens=config.max_positions // 2 - 8,
             max_target_tokens=config.max_positions,

@@ -33,9 +33,9 @@ class Load:
         )
         self._random = random.Random(seed)
         shuffled = self._random.sample(lines, len(lines))  # the same order for every server
+        decoding = DecodingOptions(beam_size=beam_size, with_scores=False)  # CTranslate2's server computes none either
         self._requests: Iterator[TranslateRequest] = cycle(
-            TranslateRequest(contents=[line], target_language_code="de", decoding=DecodingOptions(beam_size=beam_size))
-            for line in shuffled
+            TranslateRequest(contents=[line], target_language_code="de", decoding=decoding) for line in shuffled
         )
         self.latencies: list[float] = []
         self.source_tokens = 0

@@ -64,7 +64,14 @@ def prepare(name: str, text_path: Path, work: Path, builtin_checkpoint: Path, se
     return Model(name, checkpoint, text, bundle, converted)
 
 
-_MAKERS = ("weights.py", "bundle.py", "conversion.py", "graphs.py", "quantize.py")  # a change makes everything anew
+_MAKERS = (
+    "weights.py",
+    "bundle.py",
+    "conversion.py",
+    "graphs.py",
+    "quantize.py",
+    "calibrate.py",
+)  # a change makes everything anew
 
 
 def _random_checkpoint(name: str, tokenizer: bytes, seed: int, path: Path) -> Checkpoint:

@@ -9,7 +9,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from server.engine import Engine
+
+NO_LIMIT = 10**9  # of a queue
 
 Ids = Sequence[int]
 
@@ -105,23 +112,8 @@ class OurSystem:
     def __init__(self, settings: Settings) -> None:
         from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
-        from server.bundle import open_bundle  # noqa: PLC0415
-        from server.engine import Engine  # noqa: PLC0415
-        from server.metrics import Metrics  # noqa: PLC0415
-        from server.runner import OrtRunner  # noqa: PLC0415
-
-        bundle = open_bundle(Path(settings.path), settings.precision)
         self._registry = CollectorRegistry()
-        self._engine = Engine(
-            OrtRunner(bundle, settings.precision, "cpu", settings.threads),
-            bundle.manifest,
-            Metrics(self._registry),
-            num_lanes=settings.workers,
-            max_rows=settings.batch,
-            max_encode_tokens=2048,
-            max_waiting_tokens=10**9,
-            max_waiting_sentences=10**9,
-        )
+        self._engine = open_engine(settings, self._registry)
         self._engine.start()
         self._counted = (0.0, 0.0)
 
@@ -130,7 +122,9 @@ class OurSystem:
 
         self._counted = self._counts()
         order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
-        futures = self._engine.submit([sources[i] for i in order], DecodingOptions(beam_size=beam_size), None)
+        futures = self._engine.submit(
+            [sources[i] for i in order], DecodingOptions(beam_size=beam_size, with_scores=False), None
+        )
         results: list[list[int]] = [[]] * len(sources)
         for i, future in zip(order, futures, strict=True):
             results[i] = list(future.result().hypotheses[0].ids)
@@ -147,6 +141,31 @@ class OurSystem:
         names = ("babelserve_source_tokens_total", "babelserve_padded_source_tokens_total")
         real, padded = (self._registry.get_sample_value(name) or 0.0 for name in names)
         return real, padded
+
+
+def open_engine(
+    settings: Settings,
+    registry: "CollectorRegistry",
+    max_waiting_tokens: int = NO_LIMIT,
+    max_waiting_sentences: int = NO_LIMIT,
+) -> "Engine":
+    """Returns our engine, still to be started, with its metrics on the registry."""
+    from server.bundle import open_bundle  # noqa: PLC0415
+    from server.engine import Engine  # noqa: PLC0415
+    from server.metrics import Metrics  # noqa: PLC0415
+    from server.runner import OrtRunner  # noqa: PLC0415
+
+    bundle = open_bundle(Path(settings.path), settings.precision)
+    return Engine(
+        OrtRunner(bundle, settings.precision, "cpu", settings.threads, num_threads_alone=settings.workers),
+        bundle.manifest,
+        Metrics(registry),
+        num_lanes=settings.workers,
+        max_rows=settings.batch,
+        max_encode_tokens=256,
+        max_waiting_tokens=max_waiting_tokens,
+        max_waiting_sentences=max_waiting_sentences,
+    )
 
 
 def open_system(settings: Settings) -> System:
@@ -181,7 +200,16 @@ def timed(system: System, sources: Sequence[Ids], beam_size: int, one_by_one: bo
 
 def peak_resident_bytes(pid: int | None = None) -> int:
     """Returns VmHWM of a process, this one by default: the most memory that it ever had resident."""
+    return _status_bytes("VmHWM", pid)
+
+
+def resident_bytes() -> int:
+    """Returns VmRSS: the memory that this process has resident now."""
+    return _status_bytes("VmRSS", None)
+
+
+def _status_bytes(name: str, pid: int | None) -> int:
     for line in Path(f"/proc/{pid or os.getpid()}/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmHWM:"):
+        if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
-    raise ValueError("/proc/PID/status has no VmHWM")
+    raise ValueError(f"/proc/PID/status has no {name}")

@@ -52,6 +52,21 @@ def test_texts_keep_their_form_and_their_order(server: ServerProcess, dev_set: D
     assert texts == [f"  {eins} {zwei}\n\n***\t{eins}\n", "", "\n", zwei]
 
 
+def test_scores_can_be_declined_for_greedy_search(server: ServerProcess, dev_set: DevSet) -> None:
+    texts = dev_set.sources[:10]
+    with open_stub(server.address) as stub:
+        scored, spared = (
+            stub.Translate(
+                request(*texts, decoding=pb.DecodingOptions(beam_size=1, with_scores=with_scores)), timeout=TIMEOUT
+            ).translations
+            for with_scores in (True, False)
+        )
+
+    assert [translation.text for translation in spared] == [translation.text for translation in scored]
+    assert all(translation.score < 0 for translation in scored)
+    assert all(translation.score == 0 for translation in spared)
+
+
 def test_stream_and_unary_give_the_same(server: ServerProcess, dev_set: DevSet) -> None:
     texts = [" ".join(dev_set.sources[:12]), dev_set.sources[12], ""]
     with open_stub(server.address) as stub:

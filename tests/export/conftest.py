@@ -16,6 +16,7 @@ from export.graphs import encoder_graph, step_graph
 from model.config import TransformerConfig
 from model.transformer import Transformer
 from server.bundle import ENCODER_FILE, STEP_FILE, Bundle, cache_names
+from server.runner import CONTROL_NAMES
 
 Array = NDArray[Any]
 SHAPES: dict[str, dict[str, Any]] = {
@@ -48,7 +49,10 @@ def open_graph(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:
 
 
 class Stepper:
-    """The decoder step of a graph over caches of its own, row by row where a test wants that."""
+    """The decoder step of a graph over caches of its own, row by row where a test wants that.
+
+    The caches are of the type of `cross`, the encoder's output.
+    """
 
     def __init__(self, graph: onnx.ModelProto, model: Transformer, cross: list[Array], capacity: int) -> None:
         config = model.config
@@ -60,19 +64,21 @@ class Stepper:
         self.cross = dict(zip(cache_names("cross", config.decoder_layers), cross, strict=True))
 
     def __call__(
-        self, ids: list[int], past: list[int], lengths: list[int], rows: list[int], k: int = 1
+        self,
+        ids: list[int],
+        past: list[int],
+        lengths: list[int],
+        rows: list[int],
+        k: int = 1,
+        with_log_probs: bool = True,
     ) -> dict[str, Array]:
         """Feeds a token to each of `rows`; returns all outputs by name."""
         names = [output.name for output in self.session.get_outputs()]
         past_lengths, source_lengths = np.array(past, np.int32), np.array(lengths, np.int32)
-        feeds = {
-            "input_ids": np.array(ids, np.int64),
-            "past_lengths": past_lengths,
-            "source_lengths": source_lengths,
-            "self_total": past_lengths.max(keepdims=True) + np.int32(1),
-            "source_total": source_lengths.max(keepdims=True),
-            "top_k": np.array([k], np.int64),
-        }
+        totals = past_lengths.max(keepdims=True) + np.int32(1), source_lengths.max(keepdims=True)
+        options = np.array([k], np.int64), np.array([with_log_probs])
+        controls: tuple[Array, ...] = (np.array(ids, np.int64), past_lengths, source_lengths, *totals, *options)
+        feeds = dict(zip(CONTROL_NAMES, controls, strict=True))
         caches = {name: tensor[rows] for name, tensor in {**self.self_caches, **self.cross}.items()}
         outputs = dict(zip(names, self.session.run(names, {**feeds, **caches}), strict=True))
         for name, new_name in zip(self.self_caches, self.new_names, strict=True):
@@ -89,11 +95,16 @@ def run_encoder(graph: onnx.ModelProto, source_ids: Array, lengths: list[int]) -
     return [by_name[name] for name in cache_names("cross", len(names) // 2)]
 
 
-def write_fp32(model: Transformer, like: Bundle, directory: Path) -> Bundle:
-    """Returns a bundle of `model` as cpu-fp32, with the manifest of another one of its shape (hashes do not fit)."""
+def write_fp32(model: Transformer, like: Bundle, directory: Path, step: onnx.ModelProto | None = None) -> Bundle:
+    """Returns a bundle of `model` as cpu-fp32, with the manifest of another one of its shape (hashes do not fit).
+
+    `step` stands in for the model's step graph.
+    """
     (directory / "cpu-fp32").mkdir(parents=True)
-    save_graphs(directory / "cpu-fp32", {ENCODER_FILE: encoder_graph(model, np.float32), STEP_FILE: step_graph(model)})
-    return dataclasses.replace(like, directory=directory)
+    graphs = {ENCODER_FILE: encoder_graph(model), STEP_FILE: step or step_graph(model)}
+    offset = save_graphs(directory / "cpu-fp32", graphs)
+    variant = dataclasses.replace(like.manifest.variants["cpu-fp32"], embedding_offset=offset)
+    return Bundle(directory=directory, manifest=dataclasses.replace(like.manifest, variants={"cpu-fp32": variant}))
 
 
 @pytest.fixture(params=SHAPES)

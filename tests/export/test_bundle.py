@@ -6,6 +6,7 @@ import signal
 import threading
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 import sentencepiece
@@ -15,7 +16,18 @@ from export.bundle import DevSet, _Export, _weights_hash, export_bundle
 from export.graphs import OPSETS
 from export.verify import VerificationError
 from model.checkpoint import Checkpoint
-from server.bundle import ENCODER_FILE, REVISION, STEP_FILE, VARIANTS, Bundle, describe_file, open_bundle
+from model.transformer import Transformer
+from server.bundle import (
+    EMBEDDING,
+    ENCODER_FILE,
+    REVISION,
+    STEP_FILE,
+    VARIANTS,
+    WEIGHTS_FILE,
+    Bundle,
+    describe_file,
+    open_bundle,
+)
 from server.errors import BundleError
 
 
@@ -119,7 +131,7 @@ def test_a_bundle_is_what_its_manifest_says(tiny_bundle: Bundle) -> None:
         found = {path.name: describe_file(path) for path in (directory / name).iterdir()}
         assert found == variant.files
         assert variant.opsets == OPSETS
-    assert [manifest.variants[name].dtype for name in VARIANTS] == ["float32", "float32", "float16"]
+    assert [manifest.variants[name].dtype for name in VARIANTS] == ["float32", "int8", "float16"]
     files = {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()}
     named = {f"{name}/{file}" for name, variant in manifest.variants.items() for file in variant.files}
     assert files == named | {"manifest.json", "tokenizer.model"}
@@ -200,9 +212,24 @@ def test_weights_are_stored_once(tiny_bundle: Bundle, variant: str) -> None:
         seen.add(content[offset:end])
     assert end == len(content)
     assert len(seen) == len(places)
-    table = "embedding.int8" if variant == "cpu-int8" else "embedding"
-    assert graphs[0][table] == graphs[1][table]
+    assert graphs[0][EMBEDDING] == graphs[1][EMBEDDING]
     assert all((directory / file).stat().st_size < 40_000 for file in (ENCODER_FILE, STEP_FILE))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_manifest_says_where_the_embedding_is(tiny_bundle: Bundle, tiny_model: Transformer, variant: str) -> None:
+    facts = tiny_bundle.manifest.variants[variant]
+    expected = tiny_model.embedding.tokens.weight.detach().numpy()
+
+    table = np.fromfile(
+        tiny_bundle.graph_path(variant, WEIGHTS_FILE), facts.dtype, expected.size, offset=facts.embedding_offset
+    ).reshape(expected.shape)
+
+    if facts.dtype == "int8":  # with a scale per token
+        expected = expected / np.maximum(np.abs(expected).max(axis=1, keepdims=True), 1e-12) * 127
+        np.testing.assert_allclose(table, expected, atol=0.5001)
+    else:
+        assert np.array_equal(table, expected.astype(facts.dtype))
 
 
 def test_sizes_of_the_variants_are_those_of_their_precisions(tiny_bundle: Bundle) -> None:

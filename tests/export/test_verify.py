@@ -10,8 +10,8 @@ import sentencepiece
 import torch
 from onnx import helper
 
-from export.bundle import DevSet, save_graphs
-from export.graphs import encoder_graph, step_graph
+from export.bundle import DevSet
+from export.graphs import step_graph
 from export.verify import (
     NEAR_TIE,
     VerificationError,
@@ -27,7 +27,7 @@ from export.verify import (
 from model.checkpoint import Checkpoint
 from model.search import default_max_tokens, search
 from model.transformer import Transformer
-from server.bundle import ENCODER_FILE, STEP_FILE, Bundle
+from server.bundle import Bundle
 from server.errors import NotServing
 from server.runner import OrtRunner
 from server.sequence import DecodingOptions
@@ -237,10 +237,7 @@ class TestRowsApart:
     def test_rows_that_see_each_other_are_found(
         self, tiny_model: Transformer, tiny_bundle: Bundle, sources: list[list[int]], tmp_path: Path
     ) -> None:
-        (tmp_path / "cpu-fp32").mkdir()
-        step = _mix_rows(step_graph(tiny_model))
-        save_graphs(tmp_path / "cpu-fp32", {ENCODER_FILE: encoder_graph(tiny_model), STEP_FILE: step})
-        bundle = Bundle(directory=tmp_path, manifest=tiny_bundle.manifest)
+        bundle = write_fp32(tiny_model, tiny_bundle, tmp_path, _mix_rows(step_graph(tiny_model)))
 
         with (
             open_translator(OrtRunner(bundle, "cpu-fp32", "cpu"), bundle) as translator,

@@ -160,6 +160,22 @@ def test_scores_and_hypotheses_equal_the_oracles(
         assert [h.score for h in found] == pytest.approx([h.score for h in expected], abs=1e-4)
 
 
+def test_greedy_search_without_scores_gives_the_same_ids(
+    stepper: Stepper, sources: list[list[int]], alone: list[Ids]
+) -> None:
+    greedy = range(0, 60, 3)
+    spared = [stepper.submit(sources[i], 1, with_scores=False) for i in greedy]
+    stepper.step(2)  # steps without a softmax, then among beams that need it
+    scored = [stepper.submit(sources[i], WIDTHS[i % 3]) for i in range(20)]
+
+    stepper.finish()
+
+    assert [best(future) for future in spared] == [alone[i] for i in greedy]
+    assert [best(future) for future in scored] == alone[:20]
+    assert {future.result(0).hypotheses[0].score for future in spared} == {0.0}
+    assert all(future.result(0).hypotheses[0].score < 0 for future in scored)
+
+
 has_cuda = has_cuda_device() and "CUDAExecutionProvider" in onnxruntime.get_available_providers()
 on_cuda = pytest.param(
     ("cuda-fp16", "cuda"),

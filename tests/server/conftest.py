@@ -12,7 +12,17 @@ import sentencepiece
 from prometheus_client import CollectorRegistry
 
 from protos.translation_pb2_grpc import TranslationServiceStub
-from server.bundle import Dimensions, FileFacts, Golden, GoldenOutput, LanguagePair, Limits, Manifest, SpecialIds
+from server.bundle import (
+    REVISION,
+    Dimensions,
+    FileFacts,
+    Golden,
+    GoldenOutput,
+    LanguagePair,
+    Limits,
+    Manifest,
+    SpecialIds,
+)
 from server.interceptors import CallInterceptor
 from server.metrics import Metrics
 from server.service import TranslationService
@@ -59,7 +69,7 @@ def manifest(tokenizer: Tokenizer) -> Manifest:
     """Describes a model that echoes English as German; its files do not exist."""
     golden_ids = tokenizer.encode("A dog runs.")
     return Manifest(
-        revision=1,
+        revision=REVISION,
         name="echo",
         version="7",
         language_pairs=(LanguagePair(source="en", target="de"),),

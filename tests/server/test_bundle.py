@@ -70,11 +70,12 @@ def test_unknown_variant_is_named_with_those_there_are(copy: Path) -> None:
     assert "has no variant cpu-int4; it has cpu-fp32, cpu-int8, cuda-fp16" in fault
 
 
-def test_other_revision_is_refused_before_anything_else(copy: Path) -> None:
-    change_manifest(copy, lambda manifest: manifest.update(revision=REVISION + 1, name=None))
+@pytest.mark.parametrize("revision", [REVISION - 1, REVISION + 1])
+def test_other_revision_is_refused_before_anything_else(copy: Path, revision: int) -> None:
+    change_manifest(copy, lambda manifest: manifest.update(revision=revision, name=None))
 
     (fault,) = faults_of(copy)
-    assert f"revision is {REVISION + 1}; this server reads revision {REVISION}" in fault
+    assert f"revision is {revision}; this server reads revision {REVISION}" in fault
 
 
 @pytest.mark.parametrize("text", ["", "[]", '"text"', "{", "null"])

@@ -20,12 +20,13 @@ from server.sequence import DecodingOptions, FinishReason, Result
 from tests.fakes import EOS, FIRST_TOKEN, CountingRunner, FakeClock
 
 GREEDY = DecodingOptions(beam_size=1)
+NO_SCORES = DecodingOptions(beam_size=1, with_scores=False)
 SECONDS = 20  # far above what any of these needs; a hang fails
 
 
 @dataclasses.dataclass
 class Bench:
-    """An engine whose single lane is stepped by hand."""
+    """An engine whose lanes are stepped by hand."""
 
     engine: Engine
     runner: CountingRunner
@@ -37,9 +38,9 @@ class Bench:
     ) -> list[Future[Result]]:
         return self.engine.submit([(count, 50, EOS) for count in counts], options, deadline)
 
-    def step(self, times: int = 1) -> None:
+    def step(self, times: int = 1, lane: int = 0) -> None:
         for _ in range(times):
-            self.engine._lanes[0].step()
+            self.engine._lanes[lane].step()
 
     def sample(self, name: str, **labels: str) -> float:
         value = self.registry.get_sample_value(f"babelserve_{name}", labels)
@@ -128,6 +129,47 @@ def test_greedy_and_beams_share_a_step(bench: Bench) -> None:
     assert len(beam.result(0).hypotheses) == 3
 
 
+def test_greedy_search_without_scores_is_spared_the_softmax(bench: Bench) -> None:
+    futures = bench.submit(1, 3, options=NO_SCORES)
+
+    bench.step(4)
+
+    assert [future.result(0).hypotheses[0].ids for future in futures] == [tokens(1), tokens(3)]
+    assert [future.result(0).hypotheses[0].score for future in futures] == [0.0, 0.0]
+    assert bench.runner.had_log_probs == [False] * 4
+
+
+@pytest.mark.parametrize("options", [GREEDY, dataclasses.replace(GREEDY, beam_size=2, with_scores=False)])
+def test_a_step_has_log_probabilities_while_anyone_needs_them(bench: Bench, options: DecodingOptions) -> None:
+    (spared,) = bench.submit(9, options=NO_SCORES)
+    bench.step()
+    (scored,) = bench.submit(1, options=options)
+    while not scored.done():
+        bench.step()
+    num_scored = bench.runner.num_steps - 1
+    bench.step(9 - num_scored)
+
+    assert bench.runner.had_log_probs == [False, *[True] * num_scored, *[False] * (9 - num_scored)]
+    assert spared.result(0).hypotheses[0].ids == tokens(9)
+    assert spared.result(0).hypotheses[0].score == 0.0
+    assert scored.result(0).hypotheses[0].ids == tokens(1)
+    assert scored.result(0).hypotheses[0].score == pytest.approx(-0.125)
+
+
+def test_a_lane_is_alone_while_no_other_has_anything_to_do(manifest: Manifest) -> None:
+    bench = new_bench(manifest, num_lanes=2)
+    bench.submit(5)
+    bench.step()
+    bench.submit(1)
+    bench.step()  # the second sentence waits for the other lane
+    bench.step(lane=1)
+    bench.step()
+    bench.step(lane=1)  # the second sentence leaves
+    bench.step()
+
+    assert bench.runner.was_alone == [True, False, False, False, False, True]
+
+
 def test_limit_on_output_tokens_is_said(bench: Bench) -> None:
     (cut,) = bench.submit(9, options=DecodingOptions(beam_size=1, max_output_tokens=2))
 
@@ -156,11 +198,11 @@ def test_sentence_cancelled_during_its_last_step_does_no_harm(bench: Bench) -> N
     bench.step()
     original = bench.engine._lanes[0]._decoder.step
 
-    def cancel_meanwhile(*arguments: object) -> object:
+    def cancel_meanwhile(*arguments: Any, **options: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         leaves.cancel()
-        return original(*arguments)  # type: ignore[arg-type]
+        return original(*arguments, **options)
 
-    bench.engine._lanes[0]._decoder.step = cancel_meanwhile  # type: ignore[method-assign, assignment]
+    bench.engine._lanes[0]._decoder.step = cancel_meanwhile  # type: ignore[method-assign]
     bench.step(2)
 
     assert stays.result(0).hypotheses[0].ids == tokens(2)
@@ -222,12 +264,12 @@ def test_log_probabilities_that_are_not_finite_fail_their_own_sentence_alone(ben
     broken, whole = bench.submit(3, 3)
     original = bench.engine._lanes[0]._decoder.step
 
-    def poison_first_row(*arguments: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        ids, log_probs = original(*arguments)
+    def poison_first_row(*arguments: Any, **options: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        ids, log_probs = original(*arguments, **options)
         log_probs[0] = np.nan
         return ids, log_probs
 
-    bench.engine._lanes[0]._decoder.step = poison_first_row  # type: ignore[method-assign, assignment]
+    bench.engine._lanes[0]._decoder.step = poison_first_row  # type: ignore[method-assign]
     bench.step()
     bench.engine._lanes[0]._decoder.step = original  # type: ignore[method-assign]
     bench.step(3)

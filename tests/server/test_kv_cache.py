@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from server.kv_cache import BUCKET, KVCache
 from server.scheduler import RowMoves
@@ -11,31 +12,61 @@ def new_cache(max_rows: int = 4) -> KVCache:
 
 def fill(cache: KVCache) -> None:
     rng = np.random.default_rng(0)
-    cache.self_attention[...] = rng.random(cache.self_attention.shape)
-    cache.cross_attention[...] = rng.random(cache.cross_attention.shape)
+    for tensor in (*cache.self_attention, *cache.cross_attention):
+        tensor[...] = rng.random(tensor.shape)
+
+
+def copies(tensors: list[NDArray[np.generic]]) -> list[NDArray[np.generic]]:
+    return [tensor.copy() for tensor in tensors]
+
+
+def capacities(tensors: list[NDArray[np.generic]]) -> set[int]:
+    return {tensor.shape[2] for tensor in tensors}
+
+
+def test_each_layer_has_a_key_and_a_value_buffer() -> None:
+    cache = new_cache()
+
+    for tensors in (cache.self_attention, cache.cross_attention):
+        assert [tensor.shape for tensor in tensors] == [(4, 3, BUCKET, 8)] * 4
+        assert len({tensor.ctypes.data for tensor in tensors}) == 4
 
 
 def test_buffers_grow_in_buckets_and_keep_their_content() -> None:
     cache = new_cache()
     fill(cache)
-    before = cache.self_attention.copy()
+    before = copies(cache.self_attention)
 
     cache.reserve(num_rows=4, self_positions=BUCKET + 1, cross_positions=3)
 
-    assert cache.self_attention.shape == (4, 4, 3, 2 * BUCKET, 8)
-    np.testing.assert_array_equal(cache.self_attention[:, :, :, :BUCKET], before)
-    assert not cache.self_attention[:, :, :, BUCKET:].any()
-    assert cache.cross_attention.shape[3] == BUCKET
+    for tensor, old in zip(cache.self_attention, before, strict=True):
+        assert tensor.shape == (4, 3, 2 * BUCKET, 8)
+        np.testing.assert_array_equal(tensor[:, :, :BUCKET], old)
+        assert not tensor[:, :, BUCKET:].any()
+    assert capacities(cache.cross_attention) == {BUCKET}
 
 
-def test_buffers_shrink_when_more_than_half_is_unused() -> None:
+def test_buffers_shrink_when_more_than_one_and_a_half_times_too_long() -> None:
     cache = new_cache()
     cache.reserve(4, 6 * BUCKET, 6 * BUCKET)
 
-    cache.reserve(4, 3 * BUCKET, 2 * BUCKET)
+    cache.reserve(4, 4 * BUCKET, 4 * BUCKET - BUCKET)
 
-    assert cache.self_attention.shape[3] == 6 * BUCKET
-    assert cache.cross_attention.shape[3] == 2 * BUCKET
+    assert capacities(cache.self_attention) == {6 * BUCKET}
+    assert capacities(cache.cross_attention) == {3 * BUCKET}
+
+
+def test_a_shrunken_buffer_keeps_the_positions_of_the_rows_in_use() -> None:
+    cache = new_cache()
+    cache.reserve(4, 2 * BUCKET, 4 * BUCKET)
+    fill(cache)
+    before = copies(cache.cross_attention)
+
+    cache.reserve(num_rows=3, self_positions=2 * BUCKET, cross_positions=BUCKET - 1)
+
+    for tensor, old in zip(cache.cross_attention, before, strict=True):
+        assert tensor.shape == (4, 3, BUCKET, 8)
+        np.testing.assert_array_equal(tensor[:3], old[:3, :, :BUCKET])
 
 
 def test_layout_changes_only_with_a_buffer() -> None:
@@ -45,6 +76,12 @@ def test_layout_changes_only_with_a_buffer() -> None:
 
     cache.reserve(4, BUCKET + 1, BUCKET)
     assert cache.layout == 1
+
+    cache.reserve(4, 2 * BUCKET, 1)
+    assert cache.layout == 1
+
+    cache.reserve(4, BUCKET, BUCKET)
+    assert cache.layout == 2
 
 
 def test_first_rows_are_one_contiguous_tensor() -> None:
@@ -69,19 +106,21 @@ def test_admitted_sentence_fills_its_row_up_to_its_length() -> None:
 def test_move_copies_self_attention_always_and_cross_attention_between_sentences() -> None:
     cache = new_cache()
     fill(cache)
-    self_before, cross_before = cache.self_attention.copy(), cache.cross_attention.copy()
+    self_before, cross_before = copies(cache.self_attention), copies(cache.cross_attention)
 
     cache.move(RowMoves(to=[0, 1], from_=[3, 2], is_own=[True, False]), self_positions=5, cross_positions=7)
 
-    np.testing.assert_array_equal(cache.self_attention[:, 0, :, :5], self_before[:, 3, :, :5])
-    np.testing.assert_array_equal(cache.self_attention[:, 1, :, :5], self_before[:, 2, :, :5])
-    np.testing.assert_array_equal(cache.self_attention[:, 0, :, 5:], self_before[:, 0, :, 5:])
-    np.testing.assert_array_equal(cache.cross_attention[:, 0], cross_before[:, 0])
-    np.testing.assert_array_equal(cache.cross_attention[:, 1, :, :7], cross_before[:, 2, :, :7])
+    for tensor, old in zip(cache.self_attention, self_before, strict=True):
+        np.testing.assert_array_equal(tensor[0, :, :5], old[3, :, :5])
+        np.testing.assert_array_equal(tensor[1, :, :5], old[2, :, :5])
+        np.testing.assert_array_equal(tensor[0, :, 5:], old[0, :, 5:])
+    for tensor, old in zip(cache.cross_attention, cross_before, strict=True):
+        np.testing.assert_array_equal(tensor[0], old[0])
+        np.testing.assert_array_equal(tensor[1, :, :7], old[2, :, :7])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_size_is_that_of_both_buffers(dtype: type[np.generic]) -> None:
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8])
+def test_size_is_that_of_all_buffers(dtype: type[np.generic]) -> None:
     cache = KVCache(num_layers=2, num_heads=3, head_dim=8, max_rows=4, dtype=dtype)
 
     assert cache.size_bytes == 2 * (2 * 2) * 4 * 3 * BUCKET * 8 * np.dtype(dtype).itemsize

@@ -3,6 +3,7 @@ import json
 import shutil
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,6 +59,16 @@ def test_a_bundle_becomes_an_engine_that_translates(tiny_bundle: Bundle, metrics
         assert loaded.engine.is_alive()
     finally:
         loaded.engine.stop()
+
+
+@pytest.mark.parametrize("lanes", [1, 3])
+def test_a_lane_alone_at_work_has_the_threads_of_all(tiny_bundle: Bundle, metrics: Metrics, lanes: int) -> None:
+    loaded = load_model(Settings(bundle=tiny_bundle.directory, variant="cpu-fp32", lanes=lanes), metrics)
+    loaded.engine.stop()
+
+    decoder: Any = loaded.engine._lanes[0]._decoder
+    steps = (decoder._together, decoder._alone)
+    assert [step._session.get_session_options().intra_op_num_threads for step in steps] == [1, lanes]
 
 
 def copied(tiny_bundle: Bundle, directory: Path, **golden: object) -> Path:

@@ -1,4 +1,5 @@
 import dataclasses
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,17 @@ def test_what_pads_a_sentence_does_not_matter(runner: OrtRunner) -> None:
         np.testing.assert_array_equal(a[0, :, :3], b[0, :, :3])
 
 
+@pytest.mark.parametrize(
+    ("variant", "dtype"), [("cpu-fp32", "float32"), ("cpu-int8", "int8"), ("cuda-fp16", "float16")]
+)
+def test_caches_are_of_the_variants_type(tiny_bundle: Bundle, variant: str, dtype: str) -> None:
+    runner = OrtRunner(tiny_bundle, variant, "cpu")
+    cache = runner.open_decoder(max_rows=2).cache
+
+    tensors = [*encode_one(runner, 7), *cache.self_attention, *cache.cross_attention]
+    assert {tensor.dtype.name for tensor in tensors} == {dtype}
+
+
 def test_step_takes_another_number_of_candidates_on_the_same_rows(runner: OrtRunner) -> None:
     """A binding keeps the shape of its first output; greedy alone, then a beam alone, once failed."""
     decoder = runner.open_decoder(max_rows=2)
@@ -58,8 +70,98 @@ def test_step_writes_its_position_of_the_cache_and_no_other(runner: OrtRunner) -
 
     decoder.step(np.array([2, 7]), past, np.array([5, 5], np.int32), 1)
 
-    written = np.abs(decoder.cache.self_attention).sum(axis=(0, 2, 4)) > 0  # [rows, positions]
-    assert np.argwhere(written).tolist() == [[0, 0], [1, 4]]
+    for tensor in decoder.cache.self_attention:
+        written = np.abs(tensor.astype(float)).sum(axis=(1, 3)) > 0  # [rows, positions]
+        assert np.argwhere(written).tolist() == [[0, 0], [1, 4]]
+
+
+@pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
+def test_step_leaves_the_encoded_sentences_as_they_are(tiny_bundle: Bundle, variant: str) -> None:
+    runner = OrtRunner(tiny_bundle, variant, "cpu")
+    decoder = runner.open_decoder(max_rows=3)
+    for row, length in enumerate((5, 2, 7)):
+        decoder.cache.admit(row, encode_one(runner, length), 0, length)
+    before = [tensor.copy() for tensor in decoder.cache.cross_attention]
+
+    decoder.step(np.array([2, 7]), np.array([0, 4], np.int32), np.array([5, 2], np.int32), 1)
+
+    for tensor, old in zip(decoder.cache.cross_attention, before, strict=True):
+        assert old.any()
+        np.testing.assert_array_equal(tensor, old)
+
+
+def test_without_log_probabilities_the_same_tokens_come_with_logits(runner: OrtRunner) -> None:
+    decoder = runner.open_decoder(max_rows=1)
+    decoder.cache.admit(0, encode_one(runner, 5), 0, 5)
+
+    found = []
+    for with_log_probs in (True, False, True):  # over one binding
+        ids, values = decoder.step(
+            np.array([2]), np.zeros(1, np.int32), np.array([5], np.int32), 32, with_log_probs=with_log_probs
+        )
+        found.append((ids.copy(), values.copy()))
+
+    (ids, log_probs), (same_ids, logits), (_, again) = found
+    assert 0.5 < np.exp(log_probs).sum() < 1.0  # of 32 tokens of 700
+    np.testing.assert_array_equal(same_ids, ids)
+    np.testing.assert_allclose(logits - logits[:, :1], log_probs - log_probs[:, :1], atol=1e-5)
+    assert np.abs(logits - log_probs).min() > 0.1
+    np.testing.assert_array_equal(again, log_probs)
+
+
+@pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
+def test_a_lane_may_be_alone_at_any_step(tiny_bundle: Bundle, variant: str) -> None:
+    """Both sessions write to one cache, each through a binding of its own."""
+    runner = OrtRunner(tiny_bundle, variant, "cpu", num_threads=1, num_threads_alone=2)
+    assert runner.step_session is not runner.step_session_alone
+
+    ids, log_probs = greedy(runner, [False] * 12)
+    for turns in ([True] * 12, [True, False] * 6, [False, False, True] * 4):
+        other_ids, other_log_probs = greedy(runner, turns)
+
+        assert other_ids == ids
+        np.testing.assert_allclose(other_log_probs, log_probs, atol=1e-5)
+
+
+def greedy(runner: OrtRunner, turns: list[bool]) -> tuple[list[list[int]], list[list[float]]]:
+    """Translates two sentences, row 1 alone at first; `turns` says at which steps the lane is alone.
+
+    The cache gets longer on the way, and the rows and candidates change.
+    """
+    decoder = runner.open_decoder(max_rows=4)
+    decoder.cache.admit(0, encode_one(runner, 9), 0, 9)
+    decoder.cache.admit(1, encode_one(runner, 5), 0, 5)
+    found: list[list[int]] = [[2, 2]]
+    values: list[list[float]] = []
+    for position, is_alone in enumerate(turns):
+        if position == 5:
+            decoder.cache.reserve(2, 40, 20)
+        ids, log_probs = decoder.step(
+            np.array(found[-1]),
+            np.full(2, position, np.int32),
+            np.array([9, 5], np.int32),
+            top_k=1 + position // 4,
+            is_alone=is_alone,
+        )
+        found.append(ids[:, 0].tolist())
+        values.append(log_probs[:, 0].tolist())
+    assert len({tuple(step) for step in found}) > 6  # it is no constant
+    return found, values
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_only_a_lane_that_is_alone_takes_the_threads_of_others(tiny_bundle: Bundle, is_alone: bool) -> None:
+    runner = OrtRunner(tiny_bundle, "cpu-fp32", "cpu", num_threads_alone=2)
+    decoder = runner.open_decoder(max_rows=1)
+
+    decoder.step(np.array([2]), np.zeros(1, np.int32), np.ones(1, np.int32), 1, is_alone=is_alone)
+
+    taken = [step for step in (decoder._together, decoder._alone) if step._bound is not None]
+    assert [step._session.get_session_options().intra_op_num_threads for step in taken] == [2 if is_alone else 1]
+
+
+def test_one_session_serves_where_a_lane_alone_has_no_more_threads(runner: OrtRunner) -> None:
+    assert runner.step_session_alone is runner.step_session
 
 
 def test_step_follows_the_cache_to_a_new_buffer(runner: OrtRunner) -> None:
@@ -81,18 +183,43 @@ def test_device_that_this_build_lacks_is_a_settings_error(tiny_bundle: Bundle) -
 
 
 def test_graph_that_onnx_runtime_cannot_load_is_a_bundle_error(tiny_bundle: Bundle, tmp_path: Path) -> None:
-    (tmp_path / "cpu-fp32").mkdir()
+    bundle = copied(tiny_bundle, tmp_path)
     (tmp_path / "cpu-fp32" / "encoder.onnx").write_bytes(b"no graph")
 
     with pytest.raises(BundleError, match=r"encoder.onnx: ONNX Runtime cannot load it"):
-        OrtRunner(dataclasses.replace(tiny_bundle, directory=tmp_path), "cpu-fp32", "cpu")
+        OrtRunner(bundle, "cpu-fp32", "cpu")
+
+
+def copied(tiny_bundle: Bundle, directory: Path) -> Bundle:
+    """A copy of cpu-fp32 that a test may damage."""
+    shutil.copytree(tiny_bundle.directory / "cpu-fp32", directory / "cpu-fp32")
+    return dataclasses.replace(tiny_bundle, directory=directory)
+
+
+@pytest.mark.parametrize("offset", [-1, 10**9])
+def test_an_embedding_that_is_not_there_is_a_bundle_error(tiny_bundle: Bundle, offset: int) -> None:
+    variant = dataclasses.replace(tiny_bundle.manifest.variants["cpu-fp32"], embedding_offset=offset)
+    manifest = dataclasses.replace(tiny_bundle.manifest, variants={"cpu-fp32": variant})
+
+    with pytest.raises(BundleError, match=rf"weights\.bin: has no token embedding \(700, 32\) at {offset}"):
+        OrtRunner(dataclasses.replace(tiny_bundle, manifest=manifest), "cpu-fp32", "cpu")
+
+
+def test_the_embedding_that_the_server_maps_is_the_one_that_counts(tiny_bundle: Bundle, tmp_path: Path) -> None:
+    bundle = copied(tiny_bundle, tmp_path)
+    facts, sizes = bundle.manifest.variants["cpu-fp32"], bundle.manifest.dimensions
+    shape = (sizes.vocab_size, sizes.d_model)
+    table = np.memmap(tmp_path / "cpu-fp32" / "weights.bin", facts.dtype, "r+", facts.embedding_offset, shape)
+    runner = OrtRunner(bundle, "cpu-fp32", "cpu")
+    before = encode_one(runner, 4)
+
+    table[20] = -table[20]  # the first token of the sentence
+
+    assert not np.allclose(encode_one(runner, 4)[0], before[0], atol=0.01)
 
 
 def test_graph_with_other_names_is_a_bundle_error(tiny_bundle: Bundle, tmp_path: Path) -> None:
-    bundle = dataclasses.replace(tiny_bundle, directory=tmp_path)
-    (tmp_path / "cpu-fp32").mkdir()
-    for path in (tiny_bundle.directory / "cpu-fp32").iterdir():
-        (tmp_path / "cpu-fp32" / path.name).write_bytes(path.read_bytes())
+    bundle = copied(tiny_bundle, tmp_path)
     graph = onnx.load(tmp_path / "cpu-fp32" / "encoder.onnx", load_external_data=False)
     for node in graph.graph.node:
         node.output[:] = ["cross_query.0" if name == "cross_key.0" else name for name in node.output]

@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 
 from server.search import BeamSearch, default_max_tokens
@@ -12,9 +11,7 @@ def new_search(beam_size: int = 1, max_tokens: int = 10, length_penalty: float =
 
 def advance(search: BeamSearch, *rows: dict[int, float]) -> list[int]:
     """Feeds one row of {token: log-probability}, best first, for each live beam."""
-    ids = np.array([list(row) for row in rows], np.int64)
-    log_probs = np.array([list(row.values()) for row in rows], np.float32)
-    return search.advance(ids, log_probs)
+    return search.advance([list(row) for row in rows], [list(row.values()) for row in rows])
 
 
 def test_search_starts_from_bos_with_an_empty_cache() -> None:
@@ -52,6 +49,14 @@ def test_limit_ends_a_sentence_that_has_not_ended() -> None:
     assert best.ids == (7, 8)
     assert not best.is_complete
     assert best.score == pytest.approx(-1.0)
+
+
+def test_a_sentence_that_ends_at_its_limit_is_complete() -> None:
+    search = new_search(max_tokens=2)
+    advance(search, {7: -1.0})
+
+    assert advance(search, {EOS: -1.0}) == []
+    assert [(best.ids, best.is_complete) for best in search.best(1)] == [((7,), True)]
 
 
 def test_beam_grows_from_one_row_to_its_width() -> None:
@@ -99,6 +104,16 @@ def test_search_ends_when_the_beam_is_full_of_finished_hypotheses() -> None:
 
     assert parents == []
     assert [hypothesis.ids for hypothesis in search.best(2)] == [(), (7,)]
+
+
+def test_hypotheses_that_share_a_prefix_go_on_apart() -> None:
+    search = new_search(beam_size=2, length_penalty=0.0)
+    advance(search, {7: -0.1, 8: -5.0, 9: -6.0, 10: -7.0})
+
+    assert advance(search, {11: -0.1, 12: -0.2, 13: -3.0, 14: -4.0}, {15: -9.0, 16: -9.0, 17: -9.0, 18: -9.0}) == [0, 0]
+    advance(search, {EOS: -0.1, 20: -9.0, 21: -9.0, 22: -9.0}, {EOS: -0.1, 23: -9.0, 24: -9.0, 25: -9.0})
+
+    assert [hypothesis.ids for hypothesis in search.best(2)] == [(7, 11), (7, 12)]
 
 
 @pytest.mark.parametrize(("length_penalty", "best"), [(0.0, (7,)), (3.0, (8, 9, 10))])

@@ -107,6 +107,14 @@ async def test_absent_options_take_the_servers_defaults(live: Live, engine: Echo
     (options,) = engine.options
     assert (options.beam_size, options.num_hypotheses, options.length_penalty) == (4, 1, 1.0)
     assert options.max_output_tokens is None
+    assert options.with_scores
+
+
+async def test_scores_can_be_declined(live: Live, engine: EchoEngine) -> None:
+    await live.stub.Translate(request("A dog runs.", decoding=pb.DecodingOptions(beam_size=1, with_scores=False)))
+    await live.stub.Translate(request("A dog runs.", decoding=pb.DecodingOptions(beam_size=1, with_scores=True)))
+
+    assert [options.with_scores for options in engine.options] == [False, True]
 
 
 async def test_a_request_without_a_deadline_gets_the_servers(live: Live, engine: EchoEngine) -> None:

@@ -1,0 +1,115 @@
+"""Calibration: the magnitudes that the tensors of the float32 graphs reach on real sentences, for `export.quantize`.
+
+The graphs themselves are run, with every tensor that matters as one more output.
+"""
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from numpy.typing import NDArray
+from onnx import helper
+
+from export.quantize import linear_inputs
+from server.bundle import cache_names
+
+Array = NDArray[Any]
+_BATCH = 32  # sentences
+
+
+def calibrate(
+    encoder: onnx.ModelProto, step: onnx.ModelProto, sources: list[list[int]], targets: list[list[int]]
+) -> dict[str, NDArray[np.float32]]:
+    """Returns the largest magnitudes found.
+
+    Args:
+        encoder: of `export.graphs`, float32.
+        step: of the same model.
+        sources: token ids with eos.
+        targets: token ids starting with bos, of the same sentences.
+
+    Returns:
+        By name a scalar for each of `linear_inputs` of both graphs, and [H, D] for each cache tensor.
+    """
+    calibration = _Calibration(encoder, step)
+    for start in range(0, len(sources), _BATCH):
+        calibration.observe(sources[start : start + _BATCH], targets[start : start + _BATCH])
+    return calibration.ranges
+
+
+class _Calibration:
+    def __init__(self, encoder: onnx.ModelProto, step: onnx.ModelProto) -> None:
+        self.ranges: dict[str, NDArray[np.float32]] = {}
+        self._encoder, self._step = _Watched(encoder), _Watched(step)
+        shapes = {tensor.name: tensor.type.tensor_type.shape.dim for tensor in step.graph.input}
+        num_layers = sum(name.startswith("self_key.") for name in shapes)
+        self._self_names, self._new_names = cache_names("self", num_layers), cache_names("new_self", num_layers)
+        self._cross_names = cache_names("cross", num_layers)
+        _, heads, _, width = shapes[self._self_names[0]]
+        self._heads, self._width = heads.dim_value, width.dim_value
+
+    def observe(self, sources: list[list[int]], targets: list[list[int]]) -> None:
+        """Translates by force; raises `ranges`."""
+        source_ids, source_lengths = _pad(sources)
+        target_ids, target_lengths = _pad(targets)
+        feeds: dict[str, Array] = {"source_ids": source_ids, "source_lengths": source_lengths}
+        encoded = self._encoder.run(feeds)
+        is_source = np.arange(source_ids.shape[1]) < source_lengths[:, None]
+        self._note(self._encoder.names, encoded, is_source)
+        cross = {name: encoded[name] for name in self._cross_names}
+        self._note_caches(cross, is_source)
+        shape = (len(targets), self._heads, target_ids.shape[1], self._width)
+        caches = {name: np.zeros(shape, np.float32) for name in self._self_names}
+        for position in range(target_ids.shape[1]):
+            controls = {
+                "input_ids": target_ids[:, position],
+                "past_lengths": np.full(len(targets), position, np.int32),
+                "source_lengths": source_lengths,
+                "self_total": np.array([position + 1], np.int32),
+                "source_total": source_lengths.max(keepdims=True),
+                "top_k": np.ones(1, np.int64),
+                "with_log_probs": np.zeros(1, np.bool_),
+            }
+            stepped = self._step.run({**controls, **cross, **caches})
+            self._note(self._step.names, stepped, position < target_lengths)
+            caches = {name: stepped[new] for name, new in zip(self._self_names, self._new_names, strict=True)}
+        self._note_caches(caches, np.arange(target_ids.shape[1]) < target_lengths[:, None])
+
+    def _note(self, names: list[str], tensors: dict[str, Array], is_real: NDArray[np.bool_]) -> None:
+        for name in names:
+            self._raise(name, np.abs(tensors[name].reshape(is_real.size, -1)[is_real.ravel()]).max())
+
+    def _note_caches(self, caches: dict[str, Array], is_real: NDArray[np.bool_]) -> None:
+        for name, cache in caches.items():  # [B, H, positions, D]
+            self._raise(name, np.abs(cache.transpose(0, 2, 1, 3)[is_real]).max(axis=0))
+
+    def _raise(self, name: str, largest: Array) -> None:
+        self.ranges[name] = np.maximum(self.ranges.get(name, np.float32(0)), largest)
+
+
+class _Watched:
+    """A graph that returns its `linear_inputs` too."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.names = linear_inputs(model)
+        watched = onnx.ModelProto()
+        watched.CopyFrom(model)
+        watched.graph.output.extend(helper.make_empty_tensor_value_info(name) for name in self.names)
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        self._session = onnxruntime.InferenceSession(
+            watched.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+        self._outputs = [output.name for output in self._session.get_outputs()]
+
+    def run(self, feeds: dict[str, Array]) -> dict[str, Array]:
+        return dict(zip(self._outputs, self._session.run(self._outputs, feeds), strict=True))
+
+
+def _pad(sentences: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    lengths = np.array([len(ids) for ids in sentences], np.int32)
+    padded = np.zeros((len(sentences), lengths.max()), np.int64)
+    for row, ids in zip(padded, sentences, strict=True):
+        row[: len(ids)] = ids
+    return padded, lengths

@@ -1,0 +1,71 @@
+"""That so many sentences wait as the table says, over a fake network; costs are not tested."""
+
+import dataclasses
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from server.bundle import open_bundle
+from server.engine import Engine
+from server.metrics import Metrics
+from server.settings import BUILTIN_BUNDLE
+from tests.bench.backlog import Backlog, plan_runs
+from tests.bench.systems import NO_LIMIT, Settings
+from tests.fakes import EOS, CountingRunner
+
+SETTINGS = Settings(system="ours", path="", precision="cpu-int8", workers=2, batch=4)
+SOURCES = [(count, 50, EOS) for count in (3, 1, 2)]
+ROWS = 8
+
+
+def new_engine(registry: CollectorRegistry, max_waiting_sentences: int = NO_LIMIT) -> Engine:
+    return Engine(
+        CountingRunner(),
+        open_bundle(BUILTIN_BUNDLE).manifest,
+        Metrics(registry),
+        num_lanes=2,
+        max_rows=4,
+        max_encode_tokens=1000,
+        max_waiting_tokens=NO_LIMIT,
+        max_waiting_sentences=max_waiting_sentences,
+    )
+
+
+@pytest.mark.parametrize(("num_per_request", "least", "most"), [(1, 19, 21), (20, 10, 30)])
+def test_sentences_that_are_done_are_replaced(num_per_request: int, least: int, most: int) -> None:
+    registry = CollectorRegistry()
+    engine = new_engine(registry)
+    backlog = Backlog(engine, SOURCES, num_rows=ROWS, num_waiting=20, num_per_request=num_per_request)
+    backlog.fill()
+    engine.start()
+
+    backlog.wait(200)
+    engine.stop()
+
+    outcomes = [
+        registry.get_sample_value("babelserve_sentences_total", {"outcome": outcome}) or 0.0
+        for outcome in ("ok", "error")
+    ]
+    assert backlog.num_finished == outcomes[0] >= 200
+    assert least <= outcomes[1] - ROWS <= most  # what was left when the engine stopped
+    assert backlog.num_refused == 0
+
+
+def test_what_a_full_queue_refuses_is_counted() -> None:
+    registry = CollectorRegistry()
+    backlog = Backlog(new_engine(registry, 10), SOURCES, num_rows=ROWS, num_waiting=20, num_per_request=1)
+
+    backlog.fill()
+
+    assert backlog.num_refused == ROWS + 20 - 10
+    assert registry.get_sample_value("babelserve_queue_depth") == 10
+
+
+def test_all_runs_measure_the_same_whole_passes_over_the_text_after_the_rows_have_turned_over() -> None:
+    runs = plan_runs(SETTINGS, num_sentences=300, num_tokens=9_000, quick=False)
+
+    assert {(run.first, run.last) for run in runs} == {(2 * ROWS, 2 * ROWS + 3 * 300)}  # 27,000 tokens
+    assert len({run.name for run in runs}) == len(runs) == 9
+    assert all(run.settings == SETTINGS for run in runs)
+    limited = [dataclasses.replace(run, num_waiting=0) for run in runs if run.max_waiting_sentences < NO_LIMIT]
+    assert len(limited) == 1
