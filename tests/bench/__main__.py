@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.bench.backlog import measure_backlog
 from tests.bench.calibration import best_settings
 from tests.bench.ids import check_neighbours, check_same_ids, our_settings, their_settings
+from tests.bench.limits import measure_limits
 from tests.bench.machine import describe_machine
 from tests.bench.models import MODELS, Model, prepare
 from tests.bench.report import print_table, write_json
@@ -105,12 +107,26 @@ def _served(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
     return compare_served(model, ours, theirs, arguments.served_beam, quick=arguments.quick)
 
 
+def _backlog(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+    settings = our_settings(model, "cpu-int8", workers=len(os.sched_getaffinity(0)))
+    sources = model.text.source_ids[: 60 if arguments.quick else None]
+    return measure_backlog(settings, sources, arguments.rounds, quick=arguments.quick)
+
+
+def _limits(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+    settings = our_settings(model, "cpu-int8", workers=len(os.sched_getaffinity(0)))
+    sources = model.text.source_ids[: 60 if arguments.quick else None]
+    return measure_limits(model.checkpoint.config, settings, sources, quick=arguments.quick)
+
+
 SECTIONS: dict[str, Callable[[Model, argparse.Namespace], dict[str, Any]]] = {
     "ids": _ids,
     "neighbours": _neighbours,
     "offline": _offline,
     "latency": _latency,
     "served": _served,
+    "backlog": _backlog,
+    "limits": _limits,
 }
 
 

@@ -274,6 +274,35 @@ def test_lane_with_its_fair_share_leaves_the_next_sentence_to_the_other() -> Non
     assert len(run_step(idle)) == 1
 
 
+def test_rows_are_held_for_beams_that_will_grow() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue)
+    queue.add([new_sequence(beam_size=4), new_sequence()])
+
+    run_step(scheduler)
+
+    assert (scheduler.num_rows, scheduler.held_rows) == (2, 5)
+
+
+def test_a_lane_is_alone_when_nothing_waits_and_no_other_lane_runs() -> None:
+    queue = new_queue(num_lanes=2)
+    lane, other = (new_scheduler(queue, max_rows=4) for _ in range(2))
+    first, second = new_sequence(beam_size=4), new_sequence(beam_size=4)
+    queue.add([first])
+    run_step(lane)
+    assert lane.is_alone
+
+    queue.add([second])
+    assert not lane.is_alone  # whoever takes it, soon there are two
+
+    run_step(other)
+    assert not lane.is_alone
+    assert not other.is_alone
+
+    lane.remove([first])
+    assert other.is_alone
+
+
 def test_rows_stay_without_gaps_and_follow_their_beams_through_random_traffic() -> None:
     """Plays a cache of row contents along: every beam must find its own history in the row it was given."""
     rng = random.Random(1)
@@ -309,3 +338,56 @@ def test_rows_stay_without_gaps_and_follow_their_beams_through_random_traffic() 
                 assert rows[row] == (sequence, histories[sequence][beam])
                 histories[sequence][beam] += f"{step}.{beam} "
                 rows[row] = (sequence, histories[sequence][beam])
+
+
+def test_many_waiting_requests_are_not_all_looked_at_in_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = new_queue(max_sentences=100_000, max_tokens=1_000_000)
+    for _ in range(10_000):
+        queue.add([new_sequence()])
+    looks = 0
+    is_over = Sequence.is_over
+
+    def counting(sequence: Sequence, now: float) -> bool:
+        nonlocal looks
+        looks += 1
+        return is_over(sequence, now)
+
+    monkeypatch.setattr(Sequence, "is_over", counting)
+    for _ in range(1000):
+        queue.drop_over(0.0)
+
+    assert 10_000 <= looks <= 1000 * 32
+
+
+def test_sentence_that_is_over_never_runs_however_many_wait() -> None:
+    clock = Clock()
+    queue = new_queue(num_lanes=1)
+    scheduler = new_scheduler(queue, max_rows=2, clock=clock)
+    cancelled, expired, wanted = new_sequence(), new_sequence(deadline=1.0), new_sequence()
+    for sequence in [cancelled, expired, wanted, *(new_sequence() for _ in range(500))]:
+        queue.add([sequence])
+
+    cancelled.future.cancel()
+    clock.now = 1.0
+    plan = scheduler.schedule()
+
+    assert (plan.cancelled, plan.expired, plan.admitted) == ([cancelled], [expired], [])
+    assert scheduler.held_rows == 0
+    assert run_step(scheduler)[0] is wanted
+
+
+def test_sentences_that_are_over_make_room_within_a_few_steps_wherever_they_wait() -> None:
+    queue = new_queue(max_sentences=500)
+    sequences = [new_sequence() for _ in range(500)]
+    for sequence in sequences:
+        queue.add([sequence])
+    scheduler = new_scheduler(queue, max_rows=1)
+    run_step(scheduler)
+
+    for sequence in sequences[100:]:
+        sequence.future.cancel()
+    plans = [scheduler.schedule() for _ in range(16)]
+
+    assert [sequence for plan in plans for sequence in plan.cancelled] == sequences[100:]
+    assert queue.num_sentences == 99
+    queue.check_room()
