@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from server.bundle import Bundle, open_bundle
+from server.bundle import Bundle, Manifest, open_bundle
 from server.errors import SettingsError
 from server.metrics import Metrics
 from server.processor import has_cuda_device, has_int8_dot_product, usable_cores
+from server.sentence_cache import SentenceCache
 from server.settings import AUTO, Settings
 from server.tokenizer import Tokenizer
-from server.translation import ServedModel
+from server.translation import SentenceEngine, ServedModel
 from server.warm_up import warm_up
 
 if TYPE_CHECKING:
@@ -119,10 +120,30 @@ def _start_engine(bundle: Bundle, variant: str, device: str, settings: Settings,
         max_waiting_sentences=settings.max_waiting_sentences,
     )
     engine.start()
-    served = ServedModel(manifest=manifest, variant=variant, tokenizer=tokenizer, engine=engine)
+    served = ServedModel(
+        manifest=manifest,
+        variant=variant,
+        tokenizer=tokenizer,
+        engine=_with_cache(engine, manifest, variant, settings, metrics),
+    )
     with _stopped_on_error(engine):
         warm_up(served, has_int8_dot_product())
     return LoadedModel(served=served, engine=engine, device=device, num_lanes=num_lanes)
+
+
+def _with_cache(
+    engine: "Engine", manifest: Manifest, variant: str, settings: Settings, metrics: Metrics
+) -> SentenceEngine:
+    """Puts a `SentenceCache` before the engine if one was asked for."""
+    if not (settings.cache_sentences or settings.single_flight):
+        return engine
+    return SentenceCache(
+        engine,
+        (manifest.name, manifest.version, manifest.variants[variant].sha256),
+        metrics,
+        max_sentences=settings.cache_sentences,
+        is_single_flight=settings.single_flight,
+    )
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from prometheus_client import (
 METHODS = ("Translate", "TranslateStream", "ListModels", "other")
 OUTCOMES = ("ok", "cancelled", "deadline", "error")
 REJECT_REASONS = ("sentences", "tokens")
+CACHE_RESULTS = ("hit", "joined", "miss")
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 # From the objective outward; the ones that alerts will name are bounds exactly.
@@ -135,6 +136,9 @@ class Metrics:
         )
         self.generated_tokens_total = counter("generated_tokens", "Target tokens of finished translations.")
         self.sentences_total = counter("sentences", "Sentences that left the engine.", "outcome")
+        self.sentence_cache_total = counter(
+            "sentence_cache", "Sentences that were kept (hit), under way (joined) or new (miss).", "result"
+        )
         self.kv_cache_bytes = gauge("kv_cache_bytes", "Memory of the attention caches.")
         self.engine_last_step_timestamp_seconds = gauge(
             "engine_last_step_timestamp_seconds", "Unix time of the last finished step."
@@ -144,6 +148,8 @@ class Metrics:
             self.sentences_total.labels(outcome)
         for reason in REJECT_REASONS:
             self.queue_rejected_total.labels(reason)
+        for result in CACHE_RESULTS:
+            self.sentence_cache_total.labels(result)
 
     def set_build_info(self, *, version: str, variant: str, device: str) -> None:
         """Says once which build runs."""

@@ -48,6 +48,10 @@ class Settings:
     max_encode_tokens: int = _setting(256, "padded source tokens that one encoder run may have", low=1)
     max_waiting_tokens: int = _setting(65536, "waiting source tokens at which requests are refused", low=1)
     max_waiting_sentences: int = _setting(4096, "waiting sentences at which requests are refused", low=1)
+    cache_sentences: int = _setting(
+        0, "translated sentences that are kept for when they come again; the least recently used leave", low=0
+    )
+    single_flight: bool = _setting(False, "translate equal sentences that wait or run at the same moment once")
     beam_size: int = _setting(4, "beam of a request that names none", low=1)
     max_request_seconds: float = _setting(
         120.0, "seconds after which a request is given up; a client's earlier deadline wins", low=0.001, high=86400

@@ -22,9 +22,10 @@ _INT8_TYPES = ("int8", "int8_float32", "int16")
 _REPEATS = 2
 
 
-def best_settings(
-    path: Path, precision: str, sources: Sequence[Ids], beam_size: int, one_by_one: bool = False
-) -> Settings:
+_known: dict[tuple[Path, str, int, bool], Settings] = {}  # several sections ask for the same
+
+
+def best_settings(path: Path, precision: str, sources: Sequence[Ids], beam_size: int, one_by_one: bool) -> Settings:
     """Returns the fastest settings found for one way of use.
 
     Args:
@@ -34,6 +35,13 @@ def best_settings(
         beam_size: as in use.
         one_by_one: as in use; then batches do not matter.
     """
+    way_of_use = path, precision, beam_size, one_by_one
+    if way_of_use not in _known:
+        _known[way_of_use] = _calibrate(path, precision, sources, beam_size, one_by_one)
+    return _known[way_of_use]
+
+
+def _calibrate(path: Path, precision: str, sources: Sequence[Ids], beam_size: int, one_by_one: bool) -> Settings:
     cores = len(os.sched_getaffinity(0))
     start = Settings(system="ctranslate2", path=str(path), precision=precision, workers=cores)
     layouts = [{"workers": 1, "threads": n} for n in {1, cores}]

@@ -134,3 +134,11 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
         read("--version")
 
     assert capsys.readouterr().out == "babelserve 1.2.3\n"
+
+
+def test_equal_sentences_are_not_shared_unless_asked_for(bundle: str) -> None:
+    default = read("--bundle", bundle).settings
+    asked = read("--bundle", bundle, "--single-flight", BABELSERVE_CACHE_SENTENCES="500").settings
+
+    assert (default.cache_sentences, default.single_flight) == (0, False)
+    assert (asked.cache_sentences, asked.single_flight) == (500, True)
