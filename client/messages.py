@@ -33,6 +33,7 @@ class TranslateOptions(TypedDict, total=False):
     length_penalty: 0 to 10; over 1 favours longer translations.
     max_output_tokens: Most target tokens of one sentence.
     with_scores: False spares greedy search the scores, and time.
+    use_shortlist: True searches only the model's lexical shortlist; for models that have one.
     include_sentences: Fill `Translation.sentences` (`translate` only).
     """
 
@@ -43,6 +44,7 @@ class TranslateOptions(TypedDict, total=False):
     length_penalty: float | None
     max_output_tokens: int | None
     with_scores: bool | None
+    use_shortlist: bool | None
     include_sentences: bool
 
 
@@ -75,6 +77,7 @@ def translate_request(
                 length_penalty=options.get("length_penalty"),
                 max_output_tokens=options.get("max_output_tokens"),
                 with_scores=options.get("with_scores"),
+                use_shortlist=options.get("use_shortlist"),
             ),
             output=translation_pb2.OutputOptions(include_sentences=options.get("include_sentences", False)),
         )
@@ -122,6 +125,7 @@ def model_infos(response: translation_pb2.ListModelsResponse) -> tuple[ModelInfo
             max_beam_size=model.max_beam_size,
             max_source_tokens=model.max_source_tokens,
             max_target_tokens=model.max_target_tokens,
+            has_shortlist=model.has_shortlist,
         )
         for model in response.models
     )

@@ -109,3 +109,4 @@ class ModelInfo:
     max_beam_size: int
     max_source_tokens: int
     max_target_tokens: int
+    has_shortlist: bool

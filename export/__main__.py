@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 from export.bundle import MAX_BLEU_LOSS, DevSet, export_bundle
+from export.shortlist import learn_shortlist
 from export.verify import VerificationError
+from model.augment import Pair
 from model.checkpoint import load_checkpoint
 from model.config import CorpusConfig
 from model.data import read_corpus
@@ -35,15 +37,26 @@ def main() -> None:
         "--max-bleu-loss",
         type=float,
         default=MAX_BLEU_LOSS,
-        help=f"what cpu-int8 may lose to cpu-fp32 on the dev set (default {MAX_BLEU_LOSS})",
+        help=f"what a variant or its shortlist may lose to cpu-fp32 on the dev set (default {MAX_BLEU_LOSS})",
+    )
+    parser.add_argument(
+        "--shortlist",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar=("SOURCE", "TARGET"),
+        help="line-aligned training text, or one file of SOURCE TAB TARGET lines, to learn a lexical shortlist from; "
+        "may be given several times (default: the bundle has none)",
     )
     arguments = parser.parse_args()
+    if any(len(files) > 2 for files in arguments.shortlist):
+        parser.error("argument --shortlist: expected 1 or 2 arguments; give it once for each corpus")
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(1))  # so that a half-written bundle is removed
     try:
-        source, target = arguments.dev
-        pairs = read_corpus(CorpusConfig(source=source, target=target), Path()).pairs
+        pairs = _read_pairs(arguments.dev)
         dev = DevSet(sources=[source for source, _ in pairs], references=[target for _, target in pairs])
+        training = [pair for files in arguments.shortlist for pair in _read_pairs(files)]
         checkpoint = load_checkpoint(arguments.checkpoint)
         bundle = export_bundle(
             checkpoint,
@@ -52,6 +65,7 @@ def main() -> None:
             version=arguments.version,
             variants=tuple(arguments.variants),
             max_bleu_loss=arguments.max_bleu_loss,
+            shortlist=learn_shortlist(training, checkpoint) if arguments.shortlist else None,
         )
     except (OSError, ValueError) as error:
         print(f"babelserve-export: {error}", file=sys.stderr)
@@ -62,6 +76,11 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(1)
     print(f"{bundle.directory}: proven; dev quality {bundle.manifest.quality}")
+
+
+def _read_pairs(files: list[str]) -> list[Pair]:
+    corpus = CorpusConfig(source=files[0], target=files[1]) if len(files) > 1 else CorpusConfig(tsv=files[0])
+    return read_corpus(corpus, Path()).pairs
 
 
 if __name__ == "__main__":

@@ -36,7 +36,9 @@ from server.bundle import (
     ENCODER_FILE,
     MANIFEST_FILE,
     REVISION,
+    SHORTLIST_FILE,
     STEP_FILE,
+    STEP_SHORTLIST_FILE,
     TOKENIZER_FILE,
     VARIANTS,
     WEIGHTS_FILE,
@@ -54,6 +56,7 @@ from server.bundle import (
 )
 from server.runner import OrtRunner
 from server.sequence import DecodingOptions
+from server.shortlist import Shortlist
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +84,7 @@ def export_bundle(
     version: str,
     variants: tuple[str, ...] = VARIANTS,
     max_bleu_loss: float = MAX_BLEU_LOSS,
+    shortlist: Shortlist | None = None,
 ) -> Bundle:
     """Writes a bundle and proves it.
 
@@ -91,6 +95,7 @@ def export_bundle(
         version: of the model, for the manifest.
         variants: some of `server.bundle.VARIANTS`; "cpu-fp32" is needed, since the proof rests on it.
         max_bleu_loss: what a variant may lose to cpu-fp32 on `dev`; on a few hundred sentences half a point is noise.
+        shortlist: for the bundle to offer, see `export.shortlist`; None for none.
 
     Raises:
         FileExistsError: `out` exists.
@@ -104,7 +109,7 @@ def export_bundle(
     out.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     try:
-        _Export(checkpoint, draft, dev, max_bleu_loss).write(version, variants)
+        _Export(checkpoint, draft, dev, max_bleu_loss, shortlist).write(version, variants)
         open_bundle(draft)
         draft.chmod(0o755)
         draft.rename(out)
@@ -115,8 +120,16 @@ def export_bundle(
 
 
 class _Export:
-    def __init__(self, checkpoint: Checkpoint, directory: Path, dev: DevSet, max_bleu_loss: float) -> None:
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        directory: Path,
+        dev: DevSet,
+        max_bleu_loss: float,
+        shortlist: Shortlist | None = None,
+    ) -> None:
         self.max_bleu_loss = max_bleu_loss
+        self.shortlist = shortlist
         self.checkpoint = checkpoint
         self.directory = directory
         self.model = checkpoint.build_model()
@@ -143,8 +156,14 @@ class _Export:
 
     def write(self, version: str, variants: tuple[str, ...]) -> None:
         (self.directory / TOKENIZER_FILE).write_bytes(self.checkpoint.tokenizer)
+        if self.shortlist is not None:
+            self.shortlist.save(self.directory / SHORTLIST_FILE)
         sources, targets = self.sources[:CHECKED_SENTENCES], self._targets(CHECKED_SENTENCES)
-        described = {name: write_variant(self.model, self.directory, name, sources, targets) for name in variants}
+        has_shortlist = self.shortlist is not None
+        described = {
+            name: write_variant(self.model, self.directory, name, sources, targets, has_shortlist=has_shortlist)
+            for name in variants
+        }
         manifest = self._manifest(version, described)
         parity, quality, outputs = self._prove(Bundle(directory=self.directory, manifest=manifest))
         golden = dataclasses.replace(manifest.golden, outputs=outputs)
@@ -156,6 +175,7 @@ class _Export:
         # Learned positions behind the longest training sentence have never been trained.
         num_positions = self.max_source_tokens if config.positions == "learned" else config.max_positions
         max_target_tokens = min(num_positions, 2 * self.max_source_tokens + 16)
+        extra_files = (SHORTLIST_FILE,) if self.shortlist is not None else ()
         return Manifest(
             revision=REVISION,
             name=facts["name"],
@@ -176,6 +196,7 @@ class _Export:
                 beam_size=_GOLDEN_BEAM_SIZE,
                 outputs={},
             ),
+            extra_files={file: describe_file(self.directory / file) for file in extra_files},
             training={**facts, "weights_sha256": _weights_hash(self.checkpoint)},
         )
 
@@ -202,6 +223,12 @@ class _Export:
                     parity["int8_rows_apart"] = check_rows_apart(translator, checked)
                 quality[name] = measure_quality(translator, self.tokenizer, self.sources, self.references)
                 logger.info("%s: dev BLEU %s", name, quality[name]["bleu"])
+                if STEP_SHORTLIST_FILE in bundle.manifest.variants[name].files:
+                    shortlisted = measure_quality(
+                        translator, self.tokenizer, self.sources, self.references, use_shortlist=True
+                    )
+                    quality[f"{name}, shortlist"] = shortlisted
+                    logger.info("%s, shortlist: dev BLEU %s", name, shortlisted["bleu"])
         check_quality(quality, self.max_bleu_loss)
         parity["max_bleu_loss"] = self.max_bleu_loss
         return parity, quality, outputs
@@ -217,7 +244,13 @@ class _Export:
 
 
 def write_variant(
-    model: Transformer, bundle: Path, name: str, sources: list[list[int]], targets: list[list[int]]
+    model: Transformer,
+    bundle: Path,
+    name: str,
+    sources: list[list[int]],
+    targets: list[list[int]],
+    *,
+    has_shortlist: bool = False,
 ) -> Variant:
     """Writes one variant's graphs and weights.
 
@@ -227,10 +260,13 @@ def write_variant(
         name: one of `server.bundle.VARIANTS`.
         sources: token ids with eos, to calibrate int8 with.
         targets: token ids starting with bos, of the same sentences.
+        has_shortlist: write `STEP_SHORTLIST_FILE` too, for a CPU: on a GPU the projection is cheap.
     """
     cache_dtype = CACHE_DTYPES[name]
     dtype = np.dtype("float32" if cache_dtype == "int8" else cache_dtype)
     graphs = {ENCODER_FILE: encoder_graph(model, dtype), STEP_FILE: step_graph(model, dtype)}
+    if has_shortlist and name.startswith("cpu"):
+        graphs[STEP_SHORTLIST_FILE] = step_graph(model, dtype, has_shortlist=True)
     if cache_dtype == "int8":
         ranges = calibrate(graphs[ENCODER_FILE], graphs[STEP_FILE], sources, targets)
         graphs = {file: quantize_graph(graph, ranges) for file, graph in graphs.items()}

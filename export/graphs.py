@@ -21,10 +21,12 @@ from model.attention import MultiHeadAttention
 from model.config import TransformerConfig
 from model.transformer import Layer, Transformer
 from server.bundle import EMBEDDING, cache_names
+from server.shortlist import COLUMNS
 
 OPSETS = {"": 21, "com.microsoft": 1}
 MAX_TOP_K = 32  # best tokens that a step can return
 MAX_BLOCK = 128  # vocabulary entries of which the exact top-k first takes the maximum
+SHORTLIST_BLOCK = COLUMNS // MAX_TOP_K  # the same for the columns of a shortlist
 
 
 class _Graph:
@@ -134,13 +136,16 @@ def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.Mod
     return graph.build()
 
 
-def step_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.ModelProto:
+def step_graph(model: Transformer, dtype: DTypeLike = np.float32, has_shortlist: bool = False) -> onnx.ModelProto:
     """Builds one decoder step over B rows with a token each; `server.runner.Decoder.step` says what goes in and out.
 
     Its controls are `input_ids` int64 [B], `past_lengths` and `source_lengths` int32 [B], and in host memory
     `self_total` = longest past + 1, `source_total` = longest source, `top_k` (at most `MAX_TOP_K` and V), and
     `with_log_probs`: unless it holds, `top_log_probs` are logits (but in half precision), which spares greedy search
     the softmax. It returns `top_ids`, `top_log_probs` [B, k], and `logits` float32 [B, V] for who asks for them.
+
+    With a shortlist its output projection is the input `shortlist_weight` [M, n], of tokens `shortlist_ids` int64 [n],
+    of which a row may choose those where `is_candidate` bool [B, n] holds; n is a multiple of `COLUMNS`.
     """
     config = model.config
     graph = _Graph("decoder_step", dtype)
@@ -193,7 +198,11 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.ModelP
         x = _layer(graph, f"decoder.{i}", x, layer, attend_self, attend_cross)
     if config.norm == "pre":
         x = graph.layer_norm("decoder.norm", x, model.decoder_norm)
-    _choose(graph, model, x, top_k, with_log_probs)
+    if has_shortlist:
+        logits, ids, block = _project_to_shortlist(graph, config, x)
+    else:
+        logits, ids, block = _project(graph, model, x)
+    _choose(graph, logits, ids, block, top_k, with_log_probs)
     for name, shape in [*_caches(config, "new_self"), *_caches(config, "new_cross")]:
         graph.output(name, dtype, shape)
     return graph.build()
@@ -236,27 +245,43 @@ def _layer(graph: _Graph, name: str, x: str, layer: Layer, attend_self: Any, att
     return residual("ffn", x, layer.feed_forward_norm, feed_forward)
 
 
-def _choose(graph: _Graph, model: Transformer, x: str, top_k: str, with_log_probs: str) -> None:
-    """Adds the projection and the exact k best tokens over the whole vocabulary.
-
-    The k best tokens lie in the k blocks with the largest maxima, so only these are searched: on the CPU an order of
-    magnitude cheaper than TopK and LogSoftmax over all columns.
-    """
+def _project(graph: _Graph, model: Transformer, x: str) -> tuple[str, str, int]:
+    """Adds the projection to the whole vocabulary; returns logits, "", and the size of a block, for `_choose`."""
     vocab_size = model.config.vocab_size
     block = max(1, min(MAX_BLOCK, vocab_size // MAX_TOP_K))  # so that there are as many blocks as best tokens
     num_blocks = -(-vocab_size // block)
-    embedding = graph.weight(EMBEDDING, model.embedding.tokens.weight)
-    if graph.dtype == np.float32:
-        logits = graph.node("Gemm", [x, embedding], "logits", transB=1)
-    else:
-        projected = graph.node("Gemm", [x, embedding], transB=1)
-        logits = graph.node("Cast", [projected], "logits", to=onnx.TensorProto.FLOAT)
-    graph.output("logits", np.float32, ["rows", vocab_size])
-    padded = logits
+    logits = _logits(graph, x, graph.weight(EMBEDDING, model.embedding.tokens.weight), transB=1)
+    graph.output(logits, np.float32, ["rows", vocab_size])
     if num_blocks * block != vocab_size:
         pads = graph.constant([0, 0, 0, num_blocks * block - vocab_size])
-        padded = graph.node("Pad", [logits, pads, graph.constant(-np.inf, np.float32)])
-    blocks = graph.reshape(padded, [-1, num_blocks, block])
+        logits = graph.node("Pad", [logits, pads, graph.constant(-np.inf, np.float32)])
+    return logits, "", block
+
+
+def _project_to_shortlist(graph: _Graph, config: TransformerConfig, x: str) -> tuple[str, str, int]:
+    """As `_project`, to columns that the server chose; in place of "" what names their tokens."""
+    weight = graph.input("shortlist_weight", graph.dtype, [config.d_model, "columns"])
+    ids = graph.input("shortlist_ids", np.int64, ["columns"])
+    is_candidate = graph.input("is_candidate", np.bool_, ["rows", "columns"])
+    lowest = graph.constant(-np.inf, np.float32)
+    logits = graph.node("Where", [is_candidate, _logits(graph, x, weight), lowest])
+    return logits, ids, SHORTLIST_BLOCK
+
+
+def _logits(graph: _Graph, x: str, weight: str, **attributes: Any) -> str:
+    if graph.dtype == np.float32:
+        return graph.node("Gemm", [x, weight], "logits", **attributes)
+    projected = graph.node("Gemm", [x, weight], **attributes)
+    return graph.node("Cast", [projected], "logits", to=onnx.TensorProto.FLOAT)
+
+
+def _choose(graph: _Graph, logits: str, ids: str, block: int, top_k: str, with_log_probs: str) -> None:
+    """Adds the exact k best tokens.
+
+    They lie in the k blocks with the largest maxima, so only these are searched: on the CPU an order of magnitude
+    cheaper than TopK over all columns.
+    """
+    blocks = graph.reshape(logits, [0, -1, block])
     block_maxima = graph.node("ReduceMax", [blocks, graph.constant([2])], keepdims=0)  # [B, blocks]
     best_blocks = _top_k(graph, block_maxima, top_k, "best_blocks")[1]  # [B, k]
     indices = graph.node("Unsqueeze", [best_blocks, graph.constant([2])])  # [B, k, 1]
@@ -265,33 +290,39 @@ def _choose(graph: _Graph, model: Transformer, x: str, top_k: str, with_log_prob
     block_size = graph.constant(block)
     chosen = graph.node("GatherElements", [best_blocks, graph.node("Div", [places, block_size])], axis=1)
     offset = graph.node("Mod", [places, block_size])
-    graph.node("Add", [graph.node("Mul", [chosen, block_size]), offset], "top_ids")
-    log_total = _log_sum_exp(graph, logits, with_log_probs)
+    columns = graph.node("Add", [graph.node("Mul", [chosen, block_size]), offset], "top_columns" if ids else "top_ids")
+    if ids:
+        graph.node("Gather", [ids, columns], "top_ids")
+    log_total = _log_sum_exp(graph, logits, columns, with_log_probs)
     graph.node("Sub", [values, log_total], "top_log_probs")
     graph.output("top_ids", np.int64, ["rows", "k"])
     graph.output("top_log_probs", np.float32, ["rows", "k"])
 
 
-def _log_sum_exp(graph: _Graph, logits: str, condition: str) -> str:
+def _log_sum_exp(graph: _Graph, logits: str, columns: str, condition: str) -> str:
     """Returns the logarithm of the sum of exponentials of each row, [B, 1], or 0 [1, 1] unless the condition holds.
 
     In half precision, which is for CUDA, there is no condition: its graphs are captured, and cannot hold a branch.
     """
     if graph.dtype != np.float32:
-        return _unconditional_log_sum_exp(graph, logits)
+        return _unconditional_log_sum_exp(graph, logits, columns)
     branch, otherwise = _Graph("log_sum_exp", np.float32), _Graph("no_log_sum_exp", np.float32)
-    branch.output(_unconditional_log_sum_exp(branch, logits), np.float32, ["rows", 1])
+    branch.output(_unconditional_log_sum_exp(branch, logits, columns), np.float32, ["rows", 1])
     zero = otherwise.node("Constant", [], "zero", value=numpy_helper.from_array(np.zeros((1, 1), np.float32)))
     otherwise.output(zero, np.float32, [1, 1])
     return graph.node("If", [condition], then_branch=branch.build().graph, else_branch=otherwise.build().graph)
 
 
-def _unconditional_log_sum_exp(graph: _Graph, logits: str) -> str:
-    """LogSoftmax goes over the logits once; ReduceLogSumExp, and exponentials node by node, go several times."""
+def _unconditional_log_sum_exp(graph: _Graph, logits: str, columns: str) -> str:
+    """LogSoftmax goes over the logits once; ReduceLogSumExp, and exponentials node by node, go several times.
+
+    What it took off the best column's logit, it took off every one.
+    """
     log_probs = graph.node("LogSoftmax", [logits], "all_log_probs", axis=-1)
     first = [graph.node("Constant", [], name, value_ints=[value]) for name, value in (("first", 0), ("second", 1))]
-    columns = (graph.node("Slice", [x, *first, first[1]], f"{x}.first") for x in (logits, log_probs))
-    return graph.node("Sub", [*columns], "log_sum_exp")
+    best = graph.node("Slice", [columns, *first, first[1]], "best_column")
+    logit, log_prob = (graph.node("GatherElements", [x, best], f"{x}.best", axis=1) for x in (logits, log_probs))
+    return graph.node("Sub", [logit, log_prob], "log_sum_exp")
 
 
 def _top_k(graph: _Graph, x: str, k: str, name: str) -> tuple[str, str]:

@@ -84,6 +84,9 @@ class _Quantizer:
         x_scale = self._constant(f"{node.name}.x_scale", np.array(max(scale, _LEAST), np.float32))
         x_zero = self._constant(f"zero_{zero}", np.array(zero, np.uint8))
         quantized = self._node("QuantizeLinear", [x, x_scale, x_zero], f"{node.name}.x_uint8")
+        if weight_name not in self._weights:
+            self._multiply_by_shortlist(node, quantized, x_scale, x_zero)
+            return
         matrix = self._weights[weight_name]
         transposed = any(attribute.name == "transB" and attribute.i for attribute in node.attribute)
         columns, scales = quantize_columns(matrix.T if transposed else matrix)
@@ -102,6 +105,14 @@ class _Quantizer:
             zero_int8 = self._constant("zero_int8", np.array(0, np.int8))
             self._node("QuantizeLinear", [output, one, zero_int8], node.output[0])
 
+    def _multiply_by_shortlist(self, node: onnx.NodeProto, quantized: str, x_scale: str, x_zero: str) -> None:
+        """The weights are rows of the embedding, which the server chose; so are their scales."""
+        flat = self._constant("flat", np.array([-1], np.int64))
+        rows = self._node("Gather", [f"{EMBEDDING}.scale", "shortlist_ids"], "shortlist.rows")
+        weight_scale = self._node("Reshape", [rows, flat], "shortlist.scale")
+        inputs = [quantized, node.input[1], x_scale, weight_scale, x_zero]
+        self._node("MatMulIntegerToFloat", inputs, node.output[0], domain="com.microsoft")
+
     def replace_attention(self, node: onnx.NodeProto) -> None:
         """Makes GroupQueryAttention read and write caches of int8."""
         caches = node.input[_CACHE_INPUTS]
@@ -117,7 +128,7 @@ class _Quantizer:
         """Looks tokens up as int8 with a scale per token."""
         quantized, scales = quantize_columns(self._weights[EMBEDDING].T)
         table = self._constant(EMBEDDING, quantized.T)
-        scale_table = self._constant("embedding.scale", scales[:, None])
+        scale_table = self._constant(f"{EMBEDDING}.scale", scales[:, None])
         rows = self._node("Gather", [table, node.input[1]], f"{node.name}.int8")
         floats = self._node("Cast", [rows], f"{node.name}.float", to=TensorProto.FLOAT)
         scale = self._node("Gather", [scale_table, node.input[1]], f"{node.name}.scale")
@@ -144,7 +155,7 @@ class _Quantizer:
         return scales
 
     def _retyped(self, tensor: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
-        if cache_name(tensor.name) not in self._ranges:
+        if cache_name(tensor.name) not in self._ranges and tensor.name != "shortlist_weight":
             return tensor
         retyped = onnx.ValueInfoProto()
         retyped.CopyFrom(tensor)

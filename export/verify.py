@@ -5,7 +5,7 @@ tolerances:
 - fp32 logits of each step within 1e-4 of the teacher-forced torch logits (float32 rounding of another order of sums);
 - fp32 greedy and beam ids equal the oracle's; a difference is allowed, and listed, only where the torch model's
   log-probabilities of both are within 1e-4 (`tie_gap`);
-- int8 and fp16 translations of the dev set within 0.5 BLEU (or what the caller allows) of fp32's;
+- int8, fp16 and shortlisted translations of the dev set within 0.5 BLEU (or what the caller allows) of fp32's;
 - an int8 sentence alone gives the ids that it gives in a batch (>= 99 %).
 """
 
@@ -179,10 +179,13 @@ def measure_quality(
     tokenizer: sentencepiece.SentencePieceProcessor,
     sources: list[list[int]],
     references: list[str],
+    *,
+    use_shortlist: bool = False,
 ) -> dict[str, Any]:
     """Translates the dev set with beam 4 and scores it with sacreBLEU (13a, cased) and chrF."""
+    options = DecodingOptions(beam_size=4, use_shortlist=use_shortlist)
     started = time.monotonic()
-    hypotheses = [tokenizer.decode(list(best.ids)) for best in translator(sources, DecodingOptions(beam_size=4))]
+    hypotheses = [tokenizer.decode(list(best.ids)) for best in translator(sources, options)]
     seconds = time.monotonic() - started
     bleu, chrf = sacrebleu.metrics.BLEU(), sacrebleu.metrics.CHRF()
     return {
@@ -196,7 +199,7 @@ def measure_quality(
 
 
 def check_quality(quality: dict[str, dict[str, Any]], max_bleu_loss: float) -> None:
-    """Compares each variant's BLEU on the dev set with that of cpu-fp32."""
+    """Compares the BLEU of each variant, with its shortlist too, on the dev set with that of cpu-fp32."""
     losses = {name: quality["cpu-fp32"]["bleu"] - scores["bleu"] for name, scores in quality.items()}
     failures = [
         f"{name} loses {loss:.2f} BLEU to cpu-fp32 on the dev set, allowed {max_bleu_loss}"

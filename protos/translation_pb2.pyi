@@ -36,18 +36,20 @@ class TranslateRequest(_message.Message):
     def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., decoding: _Optional[_Union[DecodingOptions, _Mapping]] = ..., output: _Optional[_Union[OutputOptions, _Mapping]] = ...) -> None: ...
 
 class DecodingOptions(_message.Message):
-    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores")
+    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores", "use_shortlist")
     BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
     NUM_HYPOTHESES_FIELD_NUMBER: _ClassVar[int]
     LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
     MAX_OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     WITH_SCORES_FIELD_NUMBER: _ClassVar[int]
+    USE_SHORTLIST_FIELD_NUMBER: _ClassVar[int]
     beam_size: int
     num_hypotheses: int
     length_penalty: float
     max_output_tokens: int
     with_scores: bool
-    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., with_scores: _Optional[bool] = ...) -> None: ...
+    use_shortlist: bool
+    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., with_scores: _Optional[bool] = ..., use_shortlist: _Optional[bool] = ...) -> None: ...
 
 class OutputOptions(_message.Message):
     __slots__ = ("include_sentences",)
@@ -158,7 +160,7 @@ class ListModelsResponse(_message.Message):
     def __init__(self, models: _Optional[_Iterable[_Union[ModelInfo, _Mapping]]] = ...) -> None: ...
 
 class ModelInfo(_message.Message):
-    __slots__ = ("name", "version", "variant", "language_pairs", "max_beam_size", "max_source_tokens", "max_target_tokens")
+    __slots__ = ("name", "version", "variant", "language_pairs", "max_beam_size", "max_source_tokens", "max_target_tokens", "has_shortlist")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     VARIANT_FIELD_NUMBER: _ClassVar[int]
@@ -166,6 +168,7 @@ class ModelInfo(_message.Message):
     MAX_BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
     MAX_SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     MAX_TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    HAS_SHORTLIST_FIELD_NUMBER: _ClassVar[int]
     name: str
     version: str
     variant: str
@@ -173,7 +176,8 @@ class ModelInfo(_message.Message):
     max_beam_size: int
     max_source_tokens: int
     max_target_tokens: int
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., variant: _Optional[str] = ..., language_pairs: _Optional[_Iterable[_Union[LanguagePair, _Mapping]]] = ..., max_beam_size: _Optional[int] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ...) -> None: ...
+    has_shortlist: bool
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., variant: _Optional[str] = ..., language_pairs: _Optional[_Iterable[_Union[LanguagePair, _Mapping]]] = ..., max_beam_size: _Optional[int] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., has_shortlist: _Optional[bool] = ...) -> None: ...
 
 class LanguagePair(_message.Message):
     __slots__ = ("source_language_code", "target_language_code")

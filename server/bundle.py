@@ -9,6 +9,7 @@ import hashlib
 import json
 import types
 import typing
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -20,6 +21,8 @@ MANIFEST_FILE = "manifest.json"
 TOKENIZER_FILE = "tokenizer.model"
 ENCODER_FILE = "encoder.onnx"
 STEP_FILE = "decoder_step.onnx"
+SHORTLIST_FILE = "shortlist.npz"  # optional: see `server.shortlist`
+STEP_SHORTLIST_FILE = "decoder_step_shortlist.onnx"  # optional: the step that projects to `server.shortlist.Columns`
 WEIGHTS_FILE = "weights.bin"  # external data of both graphs of a variant
 EMBEDDING = "embedding"  # the token embedding [vocab_size, d_model] in both graphs
 CACHE_DTYPES = {"cpu-fp32": "float32", "cpu-int8": "int8", "cuda-fp16": "float16"}  # the token embedding's too
@@ -121,6 +124,7 @@ class Manifest:
     tokenizer: FileFacts
     variants: dict[str, Variant]
     golden: Golden
+    extra_files: dict[str, FileFacts] = field(default_factory=dict)  # optional ones, such as `SHORTLIST_FILE`
     training: dict[str, Any] = field(default_factory=dict)
     quality: dict[str, Any] = field(default_factory=dict)
     parity: dict[str, Any] = field(default_factory=dict)
@@ -141,6 +145,11 @@ class Bundle:
     def tokenizer_path(self) -> Path:
         """The SentencePiece model."""
         return self.directory / TOKENIZER_FILE
+
+    @property
+    def shortlist_path(self) -> Path | None:
+        """The lexical shortlist, if there is one."""
+        return self.directory / SHORTLIST_FILE if SHORTLIST_FILE in self.manifest.extra_files else None
 
     def graph_path(self, variant: str, file: str) -> Path:
         """Path of `ENCODER_FILE` or `STEP_FILE` of a variant."""
@@ -172,6 +181,8 @@ def open_bundle(directory: Path, variant: str | None = None) -> Bundle:
     if variant is not None and variant not in manifest.variants:
         raise BundleError([f"{directory}: has no variant {variant}; it has {', '.join(manifest.variants)}"])
     faults = _check_file(directory, TOKENIZER_FILE, manifest.tokenizer)
+    for file, facts in manifest.extra_files.items():
+        faults += _check_file(directory, file, facts)
     for name in manifest.variants if variant is None else (variant,):
         files = manifest.variants[name].files
         missing = {ENCODER_FILE, STEP_FILE} - files.keys()
@@ -221,6 +232,7 @@ def _check_manifest(manifest: Manifest) -> list[str]:
         faults.append("language_pairs is empty")
     if not manifest.variants:
         faults.append("variants is empty")
+    faults += [f"extra_files: {fault}" for fault in _check_plain(manifest.extra_files)]
     for name, variant in manifest.variants.items():
         faults += [f"variants.{name}{fault}" for fault in _check_variant(name, variant)]
         if name not in manifest.golden.outputs:
@@ -231,13 +243,17 @@ def _check_manifest(manifest: Manifest) -> list[str]:
 def _check_variant(name: str, variant: Variant) -> list[str]:
     if name not in VARIANTS:
         return [f": unknown variant; known are {', '.join(VARIANTS)}"]
-    outside = [file for file in variant.files if PurePosixPath(file).parts != (file,) or file == ".."]
-    faults = [f".files: {file!r} is not a plain file name" for file in outside]
+    faults = [f".files: {fault}" for fault in _check_plain(variant.files)]
     if variant.dtype != CACHE_DTYPES[name]:
         faults.append(f".dtype must be {CACHE_DTYPES[name]}, not {variant.dtype}")
     if variant.embedding_offset < 0:
         faults.append(f".embedding_offset must be at least 0, not {variant.embedding_offset}")
     return faults
+
+
+def _check_plain(names: Iterable[str]) -> list[str]:
+    outside = [name for name in names if PurePosixPath(name).parts != (name,) or name == ".."]
+    return [f"{name!r} is not a plain file name" for name in outside]
 
 
 def _check_file(directory: Path, name: str, expected: FileFacts) -> list[str]:

@@ -92,7 +92,7 @@ class Lane:
         if running:
             past = max(sequence.search.num_tokens for sequence in running)
             source = max(len(sequence.source_ids) for sequence in running)
-            self._decoder.cache.move(moves, past, source)
+            self._decoder.move(moves, past, source)
             self._decoder.cache.reserve(self._scheduler.num_rows, past + 1, source)
         now = self._clock()
         for sequence in plan.admitted:
@@ -118,6 +118,8 @@ class Lane:
         for index, sequence in enumerate(admitted):
             sequence.encoded = now
             self._decoder.cache.admit(sequence.rows[0], cross, index, len(sequence.source_ids))
+            if sequence.options.use_shortlist:
+                self._decoder.admit_candidates(sequence.rows[0], sequence.source_ids)
 
     def _decode(self) -> None:
         started = self._clock()
@@ -134,6 +136,7 @@ class Lane:
             past_lengths,
             source_lengths,
             top_k=max(sequence.search.num_candidates for sequence in running),
+            use_shortlist=running[0].options.use_shortlist,
             with_log_probs=any(sequence.options.needs_log_probs for sequence in running),
             is_alone=self._scheduler.is_alone,
         )

@@ -69,6 +69,8 @@ def check_decoding(
     length_penalty: float,
     max_output_tokens: int | None,
     with_scores: bool,
+    use_shortlist: bool,
+    has_shortlist: bool,
 ) -> DecodingOptions:
     """Returns the options if each is within its range. Raises InvalidRequest."""
     _check_range("decoding.beam_size", beam_size, 1, limits.max_beam_size)
@@ -78,12 +80,15 @@ def check_decoding(
         raise InvalidRequest("decoding.length_penalty", message)
     if max_output_tokens is not None:
         _check_range("decoding.max_output_tokens", max_output_tokens, 1, limits.max_target_tokens)
+    if use_shortlist and not has_shortlist:
+        raise InvalidRequest("decoding.use_shortlist", "must be false: the model has no shortlist")
     return DecodingOptions(
         beam_size=beam_size,
         num_hypotheses=num_hypotheses,
         length_penalty=length_penalty,
         max_output_tokens=max_output_tokens,
         with_scores=with_scores,
+        use_shortlist=use_shortlist,
     )
 
 

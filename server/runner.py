@@ -13,9 +13,19 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from server.bundle import EMBEDDING, ENCODER_FILE, STEP_FILE, WEIGHTS_FILE, Bundle, cache_names
+from server.bundle import (
+    EMBEDDING,
+    ENCODER_FILE,
+    STEP_FILE,
+    STEP_SHORTLIST_FILE,
+    WEIGHTS_FILE,
+    Bundle,
+    cache_names,
+)
 from server.errors import BundleError, SettingsError
 from server.kv_cache import KVCache
+from server.scheduler import RowMoves
+from server.shortlist import Columns, Shortlist
 
 CONTROL_NAMES = ("input_ids", "past_lengths", "source_lengths", "self_total", "source_total", "top_k", "with_log_probs")
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
@@ -34,6 +44,7 @@ class Decoder(Protocol):
         top_k: int,
         *,
         with_log_probs: bool = True,
+        use_shortlist: bool = False,
         is_alone: bool = False,
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Feeds one token to each of the first B rows of the cache.
@@ -44,12 +55,19 @@ class Decoder(Protocol):
             source_lengths: [B], at least 1.
             top_k: how many best tokens to return, at least 1.
             with_log_probs: False spares the softmax.
+            use_shortlist: all rows have been given candidates, and choose among them.
             is_alone: no other lane is at work, so that the step may use its cores.
 
         Returns:
             The best tokens [B, k], best first, and their log-probabilities [B, k], or else their logits. Both arrays
             are overwritten by the next step.
         """
+
+    def admit_candidates(self, row: int, source_ids: tuple[int, ...]) -> None:
+        """Gives a row that `cache.admit` has filled the shortlist of its sentence."""
+
+    def move(self, moves: RowMoves, self_positions: int, cross_positions: int) -> None:
+        """Copies rows of the cache, see `KVCache.move`, with their candidates."""
 
 
 class Runner(Protocol):
@@ -84,11 +102,17 @@ class OrtRunner:
         self.dimensions = bundle.manifest.dimensions
         self._dtype = np.dtype(bundle.manifest.variants[variant].dtype)
         self.copies_to_device = device != "cpu"
-        self._embedding = _open_embedding(bundle, variant)  # one mapping for all sessions, which do not own it
+        self.embedding = _open_embedding(bundle, variant)  # one mapping for all sessions, which do not own it
+        self._embedding_value = onnxruntime.OrtValue.ortvalue_from_numpy(self.embedding)
         self._encoder = self._load(bundle, variant, ENCODER_FILE, device, num_threads)
         self.step_session = self.step_session_alone = self._load(bundle, variant, STEP_FILE, device, num_threads)
         if num_threads_alone > num_threads:
             self.step_session_alone = self._load(bundle, variant, STEP_FILE, device, num_threads_alone)
+        self.shortlist: Shortlist | None = None
+        self.step_session_shortlist: onnxruntime.InferenceSession | None = None
+        if bundle.shortlist_path is not None and STEP_SHORTLIST_FILE in bundle.manifest.variants[variant].files:
+            self.shortlist = Shortlist.load(bundle.shortlist_path, self.dimensions.vocab_size)
+            self.step_session_shortlist = self._load(bundle, variant, STEP_SHORTLIST_FILE, device, num_threads)
         num_layers = self.dimensions.decoder_layers
         self_names, self._cross_names = cache_names("self", num_layers), cache_names("cross", num_layers)
         faults = [
@@ -123,7 +147,7 @@ class OrtRunner:
             max_rows=max_rows,
             dtype=self._dtype,
         )
-        return OrtDecoder(self, cache)
+        return OrtDecoder(self, cache, max_rows)
 
     def step_logits(
         self,
@@ -161,7 +185,7 @@ class OrtRunner:
         if device == "cuda":
             onnxruntime.preload_dlls()
         else:
-            options.add_initializer(EMBEDDING, self._embedding)
+            options.add_initializer(EMBEDDING, self._embedding_value)
             # ONNX Runtime would fuse Add and LayerNormalization into a node that is 7 times slower on the CPU.
             disabled = ["SkipLayerNormFusion"]
         path = bundle.graph_path(variant, file)
@@ -183,11 +207,16 @@ class OrtRunner:
 class OrtDecoder:
     """A cache bound in place to the shared step sessions."""
 
-    def __init__(self, runner: OrtRunner, cache: KVCache) -> None:
+    def __init__(self, runner: OrtRunner, cache: KVCache, max_rows: int) -> None:
         self.cache = cache
         self._runner = runner  # holds the embedding that the sessions read and do not own
         self._together = _BoundStep(runner.step_session, cache, runner.copies_to_device)
         self._alone = _BoundStep(runner.step_session_alone, cache, runner.copies_to_device)
+        self._columns: Columns | None = None
+        if runner.step_session_shortlist is not None:
+            self._columns = Columns(runner.embedding, max_rows)
+            session = runner.step_session_shortlist
+            self._shortlisted = _BoundStep(session, cache, runner.copies_to_device, self._columns)
 
     def step(
         self,
@@ -197,38 +226,58 @@ class OrtDecoder:
         top_k: int,
         *,
         with_log_probs: bool = True,
+        use_shortlist: bool = False,
         is_alone: bool = False,
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """See `Decoder.step`."""
         top_k = min(top_k, self._runner.dimensions.vocab_size)
         controls = _controls(input_ids, past_lengths, source_lengths, top_k, with_log_probs)
-        step = self._alone if is_alone else self._together
+        step = self._shortlisted if use_shortlist else self._alone if is_alone else self._together
         return step.run(controls, len(input_ids), top_k)
+
+    def admit_candidates(self, row: int, source_ids: tuple[int, ...]) -> None:
+        """See `Decoder.admit_candidates`."""
+        assert self._columns is not None
+        assert self._runner.shortlist is not None
+        self._columns.admit(row, self._runner.shortlist.candidates(source_ids), list(range(row)))
+
+    def move(self, moves: RowMoves, self_positions: int, cross_positions: int) -> None:
+        """See `Decoder.move`."""
+        self.cache.move(moves, self_positions, cross_positions)
+        if self._columns is not None and moves.to:
+            self._columns.move(np.array(moves.to), np.array(moves.from_))
 
 
 class _BoundStep:
     """A step session with everything that goes in and out bound once, and again only when a shape changes."""
 
-    def __init__(self, session: onnxruntime.InferenceSession, cache: KVCache, copies_to_device: bool) -> None:
+    def __init__(
+        self,
+        session: onnxruntime.InferenceSession,
+        cache: KVCache,
+        copies_to_device: bool,
+        columns: Columns | None = None,
+    ) -> None:
         self._session = session
         self._cache = cache
         self._copies_to_device = copies_to_device
+        self._columns = columns
         num_layers = len(cache.self_attention) // 2
         self._cache_names = [*cache_names("self", num_layers), *cache_names("cross", num_layers)]
         self._binding: Any = session.io_binding()
-        self._bound: tuple[int, int, int] | None = None  # rows, candidates and cache layout of the binding
+        self._bound: tuple[int, ...] | None = None  # rows, candidates and layouts of the binding
         self._controls: tuple[NDArray[np.generic], ...] = ()
         self._top_ids = np.empty((0, 0), np.int64)
         self._top_log_probs = np.empty((0, 0), np.float32)
 
     def run(
-        self, controls: tuple[NDArray[np.generic], ...], num_rows: int, num_candidates: int
+        self, controls: tuple[NDArray[np.generic], ...], num_rows: int, top_k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Takes a step; `controls` are in the order of `CONTROL_NAMES`."""
-        shape = (num_rows, num_candidates, self._cache.layout)
+        shape = (num_rows, top_k, self._cache.layout, self._columns.layout if self._columns else 0)
         # A binding of host memory to another device is a copy made while binding, so it must be made again each time.
         if self._bound != shape or self._copies_to_device:
-            self._bind(controls, num_rows, num_candidates)
+            self._bind(controls, num_rows, top_k)
             self._bound = shape
         else:
             for bound, given in zip(self._controls, controls, strict=True):
@@ -236,21 +285,25 @@ class _BoundStep:
         self._session.run_with_iobinding(self._binding)
         return self._top_ids, self._top_log_probs
 
-    def _bind(self, controls: tuple[NDArray[np.generic], ...], num_rows: int, num_candidates: int) -> None:
+    def _bind(self, controls: tuple[NDArray[np.generic], ...], num_rows: int, top_k: int) -> None:
         binding, cache = self._binding, self._cache
         binding.clear_binding_inputs()
         binding.clear_binding_outputs()
         self._controls = controls
         for name, array in zip(CONTROL_NAMES, controls, strict=True):
             binding.bind_input(name, *_address(array))
-        self._top_ids = np.empty((num_rows, num_candidates), np.int64)
-        self._top_log_probs = np.empty((num_rows, num_candidates), np.float32)
+        self._top_ids = np.empty((num_rows, top_k), np.int64)
+        self._top_log_probs = np.empty((num_rows, top_k), np.float32)
         binding.bind_output("top_ids", *_address(self._top_ids))
         binding.bind_output("top_log_probs", *_address(self._top_log_probs))
         tensors = [*cache.self_attention, *cache.cross_attention]
         for name, tensor in zip(self._cache_names, tensors, strict=True):
             binding.bind_input(name, *_address(tensor[:num_rows]))
             binding.bind_output(f"new_{name}", *_address(tensor[:num_rows]))
+        if self._columns is not None:
+            binding.bind_input("shortlist_weight", *_address(self._columns.weight))
+            binding.bind_input("shortlist_ids", *_address(self._columns.ids))
+            binding.bind_input("is_candidate", *_address(self._columns.is_candidate[:num_rows]))
 
 
 def _controls(
@@ -288,12 +341,11 @@ def _shape_faults(session: onnxruntime.InferenceSession, caches: list[str], shap
     ]
 
 
-def _open_embedding(bundle: Bundle, variant: str) -> onnxruntime.OrtValue:
+def _open_embedding(bundle: Bundle, variant: str) -> NDArray[np.generic]:
     facts, sizes = bundle.manifest.variants[variant], bundle.manifest.dimensions
     path = bundle.graph_path(variant, WEIGHTS_FILE)
     shape = (sizes.vocab_size, sizes.d_model)
     try:
-        table = np.memmap(path, facts.dtype, mode="r", offset=facts.embedding_offset, shape=shape)
+        return np.memmap(path, facts.dtype, mode="r", offset=facts.embedding_offset, shape=shape)
     except (OSError, OverflowError, ValueError) as error:
         raise BundleError([f"{path}: has no token embedding {shape} at {facts.embedding_offset}: {error}"]) from error
-    return onnxruntime.OrtValue.ortvalue_from_numpy(table)

@@ -85,13 +85,16 @@ class WaitingQueue:
                 self._count(waiting, +1)
                 self._changed.notify_all()
 
-    def take(self, held_rows: int, max_rows: int, max_padded_tokens: int) -> list[Sequence]:
+    def take(
+        self, held_rows: int, max_rows: int, max_padded_tokens: int, use_shortlist: bool | None = None
+    ) -> list[Sequence]:
         """Removes the next sentences that one lane may encode now.
 
         Args:
             held_rows: rows of the lane that are taken.
             max_rows: rows that the lane has.
             max_padded_tokens: budget of longest sentence x sentences; a single longer sentence passes.
+            use_shortlist: the running sentences' option, which all of a batch share; None if there are none.
         """
         with self._changed:
             fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._num_lanes)
@@ -100,6 +103,10 @@ class WaitingQueue:
             while self._requests:
                 request = self._requests[0]
                 head = request.sequences[0]
+                if use_shortlist is None:
+                    use_shortlist = head.options.use_shortlist
+                elif use_shortlist != head.options.use_shortlist:
+                    break
                 longest = max(longest, len(head.source_ids))
                 if held_rows and (held_rows >= fair_share or held_rows + head.num_rows > max_rows):
                     break
@@ -240,7 +247,8 @@ class Scheduler:
         over = [sequence for sequence in self.running if sequence.is_over(now)]
         self.remove(over)
         over += self._queue.drop_over(now)
-        admitted = self._queue.take(self.held_rows, self._max_rows, self._max_encode_tokens)
+        use_shortlist = self.running[0].options.use_shortlist if self.running else None
+        admitted = self._queue.take(self.held_rows, self._max_rows, self._max_encode_tokens, use_shortlist)
         late = [sequence for sequence in admitted if sequence.is_over(now)]  # that `drop_over` did not look at
         self.running.extend(admitted)
         self.remove(late)

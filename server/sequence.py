@@ -24,6 +24,7 @@ class DecodingOptions:
         length_penalty: exponent of the length in a hypothesis' score, 0 to 10.
         max_output_tokens: most target tokens, eos included; None for twice the source tokens plus 16.
         with_scores: whether greedy search computes scores, which it can do without; beam search always does.
+        use_shortlist: whether only the model's lexical shortlist of the sentence is searched.
     """
 
     beam_size: int = 4
@@ -31,6 +32,7 @@ class DecodingOptions:
     length_penalty: float = 1.0
     max_output_tokens: int | None = None
     with_scores: bool = True
+    use_shortlist: bool = False
 
     @property
     def needs_log_probs(self) -> bool:

@@ -146,6 +146,7 @@ class TranslationService:
             max_beam_size=manifest.limits.max_beam_size,
             max_source_tokens=manifest.limits.max_source_tokens,
             max_target_tokens=manifest.limits.max_target_tokens,
+            has_shortlist=model.has_shortlist,
         )
         return pb.ListModelsResponse(models=[info])
 
@@ -184,6 +185,8 @@ class TranslationService:
             length_penalty=decoding.length_penalty if has("length_penalty") else 1.0,
             max_output_tokens=decoding.max_output_tokens if has("max_output_tokens") else None,
             with_scores=decoding.with_scores if has("with_scores") else True,
+            use_shortlist=decoding.use_shortlist,
+            has_shortlist=model.has_shortlist,
         )
 
 

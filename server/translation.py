@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
-from server.bundle import Manifest
+from server.bundle import STEP_SHORTLIST_FILE, Manifest
 from server.errors import InvalidRequest, TranslationError
 from server.sequence import DecodingOptions, FinishReason, Result
 from server.text import SourceSentence, SplitText
@@ -43,6 +43,12 @@ class ServedModel:
     variant: str
     tokenizer: Tokenizer
     engine: SentenceEngine
+
+    @property
+    def has_shortlist(self) -> bool:
+        """Whether `DecodingOptions.use_shortlist` may be asked for."""
+        variant = self.manifest.variants.get(self.variant)
+        return variant is not None and STEP_SHORTLIST_FILE in variant.files
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from server.kv_cache import KVCache
+from server.scheduler import RowMoves
 
 EOS = 3
 FIRST_TOKEN = 10
@@ -34,6 +35,8 @@ class CountingRunner:
         self.step_failures: list[Exception] = []
         self.had_log_probs: list[bool] = []
         self.was_alone: list[bool] = []
+        self.used_shortlist: list[bool] = []
+        self.admitted_candidates: list[tuple[int, tuple[int, ...]]] = []
         self.stepped = threading.Event()
         self.may_step = threading.Event()
         self.may_step.set()
@@ -72,6 +75,7 @@ class CountingDecoder:
         top_k: int,
         *,
         with_log_probs: bool = True,
+        use_shortlist: bool = False,
         is_alone: bool = False,
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         self._runner.may_step.wait()
@@ -79,6 +83,7 @@ class CountingDecoder:
             raise self._runner.step_failures.pop()
         self._runner.had_log_probs.append(with_log_probs)
         self._runner.was_alone.append(is_alone)
+        self._runner.used_shortlist.append(use_shortlist)
         for stale in self._returned:
             stale[:] = -1
         counts = self.cache.cross_attention[0][: len(input_ids), 0, 0, 0].astype(np.int64)
@@ -88,3 +93,9 @@ class CountingDecoder:
         self._returned = ids, np.tile(np.array(values, np.float32), (len(best), 1))
         self._runner.stepped.set()
         return self._returned
+
+    def admit_candidates(self, row: int, source_ids: tuple[int, ...]) -> None:
+        self._runner.admitted_candidates.append((row, source_ids))
+
+    def move(self, moves: RowMoves, self_positions: int, cross_positions: int) -> None:
+        self.cache.move(moves, self_positions, cross_positions)

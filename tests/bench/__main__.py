@@ -53,12 +53,18 @@ def _neighbours(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _offline(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
-    ways = {"int8 greedy": ("cpu-int8", "int8", 1), "int8 beam 4": ("cpu-int8", "int8", 4)}
+    ways = {
+        "int8 greedy": ("cpu-int8", "int8", 1, False),
+        "int8 greedy, shortlist": ("cpu-int8", "int8", 1, True),
+        "int8 beam 4": ("cpu-int8", "int8", 4, False),
+    }
     if not arguments.quick:
-        ways["fp32 greedy"] = ("cpu-fp32", "float32", 1)
+        ways["fp32 greedy"] = ("cpu-fp32", "float32", 1, False)
     return {
-        name: _compare(model, arguments, f"offline {name}", variant, precision, beam_size, one_by_one=False)
-        for name, (variant, precision, beam_size) in ways.items()
+        name: _compare(
+            model, arguments, f"offline {name}", variant, precision, beam_size, one_by_one=False, shortlist=shortlist
+        )
+        for name, (variant, precision, beam_size, shortlist) in ways.items()
     }
 
 
@@ -76,12 +82,13 @@ def _compare(
     beam_size: int,
     *,
     one_by_one: bool,
+    shortlist: bool = False,
 ) -> dict[str, Any]:
     sources = model.text.source_ids
     few = 100 if one_by_one else len(sources)
     sources = sources[: (10 if one_by_one else 40) if arguments.quick else few]
-    ours = our_settings(model, variant, workers=len(os.sched_getaffinity(0)))
-    theirs = _their_best(model, arguments, precision, beam_size, one_by_one)
+    ours = our_settings(model, variant, workers=len(os.sched_getaffinity(0)), shortlist=shortlist)
+    theirs = _their_best(model, arguments, precision, beam_size, one_by_one, shortlist)
     setting = Setting(
         name=f"{model.name}, {name}",
         beam_size=beam_size,
@@ -92,13 +99,19 @@ def _compare(
 
 
 def _their_best(
-    model: Model, arguments: argparse.Namespace, precision: str, beam_size: int, one_by_one: bool
+    model: Model,
+    arguments: argparse.Namespace,
+    precision: str,
+    beam_size: int,
+    one_by_one: bool,
+    shortlist: bool = False,
 ) -> Settings:
-    start = their_settings(model, precision, workers=len(os.sched_getaffinity(0)))
+    start = their_settings(model, precision, workers=len(os.sched_getaffinity(0)), shortlist=shortlist)
     if arguments.quick:
         return start
     count = _CALIBRATION_SENTENCES // (16 if one_by_one else 2 if beam_size > 1 else 1)
-    return best_settings(Path(start.path), precision, model.text.source_ids[:count], beam_size, one_by_one)
+    sources = model.text.source_ids[:count]
+    return best_settings(Path(start.path), precision, sources, beam_size, one_by_one, shortlist)
 
 
 def _served(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from model.transformer import Transformer
 from server.bundle import (
     MANIFEST_FILE,
     REVISION,
+    SHORTLIST_FILE,
     TOKENIZER_FILE,
     Bundle,
     Golden,
@@ -27,13 +28,14 @@ from server.bundle import (
 )
 from server.runner import OrtRunner
 from server.sequence import DecodingOptions
+from server.shortlist import Shortlist
 from tests.bench.text import Text
 
 VARIANTS = ("cpu-fp32", "cpu-int8")
 _CALIBRATION_SENTENCES = 64
 
 
-def write_bundle(model: Transformer, text: Text, name: str, directory: Path) -> Bundle:
+def write_bundle(model: Transformer, text: Text, name: str, directory: Path, shortlist: Shortlist) -> Bundle:
     """Writes variants cpu-fp32 and cpu-int8 of a model, and a manifest that the server accepts.
 
     Args:
@@ -41,14 +43,18 @@ def write_bundle(model: Transformer, text: Text, name: str, directory: Path) -> 
         text: sentences to calibrate with, and the tokenizer.
         name: of the model.
         directory: to make; must not exist.
+        shortlist: for the bundle to offer.
     """
     directory.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(dir=directory.parent))
     try:
         (draft / TOKENIZER_FILE).write_bytes(text.tokenizer)
+        shortlist.save(draft / SHORTLIST_FILE)
         sources = [list(ids) for ids in text.source_ids[:_CALIBRATION_SENTENCES]]
         targets = [[model.config.bos_id, *ids[:-1]] for ids in sources]
-        variants = {variant: write_variant(model, draft, variant, sources, targets) for variant in VARIANTS}
+        variants = {
+            variant: write_variant(model, draft, variant, sources, targets, has_shortlist=True) for variant in VARIANTS
+        }
         manifest = _manifest(model, text, name, draft, variants)
         draft_bundle = Bundle(directory=draft, manifest=manifest)
         golden = dataclasses.replace(
@@ -80,6 +86,7 @@ def _manifest(model: Transformer, text: Text, name: str, draft: Path, variants: 
         tokenizer=describe_file(draft / TOKENIZER_FILE),
         variants=variants,
         golden=Golden(source_text=text.lines[0], source_ids=text.source_ids[0], beam_size=4, outputs={}),
+        extra_files={SHORTLIST_FILE: describe_file(draft / SHORTLIST_FILE)},
     )
 
 

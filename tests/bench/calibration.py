@@ -17,15 +17,17 @@ _MATRIX_CODE: tuple[dict[str, str], ...] = (
     {"CT2_USE_MKL": "0", "CT2_FORCE_CPU_ISA": "AVX512"},
     {"CT2_USE_EXPERIMENTAL_PACKED_GEMM": "1"},
 )
-_BATCH_TOKENS = (512, 1024, 2048, 4096)
+_BATCH_TOKENS = (256, 512, 1024, 2048, 4096)
 _INT8_TYPES = ("int8", "int8_float32", "int16")
 _REPEATS = 2
 
 
-_known: dict[tuple[Path, str, int, bool], Settings] = {}  # several sections ask for the same
+_known: dict[tuple[Path, str, int, bool, bool], Settings] = {}  # several sections ask for the same
 
 
-def best_settings(path: Path, precision: str, sources: Sequence[Ids], beam_size: int, one_by_one: bool) -> Settings:
+def best_settings(
+    path: Path, precision: str, sources: Sequence[Ids], beam_size: int, one_by_one: bool, shortlist: bool
+) -> Settings:
     """Returns the fastest settings found for one way of use.
 
     Args:
@@ -34,16 +36,19 @@ def best_settings(path: Path, precision: str, sources: Sequence[Ids], beam_size:
         sources: a sample to time with.
         beam_size: as in use.
         one_by_one: as in use; then batches do not matter.
+        shortlist: as in use.
     """
-    way_of_use = path, precision, beam_size, one_by_one
+    way_of_use = path, precision, beam_size, one_by_one, shortlist
     if way_of_use not in _known:
-        _known[way_of_use] = _calibrate(path, precision, sources, beam_size, one_by_one)
+        _known[way_of_use] = _calibrate(path, precision, sources, beam_size, one_by_one, shortlist)
     return _known[way_of_use]
 
 
-def _calibrate(path: Path, precision: str, sources: Sequence[Ids], beam_size: int, one_by_one: bool) -> Settings:
+def _calibrate(
+    path: Path, precision: str, sources: Sequence[Ids], beam_size: int, one_by_one: bool, shortlist: bool
+) -> Settings:
     cores = len(os.sched_getaffinity(0))
-    start = Settings(system="ctranslate2", path=str(path), precision=precision, workers=cores)
+    start = Settings(system="ctranslate2", path=str(path), precision=precision, workers=cores, shortlist=shortlist)
     layouts = [{"workers": 1, "threads": n} for n in {1, cores}]
     if not one_by_one:
         layouts += [{"workers": cores, "threads": 1}]
@@ -54,7 +59,7 @@ def _calibrate(path: Path, precision: str, sources: Sequence[Ids], beam_size: in
         best = found.best(dataclasses.replace(best, precision=name) for name in _INT8_TYPES)
     if not one_by_one:
         best = found.best(dataclasses.replace(best, batch=tokens) for tokens in _BATCH_TOKENS)
-    way = f"beam {beam_size}" if beam_size > 1 else "greedy"
+    way = (f"beam {beam_size}" if beam_size > 1 else "greedy") + (", shortlist" if shortlist else "")
     title = f"CTranslate2's settings, {way}, {'one at a time' if one_by_one else 'offline'}, tokens/s"
     print_table(title, ["settings", "tokens/s"], [[str(s), speed] for s, speed in found.tried.values()])
     return best

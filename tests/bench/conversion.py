@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from ctranslate2.specs.attention_spec import MultiHeadAttentionSpec
 from ctranslate2.specs.common_spec import LayerNormSpec, LinearSpec
 from ctranslate2.specs.transformer_spec import FeedForwardSpec, TransformerSpec
@@ -11,8 +12,10 @@ from torch import nn
 
 from model.attention import MultiHeadAttention
 from model.transformer import FeedForward, Layer, Transformer
+from server.shortlist import Shortlist
 
 QUANTIZATIONS = ("float32", "int8")
+_VOCABULARY_MAP_FILE = "vmap.txt"  # what CTranslate2 calls `--vocab_mapping` in a model's directory
 
 
 def token_name(token: int) -> str:
@@ -20,13 +23,14 @@ def token_name(token: int) -> str:
     return f"t{token}"
 
 
-def convert(model: Transformer, directory: Path, quantization: str) -> None:
+def convert(model: Transformer, directory: Path, quantization: str, shortlist: Shortlist) -> None:
     """Writes a CTranslate2 model.
 
     Args:
         model: post- or pre-norm, sinusoidal or learned positions.
         directory: to make; must not exist.
         quantization: one of `QUANTIZATIONS`, as CTranslate2 stores the weights.
+        shortlist: that `use_vmap` restricts the output to.
     """
     config = model.config
     layers = (config.encoder_layers, config.decoder_layers)
@@ -54,10 +58,18 @@ def convert(model: Transformer, directory: Path, quantization: str) -> None:
     draft = Path(tempfile.mkdtemp(dir=directory.parent))
     try:
         spec.save(str(draft))
+        (draft / _VOCABULARY_MAP_FILE).write_text(_vocabulary_map(shortlist), encoding="utf-8")
         draft.rename(directory)
     except BaseException:
         shutil.rmtree(draft)
         raise
+
+
+def _vocabulary_map(shortlist: Shortlist) -> str:
+    """Returns lines of a source token, a tab and its candidates; the candidates of the empty token are common."""
+    tokens = {"": shortlist.common} | {token_name(token): row for token, row in enumerate(shortlist.by_token)}
+    lines = (f"{name}\t{' '.join(map(token_name, np.unique(row)))}\n" for name, row in tokens.items())
+    return "".join(lines)
 
 
 def _set_layer(spec: object, layer: Layer) -> None:

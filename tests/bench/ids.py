@@ -29,21 +29,28 @@ def their_settings(model: Model, precision: str, **changes: Any) -> Settings:
 
 
 def check_same_ids(model: Model, sources: Sequence[Ids]) -> dict[str, Any]:
-    """Compares fp32 translations, greedy and beam 4; a difference must be a near-tie under the torch model.
+    """Compares fp32 translations; a difference must be a near-tie under the torch model.
+
+    They are greedy, beam 4, and greedy with the shortlist one sentence at a time: CTranslate2 restricts a batch to what
+    any sentence of it may use, so only alone are both systems the same function.
 
     Returns:
-        Per beam size the sentences, how many are equal, the near-ties, the real differences, those that cannot be
+        By way the sentences, how many are equal, the near-ties, the real differences, those that cannot be
         compared since a limit cut them; and the distribution of lengths.
     """
     torch_model = model.checkpoint.build_model()
     limit = model.bundle.manifest.limits.max_target_tokens
     report: dict[str, Any] = {}
     rows: list[list[object]] = []
-    for beam_size in (1, 4):
+    for way, beam_size, shortlist in (("beam_1", 1, False), ("beam_4", 4, False), ("beam_1_shortlist", 1, True)):
         ids = {}
-        for settings in (our_settings(model, "cpu-fp32"), their_settings(model, "float32")):
+        for settings in (
+            our_settings(model, "cpu-fp32", shortlist=shortlist),
+            their_settings(model, "float32", shortlist=shortlist),
+        ):
             with Worker(settings) as worker:
-                ids[settings.system] = worker.translate(sources, beam_size=beam_size, with_ids=True)["ids"]
+                found = worker.translate(sources, beam_size=beam_size, one_by_one=shortlist, with_ids=True)
+                ids[settings.system] = found["ids"]
         near_ties: list[str] = []
         differences: list[str] = []
         num_cut = 0
@@ -59,7 +66,7 @@ def check_same_ids(model: Model, sources: Sequence[Ids]) -> dict[str, Any]:
             (near_ties if gap <= NEAR_TIE else differences).append(note)
         lengths = length_facts([len(each) for each in ids["ours"]], sources)
         equal = len(sources) - len(near_ties) - len(differences) - num_cut
-        report[f"beam_{beam_size}"] = {
+        report[way] = {
             "sentences": len(sources),
             "equal": equal,
             "near_ties": near_ties,
@@ -67,12 +74,10 @@ def check_same_ids(model: Model, sources: Sequence[Ids]) -> dict[str, Any]:
             "cut_by_the_limit": num_cut,
             "lengths": lengths,
         }
-        rows.append(
-            [beam_size, f"{equal}/{len(sources)}", len(near_ties), num_cut, len(differences), *lengths.values()]
-        )
+        rows.append([way, f"{equal}/{len(sources)}", len(near_ties), num_cut, len(differences), *lengths.values()])
         for note in [*near_ties, *differences]:
-            print(f"beam {beam_size}, {note}")
-    header = ["beam", "equal ids", "near-ties", "cut", "differences", "target/source", "p5", "p50", "p95", "std"]
+            print(f"{way}, {note}")
+    header = ["way", "equal ids", "near-ties", "cut", "differences", "target/source", "p5", "p50", "p95", "std"]
     print_table("fp32: the same ids from both systems, and the lengths that the weights give", header, rows)
     return report
 

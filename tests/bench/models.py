@@ -8,9 +8,11 @@ import torch
 
 from model.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from server.bundle import Bundle, open_bundle
+from server.shortlist import Shortlist
 from tests.bench.bundle import write_bundle
 from tests.bench.conversion import QUANTIZATIONS, convert
-from tests.bench.text import Text, read_text
+from tests.bench.shortlist import own_shortlist, random_shortlist
+from tests.bench.text import ROOT, Text, read_text
 from tests.bench.weights import SHAPES, random_model
 
 BUILTIN = "builtin"
@@ -43,8 +45,7 @@ def prepare(name: str, text_path: Path, work: Path, builtin_checkpoint: Path, se
     """
     trained = load_checkpoint(builtin_checkpoint)
     facts = f"{name} {seed} {hashlib.sha256(trained.tokenizer + text_path.read_bytes()).hexdigest()}"
-    sources = sorted([*Path(__file__).parent.glob("*.py"), *(Path(__file__).parents[2] / "export").glob("*.py")])
-    made_by = hashlib.sha256(facts.encode() + b"".join(p.read_bytes() for p in sources if p.name in _MAKERS))
+    made_by = hashlib.sha256(facts.encode() + b"".join((ROOT / path).read_bytes() for path in _MAKERS))
     if name == BUILTIN:
         made_by.update(builtin_checkpoint.read_bytes())
     directory = work / f"{name}-{made_by.hexdigest()[:12]}"
@@ -56,21 +57,33 @@ def prepare(name: str, text_path: Path, work: Path, builtin_checkpoint: Path, se
     text = read_text(text_path, trained.tokenizer, limit)
     model = checkpoint.build_model()
     bundle_path = directory / "bundle"
-    bundle = open_bundle(bundle_path) if bundle_path.exists() else write_bundle(model, text, name, bundle_path)
+    if bundle_path.exists():
+        bundle = open_bundle(bundle_path)
+    else:
+        shortlist = own_shortlist(model, text) if name == BUILTIN else random_shortlist(checkpoint.config, seed)
+        bundle = write_bundle(model, text, name, bundle_path, shortlist)
+    assert bundle.shortlist_path is not None
+    shortlist = Shortlist.load(bundle.shortlist_path, checkpoint.config.vocab_size)
     converted = {quantization: directory / f"ctranslate2-{quantization}" for quantization in QUANTIZATIONS}
     for quantization, path in converted.items():
         if not path.exists():
-            convert(model, path, quantization)
+            convert(model, path, quantization, shortlist)
     return Model(name, checkpoint, text, bundle, converted)
 
 
 _MAKERS = (
-    "weights.py",
-    "bundle.py",
-    "conversion.py",
-    "graphs.py",
-    "quantize.py",
-    "calibrate.py",
+    "tests/bench/weights.py",
+    "tests/bench/shortlist.py",
+    "tests/bench/bundle.py",
+    "tests/bench/conversion.py",
+    "model/search.py",
+    "export/bundle.py",
+    "export/graphs.py",
+    "export/quantize.py",
+    "export/calibrate.py",
+    "export/shortlist.py",
+    "server/bundle.py",
+    "server/shortlist.py",
 )  # a change makes everything anew
 
 

@@ -32,6 +32,7 @@ class Settings:
         workers: lanes, or parallel translators.
         threads: of each of these.
         batch: ours: rows of a lane; CTranslate2: padded source tokens of a batch.
+        shortlist: whether each sentence's shortlist alone is searched.
         environment: variables set before the process starts, such as CT2_FORCE_CPU_ISA.
     """
 
@@ -41,11 +42,13 @@ class Settings:
     workers: int = 2
     threads: int = 1
     batch: int = 2048
+    shortlist: bool = False
     environment: dict[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         unit = "rows" if self.system == "ours" else "tokens"
         parts = [self.precision, f"{self.workers} x {self.threads} threads", f"batches of {self.batch} {unit}"]
+        parts += ["shortlist"] if self.shortlist else []
         return ", ".join([*parts, *(f"{name}={value}" for name, value in self.environment.items())])
 
 
@@ -76,6 +79,7 @@ class CTranslate2System:
             intra_threads=settings.threads,
         )
         self._batch = settings.batch
+        self._use_vmap = settings.shortlist
 
     def translate(self, sources: Sequence[Ids], beam_size: int) -> list[list[int]]:
         longest = max(map(len, sources))
@@ -88,6 +92,7 @@ class CTranslate2System:
             return_end_token=beam_size > 1,
             max_input_length=0,
             max_decoding_length=2 * longest + 16,
+            use_vmap=self._use_vmap,
         )
         ends = slice(0, -1) if beam_size > 1 else slice(None)
         return [[int(token[1:]) for token in result.hypotheses[0][ends]] for result in results]
@@ -115,6 +120,7 @@ class OurSystem:
         self._registry = CollectorRegistry()
         self._engine = open_engine(settings, self._registry)
         self._engine.start()
+        self._use_shortlist = settings.shortlist
         self._counted = (0.0, 0.0)
 
     def translate(self, sources: Sequence[Ids], beam_size: int) -> list[list[int]]:
@@ -122,9 +128,8 @@ class OurSystem:
 
         self._counted = self._counts()
         order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
-        futures = self._engine.submit(
-            [sources[i] for i in order], DecodingOptions(beam_size=beam_size, with_scores=False), None
-        )
+        options = DecodingOptions(beam_size=beam_size, with_scores=False, use_shortlist=self._use_shortlist)
+        futures = self._engine.submit([sources[i] for i in order], options, None)
         results: list[list[int]] = [[]] * len(sources)
         for i, future in zip(order, futures, strict=True):
             results[i] = list(future.result().hypotheses[0].ids)

@@ -193,6 +193,7 @@ def test_models_are_listed(client: Client) -> None:
             max_beam_size=8,
             max_source_tokens=0,
             max_target_tokens=0,
+            has_shortlist=False,
         ),
     )
 

@@ -71,6 +71,7 @@ class Stepper:
         rows: list[int],
         k: int = 1,
         with_log_probs: bool = True,
+        **shortlist: Array,
     ) -> dict[str, Array]:
         """Feeds a token to each of `rows`; returns all outputs by name."""
         names = [output.name for output in self.session.get_outputs()]
@@ -80,7 +81,7 @@ class Stepper:
         controls: tuple[Array, ...] = (np.array(ids, np.int64), past_lengths, source_lengths, *totals, *options)
         feeds = dict(zip(CONTROL_NAMES, controls, strict=True))
         caches = {name: tensor[rows] for name, tensor in {**self.self_caches, **self.cross}.items()}
-        outputs = dict(zip(names, self.session.run(names, {**feeds, **caches}), strict=True))
+        outputs = dict(zip(names, self.session.run(names, {**feeds, **caches, **shortlist}), strict=True))
         for name, new_name in zip(self.self_caches, self.new_names, strict=True):
             self.self_caches[name][rows] = outputs[new_name]
         return outputs

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from export.__main__ import main
+from export.shortlist import NUM_COMMON
 from server.bundle import open_bundle
+from server.shortlist import Shortlist
 from tests.export.test_bundle import Interrupt
 
 DATA = Path(__file__).parents[1] / "data"
@@ -49,13 +51,18 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 def test_the_command_writes_a_proven_bundle(command: Command, tmp_path: Path) -> None:
     out = tmp_path / "bundle"
 
-    printed = command(CHECKPOINT, out, "--dev", *DEV, "--version", "2025.1", "--variants", "cpu-fp32")
+    options = ("--version", "2025.1", "--variants", "cpu-fp32", "--shortlist", *DEV, "--max-bleu-loss", 3.0)
+    printed = command(CHECKPOINT, out, "--dev", *DEV, *options)
 
     assert printed.startswith(f"{out}: proven; dev quality ")
-    manifest = open_bundle(out).manifest
+    bundle = open_bundle(out)
+    manifest = bundle.manifest
+    assert bundle.shortlist_path == out / "shortlist.npz"
+    assert len(Shortlist.load(bundle.shortlist_path, manifest.dimensions.vocab_size).common) >= NUM_COMMON
     assert manifest.version == "2025.1"
     assert list(manifest.variants) == ["cpu-fp32"]
     assert manifest.parity["beam_4_ids"]["near_ties"] == []
+    assert list(manifest.quality) == ["cpu-fp32", "cpu-fp32, shortlist"]
 
 
 @pytest.mark.parametrize(
@@ -74,6 +81,24 @@ def test_unreadable_files_end_with_two(
 
     assert code == 2
     assert message.startswith("babelserve-export: ")
+    assert expected in message
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (["missing.tsv"], "missing.tsv"),
+        ([DEV[0], DATA / "tiny.toml"], "has 200 lines"),
+        ([DEV[0]], "no sentence pairs to learn a shortlist from"),  # without tabs
+    ],
+)
+def test_unreadable_training_text_ends_with_two(
+    command: Command, tmp_path: Path, files: list[object], expected: str
+) -> None:
+    code, message = command.fails(CHECKPOINT, tmp_path / "bundle", "--dev", *DEV, "--shortlist", *files)
+
+    assert code == 2
     assert expected in message
     assert not list(tmp_path.iterdir())
 
@@ -101,6 +126,8 @@ def test_a_small_dev_set_ends_with_two(command: Command, tmp_path: Path) -> None
         ([CHECKPOINT, "out", "--dev", *DEV, "--variants", "cpu-int4"], "invalid choice: 'cpu-int4'"),
         ([CHECKPOINT, "out", "--dev", *DEV, "--variants", "cpu-int8"], "variants must be cpu-fp32 and others of"),
         ([CHECKPOINT, "out", "--dev", *DEV, "--max-bleu-loss", "x"], "invalid float value"),
+        ([CHECKPOINT, "out", "--dev", *DEV, "--shortlist"], "expected at least one argument"),
+        ([CHECKPOINT, "out", "--dev", *DEV, "--shortlist", *DEV, *DEV], "give it once for each corpus"),
     ],
 )
 def test_wrong_arguments_end_with_two(command: Command, arguments: list[object], expected: str) -> None:

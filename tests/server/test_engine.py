@@ -396,3 +396,28 @@ def test_metrics_count_tokens_and_padding(bench: Bench) -> None:
     assert bench.sample("generated_tokens_total") == 2 * 3
     assert bench.sample("sentences_total", outcome="ok") == 2
     assert bench.sample("kv_cache_bytes") > 0
+
+
+def test_sentences_with_and_without_a_shortlist_never_share_a_step(bench: Bench) -> None:
+    short = DecodingOptions(beam_size=1, use_shortlist=True)
+
+    futures = [future for options in (GREEDY, short, GREEDY, short) for future in bench.submit(3, options=options)]
+    for _ in range(50):
+        bench.step()
+
+    assert all(future.result().hypotheses for future in futures)
+    assert bench.runner.admitted_candidates == [(0, (3, 50, EOS)), (0, (3, 50, EOS))]
+    # Three changes of kind: the queue's order is kept, so each sentence was on its own.
+    assert [bench.runner.used_shortlist[i] for i in (0, 4, 8, 12)] == [False, True, False, True]
+    assert bench.runner.num_steps == 16
+
+
+def test_sentences_of_one_kind_share_their_steps(bench: Bench) -> None:
+    short = DecodingOptions(beam_size=1, use_shortlist=True)
+
+    bench.submit(3, 3, options=short)
+    bench.submit(3, options=short)
+    bench.step()
+
+    assert bench.runner.used_shortlist == [True]
+    assert [row for row, _ in bench.runner.admitted_candidates] == [0, 1, 2]
