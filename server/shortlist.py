@@ -1,8 +1,9 @@
 """A lexical shortlist: which target tokens a sentence may be translated with, by the tokens that it has.
 
-Projecting to these thousand or two of all entries of the vocabulary makes a step on a CPU about a quarter shorter. The
-table comes with the bundle, learned by `export.shortlist`. A sentence's tokens are chosen among its own candidates
-only, whatever its neighbours' are. Source of the idea: vocabulary selection (Mi et al. 2016, arXiv:1605.03209), as
+With few rows, projecting to these thousand of all entries of the vocabulary halves a step's work on a CPU. With many,
+their union is large, and since its columns change ONNX Runtime packs them anew in every step: no gain then. The table
+comes with the bundle, learned by `export.shortlist`. A sentence's tokens are chosen among its own candidates only,
+whatever its neighbours' are. Source of the idea: vocabulary selection (Mi et al. 2016, arXiv:1605.03209), as
 Marian has it.
 """
 
