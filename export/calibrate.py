@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from onnx import helper
 
 from export.quantize import linear_inputs
+from model.data import pad
 from server.bundle import cache_names
+from server.runner import step_controls
 
 Array = NDArray[Any]
 _BATCH = 32  # sentences
@@ -51,8 +53,8 @@ class _Calibration:
 
     def observe(self, sources: list[list[int]], targets: list[list[int]]) -> None:
         """Translates by force; raises `ranges`."""
-        source_ids, source_lengths = _pad(sources)
-        target_ids, target_lengths = _pad(targets)
+        source_ids, target_ids = pad(sources, 0).numpy(), pad(targets, 0).numpy()
+        source_lengths, target_lengths = (np.array([len(ids) for ids in side], np.int32) for side in (sources, targets))
         feeds: dict[str, Array] = {"source_ids": source_ids, "source_lengths": source_lengths}
         encoded = self._encoder.run(feeds)
         is_source = np.arange(source_ids.shape[1]) < source_lengths[:, None]
@@ -62,15 +64,8 @@ class _Calibration:
         shape = (len(targets), self._heads, target_ids.shape[1], self._width)
         caches = {name: np.zeros(shape, np.float32) for name in self._self_names}
         for position in range(target_ids.shape[1]):
-            controls = {
-                "input_ids": target_ids[:, position],
-                "past_lengths": np.full(len(targets), position, np.int32),
-                "source_lengths": source_lengths,
-                "self_total": np.array([position + 1], np.int32),
-                "source_total": source_lengths.max(keepdims=True),
-                "top_k": np.ones(1, np.int64),
-                "with_log_probs": np.zeros(1, np.bool_),
-            }
+            past_lengths = np.full(len(targets), position, np.int32)
+            controls = step_controls(target_ids[:, position], past_lengths, source_lengths)
             stepped = self._step.run({**controls, **cross, **caches})
             self._note(self._step.names, stepped, position < target_lengths)
             caches = {name: stepped[new] for name, new in zip(self._self_names, self._new_names, strict=True)}
@@ -105,11 +100,3 @@ class _Watched:
 
     def run(self, feeds: dict[str, Array]) -> dict[str, Array]:
         return dict(zip(self._outputs, self._session.run(self._outputs, feeds), strict=True))
-
-
-def _pad(sentences: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    lengths = np.array([len(ids) for ids in sentences], np.int32)
-    padded = np.zeros((len(sentences), lengths.max()), np.int64)
-    for row, ids in zip(padded, sentences, strict=True):
-        row[: len(ids)] = ids
-    return padded, lengths

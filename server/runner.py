@@ -7,6 +7,7 @@ leave the other cores idle; its steps may use them too, in a session of their ow
 On CUDA the caches still live in host memory and are copied for every step: right, but not fast.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +29,7 @@ from server.scheduler import RowMoves
 from server.shortlist import Columns, Shortlist
 
 CONTROL_NAMES = ("input_ids", "past_lengths", "source_lengths", "self_total", "source_total", "top_k", "with_log_probs")
+SHORTLIST_NAMES = ("shortlist_weight", "shortlist_ids", "is_candidate")
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
 
@@ -102,6 +104,7 @@ class OrtRunner:
         self.dimensions = bundle.manifest.dimensions
         self._dtype = np.dtype(bundle.manifest.variants[variant].dtype)
         self.copies_to_device = device != "cpu"
+        _check_provider(device)
         self.embedding = _open_embedding(bundle, variant)  # one mapping for all sessions, which do not own it
         self._embedding_value = onnxruntime.OrtValue.ortvalue_from_numpy(self.embedding)
         self._encoder = self._load(bundle, variant, ENCODER_FILE, device, num_threads)
@@ -113,22 +116,16 @@ class OrtRunner:
         if bundle.shortlist_path is not None and STEP_SHORTLIST_FILE in bundle.manifest.variants[variant].files:
             self.shortlist = Shortlist.load(bundle.shortlist_path, self.dimensions.vocab_size)
             self.step_session_shortlist = self._load(bundle, variant, STEP_SHORTLIST_FILE, device, num_threads)
-        num_layers = self.dimensions.decoder_layers
-        self_names, self._cross_names = cache_names("self", num_layers), cache_names("cross", num_layers)
+        self._cross_names = cache_names("cross", self.dimensions.decoder_layers)
         faults = [
             *_tensor_faults(self._encoder, ["source_ids", "source_lengths"], self._cross_names),
-            *_tensor_faults(
-                self.step_session,
-                [*CONTROL_NAMES, *self_names, *self._cross_names],
-                [
-                    "top_ids",
-                    "top_log_probs",
-                    *cache_names("new_self", num_layers),
-                    *cache_names("new_cross", num_layers),
-                ],
-            ),
-            *_shape_faults(self.step_session, [*self_names, *self._cross_names], self._cache_shape),
+            *self._step_faults(self.step_session, []),
         ]
+        if self.shortlist is not None and self.step_session_shortlist is not None:
+            faults += self._step_faults(self.step_session_shortlist, SHORTLIST_NAMES)
+            least = 2 * bundle.manifest.limits.max_beam_size  # a step may ask for so many best tokens
+            if len(self.shortlist.common) < least:
+                faults.append(f"the shortlist has {len(self.shortlist.common)} common tokens, it needs {least}")
         if faults:
             raise BundleError([f"{bundle.directory}/{variant}: {fault}" for fault in faults])
 
@@ -163,7 +160,7 @@ class OrtRunner:
             `cache_names`.
         """
         names = cache_names("new_self", self.dimensions.decoder_layers)
-        controls = dict(zip(CONTROL_NAMES, _controls(input_ids, past_lengths, source_lengths, 1, False), strict=True))
+        controls = step_controls(input_ids, past_lengths, source_lengths)
         outputs: list[NDArray[np.generic]] = self.step_session.run(["logits", *names], {**controls, **caches})
         return outputs
 
@@ -171,20 +168,16 @@ class OrtRunner:
         self, bundle: Bundle, variant: str, file: str, device: str, num_threads: int
     ) -> onnxruntime.InferenceSession:
         provider = PROVIDERS[device]
-        if provider not in onnxruntime.get_available_providers():
-            raise SettingsError([f"device {device}: this ONNX Runtime has no {provider}: install babelserve[gpu]"])
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = num_threads
         options.inter_op_num_threads = 1
         # Between two steps further threads would go on spinning, for nothing but the neighbours' harm.
         options.add_session_config_entry("session.force_spinning_stop", "1")
         options.log_severity_level = 3
-        # Both keep memory for shapes that come again, which hardly any does here: no faster, up to a quarter larger.
-        options.enable_cpu_mem_arena = options.enable_mem_pattern = False
         disabled: list[str] = []
-        if device == "cuda":
-            onnxruntime.preload_dlls()
-        else:
+        if device == "cpu":
+            # Both keep memory for shapes that come again, which hardly any does here: no faster, a quarter larger.
+            options.enable_cpu_mem_arena = options.enable_mem_pattern = False
             options.add_initializer(EMBEDDING, self._embedding_value)
             # ONNX Runtime would fuse Add and LayerNormalization into a node that is 7 times slower on the CPU.
             disabled = ["SkipLayerNormFusion"]
@@ -199,9 +192,15 @@ class OrtRunner:
             raise SettingsError([message])
         return session
 
-    @property
-    def _cache_shape(self) -> tuple[int, int]:
-        return self.dimensions.num_heads, self.dimensions.head_dim
+    def _step_faults(self, session: onnxruntime.InferenceSession, more_inputs: Sequence[str]) -> list[str]:
+        """Returns what is wrong with the tensors of a step graph."""
+        sizes = self.dimensions
+        caches = [*cache_names("self", sizes.decoder_layers), *cache_names("cross", sizes.decoder_layers)]
+        outputs = ["top_ids", "top_log_probs", *(f"new_{name}" for name in caches)]
+        return [
+            *_tensor_faults(session, [*CONTROL_NAMES, *more_inputs, *caches], outputs),
+            *_shape_faults(session, caches, (sizes.num_heads, sizes.head_dim)),
+        ]
 
 
 class OrtDecoder:
@@ -231,7 +230,7 @@ class OrtDecoder:
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """See `Decoder.step`."""
         top_k = min(top_k, self._runner.dimensions.vocab_size)
-        controls = _controls(input_ids, past_lengths, source_lengths, top_k, with_log_probs)
+        controls = step_controls(input_ids, past_lengths, source_lengths, top_k, with_log_probs)
         step = self._shortlisted if use_shortlist else self._alone if is_alone else self._together
         return step.run(controls, len(input_ids), top_k)
 
@@ -266,31 +265,31 @@ class _BoundStep:
         self._cache_names = [*cache_names("self", num_layers), *cache_names("cross", num_layers)]
         self._binding: Any = session.io_binding()
         self._bound: tuple[int, ...] | None = None  # rows, candidates and layouts of the binding
-        self._controls: tuple[NDArray[np.generic], ...] = ()
+        self._controls: dict[str, NDArray[np.generic]] = {}
         self._top_ids = np.empty((0, 0), np.int64)
         self._top_log_probs = np.empty((0, 0), np.float32)
 
     def run(
-        self, controls: tuple[NDArray[np.generic], ...], num_rows: int, top_k: int
+        self, controls: dict[str, NDArray[np.generic]], num_rows: int, top_k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Takes a step; `controls` are in the order of `CONTROL_NAMES`."""
+        """Takes a step; `controls` are from `step_controls`."""
         shape = (num_rows, top_k, self._cache.layout, self._columns.layout if self._columns else 0)
         # A binding of host memory to another device is a copy made while binding, so it must be made again each time.
         if self._bound != shape or self._copies_to_device:
             self._bind(controls, num_rows, top_k)
             self._bound = shape
         else:
-            for bound, given in zip(self._controls, controls, strict=True):
-                bound[:] = given
+            for name, given in controls.items():
+                self._controls[name][:] = given
         self._session.run_with_iobinding(self._binding)
         return self._top_ids, self._top_log_probs
 
-    def _bind(self, controls: tuple[NDArray[np.generic], ...], num_rows: int, top_k: int) -> None:
+    def _bind(self, controls: dict[str, NDArray[np.generic]], num_rows: int, top_k: int) -> None:
         binding, cache = self._binding, self._cache
         binding.clear_binding_inputs()
         binding.clear_binding_outputs()
         self._controls = controls
-        for name, array in zip(CONTROL_NAMES, controls, strict=True):
+        for name, array in controls.items():
             binding.bind_input(name, *_address(array))
         self._top_ids = np.empty((num_rows, top_k), np.int64)
         self._top_log_probs = np.empty((num_rows, top_k), np.float32)
@@ -301,22 +300,28 @@ class _BoundStep:
             binding.bind_input(name, *_address(tensor[:num_rows]))
             binding.bind_output(f"new_{name}", *_address(tensor[:num_rows]))
         if self._columns is not None:
-            binding.bind_input("shortlist_weight", *_address(self._columns.weight))
-            binding.bind_input("shortlist_ids", *_address(self._columns.ids))
-            binding.bind_input("is_candidate", *_address(self._columns.is_candidate[:num_rows]))
+            arrays = self._columns.weight, self._columns.ids, self._columns.is_candidate[:num_rows]
+            for name, array in zip(SHORTLIST_NAMES, arrays, strict=True):
+                binding.bind_input(name, *_address(array))
 
 
-def _controls(
+def step_controls(
     input_ids: NDArray[np.int64],
     past_lengths: NDArray[np.int32],
     source_lengths: NDArray[np.int32],
-    top_k: int,
-    with_log_probs: bool,
-) -> tuple[NDArray[np.generic], ...]:
-    """Returns the step's inputs that are not caches, in the order of `CONTROL_NAMES`; none of them the caller's."""
-    totals = past_lengths.max(keepdims=True) + np.int32(1), source_lengths.max(keepdims=True)
-    options = np.array([top_k], np.int64), np.array([with_log_probs])
-    return input_ids.copy(), past_lengths.copy(), source_lengths.copy(), *totals, *options
+    top_k: int = 1,
+    with_log_probs: bool = False,
+) -> dict[str, NDArray[np.generic]]:
+    """Returns a step's inputs that are not caches, `CONTROL_NAMES`; none of them the caller's arrays."""
+    return {
+        "input_ids": input_ids.copy(),
+        "past_lengths": past_lengths.copy(),
+        "source_lengths": source_lengths.copy(),
+        "self_total": past_lengths.max(keepdims=True) + np.int32(1),
+        "source_total": source_lengths.max(keepdims=True),
+        "top_k": np.array([top_k], np.int64),
+        "with_log_probs": np.array([with_log_probs]),
+    }
 
 
 def _address(rows: NDArray[np.generic]) -> tuple[str, int, type[np.generic], tuple[int, ...], int]:
@@ -339,6 +344,14 @@ def _shape_faults(session: onnxruntime.InferenceSession, caches: list[str], shap
         for tensor in session.get_inputs()
         if tensor.name in caches and (tensor.shape[1], tensor.shape[3]) != shape
     ]
+
+
+def _check_provider(device: str) -> None:
+    provider = PROVIDERS[device]
+    if provider not in onnxruntime.get_available_providers():
+        raise SettingsError([f"device {device}: this ONNX Runtime has no {provider}: install babelserve[gpu]"])
+    if device == "cuda":
+        onnxruntime.preload_dlls()
 
 
 def _open_embedding(bundle: Bundle, variant: str) -> NDArray[np.generic]:

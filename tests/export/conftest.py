@@ -16,7 +16,7 @@ from export.graphs import encoder_graph, step_graph
 from model.config import TransformerConfig
 from model.transformer import Transformer
 from server.bundle import ENCODER_FILE, STEP_FILE, Bundle, cache_names
-from server.runner import CONTROL_NAMES
+from server.runner import step_controls
 
 Array = NDArray[Any]
 SHAPES: dict[str, dict[str, Any]] = {
@@ -76,10 +76,7 @@ class Stepper:
         """Feeds a token to each of `rows`; returns all outputs by name."""
         names = [output.name for output in self.session.get_outputs()]
         past_lengths, source_lengths = np.array(past, np.int32), np.array(lengths, np.int32)
-        totals = past_lengths.max(keepdims=True) + np.int32(1), source_lengths.max(keepdims=True)
-        options = np.array([k], np.int64), np.array([with_log_probs])
-        controls: tuple[Array, ...] = (np.array(ids, np.int64), past_lengths, source_lengths, *totals, *options)
-        feeds = dict(zip(CONTROL_NAMES, controls, strict=True))
+        feeds = step_controls(np.array(ids, np.int64), past_lengths, source_lengths, k, with_log_probs)
         caches = {name: tensor[rows] for name, tensor in {**self.self_caches, **self.cross}.items()}
         outputs = dict(zip(names, self.session.run(names, {**feeds, **caches, **shortlist}), strict=True))
         for name, new_name in zip(self.self_caches, self.new_names, strict=True):
