@@ -9,6 +9,8 @@ import pytest
 from export.bundle import write_variant
 from model.checkpoint import Checkpoint
 from server.bundle import SHORTLIST_FILE, STEP_SHORTLIST_FILE, Bundle, describe_file
+from server.errors import BundleError
+from server.runner import OrtRunner
 from server.sequence import DecodingOptions
 from server.shortlist import Shortlist
 from tests.parity.test_continuous_batching import Ids, Stepper, best
@@ -122,3 +124,14 @@ def test_scores_of_a_shortlisted_sentence_are_log_probabilities(narrow: Bundle, 
 def test_a_bundle_without_a_shortlist_has_no_graph_for_one(tiny_bundle: Bundle) -> None:
     assert tiny_bundle.shortlist_path is None
     assert all(STEP_SHORTLIST_FILE not in variant.files for variant in tiny_bundle.manifest.variants.values())
+
+
+def test_a_list_with_fewer_common_tokens_than_a_step_may_ask_for_is_refused(
+    tiny_checkpoint: Checkpoint, tiny_bundle: Bundle, sources: list[list[int]], tmp_path: Path
+) -> None:
+    vocab_size, least = tiny_checkpoint.config.vocab_size, 2 * tiny_bundle.manifest.limits.max_beam_size
+    short = Shortlist(np.zeros((vocab_size, 1), np.int32), np.arange(least - 1, dtype=np.int32))
+    bundle = with_shortlist(tiny_checkpoint, tiny_bundle, sources[:10], short, tmp_path)
+
+    with pytest.raises(BundleError, match=f"has {least - 1} common tokens, it needs {least}"):
+        OrtRunner(bundle, "cpu-fp32", "cpu")
