@@ -144,8 +144,9 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, has_shortlist:
     `with_log_probs`: unless it holds, `top_log_probs` are logits (but in half precision), which spares greedy search
     the softmax. It returns `top_ids`, `top_log_probs` [B, k], and `logits` float32 [B, V] for who asks for them.
 
-    With a shortlist its output projection is the input `shortlist_weight` [M, n], of tokens `shortlist_ids` int64 [n],
-    of which a row may choose those where `is_candidate` bool [B, n] holds; n is a multiple of `COLUMNS`.
+    With a shortlist its output projection is the input `shortlist_weight` [n, M], of tokens `shortlist_ids` int64 [n],
+    of which a row may choose those that its `candidates` int64 [B, m] count, -1 being none; m is a multiple of
+    `COLUMNS`.
     """
     config = model.config
     graph = _Graph("decoder_step", dtype)
@@ -198,11 +199,8 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, has_shortlist:
         x = _layer(graph, f"decoder.{i}", x, layer, attend_self, attend_cross)
     if config.norm == "pre":
         x = graph.layer_norm("decoder.norm", x, model.decoder_norm)
-    if has_shortlist:
-        logits, ids, block = _project_to_shortlist(graph, config, x)
-    else:
-        logits, ids, block = _project(graph, model, x)
-    _choose(graph, logits, ids, block, top_k, with_log_probs)
+    choose = _choose_among_candidates if has_shortlist else _choose_among_all
+    choose(graph, model, x, top_k, with_log_probs)
     for name, shape in [*_caches(config, "new_self"), *_caches(config, "new_cross")]:
         graph.output(name, dtype, shape)
     return graph.build()
@@ -245,38 +243,40 @@ def _layer(graph: _Graph, name: str, x: str, layer: Layer, attend_self: Any, att
     return residual("ffn", x, layer.feed_forward_norm, feed_forward)
 
 
-def _project(graph: _Graph, model: Transformer, x: str) -> tuple[str, str, int]:
-    """Adds the projection to the whole vocabulary; returns logits, "", and the size of a block, for `_choose`."""
+def _choose_among_all(graph: _Graph, model: Transformer, x: str, top_k: str, with_log_probs: str) -> None:
+    """Adds the projection to the whole vocabulary, and the best tokens."""
     vocab_size = model.config.vocab_size
     block = max(1, min(MAX_BLOCK, vocab_size // MAX_TOP_K))  # so that there are as many blocks as best tokens
     num_blocks = -(-vocab_size // block)
-    logits = _logits(graph, x, graph.weight(EMBEDDING, model.embedding.tokens.weight), transB=1)
+    logits = _logits(graph, x, graph.weight(EMBEDDING, model.embedding.tokens.weight))
     graph.output(logits, np.float32, ["rows", vocab_size])
     if num_blocks * block != vocab_size:
         pads = graph.constant([0, 0, 0, num_blocks * block - vocab_size])
         logits = graph.node("Pad", [logits, pads, graph.constant(-np.inf, np.float32)])
-    return logits, "", block
+    _choose(graph, logits, block, top_k, with_log_probs, "top_ids")
 
 
-def _project_to_shortlist(graph: _Graph, config: TransformerConfig, x: str) -> tuple[str, str, int]:
-    """As `_project`, to columns that the server chose; in place of "" what names their tokens."""
-    weight = graph.input("shortlist_weight", graph.dtype, [config.d_model, "columns"])
+def _choose_among_candidates(graph: _Graph, model: Transformer, x: str, top_k: str, with_log_probs: str) -> None:
+    """Adds the projection to columns that the server chose, and the best of each row's candidates among them."""
+    weight = graph.input("shortlist_weight", graph.dtype, ["columns", model.config.d_model])
     ids = graph.input("shortlist_ids", np.int64, ["columns"])
-    is_candidate = graph.input("is_candidate", np.bool_, ["rows", "columns"])
-    lowest = graph.constant(-np.inf, np.float32)
-    logits = graph.node("Where", [is_candidate, _logits(graph, x, weight), lowest])
-    return logits, ids, SHORTLIST_BLOCK
+    candidates = graph.input("candidates", np.int64, ["rows", "candidates"])
+    logits = graph.node("GatherElements", [_logits(graph, x, weight), candidates], axis=1)
+    is_candidate = graph.node("GreaterOrEqual", [candidates, graph.constant(0)])
+    logits = graph.node("Where", [is_candidate, logits, graph.constant(-np.inf, np.float32)])
+    chosen = _choose(graph, logits, SHORTLIST_BLOCK, top_k, with_log_probs, "top_candidates")
+    graph.node("Gather", [ids, graph.node("GatherElements", [candidates, chosen], axis=1)], "top_ids")
 
 
-def _logits(graph: _Graph, x: str, weight: str, **attributes: Any) -> str:
+def _logits(graph: _Graph, x: str, weight: str) -> str:
     if graph.dtype == np.float32:
-        return graph.node("Gemm", [x, weight], "logits", **attributes)
-    projected = graph.node("Gemm", [x, weight], **attributes)
+        return graph.node("Gemm", [x, weight], "logits", transB=1)
+    projected = graph.node("Gemm", [x, weight], transB=1)
     return graph.node("Cast", [projected], "logits", to=onnx.TensorProto.FLOAT)
 
 
-def _choose(graph: _Graph, logits: str, ids: str, block: int, top_k: str, with_log_probs: str) -> None:
-    """Adds the exact k best tokens.
+def _choose(graph: _Graph, logits: str, block: int, top_k: str, with_log_probs: str, name: str) -> str:
+    """Adds the exact k best columns, under a name, and their log-probabilities.
 
     They lie in the k blocks with the largest maxima, so only these are searched: on the CPU an order of magnitude
     cheaper than TopK over all columns.
@@ -290,13 +290,12 @@ def _choose(graph: _Graph, logits: str, ids: str, block: int, top_k: str, with_l
     block_size = graph.constant(block)
     chosen = graph.node("GatherElements", [best_blocks, graph.node("Div", [places, block_size])], axis=1)
     offset = graph.node("Mod", [places, block_size])
-    columns = graph.node("Add", [graph.node("Mul", [chosen, block_size]), offset], "top_columns" if ids else "top_ids")
-    if ids:
-        graph.node("Gather", [ids, columns], "top_ids")
+    columns = graph.node("Add", [graph.node("Mul", [chosen, block_size]), offset], name)
     log_total = _log_sum_exp(graph, logits, columns, with_log_probs)
     graph.node("Sub", [values, log_total], "top_log_probs")
     graph.output("top_ids", np.int64, ["rows", "k"])
     graph.output("top_log_probs", np.float32, ["rows", "k"])
+    return columns
 
 
 def _log_sum_exp(graph: _Graph, logits: str, columns: str, condition: str) -> str:

@@ -83,10 +83,10 @@ class _Quantizer:
             scale, zero = largest / _LEVELS, _ZERO_SYMMETRIC
         x_scale = self._constant(f"{node.name}.x_scale", np.array(max(scale, _LEAST), np.float32))
         x_zero = self._constant(f"zero_{zero}", np.array(zero, np.uint8))
-        quantized = self._node("QuantizeLinear", [x, x_scale, x_zero], f"{node.name}.x_uint8")
         if weight_name not in self._weights:
-            self._multiply_by_shortlist(node, quantized, x_scale, x_zero)
+            self._multiply_by_shortlist(node, x_scale, x_zero)
             return
+        quantized = self._node("QuantizeLinear", [x, x_scale, x_zero], f"{node.name}.x_uint8")
         matrix = self._weights[weight_name]
         transposed = any(attribute.name == "transB" and attribute.i for attribute in node.attribute)
         columns, scales = quantize_columns(matrix.T if transposed else matrix)
@@ -102,16 +102,24 @@ class _Quantizer:
         self._node("MatMulIntegerToFloat", inputs, output, domain="com.microsoft")
         if cache is not None:
             one = self._constant("unit_scale", np.array(1, np.float32))
-            zero_int8 = self._constant("zero_int8", np.array(0, np.int8))
-            self._node("QuantizeLinear", [output, one, zero_int8], node.output[0])
+            self._node("QuantizeLinear", [output, one, self._zero_int8()], node.output[0])
 
-    def _multiply_by_shortlist(self, node: onnx.NodeProto, quantized: str, x_scale: str, x_zero: str) -> None:
-        """The weights are rows of the embedding, which the server chose; so are their scales."""
+    def _multiply_by_shortlist(self, node: onnx.NodeProto, x_scale: str, weight_zero: str) -> None:
+        """The weights are rows of the embedding, which the server chose; so are their scales.
+
+        As a second factor they would be packed in every step, which takes longer than the product. So they are the
+        first, unsigned, and what is packed is x.
+        """
+        x, weight = node.input
+        quantized = self._node("QuantizeLinear", [x, x_scale, self._zero_int8()], f"{node.name}.x_int8")
+        columns = self._node("Transpose", [quantized], f"{node.name}.columns", perm=[1, 0])
+        one = self._constant("unit_scale", np.array(1, np.float32))
+        inputs = [weight, columns, one, x_scale, weight_zero]
+        products = self._node("MatMulIntegerToFloat", inputs, f"{node.name}.products", domain="com.microsoft")
+        rows = self._node("Transpose", [products], f"{node.name}.rows", perm=[1, 0])
         flat = self._constant("flat", np.array([-1], np.int64))
-        rows = self._node("Gather", [f"{EMBEDDING}.scale", "shortlist_ids"], "shortlist.rows")
-        weight_scale = self._node("Reshape", [rows, flat], "shortlist.scale")
-        inputs = [quantized, node.input[1], x_scale, weight_scale, x_zero]
-        self._node("MatMulIntegerToFloat", inputs, node.output[0], domain="com.microsoft")
+        scales = self._node("Gather", [f"{EMBEDDING}.scale", "shortlist_ids"], "shortlist.scales")
+        self._node("Mul", [rows, self._node("Reshape", [scales, flat], "shortlist.scale")], node.output[0])
 
     def replace_attention(self, node: onnx.NodeProto) -> None:
         """Makes GroupQueryAttention read and write caches of int8."""
@@ -155,12 +163,19 @@ class _Quantizer:
         return scales
 
     def _retyped(self, tensor: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
-        if cache_name(tensor.name) not in self._ranges and tensor.name != "shortlist_weight":
+        if cache_name(tensor.name) in self._ranges:
+            elem_type = TensorProto.INT8
+        elif tensor.name == "shortlist_weight":
+            elem_type = TensorProto.UINT8
+        else:
             return tensor
         retyped = onnx.ValueInfoProto()
         retyped.CopyFrom(tensor)
-        retyped.type.tensor_type.elem_type = TensorProto.INT8
+        retyped.type.tensor_type.elem_type = elem_type
         return retyped
+
+    def _zero_int8(self) -> str:
+        return self._constant("zero_int8", np.array(0, np.int8))
 
     def _node(self, op: str, inputs: list[str], output: str, domain: str = "", **attributes: Any) -> str:
         self.nodes.append(helper.make_node(op, inputs, [output], name=output, domain=domain, **attributes))

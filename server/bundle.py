@@ -16,7 +16,7 @@ from typing import Any
 
 from server.errors import BundleError
 
-REVISION = 2  # raised whenever a reader of the previous revision could not read a new bundle
+REVISION = 3  # raised whenever a reader of the previous revision could not read a new bundle
 MANIFEST_FILE = "manifest.json"
 TOKENIZER_FILE = "tokenizer.model"
 ENCODER_FILE = "encoder.onnx"

@@ -21,15 +21,16 @@ class KVCache:
     """Self- and cross-attention caches: per decoder layer a key and a value tensor [max_rows, H, positions, D].
 
     Attributes:
-        self_attention, cross_attention: 2 * layers tensors each, keys at even and values at odd indices. Each is a
-            buffer of its own, so that fitting them to another length never holds more than one of them twice.
-        layout: raised whenever buffers are replaced, so that whoever holds their addresses binds them again.
+        self_attention, cross_attention: 2 * layers tensors each, keys at even and values at odd indices.
+        layout: raised whenever tensors are replaced, so that whoever holds their addresses binds them again.
     """
 
     def __init__(self, *, num_layers: int, num_heads: int, head_dim: int, max_rows: int, dtype: DTypeLike) -> None:
         shape = (max_rows, num_heads, BUCKET, head_dim)
-        self.self_attention: list[NDArray[np.generic]] = [_zeros(shape, dtype) for _ in range(2 * num_layers)]
-        self.cross_attention: list[NDArray[np.generic]] = [_zeros(shape, dtype) for _ in range(2 * num_layers)]
+        self._self_buffers = [_Buffer(shape, dtype) for _ in range(2 * num_layers)]
+        self._cross_buffers = [_Buffer(shape, dtype) for _ in range(2 * num_layers)]
+        self.self_attention = [buffer.tensor for buffer in self._self_buffers]
+        self.cross_attention = [buffer.tensor for buffer in self._cross_buffers]
         self.layout = 0
 
     @property
@@ -39,8 +40,8 @@ class KVCache:
 
     def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
         """Makes room for so many positions in the first `num_rows` rows; gives back what is far too much."""
-        self._fit(self.self_attention, num_rows, self_positions)
-        self._fit(self.cross_attention, num_rows, cross_positions)
+        self.self_attention = self._fit(self._self_buffers, num_rows, self_positions)
+        self.cross_attention = self._fit(self._cross_buffers, num_rows, cross_positions)
 
     def admit(self, row: int, cross: list[NDArray[np.generic]], index: int, length: int) -> None:
         """Fills a row with an encoded sentence.
@@ -66,21 +67,44 @@ class KVCache:
             for tensor in self.cross_attention:
                 tensor[to, :, :cross_positions] = tensor[source, :, :cross_positions]
 
-    def _fit(self, tensors: list[NDArray[np.generic]], num_rows: int, positions: int) -> None:
+    def _fit(self, buffers: list["_Buffer"], num_rows: int, positions: int) -> list[NDArray[np.generic]]:
         needed = -(-positions // BUCKET) * BUCKET
-        max_rows, num_heads, capacity, head_dim = tensors[0].shape
-        if needed <= capacity <= _MOST_SPARE * needed:
-            return
-        kept = min(needed, capacity)
-        for i, tensor in enumerate(tensors):
-            # Zeros, not garbage: kernels may touch positions behind a row's length, and 0 * NaN is NaN.
-            fitted = _zeros((max_rows, num_heads, needed, head_dim), tensor.dtype)
-            fitted[:num_rows, :, :kept] = tensor[:num_rows, :, :kept]
-            tensors[i] = fitted
-        self.layout += 1
+        capacity = buffers[0].tensor.shape[2]
+        if not needed <= capacity <= _MOST_SPARE * needed:
+            for buffer in buffers:
+                buffer.fit(num_rows, needed)
+            self.layout += 1
+        return [buffer.tensor for buffer in buffers]
 
 
-def _zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[np.generic]:
-    """A mapping of its own: rows that are never used take no memory, and what is freed goes back at once."""
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    return np.frombuffer(mmap.mmap(-1, size), dtype).reshape(shape)
+class _Buffer:
+    """A tensor [rows, H, positions, D] in a mapping of its own, twice as long as it must be.
+
+    Only what has been written to takes memory, so rows that are never used and the spare half cost nothing, and what is
+    given back is free at once. To lay the rows out for another length touches no page that is not touched already: new
+    pages would take longer than the copies.
+    """
+
+    def __init__(self, shape: tuple[int, int, int, int], dtype: DTypeLike) -> None:
+        self._mapping = _map(shape, np.dtype(dtype))
+        self.tensor: NDArray[np.generic] = np.ndarray(shape, dtype, self._mapping)
+
+    def fit(self, num_rows: int, positions: int) -> None:
+        """Lays the tensor out for so many positions; keeps the first rows. All else is zeros or what other rows left.
+
+        It is never what the memory held before: kernels may touch it, and 0 * NaN is NaN.
+        """
+        max_rows, num_heads, capacity, head_dim = self.tensor.shape
+        kept = self.tensor[:num_rows, :, : min(positions, capacity)].copy()
+        shape = max_rows, num_heads, positions, head_dim
+        end = -(-math.prod(shape) * kept.itemsize // mmap.PAGESIZE) * mmap.PAGESIZE
+        if end > len(self._mapping):
+            self._mapping = _map(shape, kept.dtype)
+        elif end < len(self._mapping):
+            self._mapping.madvise(mmap.MADV_DONTNEED, end)
+        self.tensor = np.ndarray(shape, kept.dtype, self._mapping)
+        self.tensor[:num_rows, :, : kept.shape[2]] = kept
+
+
+def _map(shape: tuple[int, int, int, int], dtype: np.dtype[np.generic]) -> mmap.mmap:
+    return mmap.mmap(-1, 2 * math.prod(shape) * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -29,7 +29,7 @@ from server.scheduler import RowMoves
 from server.shortlist import Columns, Shortlist
 
 CONTROL_NAMES = ("input_ids", "past_lengths", "source_lengths", "self_total", "source_total", "top_k", "with_log_probs")
-SHORTLIST_NAMES = ("shortlist_weight", "shortlist_ids", "is_candidate")
+SHORTLIST_NAMES = ("shortlist_weight", "shortlist_ids", "candidates")
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
 
@@ -238,7 +238,7 @@ class OrtDecoder:
         """See `Decoder.admit_candidates`."""
         assert self._columns is not None
         assert self._runner.shortlist is not None
-        self._columns.admit(row, self._runner.shortlist.candidates(source_ids), list(range(row)))
+        self._columns.admit(row, self._runner.shortlist.candidates(source_ids))
 
     def move(self, moves: RowMoves, self_positions: int, cross_positions: int) -> None:
         """See `Decoder.move`."""
@@ -300,7 +300,7 @@ class _BoundStep:
             binding.bind_input(name, *_address(tensor[:num_rows]))
             binding.bind_output(f"new_{name}", *_address(tensor[:num_rows]))
         if self._columns is not None:
-            arrays = self._columns.weight, self._columns.ids, self._columns.is_candidate[:num_rows]
+            arrays = self._columns.weight, self._columns.ids, self._columns.candidates[:num_rows]
             for name, array in zip(SHORTLIST_NAMES, arrays, strict=True):
                 binding.bind_input(name, *_address(array))
 

@@ -1,10 +1,9 @@
 """A lexical shortlist: which target tokens a sentence may be translated with, by the tokens that it has.
 
-With few rows, projecting to these thousand of all entries of the vocabulary halves a step's work on a CPU. With many,
-their union is large, and since its columns change ONNX Runtime packs them anew in every step: no gain then. The table
-comes with the bundle, learned by `export.shortlist`. A sentence's tokens are chosen among its own candidates only,
-whatever its neighbours' are. Source of the idea: vocabulary selection (Mi et al. 2016, arXiv:1605.03209), as
-Marian has it.
+Projecting to these thousand of all entries of the vocabulary spares a CPU half of a step's work with one row; with
+many rows, whose union is larger, a sixth. The table comes with the bundle, learned by `export.shortlist`. A sentence's
+tokens are chosen among its own candidates only, whatever its neighbours' are. Source of the idea: vocabulary selection
+(Mi et al. 2016, arXiv:1605.03209), as Marian has it.
 """
 
 import zipfile
@@ -18,6 +17,8 @@ from numpy.typing import NDArray
 from server.errors import BundleError
 
 COLUMNS = 512  # the projection grows by so many, so that its shape seldom changes
+_MOST_SPARE = 1.5  # times what is needed that the projection may have
+_ZERO_UNSIGNED = 128  # the unsigned byte that stands for 0 in weights of int8
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,73 +56,92 @@ class Shortlist:
         """Writes what `load` reads."""
         np.savez_compressed(path, by_token=self.by_token, common=self.common)
 
-    def candidates(self, source_ids: tuple[int, ...]) -> NDArray[np.int32]:
+    def candidates(self, source_ids: tuple[int, ...]) -> NDArray[np.int64]:
         """Returns the target tokens that a sentence may need, each once, in order."""
-        return np.unique(np.concatenate([self.by_token[list(source_ids)].ravel(), self.common]))
+        is_candidate = np.zeros(len(self.by_token), np.bool_)  # to mark them is a third of the time of sorting them
+        is_candidate[self.by_token[list(source_ids)]] = is_candidate[self.common] = True
+        return is_candidate.nonzero()[0]
 
 
 class Columns:
     """The columns of the output projection that the rows of one lane's batch need, and which row may use which.
 
-    Columns stay until the space is needed: the next sentences need most of them again. A column that no row may use
-    costs its share of the projection and nothing else.
+    A column stays until its place is needed: the next sentences need most of them again. One that no row may use costs
+    its share of the projection and nothing else.
 
     Attributes:
-        weight: [K, n], columns of the projection; those not in use hold what they held.
-        ids: int64 [n], their target tokens.
-        is_candidate: bool [max_rows, n].
+        weight: [n, K], of each column its token's row of the embedding; int8 as unsigned bytes, 128 up, since
+            products of unsigned with signed bytes are the fast ones.
+        ids: int64 [n], the columns' tokens, -1 for none yet.
+        candidates: int64 [max_rows, m], the columns that each row may use, then -1.
         layout: raised whenever the arrays are replaced.
     """
 
     def __init__(self, embedding: NDArray[np.generic], max_rows: int) -> None:
-        vocab_size, width = embedding.shape
         self._embedding = embedding
-        self._place = np.full(vocab_size, -1, np.int64)  # of each token among the columns; -1 for none
-        self._num_columns = 0
+        self._place = np.full(len(embedding) + 1, -1, np.int64)  # of each token, and of the token -1; -1 for none
+        self._num_candidates = np.zeros(max_rows, np.int64)
         self.layout = 0
-        self.weight = np.zeros((width, COLUMNS), embedding.dtype)
-        self.ids = np.zeros(COLUMNS, np.int64)
-        self.is_candidate = np.zeros((max_rows, COLUMNS), np.bool_)
+        self._lay_out(np.zeros(0, np.int64), np.zeros((max_rows, 0), np.int64), COLUMNS, COLUMNS)
 
-    def admit(self, row: int, candidates: NDArray[np.int32], rows_in_use: list[int]) -> None:
+    def admit(self, row: int, candidates: NDArray[np.integer]) -> None:
         """Lets a row use these tokens and no others.
 
         Args:
-            row: whose sentence is new.
+            row: whose sentence is new; only the rows before it are in use.
             candidates: of that sentence, each once.
-            rows_in_use: of the other sentences, whose columns must stay.
         """
-        missing = candidates[self._place[candidates] < 0]
-        if self._num_columns + len(missing) > len(self.ids):
-            self._clear(rows_in_use, len(candidates))
-            missing = candidates[self._place[candidates] < 0]
-        self._add(missing)
-        self.is_candidate[row] = False
-        self.is_candidate[row, self._place[candidates]] = True
+        places = self._place[candidates]
+        is_used = np.zeros(len(self.ids) + 1, np.bool_)  # the last one stands for no column
+        is_used[self.candidates[:row]] = is_used[places] = True
+        used = is_used[:-1].nonzero()[0]
+        missing = candidates[places < 0]
+        self._num_candidates[row] = len(candidates)
+        num_columns = _round_up(len(used) + len(missing))
+        num_candidates = _round_up(self._num_candidates[: row + 1].max())
+        if not (_fits(num_columns, len(self.ids)) and _fits(num_candidates, self.candidates.shape[1])):
+            kept = np.full(len(is_used), -1)
+            kept[used] = np.arange(len(used))
+            self._lay_out(self.ids[used], kept[self.candidates[:, :num_candidates]], num_columns, num_candidates)
+            self.layout += 1
+            free = np.arange(len(used), num_columns)
+        else:
+            free = np.flatnonzero(~is_used[:-1])
+        self._put(free[: len(missing)], missing)
+        self.candidates[row] = -1
+        self.candidates[row, : len(candidates)] = self._place[candidates]
 
     def move(self, to: NDArray[np.int64], from_: NDArray[np.int64]) -> None:
         """Copies rows."""
-        self.is_candidate[to] = self.is_candidate[from_]
+        self.candidates[to] = self.candidates[from_]
+        self._num_candidates[to] = self._num_candidates[from_]
 
-    def _add(self, tokens: NDArray[np.generic]) -> None:
-        start, end = self._num_columns, self._num_columns + len(tokens)
-        self._place[tokens] = np.arange(start, end)
-        self.ids[start:end] = tokens
-        self.weight[:, start:end] = self._embedding[tokens].T
-        self._num_columns = end
-
-    def _clear(self, rows_in_use: list[int], room: int) -> None:
-        """Drops the columns that no row in use needs; makes the arrays longer if less than `room` is free then."""
-        kept = np.flatnonzero(self.is_candidate[rows_in_use].any(axis=0))
-        ids, is_candidate = self.ids[kept], self.is_candidate[:, kept]
-        size = max(len(self.ids), -(-(len(kept) + room) // COLUMNS) * COLUMNS)
-        if size > len(self.ids):
-            self.layout += 1
-            self.weight = np.zeros((len(self.weight), size), self.weight.dtype)
-            self.ids = np.zeros(size, np.int64)
-            self.is_candidate = np.zeros((len(self.is_candidate), size), np.bool_)
+    def _lay_out(
+        self, ids: NDArray[np.int64], candidates: NDArray[np.int64], num_columns: int, num_candidates: int
+    ) -> None:
+        """Makes new arrays that begin with these columns and candidates."""
+        self.weight = np.zeros((num_columns, self._embedding.shape[1]), _as_factor(self._embedding[:0]).dtype)
+        self.ids = np.full(num_columns, -1, np.int64)
+        self.candidates = np.full((len(candidates), num_candidates), -1, np.int64)
+        self.candidates[:, : candidates.shape[1]] = candidates
         self._place[:] = -1
-        self.is_candidate[:] = False
-        self.is_candidate[:, : len(kept)] = is_candidate
-        self._num_columns = 0
-        self._add(ids)
+        self._put(np.arange(len(ids)), ids)
+
+    def _put(self, places: NDArray[np.int64], tokens: NDArray[np.integer]) -> None:
+        """Replaces columns."""
+        self._place[self.ids[places]] = -1
+        self._place[tokens] = places
+        self.ids[places] = tokens
+        self.weight[places] = _as_factor(self._embedding[tokens])
+
+
+def _as_factor(rows: NDArray[np.generic]) -> NDArray[np.generic]:
+    return rows.view(np.uint8) ^ np.uint8(_ZERO_UNSIGNED) if rows.dtype == np.int8 else rows
+
+
+def _round_up(num_columns: int) -> int:
+    return max(1, -(-num_columns // COLUMNS)) * COLUMNS
+
+
+def _fits(needed: int, size: int) -> bool:
+    return needed <= size <= _MOST_SPARE * needed
