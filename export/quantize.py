@@ -117,8 +117,11 @@ class _Quantizer:
         inputs = [weight, columns, one, x_scale, weight_zero]
         products = self._node("MatMulIntegerToFloat", inputs, f"{node.name}.products", domain="com.microsoft")
         rows = self._node("Transpose", [products], f"{node.name}.rows", perm=[1, 0])
-        flat = self._constant("flat", np.array([-1], np.int64))
-        scales = self._node("Gather", [f"{EMBEDDING}.scale", "shortlist_ids"], "shortlist.scales")
+        flat, column = (self._constant(name, np.array(shape)) for name, shape in (("flat", [-1]), ("column", [-1, 1])))
+        ids = self._node("Reshape", ["shortlist_ids", column], "shortlist.ids")
+        scales = self._node(
+            "GatherElements", [f"{EMBEDDING}.scale", ids], "shortlist.scales"
+        )  # Gather is 10 times slower
         self._node("Mul", [rows, self._node("Reshape", [scales, flat], "shortlist.scale")], node.output[0])
 
     def replace_attention(self, node: onnx.NodeProto) -> None:
