@@ -17,7 +17,8 @@ import torch
 from onnx import TensorProto
 
 from export.calibrate import calibrate
-from export.graphs import MAX_TOP_K, OPSETS, encoder_graph, step_graph
+from export.graph import OPSETS
+from export.graphs import MAX_TOP_K, copy_rows_graph, encoder_graph, step_graph
 from export.quantize import quantize_graph
 from export.verify import (
     check_ids,
@@ -32,6 +33,7 @@ from model.config import TransformerConfig
 from model.transformer import Transformer
 from server.bundle import (
     CACHE_DTYPES,
+    COPY_ROWS_FILE,
     EMBEDDING,
     ENCODER_FILE,
     MANIFEST_FILE,
@@ -52,6 +54,7 @@ from server.bundle import (
     SpecialIds,
     Variant,
     describe_file,
+    is_on_device,
     open_bundle,
 )
 from server.runner import OrtRunner
@@ -265,6 +268,8 @@ def write_variant(
     cache_dtype = CACHE_DTYPES[name]
     dtype = np.dtype("float32" if cache_dtype == "int8" else cache_dtype)
     graphs = {ENCODER_FILE: encoder_graph(model, dtype), STEP_FILE: step_graph(model, dtype)}
+    if is_on_device(name):
+        graphs[COPY_ROWS_FILE] = copy_rows_graph(model.config, dtype)
     if has_shortlist and name.startswith("cpu"):
         graphs[STEP_SHORTLIST_FILE] = step_graph(model, dtype, has_shortlist=True)
     if cache_dtype == "int8":

@@ -14,7 +14,7 @@ from onnx import helper
 from export.quantize import linear_inputs
 from model.data import pad
 from server.bundle import cache_names
-from server.runner import step_controls
+from server.decoder import step_controls
 
 Array = NDArray[Any]
 _BATCH = 32  # sentences

@@ -14,77 +14,19 @@ from typing import Any
 import numpy as np
 import onnx
 import torch
-from numpy.typing import DTypeLike, NDArray
-from onnx import helper, numpy_helper
+from numpy.typing import DTypeLike
+from onnx import numpy_helper
 
+from export.graph import Graph
 from model.attention import MultiHeadAttention
 from model.config import TransformerConfig
 from model.transformer import Layer, Transformer
 from server.bundle import EMBEDDING, cache_names
 from server.shortlist import COLUMNS
 
-OPSETS = {"": 21, "com.microsoft": 1}
 MAX_TOP_K = 32  # best tokens that a step can return
 MAX_BLOCK = 128  # vocabulary entries of which the exact top-k first takes the maximum
 SHORTLIST_BLOCK = COLUMNS // MAX_TOP_K  # the same for the columns of a shortlist
-
-
-class _Graph:
-    """A graph under construction: each method adds to it and returns the name of what it made."""
-
-    def __init__(self, name: str, dtype: DTypeLike) -> None:
-        self.name = name
-        self.dtype = np.dtype(dtype)
-        self.nodes: list[onnx.NodeProto] = []
-        self.inputs: list[onnx.ValueInfoProto] = []
-        self.outputs: list[onnx.ValueInfoProto] = []
-        self.initializers: dict[str, onnx.TensorProto] = {}
-
-    def input(self, name: str, dtype: DTypeLike, shape: list[str | int]) -> str:
-        self.inputs.append(_value_info(name, dtype, shape))
-        return name
-
-    def output(self, name: str, dtype: DTypeLike, shape: list[str | int]) -> None:
-        self.outputs.append(_value_info(name, dtype, shape))
-
-    def node(self, op: str, inputs: list[str], output: str = "", domain: str = "", **attributes: Any) -> str:
-        return self.node_of_many(op, inputs, [output or f"{op}_{len(self.nodes)}"], domain, **attributes)
-
-    def node_of_many(self, op: str, inputs: list[str], outputs: list[str], domain: str = "", **attributes: Any) -> str:
-        """As `node`, for several outputs; returns the first one's name, which is the node's too."""
-        self.nodes.append(helper.make_node(op, inputs, outputs, name=outputs[0], domain=domain, **attributes))
-        return outputs[0]
-
-    def constant(self, value: Any, dtype: DTypeLike = np.int64) -> str:
-        array = np.asarray(value, dtype)
-        return self._initializer(
-            f"constant_{array.dtype}_{'_'.join(map(str, array.shape))}_{array.tobytes().hex()}", array
-        )
-
-    def weight(self, name: str, tensor: torch.Tensor) -> str:
-        return self._initializer(name, tensor.detach().cpu().numpy().astype(self.dtype))
-
-    def linear(self, name: str, x: str, weight: torch.Tensor, bias: torch.Tensor) -> str:
-        """Maps [rows, K] to [rows, N] with the torch weight [N, K]."""
-        matrix = self.weight(f"{name}.weight", weight.T.contiguous())
-        return self.node("Gemm", [x, matrix, self.weight(f"{name}.bias", bias)], name)
-
-    def layer_norm(self, name: str, x: str, norm: torch.nn.Module) -> str:
-        assert isinstance(norm, torch.nn.LayerNorm)
-        weight, bias = self.weight(f"{name}.weight", norm.weight), self.weight(f"{name}.bias", norm.bias)
-        return self.node("LayerNormalization", [x, weight, bias], name, axis=-1, epsilon=norm.eps)
-
-    def reshape(self, x: str, shape: list[int], output: str = "") -> str:
-        return self.node("Reshape", [x, self.constant(shape)], output)
-
-    def build(self) -> onnx.ModelProto:
-        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, list(self.initializers.values()))
-        opsets = [helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=10, producer_name="babelserve")
-
-    def _initializer(self, name: str, array: NDArray[Any]) -> str:
-        self.initializers[name] = numpy_helper.from_array(np.ascontiguousarray(array), name)
-        return name
 
 
 def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.ModelProto:
@@ -93,7 +35,7 @@ def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.Mod
     What pads `source_ids` behind a row's length does not matter.
     """
     config = model.config
-    graph = _Graph("encoder", dtype)
+    graph = Graph("encoder", dtype)
     ids = graph.input("source_ids", np.int64, ["rows", "source"])
     lengths = graph.input("source_lengths", np.int32, ["rows"])
     shape = graph.node("Shape", [ids])
@@ -149,7 +91,7 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, has_shortlist:
     `COLUMNS`.
     """
     config = model.config
-    graph = _Graph("decoder_step", dtype)
+    graph = Graph("decoder_step", dtype)
     ids = graph.input("input_ids", np.int64, ["rows"])
     past_lengths = graph.input("past_lengths", np.int32, ["rows"])
     source_lengths = graph.input("source_lengths", np.int32, ["rows"])
@@ -206,6 +148,27 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, has_shortlist:
     return graph.build()
 
 
+def copy_rows_graph(config: TransformerConfig, dtype: DTypeLike) -> onnx.ModelProto:
+    """Builds what `server.device_decoder` fills and moves rows of its caches with.
+
+    For each i of 2 * decoder layers, rows `from` int64 [n] of `source.{i}` [B, H, P, D] become rows `to` int64 [n, 1]
+    of `cache.{i}` [B', H, P', D], which is written in place as `new_cache.{i}`. `pads` int64 [8], in host memory, are
+    those of `Pad` that make P' of P. A source may be the cache itself, since its rows are read before any is written.
+    """
+    graph = Graph("copy_rows", dtype)
+    from_ = graph.input("from", np.int64, ["n"])
+    to = graph.input("to", np.int64, ["n", 1])
+    pads = graph.input("pads", np.int64, [8])
+    for i in range(2 * config.decoder_layers):
+        heads, width = config.num_heads, config.head_dim
+        source = graph.input(f"source.{i}", dtype, ["source_rows", heads, "source_positions", width])
+        cache = graph.input(f"cache.{i}", dtype, ["rows", heads, "positions", width])
+        rows = graph.node("Pad", [graph.node("Gather", [source, from_]), pads])
+        graph.node("ScatterND", [cache, to, rows], f"new_cache.{i}")
+        graph.output(f"new_cache.{i}", dtype, ["rows", heads, "positions", width])
+    return graph.build()
+
+
 def _caches(config: TransformerConfig, kind: str) -> list[tuple[str, list[str | int]]]:
     """Returns the name and shape of each of a step's cache tensors."""
     positions = "past" if kind.endswith("self") else "source"
@@ -213,12 +176,12 @@ def _caches(config: TransformerConfig, kind: str) -> list[tuple[str, list[str | 
     return [(name, shape) for name in cache_names(kind, config.decoder_layers)]
 
 
-def _embed(graph: _Graph, model: Transformer, ids: str) -> str:
+def _embed(graph: Graph, model: Transformer, ids: str) -> str:
     tokens = graph.node("Gather", [graph.weight(EMBEDDING, model.embedding.tokens.weight), ids], "embedded")
     return graph.node("Mul", [tokens, graph.constant(model.embedding.scale, graph.dtype)])
 
 
-def _layer(graph: _Graph, name: str, x: str, layer: Layer, attend_self: Any, attend_cross: Any) -> str:
+def _layer(graph: Graph, name: str, x: str, layer: Layer, attend_self: Any, attend_cross: Any) -> str:
     def residual(part: str, x: str, norm: torch.nn.LayerNorm, update: Any) -> str:
         if layer.is_pre_norm:
             return graph.node("Add", [x, update(graph.layer_norm(f"{name}.{part}.norm", x, norm))])
@@ -243,7 +206,7 @@ def _layer(graph: _Graph, name: str, x: str, layer: Layer, attend_self: Any, att
     return residual("ffn", x, layer.feed_forward_norm, feed_forward)
 
 
-def _choose_among_all(graph: _Graph, model: Transformer, x: str, top_k: str, with_log_probs: str) -> None:
+def _choose_among_all(graph: Graph, model: Transformer, x: str, top_k: str, with_log_probs: str) -> None:
     """Adds the projection to the whole vocabulary, and the best tokens."""
     vocab_size = model.config.vocab_size
     block = max(1, min(MAX_BLOCK, vocab_size // MAX_TOP_K))  # so that there are as many blocks as best tokens
@@ -256,7 +219,7 @@ def _choose_among_all(graph: _Graph, model: Transformer, x: str, top_k: str, wit
     _choose(graph, logits, block, top_k, with_log_probs, "top_ids")
 
 
-def _choose_among_candidates(graph: _Graph, model: Transformer, x: str, top_k: str, with_log_probs: str) -> None:
+def _choose_among_candidates(graph: Graph, model: Transformer, x: str, top_k: str, with_log_probs: str) -> None:
     """Adds the projection to columns that the server chose, and the best of each row's candidates among them."""
     weight = graph.input("shortlist_weight", graph.dtype, ["columns", model.config.d_model])
     ids = graph.input("shortlist_ids", np.int64, ["columns"])
@@ -268,14 +231,14 @@ def _choose_among_candidates(graph: _Graph, model: Transformer, x: str, top_k: s
     graph.node("Gather", [ids, graph.node("GatherElements", [candidates, chosen], axis=1)], "top_ids")
 
 
-def _logits(graph: _Graph, x: str, weight: str) -> str:
+def _logits(graph: Graph, x: str, weight: str) -> str:
     if graph.dtype == np.float32:
         return graph.node("Gemm", [x, weight], "logits", transB=1)
     projected = graph.node("Gemm", [x, weight], transB=1)
     return graph.node("Cast", [projected], "logits", to=onnx.TensorProto.FLOAT)
 
 
-def _choose(graph: _Graph, logits: str, block: int, top_k: str, with_log_probs: str, name: str) -> str:
+def _choose(graph: Graph, logits: str, block: int, top_k: str, with_log_probs: str, name: str) -> str:
     """Adds the exact k best columns, under a name, and their log-probabilities.
 
     They lie in the k blocks with the largest maxima, so only these are searched: on the CPU an order of magnitude
@@ -298,21 +261,21 @@ def _choose(graph: _Graph, logits: str, block: int, top_k: str, with_log_probs: 
     return columns
 
 
-def _log_sum_exp(graph: _Graph, logits: str, columns: str, condition: str) -> str:
+def _log_sum_exp(graph: Graph, logits: str, columns: str, condition: str) -> str:
     """Returns the logarithm of the sum of exponentials of each row, [B, 1], or 0 [1, 1] unless the condition holds.
 
     In half precision, which is for CUDA, there is no condition: its graphs are captured, and cannot hold a branch.
     """
     if graph.dtype != np.float32:
         return _unconditional_log_sum_exp(graph, logits, columns)
-    branch, otherwise = _Graph("log_sum_exp", np.float32), _Graph("no_log_sum_exp", np.float32)
+    branch, otherwise = Graph("log_sum_exp", np.float32), Graph("no_log_sum_exp", np.float32)
     branch.output(_unconditional_log_sum_exp(branch, logits, columns), np.float32, ["rows", 1])
     zero = otherwise.node("Constant", [], "zero", value=numpy_helper.from_array(np.zeros((1, 1), np.float32)))
     otherwise.output(zero, np.float32, [1, 1])
     return graph.node("If", [condition], then_branch=branch.build().graph, else_branch=otherwise.build().graph)
 
 
-def _unconditional_log_sum_exp(graph: _Graph, logits: str, columns: str) -> str:
+def _unconditional_log_sum_exp(graph: Graph, logits: str, columns: str) -> str:
     """LogSoftmax goes over the logits once; ReduceLogSumExp, and exponentials node by node, go several times.
 
     What it took off the best column's logit, it took off every one.
@@ -324,11 +287,7 @@ def _unconditional_log_sum_exp(graph: _Graph, logits: str, columns: str) -> str:
     return graph.node("Sub", [logit, log_prob], "log_sum_exp")
 
 
-def _top_k(graph: _Graph, x: str, k: str, name: str) -> tuple[str, str]:
+def _top_k(graph: Graph, x: str, k: str, name: str) -> tuple[str, str]:
     values, indices = f"{name}.values", f"{name}.indices"
     graph.node_of_many("TopK", [x, k], [values, indices], axis=-1)
     return values, indices
-
-
-def _value_info(name: str, dtype: DTypeLike, shape: list[str | int]) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)

@@ -23,7 +23,8 @@ ENCODER_FILE = "encoder.onnx"
 STEP_FILE = "decoder_step.onnx"
 SHORTLIST_FILE = "shortlist.npz"  # optional: see `server.shortlist`
 STEP_SHORTLIST_FILE = "decoder_step_shortlist.onnx"  # optional: the step that projects to `server.shortlist.Columns`
-WEIGHTS_FILE = "weights.bin"  # external data of both graphs of a variant
+COPY_ROWS_FILE = "copy_rows.onnx"  # for variants whose caches are on the device: see `server.device_decoder`
+WEIGHTS_FILE = "weights.bin"  # external data of a variant's graphs
 EMBEDDING = "embedding"  # the token embedding [vocab_size, d_model] in both graphs
 CACHE_DTYPES = {"cpu-fp32": "float32", "cpu-int8": "int8", "cuda-fp16": "float16"}  # the token embedding's too
 VARIANTS = tuple(CACHE_DTYPES)
@@ -167,6 +168,11 @@ def cache_names(kind: str, num_layers: int) -> list[str]:
     return [f"{kind}_{part}.{layer}" for layer in range(num_layers) for part in ("key", "value")]
 
 
+def is_on_device(variant: str) -> bool:
+    """Whether a variant's caches stay in the memory of its device, or are the host's."""
+    return variant.startswith("cuda")
+
+
 def open_bundle(directory: Path, variant: str | None = None) -> Bundle:
     """Opens a bundle and checks it against its manifest.
 
@@ -185,7 +191,8 @@ def open_bundle(directory: Path, variant: str | None = None) -> Bundle:
         faults += _check_file(directory, file, facts)
     for name in manifest.variants if variant is None else (variant,):
         files = manifest.variants[name].files
-        missing = {ENCODER_FILE, STEP_FILE} - files.keys()
+        needed = {ENCODER_FILE, STEP_FILE, *([COPY_ROWS_FILE] if is_on_device(name) else [])}
+        missing = needed - files.keys()
         faults += [f"{directory / MANIFEST_FILE}: variants.{name}.files lacks {file}" for file in sorted(missing)]
         for file, facts in files.items():
             faults += _check_file(directory, f"{name}/{file}", facts)

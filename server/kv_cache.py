@@ -7,6 +7,7 @@ contiguous tensor.
 
 import math
 import mmap
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -43,7 +44,7 @@ class KVCache:
         self.self_attention = self._fit(self._self_buffers, num_rows, self_positions)
         self.cross_attention = self._fit(self._cross_buffers, num_rows, cross_positions)
 
-    def admit(self, row: int, cross: list[NDArray[np.generic]], index: int, length: int) -> None:
+    def admit(self, row: int, cross: Sequence[NDArray[np.generic]], index: int, length: int) -> None:
         """Fills a row with an encoded sentence.
 
         Args:

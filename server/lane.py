@@ -6,9 +6,10 @@ from concurrent.futures import InvalidStateError
 
 import numpy as np
 
+from server.decoder import Decoder
 from server.errors import DeadlineExceeded, EngineFailed, NotServing, TranslationError
 from server.metrics import Metrics
-from server.runner import Decoder, Runner
+from server.runner import Runner
 from server.scheduler import Scheduler, WaitingQueue
 from server.search import FinishedBeam
 from server.sequence import DecodingOptions, FinishReason, Hypothesis, Result, Sequence
@@ -49,7 +50,7 @@ class Lane:
     @property
     def cache_bytes(self) -> int:
         """Bytes of the cache's buffers."""
-        return self._decoder.cache.size_bytes
+        return self._decoder.cache_bytes
 
     def is_alive(self) -> bool:
         """Says whether the last steps succeeded and none hangs."""
@@ -93,7 +94,7 @@ class Lane:
             past = max(sequence.search.num_tokens for sequence in running)
             source = max(len(sequence.source_ids) for sequence in running)
             self._decoder.move(moves, past, source)
-            self._decoder.cache.reserve(self._scheduler.num_rows, past + 1, source)
+            self._decoder.reserve(self._scheduler.num_rows, past + 1, source)
         now = self._clock()
         for sequence in plan.admitted:
             sequence.admitted = now
@@ -106,7 +107,7 @@ class Lane:
         for row, sequence in zip(source_ids, admitted, strict=True):
             row[: len(sequence.source_ids)] = sequence.source_ids
         try:
-            cross = self._runner.encode(source_ids, lengths)
+            encoded = self._runner.encode(source_ids, lengths)
         except Exception as error:  # noqa: BLE001  # as in step; the running rows are not concerned
             self._note_failure(error, admitted)
             return
@@ -115,9 +116,9 @@ class Lane:
         self._metrics.source_tokens_total.inc(int(lengths.sum()))
         self._metrics.padded_source_tokens_total.inc(source_ids.size)
         self._scheduler.place(admitted)
-        for index, sequence in enumerate(admitted):
+        self._decoder.admit([sequence.rows[0] for sequence in admitted], encoded, lengths)
+        for sequence in admitted:
             sequence.encoded = now
-            self._decoder.cache.admit(sequence.rows[0], cross, index, len(sequence.source_ids))
             if sequence.options.use_shortlist:
                 self._decoder.admit_candidates(sequence.rows[0], sequence.source_ids)
 

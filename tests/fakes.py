@@ -5,6 +5,7 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
+from server.decoder import Encoded
 from server.kv_cache import KVCache
 from server.scheduler import RowMoves
 
@@ -45,7 +46,7 @@ class CountingRunner:
     def num_steps(self) -> int:
         return len(self.was_alone)
 
-    def encode(self, source_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]) -> list[NDArray[np.generic]]:
+    def encode(self, source_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]) -> Encoded:
         if self.encode_failures:
             raise self.encode_failures.pop()
         rows, width = source_ids.shape
@@ -93,6 +94,17 @@ class CountingDecoder:
         self._returned = ids, np.tile(np.array(values, np.float32), (len(best), 1))
         self._runner.stepped.set()
         return self._returned
+
+    @property
+    def cache_bytes(self) -> int:
+        return self.cache.size_bytes
+
+    def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
+        self.cache.reserve(num_rows, self_positions, cross_positions)
+
+    def admit(self, rows: list[int], encoded: Encoded, source_lengths: NDArray[np.int32]) -> None:
+        for index, (row, length) in enumerate(zip(rows, source_lengths, strict=True)):
+            self.cache.admit(row, encoded, index, length)
 
     def admit_candidates(self, row: int, source_ids: tuple[int, ...]) -> None:
         self._runner.admitted_candidates.append((row, source_ids))

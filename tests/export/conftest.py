@@ -16,7 +16,7 @@ from export.graphs import encoder_graph, step_graph
 from model.config import TransformerConfig
 from model.transformer import Transformer
 from server.bundle import ENCODER_FILE, STEP_FILE, Bundle, cache_names
-from server.runner import step_controls
+from server.decoder import step_controls
 
 Array = NDArray[Any]
 SHAPES: dict[str, dict[str, Any]] = {

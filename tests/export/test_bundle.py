@@ -13,7 +13,7 @@ import sentencepiece
 import torch
 
 from export.bundle import DevSet, _Export, _weights_hash, export_bundle
-from export.graphs import OPSETS
+from export.graph import OPSETS
 from export.verify import VerificationError
 from model.checkpoint import Checkpoint
 from model.transformer import Transformer

@@ -4,11 +4,12 @@ import pytest
 import torch
 from onnx import numpy_helper
 
-from export.graphs import MAX_TOP_K, OPSETS, encoder_graph, step_graph
+from export.graph import OPSETS
+from export.graphs import MAX_TOP_K, encoder_graph, step_graph
 from model.data import pad
 from model.transformer import Transformer
 from server.bundle import cache_names
-from server.runner import CONTROL_NAMES
+from server.decoder import CONTROL_NAMES
 from tests.export.conftest import Array, Stepper, build_model, open_graph, run_encoder
 
 SOURCES = [[5, 9, 12, 7, 3], [8, 3], [6, 15, 3]]

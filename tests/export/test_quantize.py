@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 from export.calibrate import calibrate
-from export.graphs import _Graph, encoder_graph, step_graph
+from export.graph import Graph
+from export.graphs import encoder_graph, step_graph
 from export.quantize import cache_name, linear_inputs, quantize_columns, quantize_graph
 from model.data import pad
 from model.transformer import Transformer
@@ -58,7 +59,7 @@ def caches_of(model: Transformer, graphs: Graphs) -> dict[str, Array]:
 
 def linear_graph(kind: str, weight: torch.Tensor, bias: torch.Tensor) -> onnx.ModelProto:
     """Returns y = f(x) W + b, where the activation f(x) is LayerNormalization, ReLU or nothing."""
-    graph = _Graph("linear", np.float32)
+    graph = Graph("linear", np.float32)
     x = graph.input("x", np.float32, ["rows", weight.shape[1]])
     if kind == "norm":
         x = graph.layer_norm("activation", x, torch.nn.LayerNorm(weight.shape[1]))
@@ -155,7 +156,7 @@ def test_what_a_relu_cuts_is_cut_without_a_node_of_its_own() -> None:
 
 def test_a_range_is_that_of_the_tensor_before_reshapes() -> None:
     weight, bias, x = random_linear()
-    graph = _Graph("reshaped", np.float32)
+    graph = Graph("reshaped", np.float32)
     named = graph.node("Identity", [graph.input("x", np.float32, [6, 32])], "activation")
     graph.linear("y", graph.reshape(graph.reshape(named, [3, 2, 32]), [-1, 32]), weight, bias)
     graph.output("y", np.float32, [6, 24])
@@ -316,7 +317,7 @@ def test_the_embedding_is_looked_up_with_a_scale_per_token() -> None:
 
 
 def _lookup(model: Transformer) -> onnx.ModelProto:
-    graph = _Graph("lookup", np.float32)
+    graph = Graph("lookup", np.float32)
     ids = graph.input("x", np.int64, ["rows"])
     graph.node("Gather", [graph.weight(EMBEDDING, model.embedding.tokens.weight), ids], "embedded")
     graph.output("embedded", np.float32, ["rows", model.config.d_model])

@@ -1,0 +1,81 @@
+"""Building ONNX graphs node by node."""
+
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import DTypeLike, NDArray
+from onnx import helper, numpy_helper
+
+OPSETS = {"": 21, "com.microsoft": 1}
+
+
+class Graph:
+    """A graph under construction: each method adds to it and returns the name of what it made."""
+
+    def __init__(self, name: str, dtype: DTypeLike) -> None:
+        self.name = name
+        self.dtype = np.dtype(dtype)
+        self.nodes: list[onnx.NodeProto] = []
+        self.inputs: list[onnx.ValueInfoProto] = []
+        self.outputs: list[onnx.ValueInfoProto] = []
+        self.initializers: dict[str, onnx.TensorProto] = {}
+
+    def input(self, name: str, dtype: DTypeLike, shape: list[str | int]) -> str:
+        """Declares an input."""
+        self.inputs.append(_value_info(name, dtype, shape))
+        return name
+
+    def output(self, name: str, dtype: DTypeLike, shape: list[str | int]) -> None:
+        """Declares a tensor that the graph makes an output."""
+        self.outputs.append(_value_info(name, dtype, shape))
+
+    def node(self, op: str, inputs: list[str], output: str = "", domain: str = "", **attributes: Any) -> str:
+        """Adds a node with one output, which is named for its operator and place unless a name is given."""
+        return self.node_of_many(op, inputs, [output or f"{op}_{len(self.nodes)}"], domain, **attributes)
+
+    def node_of_many(self, op: str, inputs: list[str], outputs: list[str], domain: str = "", **attributes: Any) -> str:
+        """As `node`, for several outputs; returns the first one's name, which is the node's too."""
+        self.nodes.append(helper.make_node(op, inputs, outputs, name=outputs[0], domain=domain, **attributes))
+        return outputs[0]
+
+    def constant(self, value: Any, dtype: DTypeLike = np.int64) -> str:
+        """Adds an initializer, named for its value, so that equal ones are one."""
+        array = np.asarray(value, dtype)
+        return self._initializer(
+            f"constant_{array.dtype}_{'_'.join(map(str, array.shape))}_{array.tobytes().hex()}", array
+        )
+
+    def weight(self, name: str, tensor: torch.Tensor) -> str:
+        """Adds an initializer of the graph's dtype."""
+        return self._initializer(name, tensor.detach().cpu().numpy().astype(self.dtype))
+
+    def linear(self, name: str, x: str, weight: torch.Tensor, bias: torch.Tensor) -> str:
+        """Maps [rows, K] to [rows, N] with the torch weight [N, K]."""
+        matrix = self.weight(f"{name}.weight", weight.T.contiguous())
+        return self.node("Gemm", [x, matrix, self.weight(f"{name}.bias", bias)], name)
+
+    def layer_norm(self, name: str, x: str, norm: torch.nn.Module) -> str:
+        """Adds a LayerNormalization of the last axis."""
+        assert isinstance(norm, torch.nn.LayerNorm)
+        weight, bias = self.weight(f"{name}.weight", norm.weight), self.weight(f"{name}.bias", norm.bias)
+        return self.node("LayerNormalization", [x, weight, bias], name, axis=-1, epsilon=norm.eps)
+
+    def reshape(self, x: str, shape: list[int], output: str = "") -> str:
+        """Adds a Reshape; in `shape` 0 keeps a length and -1 takes what is left."""
+        return self.node("Reshape", [x, self.constant(shape)], output)
+
+    def build(self) -> onnx.ModelProto:
+        """Returns the model."""
+        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, list(self.initializers.values()))
+        opsets = [helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=10, producer_name="babelserve")
+
+    def _initializer(self, name: str, array: NDArray[Any]) -> str:
+        self.initializers[name] = numpy_helper.from_array(np.ascontiguousarray(array), name)
+        return name
+
+
+def _value_info(name: str, dtype: DTypeLike, shape: list[str | int]) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)

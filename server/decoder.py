@@ -1,0 +1,81 @@
+"""The decoder's contract: what a lane asks of it, and what one step of the graph takes besides caches."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from server.scheduler import RowMoves
+
+CONTROL_NAMES = ("input_ids", "past_lengths", "source_lengths", "self_total", "source_total", "top_k", "with_log_probs")
+
+# Cross-attention keys and values of encoded sentences, per layer two tensors [B, H, S, D], in whatever memory the
+# decoder of the same runner has its own.
+Encoded = Sequence[Any]
+
+
+class Decoder(Protocol):
+    """One lane's decoder: a cache and the step that reads and writes it. Used by one thread."""
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes of the cache's buffers."""
+
+    def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
+        """Makes room for so many positions; the first `num_rows` rows are in use and stay as they are."""
+
+    def admit(self, rows: list[int], encoded: Encoded, source_lengths: NDArray[np.int32]) -> None:
+        """Fills free rows, for which there is room, with encoded sentences: rows[i] with the i-th one."""
+
+    def admit_candidates(self, row: int, source_ids: tuple[int, ...]) -> None:
+        """Gives a row that `admit` has filled the shortlist of its sentence."""
+
+    def move(self, moves: RowMoves, self_positions: int, cross_positions: int) -> None:
+        """Copies rows, of each at least the given positions, with their candidates."""
+
+    def step(
+        self,
+        input_ids: NDArray[np.int64],
+        past_lengths: NDArray[np.int32],
+        source_lengths: NDArray[np.int32],
+        top_k: int,
+        *,
+        with_log_probs: bool = True,
+        use_shortlist: bool = False,
+        is_alone: bool = False,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Feeds one token to each of the first B rows of the cache.
+
+        Args:
+            input_ids: [B], the last token of each row (bos at first).
+            past_lengths: [B], positions of the self-attention cache that are filled; the step fills one more.
+            source_lengths: [B], at least 1.
+            top_k: how many best tokens to return, at least 1.
+            with_log_probs: False spares the softmax.
+            use_shortlist: all rows have been given candidates, and choose among them.
+            is_alone: no other lane is at work, so that the step may use its cores.
+
+        Returns:
+            The best tokens [B, k], best first, and their log-probabilities [B, k], or else their logits; k is `top_k`,
+            or the vocabulary if that is smaller. Both arrays are overwritten by the next step.
+        """
+
+
+def step_controls(
+    input_ids: NDArray[np.int64],
+    past_lengths: NDArray[np.int32],
+    source_lengths: NDArray[np.int32],
+    top_k: int = 1,
+    with_log_probs: bool = False,
+) -> dict[str, NDArray[np.generic]]:
+    """Returns a step's inputs that are not caches, `CONTROL_NAMES`; none of them the caller's arrays."""
+    return {
+        "input_ids": input_ids.copy(),
+        "past_lengths": past_lengths.copy(),
+        "source_lengths": source_lengths.copy(),
+        "self_total": past_lengths.max(keepdims=True) + np.int32(1),
+        "source_total": source_lengths.max(keepdims=True),
+        "top_k": np.array([top_k], np.int64),
+        "with_log_probs": np.array([with_log_probs]),
+    }

@@ -1,0 +1,143 @@
+"""The decoder in host memory, for CPUs: numpy caches, tight, bound in place to step sessions that all lanes share."""
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from server.bundle import cache_names
+from server.decoder import Encoded, step_controls
+from server.kv_cache import KVCache
+from server.scheduler import RowMoves
+from server.shortlist import Columns, Shortlist
+
+SHORTLIST_NAMES = ("shortlist_weight", "shortlist_ids", "candidates")
+
+
+class HostDecoder:
+    """See `server.decoder.Decoder`."""
+
+    def __init__(
+        self,
+        cache: KVCache,
+        embedding: NDArray[np.generic],
+        together: onnxruntime.InferenceSession,
+        alone: onnxruntime.InferenceSession,
+        shortlist: tuple[onnxruntime.InferenceSession, Shortlist] | None,
+        max_rows: int,
+    ) -> None:
+        """Binds the sessions.
+
+        Args:
+            cache: of `max_rows` rows, this decoder's own.
+            embedding: the token embedding [V, M], which the sessions read and do not own.
+            together: the step while other lanes are at work.
+            alone: the step while none is.
+            shortlist: the step that takes `Columns`, and what is to be in them.
+            max_rows: that may be in use at once.
+        """
+        self.cache = cache
+        self._embedding = embedding
+        self._together = _BoundStep(together, cache)
+        self._alone = _BoundStep(alone, cache)
+        if shortlist is not None:
+            session, self._shortlist = shortlist
+            self._columns = Columns(embedding, max_rows)
+            self._shortlisted = _BoundStep(session, cache, self._columns)
+        self._has_shortlist = shortlist is not None
+
+    @property
+    def cache_bytes(self) -> int:
+        """See `Decoder.cache_bytes`."""
+        return self.cache.size_bytes
+
+    def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
+        """See `Decoder.reserve`."""
+        self.cache.reserve(num_rows, self_positions, cross_positions)
+
+    def admit(self, rows: list[int], encoded: Encoded, source_lengths: NDArray[np.int32]) -> None:
+        """See `Decoder.admit`."""
+        for index, (row, length) in enumerate(zip(rows, source_lengths.tolist(), strict=True)):
+            self.cache.admit(row, encoded, index, length)
+
+    def admit_candidates(self, row: int, source_ids: tuple[int, ...]) -> None:
+        """See `Decoder.admit_candidates`."""
+        self._columns.admit(row, self._shortlist.candidates(source_ids))
+
+    def move(self, moves: RowMoves, self_positions: int, cross_positions: int) -> None:
+        """See `Decoder.move`."""
+        self.cache.move(moves, self_positions, cross_positions)
+        if self._has_shortlist and moves.to:
+            self._columns.move(np.array(moves.to), np.array(moves.from_))
+
+    def step(
+        self,
+        input_ids: NDArray[np.int64],
+        past_lengths: NDArray[np.int32],
+        source_lengths: NDArray[np.int32],
+        top_k: int,
+        *,
+        with_log_probs: bool = True,
+        use_shortlist: bool = False,
+        is_alone: bool = False,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """See `Decoder.step`."""
+        top_k = min(top_k, len(self._embedding))
+        controls = step_controls(input_ids, past_lengths, source_lengths, top_k, with_log_probs)
+        step = self._shortlisted if use_shortlist else self._alone if is_alone else self._together
+        return step.run(controls, len(input_ids), top_k)
+
+
+class _BoundStep:
+    """A step session with everything that goes in and out bound once, and again only when a shape changes."""
+
+    def __init__(self, session: onnxruntime.InferenceSession, cache: KVCache, columns: Columns | None = None) -> None:
+        self._session = session
+        self._cache = cache
+        self._columns = columns
+        num_layers = len(cache.self_attention) // 2
+        self._cache_names = [*cache_names("self", num_layers), *cache_names("cross", num_layers)]
+        self._binding: Any = session.io_binding()
+        self._bound: tuple[int, ...] | None = None  # rows, candidates and layouts of the binding
+        self._controls: dict[str, NDArray[np.generic]] = {}
+        self._top_ids = np.empty((0, 0), np.int64)
+        self._top_log_probs = np.empty((0, 0), np.float32)
+
+    def run(
+        self, controls: dict[str, NDArray[np.generic]], num_rows: int, top_k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Takes a step; `controls` are from `step_controls`."""
+        shape = (num_rows, top_k, self._cache.layout, self._columns.layout if self._columns else 0)
+        if self._bound != shape:
+            self._bind(controls, num_rows, top_k)
+            self._bound = shape
+        else:
+            for name, given in controls.items():
+                self._controls[name][:] = given
+        self._session.run_with_iobinding(self._binding)
+        return self._top_ids, self._top_log_probs
+
+    def _bind(self, controls: dict[str, NDArray[np.generic]], num_rows: int, top_k: int) -> None:
+        binding, cache = self._binding, self._cache
+        binding.clear_binding_inputs()
+        binding.clear_binding_outputs()
+        self._controls = controls
+        for name, array in controls.items():
+            binding.bind_input(name, *_address(array))
+        self._top_ids = np.empty((num_rows, top_k), np.int64)
+        self._top_log_probs = np.empty((num_rows, top_k), np.float32)
+        binding.bind_output("top_ids", *_address(self._top_ids))
+        binding.bind_output("top_log_probs", *_address(self._top_log_probs))
+        tensors = [*cache.self_attention, *cache.cross_attention]
+        for name, tensor in zip(self._cache_names, tensors, strict=True):
+            binding.bind_input(name, *_address(tensor[:num_rows]))
+            binding.bind_output(f"new_{name}", *_address(tensor[:num_rows]))
+        if self._columns is not None:
+            arrays = self._columns.weight, self._columns.ids, self._columns.candidates[:num_rows]
+            for name, array in zip(SHORTLIST_NAMES, arrays, strict=True):
+                binding.bind_input(name, *_address(array))
+
+
+def _address(rows: NDArray[np.generic]) -> tuple[str, int, type[np.generic], tuple[int, ...], int]:
+    return "cpu", 0, rows.dtype.type, rows.shape, rows.ctypes.data

@@ -1,0 +1,193 @@
+"""The decoder in device memory, on a CPU's: the same steps, copies and addresses, but for the capture of graphs."""
+
+import gc
+import random
+
+import numpy as np
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+
+from server.bundle import Bundle
+from server.device_decoder import DeviceDecoder
+from server.host_decoder import HostDecoder
+from server.kv_cache import KVCache
+from server.processor import has_cuda_device
+from server.runner import OrtRunner
+from server.scheduler import RowMoves
+
+MAX_ROWS = 6  # steps for 1, 2, 4 and 6 rows
+BOS = 2
+
+has_cuda = has_cuda_device() and "CUDAExecutionProvider" in onnxruntime.get_available_providers()
+on_cuda = pytest.param(
+    "cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not has_cuda, reason="no CUDA device, or no onnxruntime-gpu")]
+)
+
+
+@pytest.fixture(scope="module")
+def runner(tiny_bundle: Bundle) -> OrtRunner:
+    return OrtRunner(tiny_bundle, "cuda-fp16", "cpu")
+
+
+def device_decoder(runner: OrtRunner, max_rows: int = MAX_ROWS) -> DeviceDecoder:
+    decoder = runner.open_decoder(max_rows)
+    assert isinstance(decoder, DeviceDecoder)
+    return decoder
+
+
+def host_decoder(runner: OrtRunner) -> HostDecoder:
+    """The same graphs over caches of numpy's, which grow."""
+    sizes = runner.dimensions
+    cache = KVCache(
+        num_layers=sizes.decoder_layers,
+        num_heads=sizes.num_heads,
+        head_dim=sizes.head_dim,
+        max_rows=MAX_ROWS,
+        dtype=np.float16,
+    )
+    return HostDecoder(cache, runner.embedding, runner.step_session, runner.step_session, None, MAX_ROWS)
+
+
+class Walk:
+    """Both decoders side by side, and what lies in each row: a sentence, and the tokens it was fed."""
+
+    def __init__(self, runner: OrtRunner, device_runner: OrtRunner, seed: int) -> None:
+        self.runner, self.device_runner = runner, device_runner
+        self.decoders = device_decoder(device_runner), host_decoder(runner)
+        self.random = random.Random(seed)
+        self.rows: list[tuple[tuple[int, ...], list[int]]] = []
+        self.differences: list[float] = []
+
+    def admit(self, count: int) -> None:
+        sentences = [tuple(self.random.choices(range(10, 700), k=self.random.randint(1, 30))) for _ in range(count)]
+        lengths = np.array([len(sentence) for sentence in sentences], np.int32)
+        source_ids = np.zeros((count, lengths.max()), np.int64)
+        for row, sentence in zip(source_ids, sentences, strict=True):
+            row[: len(sentence)] = sentence
+        rows = list(range(len(self.rows), len(self.rows) + count))
+        self.reserve(int(lengths.max()))
+        on_device, in_host_memory = self.decoders
+        on_device.admit(rows, self.device_runner.encode(source_ids, lengths), lengths)
+        in_host_memory.admit(rows, [tensor.numpy() for tensor in self.runner.encode(source_ids, lengths)], lengths)
+        self.rows += [(sentence, []) for sentence in sentences]
+
+    def move(self) -> None:
+        """The last row leaves its place to a copy of another's, or a beam doubles, or the last row goes to a gap."""
+        last = len(self.rows) - 1
+        from_, to = self.random.randint(0, last), self.random.randint(0, min(last + 1, MAX_ROWS - 1))
+        if from_ == to:
+            return
+        is_own = to <= last and self.rows[to][0] is self.rows[from_][0]
+        copied = self.rows[from_][0], list(self.rows[from_][1])
+        self.rows[to : to + 1] = [copied]
+        self.reserve(1)
+        for decoder in self.decoders:
+            positions = max(len(fed) for _, fed in self.rows), max(len(sentence) for sentence, _ in self.rows)
+            decoder.move(RowMoves([to], [from_], [is_own]), *positions)
+
+    def reserve(self, source: int) -> None:
+        past = max((len(fed) for _, fed in self.rows), default=0)
+        source = max([source, *(len(sentence) for sentence, _ in self.rows)])
+        for decoder in self.decoders:
+            decoder.reserve(len(self.rows), past + 1, source)
+
+    def step(self) -> None:
+        self.reserve(1)
+        top_k = self.random.choice([1, 2, 8, 10, 32])
+        tokens = np.array([self.random.randint(10, 699) if fed else BOS for _, fed in self.rows])
+        past = np.array([len(fed) for _, fed in self.rows], np.int32)
+        lengths = np.array([len(sentence) for sentence, _ in self.rows], np.int32)
+        (_, found), (_, expected) = (decoder.step(tokens, past, lengths, top_k) for decoder in self.decoders)
+        assert found.shape == (len(self.rows), top_k)
+        self.differences.append(float(np.abs(found - expected).max()))
+        for (_, fed), token in zip(self.rows, tokens, strict=True):
+            fed.append(int(token))
+
+
+@pytest.mark.parametrize("device", ["cpu", on_cuda])
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_are_those_of_the_decoder_in_host_memory(
+    tiny_bundle: Bundle, runner: OrtRunner, device: str, seed: int
+) -> None:
+    walk = Walk(runner, runner if device == "cpu" else OrtRunner(tiny_bundle, "cuda-fp16", device), seed)
+    walk.admit(2)
+    for _ in range(60):
+        if len(walk.rows) < MAX_ROWS and walk.random.random() < 0.2:
+            walk.admit(walk.random.randint(1, MAX_ROWS - len(walk.rows)))
+        if walk.random.random() < 0.5:
+            walk.move()
+        if len(walk.rows) > 1 and walk.random.random() < 0.2:
+            walk.rows.pop()
+        walk.step()
+
+    # Sums of halves in another order, since the numbers of rows differ.
+    assert max(walk.differences) < 0.02
+
+
+def test_as_many_best_tokens_as_asked_for(runner: OrtRunner) -> None:
+    decoder = device_decoder(runner)
+    decoder.admit([0], *encoded(runner, 5))
+    found = [step(decoder, 1, top_k) for top_k in (1, 4, 8, 9, 32, 1)]
+
+    assert [ids.shape for ids, _ in found] == [(1, 1), (1, 4), (1, 8), (1, 9), (1, 32), (1, 1)]
+    best = found[4][0][0].tolist()
+    assert len(set(best)) == 32
+    for ids, log_probs in found:
+        assert ids[0].tolist() == best[: ids.shape[1]]
+        np.testing.assert_allclose(log_probs, found[4][1][:, : ids.shape[1]], atol=1e-3)
+
+
+def test_there_is_room_for_what_the_limits_allow(runner: OrtRunner, tiny_bundle: Bundle) -> None:
+    limits = tiny_bundle.manifest.limits
+    decoder = device_decoder(runner, max_rows=1)
+    decoder.admit([0], *encoded(runner, limits.max_source_tokens))
+
+    for past in range(limits.max_target_tokens):
+        _, log_probs = step(decoder, 1, 8, past, limits.max_source_tokens)
+        assert np.isfinite(log_probs).all()
+
+
+def test_encoded_sentences_outlive_their_run(runner: OrtRunner) -> None:
+    first = encoded(runner, 5)
+    values = [tensor.numpy().copy() for tensor in first[0]]
+    for _ in range(20):
+        encoded(runner, 30)
+    gc.collect()
+
+    for tensor, value in zip(first[0], values, strict=True):
+        np.testing.assert_array_equal(tensor.numpy(), value)
+
+
+def test_an_encoded_sentence_leaves_other_rows_alone(runner: OrtRunner) -> None:
+    decoder = device_decoder(runner, max_rows=3)
+    for row in range(3):
+        decoder.admit([row], *encoded(runner, 5 + row))
+    before = [cache.numpy().copy() for name, cache in decoder._caches.items() if name.startswith("cross")]
+
+    decoder.admit([1], *encoded(runner, 9))
+
+    after = [cache.numpy() for name, cache in decoder._caches.items() if name.startswith("cross")]
+    for old, new in zip(before, after, strict=True):
+        np.testing.assert_array_equal(old[[0, 2]], new[[0, 2]])
+        assert not np.array_equal(old[1], new[1])
+        assert not new[1, :, 9:].any()
+
+
+def test_bytes_of_the_caches(runner: OrtRunner, tiny_bundle: Bundle) -> None:
+    sizes, limits = tiny_bundle.manifest.dimensions, tiny_bundle.manifest.limits
+    positions = limits.max_source_tokens + limits.max_target_tokens
+
+    assert device_decoder(runner).cache_bytes == MAX_ROWS * 2 * sizes.decoder_layers * positions * sizes.d_model * 2
+
+
+def encoded(runner: OrtRunner, length: int) -> tuple[list[onnxruntime.OrtValue], NDArray[np.int32]]:
+    lengths = np.array([length], np.int32)
+    return list(runner.encode(np.arange(20, 20 + length, dtype=np.int64)[None], lengths)), lengths
+
+
+def step(
+    decoder: DeviceDecoder, num_rows: int, top_k: int, past: int = 0, source: int = 5
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    past_lengths, source_lengths = np.full(num_rows, past, np.int32), np.full(num_rows, source, np.int32)
+    return decoder.step(np.full(num_rows, BOS), past_lengths, source_lengths, top_k)
