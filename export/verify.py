@@ -30,6 +30,7 @@ from server.bundle import Bundle, cache_names
 from server.engine import Engine
 from server.metrics import Metrics
 from server.runner import OrtRunner
+from server.scheduler import BatchLimits
 from server.sequence import DecodingOptions, Hypothesis, Result
 
 LOGITS_ATOL = 1e-4
@@ -67,8 +68,7 @@ def open_translator(runner: OrtRunner, bundle: Bundle, max_rows: int = 64) -> It
         bundle.manifest,
         Metrics(CollectorRegistry()),
         num_lanes=1,
-        max_rows=max_rows,
-        max_encode_tokens=2048,
+        batch=BatchLimits(max_rows=max_rows, max_batch_tokens=10**9, max_encode_tokens=2048),
         max_waiting_tokens=10**9,
         max_waiting_sentences=10**9,
     )

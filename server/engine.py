@@ -16,7 +16,7 @@ from server.errors import NotServing, Overloaded
 from server.lane import Lane, fail
 from server.metrics import Metrics
 from server.runner import Runner
-from server.scheduler import Scheduler, WaitingQueue
+from server.scheduler import BatchLimits, Scheduler, WaitingQueue
 from server.search import BeamSearch, default_max_tokens
 from server.sequence import DecodingOptions, Result, Sequence
 
@@ -31,8 +31,7 @@ class Engine:
         metrics: Metrics,
         *,
         num_lanes: int,
-        max_rows: int,
-        max_encode_tokens: int,
+        batch: BatchLimits,
         max_waiting_tokens: int,
         max_waiting_sentences: int,
         clock: Callable[[], float] = time.monotonic,
@@ -44,8 +43,7 @@ class Engine:
             manifest: special ids and limits.
             metrics: told of everything that happens.
             num_lanes: threads, each with a batch of its own.
-            max_rows: rows of a lane's batch, at least the manifest's widest beam.
-            max_encode_tokens: padded source tokens that one encoder call may have; bounds how long running rows stall.
+            batch: of each lane; its rows are at least the manifest's widest beam.
             max_waiting_tokens: source tokens at which the queue refuses further requests.
             max_waiting_sentences: sentences at which it does.
             clock: seconds, monotonic; deadlines are its instants.
@@ -60,8 +58,8 @@ class Engine:
         self._lanes = [
             Lane(
                 runner,
-                Scheduler(self._queue, max_rows=max_rows, max_encode_tokens=max_encode_tokens, clock=clock),
-                runner.open_decoder(max_rows),
+                Scheduler(self._queue, batch, clock),
+                runner.open_decoder(batch.max_rows),
                 self._queue,
                 metrics,
                 clock,
@@ -71,7 +69,7 @@ class Engine:
         self._threads = [
             threading.Thread(target=lane.run, name=f"lane-{i}", daemon=True) for i, lane in enumerate(self._lanes)
         ]
-        metrics.batch_slots.set(num_lanes * max_rows)
+        metrics.batch_slots.set(num_lanes * batch.max_rows)
         metrics.queue_depth.set_function(lambda: self._queue.num_sentences)
         metrics.queue_tokens.set_function(lambda: self._queue.num_tokens)
         metrics.batch_slots_used.set_function(lambda: sum(lane.num_rows for lane in self._lanes))

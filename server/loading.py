@@ -103,8 +103,11 @@ def _start_engine(bundle: Bundle, variant: str, device: str, settings: Settings,
 
     manifest = bundle.manifest
     widest = manifest.limits.max_beam_size
-    if settings.max_rows < widest:
-        raise SettingsError([f"--max-rows: {settings.max_rows} is less than the model's widest beam, {widest}"])
+    batch = settings.batch(device)
+    if batch.max_rows < widest:
+        raise SettingsError([f"--max-rows: {batch.max_rows} is less than the model's widest beam, {widest}"])
+    if device == "cuda" and settings.lanes > 1:
+        raise SettingsError([f"--lanes: {settings.lanes} is more than cuda takes, 1: one thread owns its graphs"])
     tokenizer = Tokenizer(
         bundle.tokenizer_path, vocab_size=manifest.dimensions.vocab_size, eos_id=manifest.special_ids.eos
     )
@@ -114,8 +117,7 @@ def _start_engine(bundle: Bundle, variant: str, device: str, settings: Settings,
         manifest,
         metrics,
         num_lanes=num_lanes,
-        max_rows=settings.max_rows,
-        max_encode_tokens=settings.max_encode_tokens,
+        batch=batch,
         max_waiting_tokens=settings.max_waiting_tokens,
         max_waiting_sentences=settings.max_waiting_sentences,
     )

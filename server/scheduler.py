@@ -26,6 +26,22 @@ class _WaitingRequest:
     num_tokens: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchLimits:
+    """What one lane runs at once; a single sentence passes whatever it takes.
+
+    Attributes:
+        max_rows: beams of all its sentences.
+        max_batch_tokens: rows x source tokens of the longest sentence, which bounds the caches' memory.
+        max_encode_tokens: sentences x source tokens of the longest one in an encoder run, which bounds how long the
+            running rows stall.
+    """
+
+    max_rows: int
+    max_batch_tokens: int
+    max_encode_tokens: int
+
+
 class WaitingQueue:
     """Round robin over requests, first come first served within one; shared by all lanes (hence the lock).
 
@@ -85,21 +101,15 @@ class WaitingQueue:
                 self._count(waiting, +1)
                 self._changed.notify_all()
 
-    def take(
-        self, held_rows: int, max_rows: int, max_padded_tokens: int, use_shortlist: bool | None = None
-    ) -> list[Sequence]:
-        """Removes the next sentences that one lane may encode now.
-
-        Args:
-            held_rows: rows of the lane that are taken.
-            max_rows: rows that the lane has.
-            max_padded_tokens: budget of longest sentence x sentences; a single longer sentence passes.
-            use_shortlist: the running sentences' option, which all of a batch share; None if there are none.
-        """
+    def take(self, running: list[Sequence], limits: BatchLimits) -> list[Sequence]:
+        """Removes the next sentences that a lane may encode now, beside those that it runs."""
+        held_rows = sum(sequence.num_rows for sequence in running)
+        longest = max((len(sequence.source_ids) for sequence in running), default=0)
+        use_shortlist = running[0].options.use_shortlist if running else None
         with self._changed:
             fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._num_lanes)
             taken: list[Sequence] = []
-            longest = 0
+            longest_taken = 0
             while self._requests:
                 request = self._requests[0]
                 head = request.sequences[0]
@@ -107,13 +117,17 @@ class WaitingQueue:
                     use_shortlist = head.options.use_shortlist
                 elif use_shortlist != head.options.use_shortlist:
                     break
-                longest = max(longest, len(head.source_ids))
-                if held_rows and (held_rows >= fair_share or held_rows + head.num_rows > max_rows):
+                longest_taken = max(longest_taken, len(head.source_ids))
+                longest = max(longest, longest_taken)
+                rows = held_rows + head.num_rows
+                if held_rows and (
+                    held_rows >= fair_share or rows > limits.max_rows or rows * longest > limits.max_batch_tokens
+                ):
                     break
-                if taken and longest * (len(taken) + 1) > max_padded_tokens:
+                if taken and longest_taken * (len(taken) + 1) > limits.max_encode_tokens:
                     break
                 taken.append(self._pop(request))
-                held_rows += head.num_rows
+                held_rows = rows
                 self._requests.rotate(-1)
                 if not request.sequences:
                     self._requests.pop()
@@ -217,12 +231,9 @@ class RowMoves:
 class Scheduler:
     """One lane's running sentences and their rows 0..num_rows - 1, without gaps."""
 
-    def __init__(
-        self, queue: WaitingQueue, *, max_rows: int, max_encode_tokens: int, clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, queue: WaitingQueue, limits: BatchLimits, clock: Callable[[], float]) -> None:
         self._queue = queue
-        self._max_rows = max_rows
-        self._max_encode_tokens = max_encode_tokens
+        self._limits = limits
         self._clock = clock
         self.running: list[Sequence] = []
 
@@ -247,8 +258,7 @@ class Scheduler:
         over = [sequence for sequence in self.running if sequence.is_over(now)]
         self.remove(over)
         over += self._queue.drop_over(now)
-        use_shortlist = self.running[0].options.use_shortlist if self.running else None
-        admitted = self._queue.take(self.held_rows, self._max_rows, self._max_encode_tokens, use_shortlist)
+        admitted = self._queue.take(self.running, self._limits)
         late = [sequence for sequence in admitted if sequence.is_over(now)]  # that `drop_over` did not look at
         self.running.extend(admitted)
         self.remove(late)

@@ -13,10 +13,15 @@ from typing import Any, NoReturn
 
 from server.bundle import VARIANTS
 from server.errors import SettingsError
+from server.scheduler import BatchLimits
 
 PREFIX = "BABELSERVE_"
 AUTO = "auto"
 DEVICES = ("cpu", "cuda")
+BATCHES = {  # by device, unless they are set
+    "cpu": BatchLimits(max_rows=64, max_batch_tokens=2048, max_encode_tokens=256),
+    "cuda": BatchLimits(max_rows=128, max_batch_tokens=65536, max_encode_tokens=4096),
+}
 LOG_LEVELS = ("debug", "info", "warning", "error")
 BUILTIN_BUNDLE = Path(__file__).parent / "builtin" / "en-de"
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
@@ -29,6 +34,11 @@ def _setting(default: Any, text: str, *, low: float | None = None, high: float |
 
 def _port(default: int, text: str) -> Any:
     return _setting(default, f"{text}; 0 takes a free one", low=0, high=65535)
+
+
+def _batch_limit(name: str, text: str, **range_: Any) -> Any:
+    defaults = ", ".join(f"{getattr(limits, name)} on {device}" for device, limits in BATCHES.items())
+    return _setting(0, f"{text}; 0 takes {defaults}", low=0, **range_)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +54,9 @@ class Settings:
     variant: str = _setting(AUTO, "precision; auto takes the best for the device", choices=(AUTO, *VARIANTS))
     device: str = _setting(AUTO, "device; auto takes cuda where there is one", choices=(AUTO, *DEVICES))
     lanes: int = _setting(0, "engine threads; 0 takes one per usable core on cpu, one on cuda", low=0, high=256)
-    max_rows: int = _setting(32, "rows of one lane's batch; a sentence takes beam_size of them", low=1, high=4096)
-    max_encode_tokens: int = _setting(256, "padded source tokens that one encoder run may have", low=1)
+    max_rows: int = _batch_limit("max_rows", "rows of one lane's batch; a sentence takes beam_size of them", high=4096)
+    max_batch_tokens: int = _batch_limit("max_batch_tokens", "rows times longest source of one lane's batch")
+    max_encode_tokens: int = _batch_limit("max_encode_tokens", "padded source tokens that one encoder run may have")
     max_waiting_tokens: int = _setting(65536, "waiting source tokens at which requests are refused", low=1)
     max_waiting_sentences: int = _setting(4096, "waiting sentences at which requests are refused", low=1)
     cache_sentences: int = _setting(
@@ -66,6 +77,11 @@ class Settings:
     tls_key: Path | None = _setting(None, "PEM file with the private key; needs --tls-cert")
     reflection: bool = _setting(False, "answer gRPC server reflection")
     log_level: str = _setting("info", "lowest level that is logged", choices=LOG_LEVELS)
+
+    def batch(self, device: str) -> BatchLimits:
+        """Returns the limits of a lane's batch on "cpu" or "cuda"."""
+        names = [field.name for field in dataclasses.fields(BatchLimits)]
+        return BatchLimits(**{name: getattr(self, name) or getattr(BATCHES[device], name) for name in names})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +219,8 @@ def _contradictions(settings: Settings) -> Iterator[str]:
         path = getattr(settings, name)
         if path is not None and not path.is_file():
             yield f"{_flag(name)}: {path} is no file"
-    if settings.beam_size > settings.max_rows:
-        yield f"--beam-size: {settings.beam_size} does not fit into --max-rows {settings.max_rows}"
+    max_rows = settings.batch("cpu").max_rows
+    if settings.beam_size > max_rows:
+        yield f"--beam-size: {settings.beam_size} does not fit into --max-rows {max_rows}"
     if AUTO not in (settings.variant, settings.device) and not settings.variant.startswith(f"{settings.device}-"):
         yield f"--variant: {settings.variant} does not fit --device {settings.device}"

@@ -7,10 +7,15 @@ from numpy.typing import NDArray
 
 from server.decoder import Encoded
 from server.kv_cache import KVCache
-from server.scheduler import RowMoves
+from server.scheduler import BatchLimits, RowMoves
 
 EOS = 3
 FIRST_TOKEN = 10
+
+
+def batch_limits(max_rows: int = 8, max_batch_tokens: int = 10**6, max_encode_tokens: int = 1000) -> BatchLimits:
+    """Limits that only matter where a test sets them."""
+    return BatchLimits(max_rows=max_rows, max_batch_tokens=max_batch_tokens, max_encode_tokens=max_encode_tokens)
 
 
 class FakeClock:

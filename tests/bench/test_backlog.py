@@ -9,7 +9,7 @@ from server.metrics import Metrics
 from server.settings import BUILTIN_BUNDLE
 from tests.bench.backlog import Backlog, plan_runs
 from tests.bench.systems import NO_LIMIT, Settings
-from tests.fakes import EOS, CountingRunner
+from tests.fakes import EOS, CountingRunner, batch_limits
 
 SETTINGS = Settings(system="ours", path="", precision="cpu-int8", workers=2, batch=4)
 SOURCES = [(count, 50, EOS) for count in (3, 1, 2)]
@@ -22,8 +22,7 @@ def new_engine(registry: CollectorRegistry, max_waiting_sentences: int = NO_LIMI
         open_bundle(BUILTIN_BUNDLE).manifest,
         Metrics(registry),
         num_lanes=2,
-        max_rows=4,
-        max_encode_tokens=1000,
+        batch=batch_limits(max_rows=4),
         max_waiting_tokens=NO_LIMIT,
         max_waiting_sentences=max_waiting_sentences,
     )

@@ -148,7 +148,7 @@ def test_a_bad_bundle_keeps_the_server_from_starting(
 
 
 def test_all_faults_of_the_settings_are_listed(launch: Start) -> None:
-    server = launch("--max-rows", "0", "--no-such-flag", "--variant", "cuda-fp16", "--device", "cpu")
+    server = launch("--max-rows", "-1", "--no-such-flag", "--variant", "cuda-fp16", "--device", "cpu")
 
     assert server.process.wait() == 2
     lines = [line for line in server.stderr().splitlines() if line.startswith("babelserve: --")]

@@ -17,6 +17,7 @@ from server.metrics import Metrics
 from server.processor import has_cuda_device
 from server.runner import OrtRunner
 from server.sequence import DecodingOptions, Result
+from tests.fakes import batch_limits
 
 Ids = tuple[int, ...]
 WIDTHS = (1, 4, 2)
@@ -31,8 +32,7 @@ class Stepper:
             bundle.manifest,
             Metrics(CollectorRegistry()),
             num_lanes=1,
-            max_rows=max_rows,
-            max_encode_tokens=256,
+            batch=batch_limits(max_rows, max_encode_tokens=256),
             max_waiting_tokens=10**6,
             max_waiting_sentences=10**6,
         )

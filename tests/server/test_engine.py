@@ -17,7 +17,7 @@ from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded
 from server.lane import MAX_FAILURES, MAX_STEP_SECONDS
 from server.metrics import Metrics
 from server.sequence import DecodingOptions, FinishReason, Result
-from tests.fakes import EOS, FIRST_TOKEN, CountingRunner, FakeClock
+from tests.fakes import EOS, FIRST_TOKEN, CountingRunner, FakeClock, batch_limits
 
 GREEDY = DecodingOptions(beam_size=1)
 NO_SCORES = DecodingOptions(beam_size=1, with_scores=False)
@@ -55,8 +55,7 @@ def new_bench(manifest: Manifest, num_lanes: int = 1, max_rows: int = 8, max_wai
         manifest,
         Metrics(registry),
         num_lanes=num_lanes,
-        max_rows=max_rows,
-        max_encode_tokens=1000,
+        batch=batch_limits(max_rows),
         max_waiting_tokens=10_000,
         max_waiting_sentences=max_waiting_sentences,
         clock=clock,

@@ -99,6 +99,11 @@ def test_a_batch_too_narrow_for_the_models_widest_beam_is_refused(tiny_bundle: B
         load_model(Settings(bundle=tiny_bundle.directory, max_rows=8), metrics)
 
 
+def test_cuda_takes_one_lane(tiny_bundle: Bundle, metrics: Metrics) -> None:
+    with pytest.raises(SettingsError, match="--lanes: 2 is more than cuda takes, 1"):
+        load_model(Settings(bundle=tiny_bundle.directory, variant="cuda-fp16", lanes=2), metrics)
+
+
 def test_a_whole_bundle_is_checked_variant_by_variant(tiny_bundle: Bundle, metrics: Metrics) -> None:
     lines = list(check_bundle(tiny_bundle.directory, Settings(), metrics))
 

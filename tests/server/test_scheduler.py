@@ -9,6 +9,7 @@ from server.errors import NotServing, Overloaded
 from server.scheduler import Scheduler, WaitingQueue
 from server.search import BeamSearch
 from server.sequence import DecodingOptions, Sequence
+from tests.fakes import batch_limits
 
 
 class Clock:
@@ -29,9 +30,14 @@ def new_queue(max_sentences: int = 1000, max_tokens: int = 100_000, num_lanes: i
 
 
 def new_scheduler(
-    queue: WaitingQueue, max_rows: int = 8, max_encode_tokens: int = 1000, clock: Clock | None = None
+    queue: WaitingQueue,
+    max_rows: int = 8,
+    max_encode_tokens: int = 1000,
+    max_batch_tokens: int = 10**6,
+    clock: Clock | None = None,
 ) -> Scheduler:
-    return Scheduler(queue, max_rows=max_rows, max_encode_tokens=max_encode_tokens, clock=clock or Clock())
+    limits = batch_limits(max_rows, max_batch_tokens, max_encode_tokens)
+    return Scheduler(queue, limits, clock or Clock())
 
 
 def run_step(scheduler: Scheduler, parents: dict[Sequence, list[int]] | None = None) -> list[Sequence]:
@@ -69,6 +75,31 @@ def test_admission_stops_at_the_padded_token_budget() -> None:
 
     # 2 x 20 padded tokens fit into 40; a third sentence would make it 3 x 20.
     assert len(run_step(new_scheduler(queue, max_encode_tokens=40))) == 2
+
+
+def test_a_batch_of_long_sentences_has_fewer_rows() -> None:
+    queue = new_queue()
+    short, long, wide, last = sequences = [
+        new_sequence(tokens=10),
+        new_sequence(tokens=20),
+        new_sequence(tokens=5, beam_size=2),
+        new_sequence(tokens=5),
+    ]
+    queue.add(sequences)
+    scheduler = new_scheduler(queue, max_rows=64, max_batch_tokens=60)
+
+    assert run_step(scheduler) == [short, long]  # two more rows of 20 tokens would be 80
+    assert run_step(scheduler) == []  # and nobody overtakes who would need them
+    scheduler.remove([long])
+    assert run_step(scheduler) == [wide, last]
+
+
+def test_a_sentence_beyond_all_limits_runs_alone() -> None:
+    queue = new_queue()
+    long = new_sequence(tokens=100, beam_size=4)
+    queue.add([long, new_sequence()])
+
+    assert run_step(new_scheduler(queue, max_batch_tokens=60)) == [long]
 
 
 def test_sentence_longer_than_the_budget_is_encoded_alone() -> None:
@@ -218,7 +249,7 @@ def test_large_request_leaves_room_for_others() -> None:
         queue.check_room()
 
     for _ in range(200):
-        assert queue.take(held_rows=0, max_rows=5, max_padded_tokens=1000)
+        assert queue.take([], batch_limits(max_rows=5))
     queue.check_room()
     assert queue.num_sentences < 10
 

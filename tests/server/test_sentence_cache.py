@@ -18,7 +18,7 @@ from server.sentence_cache import SentenceCache
 from server.sequence import DecodingOptions, Result
 from server.settings import Settings
 from server.translation import SentenceEngine
-from tests.fakes import EOS, CountingRunner, FakeClock
+from tests.fakes import EOS, CountingRunner, FakeClock, batch_limits
 from tests.server.echo_engine import EchoEngine
 
 MODEL = ("echo", "7", "abc")
@@ -324,8 +324,7 @@ def new_engine(manifest: Manifest, runner: CountingRunner, clock: FakeClock, num
         manifest,
         Metrics(CollectorRegistry()),
         num_lanes=num_lanes,
-        max_rows=4,
-        max_encode_tokens=100,
+        batch=batch_limits(max_rows=4, max_encode_tokens=100),
         max_waiting_tokens=200,
         max_waiting_sentences=20,
         clock=clock,
