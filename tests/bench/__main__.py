@@ -9,16 +9,20 @@ from typing import Any
 
 from tests.bench.backlog import measure_backlog
 from tests.bench.calibration import best_settings
-from tests.bench.ids import check_neighbours, check_same_ids, our_settings, their_settings
+from tests.bench.ids import check_neighbours, check_same_ids, our_settings, pytorch_settings, their_settings
 from tests.bench.limits import measure_limits
 from tests.bench.machine import describe_machine
 from tests.bench.models import MODELS, Model, prepare
 from tests.bench.report import print_table, write_json
 from tests.bench.rounds import Setting, compare
 from tests.bench.served import compare_served
-from tests.bench.systems import Settings
+from tests.bench.systems import Settings, has_cuda
 from tests.bench.text import BUILTIN_CHECKPOINT, DEFAULT_TEXT, ROOT
 
+PRECISIONS = {
+    "cpu": ("cpu-int8", "int8"),
+    "cuda": ("cuda-fp16", "float16"),
+}  # ours and CTranslate2's, where speed counts
 _CALIBRATION_SENTENCES = 256  # batches enough for every worker; half of it with a beam, a sixteenth one by one
 
 
@@ -33,7 +37,9 @@ def main() -> None:
     results: dict[str, Any] = {"machine": machine, "arguments": vars(arguments), "models": {}}
     is_sound = True
     for name in arguments.model:
-        model = prepare(name, arguments.text, arguments.work, arguments.checkpoint, arguments.seed)
+        model = prepare(
+            name, arguments.text, arguments.work, arguments.checkpoint, arguments.seed, PRECISIONS[arguments.device][0]
+        )
         print(f"\n## {name}: {len(model.text.lines)} sentences of {arguments.text.name}", flush=True)
         found = results["models"][name] = {}
         for section in arguments.sections:
@@ -53,24 +59,29 @@ def _neighbours(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _offline(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+    fast, exact = PRECISIONS[arguments.device], ("cpu-fp32", "float32")
     ways = {
-        "int8 greedy": ("cpu-int8", "int8", 1, False),
-        "int8 greedy, shortlist": ("cpu-int8", "int8", 1, True),
-        "int8 beam 4": ("cpu-int8", "int8", 4, False),
+        f"{fast[1]} greedy": (fast, 1, False),
+        f"{fast[1]} greedy, shortlist": (fast, 1, True),
+        f"{fast[1]} beam 4": (fast, 4, False),
+        "float32 greedy": (exact, 1, False),
     }
-    if not arguments.quick:
-        ways["fp32 greedy"] = ("cpu-fp32", "float32", 1, False)
+    if arguments.device == "cuda":  # which has neither shortlists nor fp32
+        ways = {name: way for name, way in ways.items() if way[0] == fast and not way[2]}
+    elif arguments.quick:
+        del ways["float32 greedy"]
     return {
         name: _compare(
-            model, arguments, f"offline {name}", variant, precision, beam_size, one_by_one=False, shortlist=shortlist
+            model, arguments, f"offline {name}", *precisions, beam_size, one_by_one=False, shortlist=shortlist
         )
-        for name, (variant, precision, beam_size, shortlist) in ways.items()
+        for name, (precisions, beam_size, shortlist) in ways.items()
     }
 
 
 def _latency(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
-    name = "one sentence at a time, int8 greedy"
-    return {"int8 greedy": _compare(model, arguments, name, "cpu-int8", "int8", 1, one_by_one=True)}
+    variant, precision = PRECISIONS[arguments.device]
+    name = f"one sentence at a time, {precision} greedy"
+    return {f"{precision} greedy": _compare(model, arguments, name, variant, precision, 1, one_by_one=True)}
 
 
 def _compare(
@@ -87,14 +98,13 @@ def _compare(
     sources = model.text.source_ids
     few = 100 if one_by_one else len(sources)
     sources = sources[: (10 if one_by_one else 40) if arguments.quick else few]
-    ours = our_settings(model, variant, workers=len(os.sched_getaffinity(0)), shortlist=shortlist)
+    systems = {"ours": our_settings(model, variant, shortlist=shortlist)}
     theirs = _their_best(model, arguments, precision, beam_size, one_by_one, shortlist)
-    setting = Setting(
-        name=f"{model.name}, {name}",
-        beam_size=beam_size,
-        one_by_one=one_by_one,
-        systems={"ours": ours, "ctranslate2": theirs},
-    )
+    if theirs is not None:
+        systems["ctranslate2"] = theirs
+    if arguments.device == "cuda" and beam_size == 1:
+        systems["pytorch"] = pytorch_settings(model)
+    setting = Setting(name=f"{model.name}, {name}", beam_size=beam_size, one_by_one=one_by_one, systems=systems)
     return compare(setting, sources, arguments.rounds)
 
 
@@ -105,29 +115,35 @@ def _their_best(
     beam_size: int,
     one_by_one: bool,
     shortlist: bool = False,
-) -> Settings:
-    start = their_settings(model, precision, workers=len(os.sched_getaffinity(0)), shortlist=shortlist)
+) -> Settings | None:
+    """Returns CTranslate2's settings, calibrated unless it shall be quick; None where it has no CUDA to run on."""
+    start = their_settings(model, precision, arguments.device, shortlist=shortlist)
+    if arguments.device == "cuda" and not has_cuda():
+        print("\nCTranslate2 sees no CUDA device, or lacks its libraries: left out", flush=True)
+        return None
     if arguments.quick:
         return start
     count = _CALIBRATION_SENTENCES // (16 if one_by_one else 2 if beam_size > 1 else 1)
-    sources = model.text.source_ids[:count]
-    return best_settings(Path(start.path), precision, sources, beam_size, one_by_one, shortlist)
+    return best_settings(start, model.text.source_ids[:count], beam_size, one_by_one)
 
 
 def _served(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
-    theirs = _their_best(model, arguments, "int8", arguments.served_beam, one_by_one=False)
-    ours = our_settings(model, "cpu-int8", workers=len(os.sched_getaffinity(0)))
+    variant, precision = PRECISIONS[arguments.device]
+    theirs = _their_best(model, arguments, precision, arguments.served_beam, one_by_one=False)
+    if theirs is None:
+        return {}
+    ours = our_settings(model, variant)
     return compare_served(model, ours, theirs, arguments.served_beam, quick=arguments.quick)
 
 
 def _backlog(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
-    settings = our_settings(model, "cpu-int8", workers=len(os.sched_getaffinity(0)))
+    settings = our_settings(model, PRECISIONS[arguments.device][0])
     sources = model.text.source_ids[: 60 if arguments.quick else None]
     return measure_backlog(settings, sources, arguments.rounds, quick=arguments.quick)
 
 
 def _limits(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
-    settings = our_settings(model, "cpu-int8", workers=len(os.sched_getaffinity(0)))
+    settings = our_settings(model, "cpu-int8")
     sources = model.text.source_ids[: 60 if arguments.quick else None]
     return measure_limits(model.checkpoint.config, settings, sources, quick=arguments.quick)
 
@@ -147,6 +163,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)}; default: all")
     parser.add_argument("--model", nargs="+", choices=MODELS, default=list(MODELS), help="default: all")
+    parser.add_argument("--device", choices=list(PRECISIONS), default="cpu", help="cuda compares in fp16 (default cpu)")
     parser.add_argument("--rounds", type=int, help="alternated rounds (default 9, with --quick 3)")
     parser.add_argument("--quick", action="store_true", help="few sentences, CTranslate2 uncalibrated: no real numbers")
     parser.add_argument("--text", type=Path, default=DEFAULT_TEXT, help="sentences, one per line, plain or gzipped")
@@ -157,10 +174,13 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of the random weights")
     parser.add_argument("--served-beam", type=int, default=1, help="beam of the served load (default 1)")
     arguments = parser.parse_args()
-    unknown = set(arguments.sections) - set(SECTIONS)
+    sections = list(SECTIONS)
+    if arguments.device == "cuda":
+        sections.remove("limits")  # which measures the processor
+    unknown = set(arguments.sections) - set(sections)
     if unknown:
         parser.error(f"unknown section: {', '.join(sorted(unknown))}")
-    arguments.sections = arguments.sections or list(SECTIONS)
+    arguments.sections = arguments.sections or sections
     arguments.rounds = arguments.rounds or (3 if arguments.quick else 9)
     return arguments
 

@@ -31,12 +31,13 @@ from server.sequence import DecodingOptions
 from server.shortlist import Shortlist
 from tests.bench.text import Text
 
-VARIANTS = ("cpu-fp32", "cpu-int8")
 _CALIBRATION_SENTENCES = 64
 
 
-def write_bundle(model: Transformer, text: Text, name: str, directory: Path, shortlist: Shortlist) -> Bundle:
-    """Writes variants cpu-fp32 and cpu-int8 of a model, and a manifest that the server accepts.
+def write_bundle(
+    model: Transformer, text: Text, name: str, directory: Path, shortlist: Shortlist, variants: tuple[str, ...]
+) -> Bundle:
+    """Writes variants of a model, and a manifest that the server accepts.
 
     Args:
         model: in evaluation mode.
@@ -44,6 +45,7 @@ def write_bundle(model: Transformer, text: Text, name: str, directory: Path, sho
         name: of the model.
         directory: to make; must not exist.
         shortlist: for the bundle to offer.
+        variants: some of `server.bundle.VARIANTS`.
     """
     directory.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(dir=directory.parent))
@@ -52,13 +54,13 @@ def write_bundle(model: Transformer, text: Text, name: str, directory: Path, sho
         shortlist.save(draft / SHORTLIST_FILE)
         sources = [list(ids) for ids in text.source_ids[:_CALIBRATION_SENTENCES]]
         targets = [[model.config.bos_id, *ids[:-1]] for ids in sources]
-        variants = {
-            variant: write_variant(model, draft, variant, sources, targets, has_shortlist=True) for variant in VARIANTS
+        described = {
+            variant: write_variant(model, draft, variant, sources, targets, has_shortlist=True) for variant in variants
         }
-        manifest = _manifest(model, text, name, draft, variants)
+        manifest = _manifest(model, text, name, draft, described)
         draft_bundle = Bundle(directory=draft, manifest=manifest)
         golden = dataclasses.replace(
-            manifest.golden, outputs={variant: _translate(draft_bundle, variant) for variant in VARIANTS}
+            manifest.golden, outputs={variant: _translate(draft_bundle, variant) for variant in variants}
         )
         manifest = dataclasses.replace(manifest, golden=golden)
         (draft / MANIFEST_FILE).write_text(manifest.to_json(), encoding="utf-8")

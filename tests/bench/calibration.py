@@ -3,7 +3,6 @@
 import dataclasses
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from tests.bench.report import print_table
 from tests.bench.systems import Ids, Settings
@@ -17,49 +16,47 @@ _MATRIX_CODE: tuple[dict[str, str], ...] = (
     {"CT2_USE_MKL": "0", "CT2_FORCE_CPU_ISA": "AVX512"},
     {"CT2_USE_EXPERIMENTAL_PACKED_GEMM": "1"},
 )
-_BATCH_TOKENS = (256, 512, 1024, 2048, 4096)
-_INT8_TYPES = ("int8", "int8_float32", "int16")
+_BATCH_TOKENS = {"cpu": (256, 512, 1024, 2048, 4096), "cuda": (2048, 4096, 8192, 16384, 32768)}
+_TYPES = {  # that are tried where one of them is asked for
+    "int8": ("int8", "int8_float32", "int16"),
+    "float16": ("float16", "bfloat16", "int8_float16"),
+    "float32": ("float32",),
+}
 _REPEATS = 2
 
 
-_known: dict[tuple[Path, str, int, bool, bool], Settings] = {}  # several sections ask for the same
+_known: dict[tuple[str, str, int, bool], Settings] = {}  # several sections ask for the same
 
 
-def best_settings(
-    path: Path, precision: str, sources: Sequence[Ids], beam_size: int, one_by_one: bool, shortlist: bool
-) -> Settings:
+def best_settings(start: Settings, sources: Sequence[Ids], beam_size: int, one_by_one: bool) -> Settings:
     """Returns the fastest settings found for one way of use.
 
     Args:
-        path: of the CTranslate2 model.
-        precision: "int8" also tries the other quantised compute types; "float32" stays.
+        start: the model, the device and the precision; similar precisions are tried too.
         sources: a sample to time with.
         beam_size: as in use.
         one_by_one: as in use; then batches do not matter.
-        shortlist: as in use.
     """
-    way_of_use = path, precision, beam_size, one_by_one, shortlist
+    way_of_use = str(start), start.path, beam_size, one_by_one
     if way_of_use not in _known:
-        _known[way_of_use] = _calibrate(path, precision, sources, beam_size, one_by_one, shortlist)
+        _known[way_of_use] = _calibrate(start, sources, beam_size, one_by_one)
     return _known[way_of_use]
 
 
-def _calibrate(
-    path: Path, precision: str, sources: Sequence[Ids], beam_size: int, one_by_one: bool, shortlist: bool
-) -> Settings:
+def _calibrate(start: Settings, sources: Sequence[Ids], beam_size: int, one_by_one: bool) -> Settings:
+    on_cpu = start.device == "cpu"
     cores = len(os.sched_getaffinity(0))
-    start = Settings(system="ctranslate2", path=str(path), precision=precision, workers=cores, shortlist=shortlist)
-    layouts = [{"workers": 1, "threads": n} for n in {1, cores}]
+    layouts = [{"workers": 1, "threads": n} for n in ({1, cores} if on_cpu else {1})]
     if not one_by_one:
-        layouts += [{"workers": cores, "threads": 1}]
+        layouts += [{"workers": cores if on_cpu else 2, "threads": 1}]
     found = _Search(sources, beam_size, one_by_one)
     best = found.best(dataclasses.replace(start, **layout) for layout in layouts)  # type: ignore[arg-type]
-    best = found.best(dataclasses.replace(best, environment=variables) for variables in _MATRIX_CODE)
-    if precision == "int8":
-        best = found.best(dataclasses.replace(best, precision=name) for name in _INT8_TYPES)
+    if on_cpu:
+        best = found.best(dataclasses.replace(best, environment=variables) for variables in _MATRIX_CODE)
+    best = found.best(dataclasses.replace(best, precision=name) for name in _TYPES[start.precision])
     if not one_by_one:
-        best = found.best(dataclasses.replace(best, batch=tokens) for tokens in _BATCH_TOKENS)
-    way = (f"beam {beam_size}" if beam_size > 1 else "greedy") + (", shortlist" if shortlist else "")
+        best = found.best(dataclasses.replace(best, batch=tokens) for tokens in _BATCH_TOKENS[start.device])
+    way = (f"beam {beam_size}" if beam_size > 1 else "greedy") + (", shortlist" if start.shortlist else "")
     title = f"CTranslate2's settings, {way}, {'one at a time' if one_by_one else 'offline'}, tokens/s"
     print_table(title, ["settings", "tokens/s"], [[str(s), speed] for s, speed in found.tried.values()])
     return best

@@ -10,6 +10,8 @@ from typing import Any
 
 from export.verify import NEAR_TIE, tie_gap
 from model.search import default_max_tokens
+from server.processor import usable_cores
+from server.settings import BATCHES
 from tests.bench.models import Model
 from tests.bench.report import print_table
 from tests.bench.rounds import length_facts
@@ -17,15 +19,33 @@ from tests.bench.systems import Ids, Settings
 from tests.bench.worker import Worker
 
 
-def our_settings(model: Model, variant: str, **changes: Any) -> Settings:
-    """Returns how our engine runs: one lane of one thread per core, 32 rows each."""
-    return Settings(system="ours", path=str(model.bundle.directory), precision=variant, batch=32, **changes)
+def our_settings(model: Model, variant: str, *, shortlist: bool = False) -> Settings:
+    """Returns how our engine runs with the server's defaults."""
+    device = variant.partition("-")[0]
+    return Settings(
+        system="ours",
+        path=str(model.bundle.directory),
+        precision=variant,
+        device=device,
+        workers=usable_cores() if device == "cpu" else 1,
+        batch=BATCHES[device].max_rows,
+        shortlist=shortlist,
+    )
 
 
-def their_settings(model: Model, precision: str, **changes: Any) -> Settings:
+def their_settings(model: Model, precision: str, device: str = "cpu", *, shortlist: bool = False) -> Settings:
     """Returns how CTranslate2 runs where speed does not matter."""
-    path = model.ctranslate2["float32" if precision == "float32" else "int8"]
-    return Settings(system="ctranslate2", path=str(path), precision=precision, **changes)
+    path = model.ctranslate2["int8" if precision == "int8" else "float32"]
+    workers = usable_cores() if device == "cpu" else 1
+    return Settings(
+        system="ctranslate2", path=str(path), precision=precision, device=device, workers=workers, shortlist=shortlist
+    )
+
+
+def pytorch_settings(model: Model) -> Settings:
+    """Returns how the plain PyTorch decoder runs on a GPU."""
+    path = str(model.checkpoint_path)
+    return Settings(system="pytorch", path=path, precision="float16", device="cuda", workers=1, batch=8192)
 
 
 def check_same_ids(model: Model, sources: Sequence[Ids]) -> dict[str, Any]:
@@ -87,7 +107,9 @@ def check_neighbours(model: Model, sources: Sequence[Ids]) -> dict[str, Any]:
     limit = model.bundle.manifest.limits.max_target_tokens
     report: dict[str, Any] = {}
     rows: list[list[object]] = []
-    ways = (our_settings(model, "cpu-fp32"), our_settings(model, "cpu-int8"), their_settings(model, "int8"))
+    ways = [our_settings(model, variant) for variant in model.bundle.manifest.variants]
+    if "cpu-int8" in model.bundle.manifest.variants:
+        ways.append(their_settings(model, "int8"))
     for settings in ways:
         with Worker(settings) as worker:
             for beam_size in (1, 4):

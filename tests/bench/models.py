@@ -25,12 +25,15 @@ class Model:
 
     name: str
     checkpoint: Checkpoint
+    checkpoint_path: Path
     text: Text
     bundle: Bundle
     ctranslate2: dict[str, Path]  # by quantization of the stored weights
 
 
-def prepare(name: str, text_path: Path, work: Path, builtin_checkpoint: Path, seed: int = 1) -> Model:
+def prepare(
+    name: str, text_path: Path, work: Path, builtin_checkpoint: Path, seed: int = 1, variant: str = "cpu-int8"
+) -> Model:
     """Returns a model, made in `work` unless it is there already.
 
     Args:
@@ -39,20 +42,20 @@ def prepare(name: str, text_path: Path, work: Path, builtin_checkpoint: Path, se
         work: directory for what is made, a gigabyte for all models.
         builtin_checkpoint: of the built-in model, whose tokenizer the random models take too.
         seed: of the random weights.
+        variant: of our bundle, beside cpu-fp32.
 
     Raises:
         FileNotFoundError: there is no such checkpoint or text.
     """
     trained = load_checkpoint(builtin_checkpoint)
-    facts = f"{name} {seed} {hashlib.sha256(trained.tokenizer + text_path.read_bytes()).hexdigest()}"
+    facts = f"{name} {seed} {variant} {hashlib.sha256(trained.tokenizer + text_path.read_bytes()).hexdigest()}"
     made_by = hashlib.sha256(facts.encode() + b"".join((ROOT / path).read_bytes() for path in _MAKERS))
     if name == BUILTIN:
         made_by.update(builtin_checkpoint.read_bytes())
     directory = work / f"{name}-{made_by.hexdigest()[:12]}"
     directory.mkdir(parents=True, exist_ok=True)
-    checkpoint = (
-        trained if name == BUILTIN else _random_checkpoint(name, trained.tokenizer, seed, directory / "model.pt")
-    )
+    checkpoint_path = builtin_checkpoint if name == BUILTIN else directory / "model.pt"
+    checkpoint = trained if name == BUILTIN else _random_checkpoint(name, trained.tokenizer, seed, checkpoint_path)
     limit = min(200, checkpoint.config.max_positions // 2 - 8)
     text = read_text(text_path, trained.tokenizer, limit)
     model = checkpoint.build_model()
@@ -61,14 +64,14 @@ def prepare(name: str, text_path: Path, work: Path, builtin_checkpoint: Path, se
         bundle = open_bundle(bundle_path)
     else:
         shortlist = own_shortlist(model, text) if name == BUILTIN else random_shortlist(checkpoint.config, seed)
-        bundle = write_bundle(model, text, name, bundle_path, shortlist)
+        bundle = write_bundle(model, text, name, bundle_path, shortlist, ("cpu-fp32", variant))
     assert bundle.shortlist_path is not None
     shortlist = Shortlist.load(bundle.shortlist_path, checkpoint.config.vocab_size)
     converted = {quantization: directory / f"ctranslate2-{quantization}" for quantization in QUANTIZATIONS}
     for quantization, path in converted.items():
         if not path.exists():
             convert(model, path, quantization, shortlist)
-    return Model(name, checkpoint, text, bundle, converted)
+    return Model(name, checkpoint, checkpoint_path, text, bundle, converted)
 
 
 _MAKERS = (
@@ -78,6 +81,7 @@ _MAKERS = (
     "tests/bench/conversion.py",
     "model/search.py",
     "export/bundle.py",
+    "export/graph.py",
     "export/graphs.py",
     "export/quantize.py",
     "export/calibrate.py",

@@ -1,4 +1,4 @@
-"""Alternated rounds: both systems loaded, one at work at a time, so that a slow minute of the machine hits both."""
+"""Alternated rounds: all systems loaded, one at work at a time, so that a slow minute of the machine hits each."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from tests.bench.report import print_table
-from tests.bench.statistics import Ratio, median_ratio, percentiles
+from tests.bench.statistics import median_ratio, percentiles
 from tests.bench.systems import Ids, Settings
 from tests.bench.worker import Worker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One comparison: a way of use, and how each system is set for it."""
+    """One comparison: a way of use, and how each system is set for it, "ours" among them."""
 
     name: str
     beam_size: int
@@ -58,17 +58,12 @@ def compare(setting: Setting, sources: Sequence[Ids], rounds: int) -> dict[str, 
                 result = workers[name].translate(sources, beam_size=setting.beam_size, one_by_one=setting.one_by_one)
                 if number >= 0:  # the first round warms up
                     measured[name].add(result)
-    ours, theirs = measured["ours"], measured["ctranslate2"]
-    speed = median_ratio(ours.tokens_per_second, theirs.tokens_per_second)
-    time = median_ratio(_seconds_per_token(ours), _seconds_per_token(theirs))
-    _print(setting, measured, speed, time, len(sources))
+    _print(setting, measured, len(sources))
     return {
         "sentences": len(sources),
         "source_tokens": sum(map(len, sources)),
         "settings": {name: str(settings) for name, settings in setting.systems.items()},
-        "speed_ratio": speed,
-        "time_ratio": time,
-        "memory_ratio": ours.peak_resident_bytes / theirs.peak_resident_bytes,
+        "ours_to": {name: _ratios(measured["ours"], each) for name, each in measured.items() if name != "ours"},
         "systems": {name: _plain(each) for name, each in measured.items()},
     }
 
@@ -83,6 +78,14 @@ def length_facts(lengths: Sequence[int], sources: Sequence[Ids]) -> dict[str, fl
         "p50": float(middle),
         "p95": float(high),
         "standard_deviation": float((target / source).std()),
+    }
+
+
+def _ratios(ours: Measured, theirs: Measured) -> dict[str, Any]:
+    return {
+        "speed": median_ratio(ours.tokens_per_second, theirs.tokens_per_second),
+        "time": median_ratio(_seconds_per_token(ours), _seconds_per_token(theirs)),
+        "memory": ours.peak_resident_bytes / theirs.peak_resident_bytes,
     }
 
 
@@ -105,7 +108,7 @@ def _plain(measured: Measured) -> dict[str, Any]:
     return facts
 
 
-def _print(setting: Setting, measured: dict[str, Measured], speed: Ratio, time: Ratio, sentences: int) -> None:
+def _print(setting: Setting, measured: dict[str, Measured], sentences: int) -> None:
     header = [
         "system",
         "tokens/s",
@@ -133,4 +136,7 @@ def _print(setting: Setting, measured: dict[str, Measured], speed: Ratio, time: 
         )
     rounds = len(measured["ours"].tokens_per_second)
     print_table(f"{setting.name}: {sentences} sentences, medians of {rounds} rounds", header, rows)
-    print(f"ours / CTranslate2: tokens/s {speed}; time per token {time}", flush=True)
+    for name, theirs in measured.items():
+        if name != "ours":
+            ratios = _ratios(measured["ours"], theirs)
+            print(f"ours / {name}: tokens/s {ratios['speed']}; time per token {ratios['time']}", flush=True)

@@ -1,12 +1,13 @@
-"""The two systems as a worker process holds them: token ids in, token ids out, timed.
+"""The systems as a worker process holds them: token ids in, token ids out, timed.
 
 Each is used as its makers mean it to be: CTranslate2 by `translate_batch` over the whole text with batches by tokens,
 ours by one `Engine.submit` of the whole text, longest sentences first, as CTranslate2 sorts them itself.
 """
 
+import dataclasses
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,12 +27,13 @@ class Settings:
     """How a system runs.
 
     Attributes:
-        system: "ours" or "ctranslate2".
-        path: our bundle, or a CTranslate2 model.
-        precision: our variant, or CTranslate2's compute type.
+        system: "ours", "ctranslate2" or "pytorch".
+        path: our bundle, a CTranslate2 model, or a checkpoint.
+        precision: our variant, CTranslate2's compute type, or torch's dtype.
+        device: "cpu" or "cuda".
         workers: lanes, or parallel translators.
         threads: of each of these.
-        batch: ours: rows of a lane; CTranslate2: padded source tokens of a batch.
+        batch: ours: rows of a lane; the others: padded source tokens of a batch.
         shortlist: whether each sentence's shortlist alone is searched.
         environment: variables set before the process starts, such as CT2_FORCE_CPU_ISA.
     """
@@ -39,6 +41,7 @@ class Settings:
     system: str
     path: str
     precision: str
+    device: str = "cpu"
     workers: int = 2
     threads: int = 1
     batch: int = 2048
@@ -47,7 +50,8 @@ class Settings:
 
     def __str__(self) -> str:
         unit = "rows" if self.system == "ours" else "tokens"
-        parts = [self.precision, f"{self.workers} x {self.threads} threads", f"batches of {self.batch} {unit}"]
+        parts = [] if self.device == "cpu" else [self.device]
+        parts += [self.precision, f"{self.workers} x {self.threads} threads", f"batches of {self.batch} {unit}"]
         parts += ["shortlist"] if self.shortlist else []
         return ", ".join([*parts, *(f"{name}={value}" for name, value in self.environment.items())])
 
@@ -73,7 +77,7 @@ class CTranslate2System:
 
         self._translator = ctranslate2.Translator(
             settings.path,
-            device="cpu",
+            device=settings.device,
             compute_type=settings.precision,
             inter_threads=settings.workers,
             intra_threads=settings.threads,
@@ -109,6 +113,30 @@ class CTranslate2System:
 
     def close(self) -> None:
         self._translator.unload_model()
+
+
+class PyTorchSystem:
+    """The plain PyTorch decoder, which searches greedily only."""
+
+    def __init__(self, settings: Settings) -> None:
+        import torch  # noqa: PLC0415
+
+        from model.checkpoint import load_checkpoint  # noqa: PLC0415
+        from tests.bench.pytorch_decoder import PyTorchDecoder  # noqa: PLC0415
+
+        model = load_checkpoint(Path(settings.path)).build_model()
+        self._decoder = PyTorchDecoder(model, settings.device, getattr(torch, settings.precision), settings.batch)
+
+    def translate(self, sources: Sequence[Ids], beam_size: int) -> list[list[int]]:
+        if beam_size != 1:
+            raise ValueError(f"beam_size: the PyTorch decoder has no beam of {beam_size}, only 1")
+        return self._decoder.translate(sources)
+
+    def padding_share(self, sources: Sequence[Ids]) -> float:
+        return 1 - sum(map(len, sources)) / self._decoder.padded_source_tokens
+
+    def close(self) -> None:
+        pass
 
 
 class OurSystem:
@@ -159,15 +187,15 @@ def open_engine(
     from server.engine import Engine  # noqa: PLC0415
     from server.metrics import Metrics  # noqa: PLC0415
     from server.runner import OrtRunner  # noqa: PLC0415
+    from server.settings import BATCHES  # noqa: PLC0415
 
     bundle = open_bundle(Path(settings.path), settings.precision)
     return Engine(
-        OrtRunner(bundle, settings.precision, "cpu", settings.threads, num_threads_alone=settings.workers),
+        OrtRunner(bundle, settings.precision, settings.device, settings.threads, num_threads_alone=settings.workers),
         bundle.manifest,
         Metrics(registry),
         num_lanes=settings.workers,
-        max_rows=settings.batch,
-        max_encode_tokens=256,
+        batch=dataclasses.replace(BATCHES[settings.device], max_rows=settings.batch),
         max_waiting_tokens=max_waiting_tokens,
         max_waiting_sentences=max_waiting_sentences,
     )
@@ -175,7 +203,22 @@ def open_engine(
 
 def open_system(settings: Settings) -> System:
     """Loads a system into this process."""
-    return OurSystem(settings) if settings.system == "ours" else CTranslate2System(settings)
+    systems: dict[str, Callable[[Settings], System]] = {
+        "ours": OurSystem,
+        "ctranslate2": CTranslate2System,
+        "pytorch": PyTorchSystem,
+    }
+    return systems[settings.system](settings)
+
+
+def has_cuda() -> bool:
+    """Says whether CTranslate2 can use a CUDA device here."""
+    import ctranslate2  # noqa: PLC0415
+
+    try:
+        return bool(ctranslate2.get_cuda_device_count())
+    except RuntimeError:  # its libraries do not load
+        return False
 
 
 def timed(system: System, sources: Sequence[Ids], beam_size: int, one_by_one: bool) -> dict[str, Any]:
