@@ -52,7 +52,7 @@ class OrtRunner:
     def __init__(
         self, bundle: Bundle, variant: str, device: str, num_threads: int = 1, num_threads_alone: int = 1
     ) -> None:
-        """Loads both graphs.
+        """Loads the graphs.
 
         Args:
             bundle: checked by `open_bundle`.

@@ -32,7 +32,7 @@ class BatchLimits:
 
     Attributes:
         max_rows: beams of all its sentences.
-        max_batch_tokens: rows x source tokens of the longest sentence, which bounds the caches' memory.
+        max_batch_tokens: source tokens of all rows, which bounds what the caches take.
         max_encode_tokens: sentences x source tokens of the longest one in an encoder run, which bounds how long the
             running rows stall.
     """
@@ -104,12 +104,12 @@ class WaitingQueue:
     def take(self, running: list[Sequence], limits: BatchLimits) -> list[Sequence]:
         """Removes the next sentences that a lane may encode now, beside those that it runs."""
         held_rows = sum(sequence.num_rows for sequence in running)
-        longest = max((len(sequence.source_ids) for sequence in running), default=0)
+        held_tokens = sum(sequence.num_rows * len(sequence.source_ids) for sequence in running)
         use_shortlist = running[0].options.use_shortlist if running else None
         with self._changed:
             fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._num_lanes)
             taken: list[Sequence] = []
-            longest_taken = 0
+            longest = 0
             while self._requests:
                 request = self._requests[0]
                 head = request.sequences[0]
@@ -117,17 +117,17 @@ class WaitingQueue:
                     use_shortlist = head.options.use_shortlist
                 elif use_shortlist != head.options.use_shortlist:
                     break
-                longest_taken = max(longest_taken, len(head.source_ids))
-                longest = max(longest, longest_taken)
+                longest = max(longest, len(head.source_ids))
                 rows = held_rows + head.num_rows
+                tokens = held_tokens + head.num_rows * len(head.source_ids)
                 if held_rows and (
-                    held_rows >= fair_share or rows > limits.max_rows or rows * longest > limits.max_batch_tokens
+                    held_rows >= fair_share or rows > limits.max_rows or tokens > limits.max_batch_tokens
                 ):
                     break
-                if taken and longest_taken * (len(taken) + 1) > limits.max_encode_tokens:
+                if taken and longest * (len(taken) + 1) > limits.max_encode_tokens:
                     break
                 taken.append(self._pop(request))
-                held_rows = rows
+                held_rows, held_tokens = rows, tokens
                 self._requests.rotate(-1)
                 if not request.sequences:
                     self._requests.pop()

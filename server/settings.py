@@ -55,7 +55,7 @@ class Settings:
     device: str = _setting(AUTO, "device; auto takes cuda where there is one", choices=(AUTO, *DEVICES))
     lanes: int = _setting(0, "engine threads; 0 takes one per usable core on cpu, one on cuda", low=0, high=256)
     max_rows: int = _batch_limit("max_rows", "rows of one lane's batch; a sentence takes beam_size of them", high=4096)
-    max_batch_tokens: int = _batch_limit("max_batch_tokens", "rows times longest source of one lane's batch")
+    max_batch_tokens: int = _batch_limit("max_batch_tokens", "source tokens of all rows of one lane's batch")
     max_encode_tokens: int = _batch_limit("max_encode_tokens", "padded source tokens that one encoder run may have")
     max_waiting_tokens: int = _setting(65536, "waiting source tokens at which requests are refused", low=1)
     max_waiting_sentences: int = _setting(4096, "waiting sentences at which requests are refused", low=1)

@@ -27,10 +27,10 @@ _ROOT = Path(__file__).parents[2]
 _BUILTIN = _ROOT / "server" / "builtin" / "en-de" / "cuda-fp16"
 _PROVIDER_LIBRARY = Path(onnxruntime.__file__).parent / "capi" / "libonnxruntime_providers_cuda.so"
 _CUDA = "CUDAExecutionProvider"
-_ENCODER, _STEP = "encoder.onnx", "decoder_step.onnx"
+_ENCODER, _STEP, _COPY_ROWS = "encoder.onnx", "decoder_step.onnx", "copy_rows.onnx"
 
 # They make shapes out of shapes, which the host knows, for nodes that want them there.
-_ON_HOST = {_ENCODER: {"Slice_1", "Concat_2", "Concat_3", "Cast_5"}, _STEP: set[str]()}
+_ON_HOST = {_ENCODER: {"Slice_1", "Concat_2", "Concat_3", "Cast_5"}, _STEP: set[str](), _COPY_ROWS: set[str]()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ def check_graph(graph: Path, folder: Path) -> list[Check]:
     """Places a graph and judges it.
 
     Args:
-        graph: The file, one of a variant's two.
+        graph: The file, one of a variant's three.
         folder: For temporary files.
 
     Returns:
@@ -106,7 +106,7 @@ def check_graph(graph: Path, folder: Path) -> list[Check]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Checks both graphs and returns the exit status."""
+    """Checks the graphs and returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.acceptance.cuda_placement", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("variant", type=Path, nargs="?", default=_BUILTIN, help="its folder (the built-in one)")
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if missing:
         print(f"SKIPPED: {', '.join(missing)} not found", file=sys.stderr)
         return EXIT_TOOL_MISSING
-    graphs = [variant / name for name in (_ENCODER, _STEP)]
+    graphs = [variant / name for name in (_ENCODER, _STEP, _COPY_ROWS)]
     absent = [str(file) for file in (_PROVIDER_LIBRARY, *graphs) if not file.is_file()]
     if absent:
         print(f"not found: {', '.join(absent)}", file=sys.stderr)

@@ -86,11 +86,11 @@ def test_a_batch_of_long_sentences_has_fewer_rows() -> None:
         new_sequence(tokens=5),
     ]
     queue.add(sequences)
-    scheduler = new_scheduler(queue, max_rows=64, max_batch_tokens=60)
+    scheduler = new_scheduler(queue, max_rows=64, max_batch_tokens=35)
 
-    assert run_step(scheduler) == [short, long]  # two more rows of 20 tokens would be 80
-    assert run_step(scheduler) == []  # and nobody overtakes who would need them
-    scheduler.remove([long])
+    assert run_step(scheduler) == [short, long]  # 30 tokens; the beam of 2 would make it 40
+    assert run_step(scheduler) == []  # and nobody overtakes it
+    scheduler.remove([short])
     assert run_step(scheduler) == [wide, last]
 
 
