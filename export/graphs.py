@@ -79,7 +79,7 @@ def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.Mod
 
 
 def step_graph(model: Transformer, dtype: DTypeLike = np.float32, has_shortlist: bool = False) -> onnx.ModelProto:
-    """Builds one decoder step over B rows with a token each; `server.runner.Decoder.step` says what goes in and out.
+    """Builds one decoder step over B rows with a token each; `server.decoder.Decoder.step` says what goes in and out.
 
     Its controls are `input_ids` int64 [B], `past_lengths` and `source_lengths` int32 [B], and in host memory
     `self_total` = longest past + 1, `source_total` = longest source, `top_k` (at most `MAX_TOP_K` and V), and

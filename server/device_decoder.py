@@ -10,6 +10,7 @@ The same code runs on a CPU, without graphs, which is how it is tested where the
 
 import itertools
 from bisect import bisect_left
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ _TOP_K = (1, 8)  # best tokens that steps are made for: greedy search, beams up 
 
 
 class DeviceDecoder:
-    """See `server.decoder.Decoder`. The first step prepares, and on CUDA captures, all steps; it takes a second."""
+    """See `server.decoder.Decoder`. The first step prepares, and on CUDA captures, all steps: it takes longer."""
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class DeviceDecoder:
         dimensions: Dimensions,
         limits: Limits,
         embedding: NDArray[np.generic],
+        graph_ids: Iterator[int],
         max_rows: int,
     ) -> None:
         """Takes the caches' memory.
@@ -49,12 +51,14 @@ class DeviceDecoder:
             dimensions: of the model.
             limits: of the model, the caches' length.
             embedding: the token embedding [V, M], of the caches' type, which the sessions may read and do not own.
+            graph_ids: of the step's session, each new: a graph is replayed for its id, whatever is bound by then.
             max_rows: that may be in use at once.
         """
         self._step = step
         self._copy = copy_rows
         self._device = device
         self._embedding = embedding
+        self._graph_ids = graph_ids
         self._row_counts = [*(1 << i for i in range((max_rows - 1).bit_length())), max_rows]
         self._top_ks = sorted({min(k, dimensions.vocab_size) for k in (*_TOP_K, 2 * limits.max_beam_size)})
         self._steps: dict[tuple[int, int], _Step] = {}
@@ -122,8 +126,7 @@ class DeviceDecoder:
         steps: dict[tuple[int, int], _Step] = {}
         for num_rows in self._row_counts:
             for top_k in self._top_ks:
-                graph_id = len(steps) + 1  # 0 is the one of runs that name none
-                step = _Step(self._step, self._device, self._caches, num_rows, top_k, graph_id)
+                step = _Step(self._step, self._device, self._caches, num_rows, top_k, next(self._graph_ids))
                 step.run(no_ids, no_lengths, no_lengths)
                 steps[num_rows, top_k] = step
         return steps

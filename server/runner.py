@@ -7,6 +7,7 @@ it would leave the other cores idle; its steps may use them too, in a session of
 The variants for CUDA have their caches on the device. They run on a CPU too, if slowly, for proofs.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -76,8 +77,11 @@ class OrtRunner:
         def load(file: str, num_threads: int = num_threads, **provider_options: str) -> onnxruntime.InferenceSession:
             return self._load(bundle.graph_path(variant, file), num_threads, provider_options)
 
-        self._encoder = load(ENCODER_FILE)
+        # Of CUDA's attention kernels the plain ones (16): they alone mind the lengths of a batch on every GPU, and need
+        # no plan for each shape.
+        self._encoder = load(ENCODER_FILE, sdpa_kernel="16")
         self._copy_rows: onnxruntime.InferenceSession | None = None
+        self._graph_ids = itertools.count(1)  # of captured steps; 0 is the one of runs that name none
         self._shortlist: tuple[onnxruntime.InferenceSession, Shortlist] | None = None
         if is_on_device(variant):
             self._copy_rows = load(COPY_ROWS_FILE)
@@ -118,6 +122,7 @@ class OrtRunner:
                 self.dimensions,
                 self._limits,
                 self.embedding,
+                self._graph_ids,
                 max_rows,
             )
         cache = KVCache(
@@ -136,7 +141,7 @@ class OrtRunner:
         source_lengths: NDArray[np.int32],
         caches: dict[str, NDArray[np.generic]],
     ) -> list[NDArray[np.generic]]:
-        """Runs one step on caches of the caller's, for proofs.
+        """Runs one step on caches of the caller's, for proofs on a CPU.
 
         Returns:
             Logits [B, V] over the whole vocabulary, then the written self-attention caches in the order of
@@ -156,10 +161,12 @@ class OrtRunner:
         options.add_session_config_entry("session.force_spinning_stop", "1")
         options.log_severity_level = 3
         disabled: list[str] = []
+        # This and the arena keep memory for shapes that come again, which hardly any does here: no faster, a quarter
+        # larger on a CPU. CUDA cannot do without its arena.
+        options.enable_mem_pattern = False
         if self._device == "cpu":
             provider_options = {}
-            # Both keep memory for shapes that come again, which hardly any does here: no faster, a quarter larger.
-            options.enable_cpu_mem_arena = options.enable_mem_pattern = False
+            options.enable_cpu_mem_arena = False
             options.add_initializer(EMBEDDING, self._embedding_value)
             # ONNX Runtime would fuse Add and LayerNormalization into a node that is 7 times slower on the CPU.
             disabled = ["SkipLayerNormFusion"]
@@ -225,6 +232,7 @@ def _check_provider(device: str) -> None:
         raise SettingsError([f"device {device}: this ONNX Runtime has no {provider}: install babelserve[gpu]"])
     if device == "cuda":
         onnxruntime.preload_dlls()
+        onnxruntime.set_default_logger_severity(3)  # each ScatterND warns of equal indices, which there never are
 
 
 def _open_embedding(bundle: Bundle, variant: str) -> NDArray[np.generic]:

@@ -32,7 +32,7 @@ class BatchLimits:
 
     Attributes:
         max_rows: beams of all its sentences.
-        max_batch_tokens: source tokens of all rows, which bounds what the caches take.
+        max_batch_tokens: source tokens of all rows, to which the part of the caches that is written is proportional.
         max_encode_tokens: sentences x source tokens of the longest one in an encoder run, which bounds how long the
             running rows stall.
     """

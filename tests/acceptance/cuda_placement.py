@@ -120,6 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if absent:
         print(f"not found: {', '.join(absent)}", file=sys.stderr)
         return EXIT_NOT_RUN
+    onnxruntime.set_default_logger_severity(3)
     with tempfile.TemporaryDirectory() as folder:
         load_stub_cuda(_PROVIDER_LIBRARY, Path(folder))
         return print_checks([check for graph in graphs for check in check_graph(graph, Path(folder))])

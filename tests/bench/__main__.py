@@ -103,7 +103,8 @@ def _compare(
     if theirs is not None:
         systems["ctranslate2"] = theirs
     if arguments.device == "cuda" and beam_size == 1:
-        systems["pytorch"] = pytorch_settings(model)
+        start = pytorch_settings(model, batch=1 if one_by_one else 8192)
+        systems["pytorch"] = _calibrated(start, model, arguments, beam_size, one_by_one)
     setting = Setting(name=f"{model.name}, {name}", beam_size=beam_size, one_by_one=one_by_one, systems=systems)
     return compare(setting, sources, arguments.rounds)
 
@@ -116,11 +117,18 @@ def _their_best(
     one_by_one: bool,
     shortlist: bool = False,
 ) -> Settings | None:
-    """Returns CTranslate2's settings, calibrated unless it shall be quick; None where it has no CUDA to run on."""
-    start = their_settings(model, precision, arguments.device, shortlist=shortlist)
+    """Returns CTranslate2's settings; None where it has no CUDA to run on."""
     if arguments.device == "cuda" and not has_cuda():
         print("\nCTranslate2 sees no CUDA device, or lacks its libraries: left out", flush=True)
         return None
+    start = their_settings(model, precision, arguments.device, shortlist=shortlist)
+    return _calibrated(start, model, arguments, beam_size, one_by_one)
+
+
+def _calibrated(
+    start: Settings, model: Model, arguments: argparse.Namespace, beam_size: int, one_by_one: bool
+) -> Settings:
+    """Returns the best settings, or those to start from where it shall be quick."""
     if arguments.quick:
         return start
     count = _CALIBRATION_SENTENCES // (16 if one_by_one else 2 if beam_size > 1 else 1)

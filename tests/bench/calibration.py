@@ -1,4 +1,4 @@
-"""CTranslate2 at its best on this machine: one kind of setting after the other is searched for before it is timed."""
+"""The other systems at their best on this machine: one kind of setting after the other is searched for, then timed."""
 
 import dataclasses
 import os
@@ -49,15 +49,16 @@ def _calibrate(start: Settings, sources: Sequence[Ids], beam_size: int, one_by_o
     layouts = [{"workers": 1, "threads": n} for n in ({1, cores} if on_cpu else {1})]
     if not one_by_one:
         layouts += [{"workers": cores if on_cpu else 2, "threads": 1}]
-    found = _Search(sources, beam_size, one_by_one)
-    best = found.best(dataclasses.replace(start, **layout) for layout in layouts)  # type: ignore[arg-type]
-    if on_cpu:
-        best = found.best(dataclasses.replace(best, environment=variables) for variables in _MATRIX_CODE)
-    best = found.best(dataclasses.replace(best, precision=name) for name in _TYPES[start.precision])
+    found, best = _Search(sources, beam_size, one_by_one), start
+    if start.system == "ctranslate2":
+        best = found.best(dataclasses.replace(best, **layout) for layout in layouts)  # type: ignore[arg-type]
+        if on_cpu:
+            best = found.best(dataclasses.replace(best, environment=variables) for variables in _MATRIX_CODE)
+        best = found.best(dataclasses.replace(best, precision=name) for name in _TYPES[start.precision])
     if not one_by_one:
         best = found.best(dataclasses.replace(best, batch=tokens) for tokens in _BATCH_TOKENS[start.device])
     way = (f"beam {beam_size}" if beam_size > 1 else "greedy") + (", shortlist" if start.shortlist else "")
-    title = f"CTranslate2's settings, {way}, {'one at a time' if one_by_one else 'offline'}, tokens/s"
+    title = f"{start.system}'s settings, {way}, {'one at a time' if one_by_one else 'offline'}, tokens/s"
     print_table(title, ["settings", "tokens/s"], [[str(s), speed] for s, speed in found.tried.values()])
     return best
 

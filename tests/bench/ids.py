@@ -42,10 +42,10 @@ def their_settings(model: Model, precision: str, device: str = "cpu", *, shortli
     )
 
 
-def pytorch_settings(model: Model) -> Settings:
-    """Returns how the plain PyTorch decoder runs on a GPU."""
+def pytorch_settings(model: Model, batch: int) -> Settings:
+    """Returns how the plain PyTorch decoder runs on a GPU, by batches of so many tokens."""
     path = str(model.checkpoint_path)
-    return Settings(system="pytorch", path=path, precision="float16", device="cuda", workers=1, batch=8192)
+    return Settings(system="pytorch", path=path, precision="float16", device="cuda", workers=1, batch=batch)
 
 
 def check_same_ids(model: Model, sources: Sequence[Ids]) -> dict[str, Any]:

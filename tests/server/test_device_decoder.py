@@ -1,4 +1,4 @@
-"""The decoder in device memory, on a CPU's: the same steps, copies and addresses, but for the capture of graphs."""
+"""The decoder in device memory; on a CPU's it is all the same but for the capture of graphs."""
 
 import gc
 import random
@@ -26,8 +26,13 @@ on_cuda = pytest.param(
 
 
 @pytest.fixture(scope="module")
-def runner(tiny_bundle: Bundle) -> OrtRunner:
+def cpu_runner(tiny_bundle: Bundle) -> OrtRunner:
     return OrtRunner(tiny_bundle, "cuda-fp16", "cpu")
+
+
+@pytest.fixture(scope="module", params=["cpu", on_cuda])
+def runner(tiny_bundle: Bundle, request: pytest.FixtureRequest) -> OrtRunner:
+    return OrtRunner(tiny_bundle, "cuda-fp16", request.param)
 
 
 def device_decoder(runner: OrtRunner, max_rows: int = MAX_ROWS) -> DeviceDecoder:
@@ -52,9 +57,9 @@ def host_decoder(runner: OrtRunner) -> HostDecoder:
 class Walk:
     """Both decoders side by side, and what lies in each row: a sentence, and the tokens it was fed."""
 
-    def __init__(self, runner: OrtRunner, device_runner: OrtRunner, seed: int) -> None:
-        self.runner, self.device_runner = runner, device_runner
-        self.decoders = device_decoder(device_runner), host_decoder(runner)
+    def __init__(self, runner: OrtRunner, cpu_runner: OrtRunner, seed: int) -> None:
+        self.runner, self.cpu_runner = runner, cpu_runner
+        self.decoders = device_decoder(runner), host_decoder(cpu_runner)
         self.random = random.Random(seed)
         self.rows: list[tuple[tuple[int, ...], list[int]]] = []
         self.differences: list[float] = []
@@ -68,8 +73,8 @@ class Walk:
         rows = list(range(len(self.rows), len(self.rows) + count))
         self.reserve(int(lengths.max()))
         on_device, in_host_memory = self.decoders
-        on_device.admit(rows, self.device_runner.encode(source_ids, lengths), lengths)
-        in_host_memory.admit(rows, [tensor.numpy() for tensor in self.runner.encode(source_ids, lengths)], lengths)
+        on_device.admit(rows, self.runner.encode(source_ids, lengths), lengths)
+        in_host_memory.admit(rows, [tensor.numpy() for tensor in self.cpu_runner.encode(source_ids, lengths)], lengths)
         self.rows += [(sentence, []) for sentence in sentences]
 
     def move(self) -> None:
@@ -105,12 +110,9 @@ class Walk:
             fed.append(int(token))
 
 
-@pytest.mark.parametrize("device", ["cpu", on_cuda])
 @pytest.mark.parametrize("seed", range(3))
-def test_steps_are_those_of_the_decoder_in_host_memory(
-    tiny_bundle: Bundle, runner: OrtRunner, device: str, seed: int
-) -> None:
-    walk = Walk(runner, runner if device == "cpu" else OrtRunner(tiny_bundle, "cuda-fp16", device), seed)
+def test_steps_are_those_of_the_decoder_in_host_memory(runner: OrtRunner, cpu_runner: OrtRunner, seed: int) -> None:
+    walk = Walk(runner, cpu_runner, seed)
     walk.admit(2)
     for _ in range(60):
         if len(walk.rows) < MAX_ROWS and walk.random.random() < 0.2:
@@ -146,6 +148,30 @@ def test_there_is_room_for_what_the_limits_allow(runner: OrtRunner, tiny_bundle:
     for past in range(limits.max_target_tokens):
         _, log_probs = step(decoder, 1, 8, past, limits.max_source_tokens)
         assert np.isfinite(log_probs).all()
+
+
+def test_encoding_minds_lengths_not_what_pads(runner: OrtRunner) -> None:
+    """Attention kernels for CUDA that know one length for all rows would let a sentence see its padding."""
+    alone = runner.encode(np.arange(20, 25)[None], np.array([5], np.int32))
+    source_ids = np.full((2, 30), 99)
+    source_ids[0, :5] = np.arange(20, 25)
+
+    beside = runner.encode(source_ids, np.array([5, 30], np.int32))
+
+    for one, two in zip(alone, beside, strict=True):
+        np.testing.assert_allclose(two.numpy()[:1, :, :5], one.numpy(), atol=0.01)
+
+
+def test_graph_ids_are_never_used_again(runner: OrtRunner) -> None:
+    """A graph that was captured is replayed for its id, on memory that may be gone."""
+    used = [id_ for _ in range(2) for id_ in graph_ids(device_decoder(runner))]
+
+    assert len(set(used)) == len(used) == 2 * 4 * 3
+
+
+def graph_ids(decoder: DeviceDecoder) -> list[str]:
+    step(decoder, 1, 1)
+    return [taken._options.get_run_config_entry("gpu_graph_id") for taken in decoder._steps.values()]
 
 
 def test_encoded_sentences_outlive_their_run(runner: OrtRunner) -> None:
