@@ -51,9 +51,11 @@ def _calibrate(start: Settings, sources: Sequence[Ids], beam_size: int, one_by_o
         layouts += [{"workers": cores if on_cpu else 2, "threads": 1}]
     found, best = _Search(sources, beam_size, one_by_one), start
     if start.system == "ctranslate2":
-        best = found.best(dataclasses.replace(best, **layout) for layout in layouts)  # type: ignore[arg-type]
-        if on_cpu:
-            best = found.best(dataclasses.replace(best, environment=variables) for variables in _MATRIX_CODE)
+        best = found.best(  # together: which number of threads is best depends on the matrix code
+            dataclasses.replace(best, **layout, environment=variables)  # type: ignore[arg-type]
+            for layout in layouts
+            for variables in (_MATRIX_CODE if on_cpu else ({},))
+        )
         best = found.best(dataclasses.replace(best, precision=name) for name in _TYPES[start.precision])
     if not one_by_one:
         best = found.best(dataclasses.replace(best, batch=tokens) for tokens in _BATCH_TOKENS[start.device])
