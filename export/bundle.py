@@ -270,7 +270,7 @@ def write_variant(
     graphs = {ENCODER_FILE: encoder_graph(model, dtype), STEP_FILE: step_graph(model, dtype)}
     if is_on_device(name):
         graphs[COPY_ROWS_FILE] = copy_rows_graph(model.config, dtype)
-    if has_shortlist and name.startswith("cpu"):
+    elif has_shortlist:
         graphs[STEP_SHORTLIST_FILE] = step_graph(model, dtype, has_shortlist=True)
     if cache_dtype == "int8":
         ranges = calibrate(graphs[ENCODER_FILE], graphs[STEP_FILE], sources, targets)

@@ -1,6 +1,7 @@
 """The decoder's contract: what a lane asks of it, and what one step of the graph takes besides caches."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +14,29 @@ CONTROL_NAMES = ("input_ids", "past_lengths", "source_lengths", "self_total", "s
 # Cross-attention keys and values of encoded sentences, per layer two tensors [B, H, S, D], in whatever memory the
 # decoder of the same runner has its own.
 Encoded = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StepInputs:
+    """What a lane feeds to one step.
+
+    Attributes:
+        input_ids: int64 [B], the last token of each row (bos at first).
+        past_lengths: int32 [B], positions of the self-attention cache that are filled; the step fills one more.
+        source_lengths: int32 [B], at least 1.
+        top_k: how many best tokens to return, at least 1.
+        with_log_probs: False spares the softmax.
+        use_shortlist: all rows have been given candidates, and choose among them.
+        is_alone: no other lane is at work, so that the step may use its cores.
+    """
+
+    input_ids: NDArray[np.int64]
+    past_lengths: NDArray[np.int32]
+    source_lengths: NDArray[np.int32]
+    top_k: int
+    with_log_probs: bool = field(default=True, kw_only=True)
+    use_shortlist: bool = field(default=False, kw_only=True)
+    is_alone: bool = field(default=False, kw_only=True)
 
 
 class Decoder(Protocol):
@@ -34,27 +58,8 @@ class Decoder(Protocol):
     def move(self, moves: RowMoves, self_positions: int, cross_positions: int) -> None:
         """Copies rows, of each at least the given positions, with their candidates."""
 
-    def step(
-        self,
-        input_ids: NDArray[np.int64],
-        past_lengths: NDArray[np.int32],
-        source_lengths: NDArray[np.int32],
-        top_k: int,
-        *,
-        with_log_probs: bool = True,
-        use_shortlist: bool = False,
-        is_alone: bool = False,
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Feeds one token to each of the first B rows of the cache.
-
-        Args:
-            input_ids: [B], the last token of each row (bos at first).
-            past_lengths: [B], positions of the self-attention cache that are filled; the step fills one more.
-            source_lengths: [B], at least 1.
-            top_k: how many best tokens to return, at least 1.
-            with_log_probs: False spares the softmax.
-            use_shortlist: all rows have been given candidates, and choose among them.
-            is_alone: no other lane is at work, so that the step may use its cores.
 
         Returns:
             The best tokens [B, k], best first, and their log-probabilities [B, k], or else their logits; k is `top_k`,

@@ -18,7 +18,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from server.bundle import Dimensions, Limits, cache_names
-from server.decoder import Encoded
+from server.decoder import Encoded, StepInputs
 from server.scheduler import RowMoves
 
 _Fields = dict[str, type[np.generic]]
@@ -98,24 +98,13 @@ class DeviceDecoder:
             from_, to = ([rows[i] for i in foreign] for rows in (moves.from_, moves.to))
             self._copy_rows(self._cross_names, self._all(self._cross_names), from_, to)
 
-    def step(
-        self,
-        input_ids: NDArray[np.int64],
-        past_lengths: NDArray[np.int32],
-        source_lengths: NDArray[np.int32],
-        top_k: int,
-        *,
-        with_log_probs: bool = True,
-        use_shortlist: bool = False,
-        is_alone: bool = False,
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """See `Decoder.step`. There are always log-probabilities: a captured graph cannot branch."""
         self._steps = self._steps or self._prepare()
-        num_rows = self._row_counts[bisect_left(self._row_counts, len(input_ids))]
-        top_k = min(top_k, len(self._embedding))
-        step = self._steps[num_rows, self._top_ks[bisect_left(self._top_ks, top_k)]]
-        ids, log_probs = step.run(input_ids, past_lengths, source_lengths)
-        return ids[: len(input_ids), :top_k], log_probs[: len(input_ids), :top_k]
+        num_rows, top_k = len(inputs.input_ids), min(inputs.top_k, len(self._embedding))
+        shape = _at_least(self._row_counts, num_rows), _at_least(self._top_ks, top_k)
+        ids, log_probs = self._steps[shape].run(inputs.input_ids, inputs.past_lengths, inputs.source_lengths)
+        return ids[:num_rows, :top_k], log_probs[:num_rows, :top_k]
 
     def _prepare(self) -> dict[tuple[int, int], "_Step"]:
         """Makes the steps, by number of rows and of best tokens, and runs each: this captures it, for this thread.
@@ -198,6 +187,10 @@ class _Step:
         self._controls.update_inplace(self._host_controls)
         self._session.run_with_iobinding(self._binding, self._options)
         return [view.reshape(self._chosen_shape) for view in _views(_CHOSEN, self._chosen.numpy())]
+
+
+def _at_least(sizes: list[int], size: int) -> int:
+    return sizes[bisect_left(sizes, size)]
 
 
 def _offsets(fields: _Fields, count: int) -> list[int]:

@@ -7,7 +7,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from server.bundle import cache_names
-from server.decoder import Encoded, step_controls
+from server.decoder import Encoded, StepInputs, step_controls
 from server.kv_cache import KVCache
 from server.scheduler import RowMoves
 from server.shortlist import Columns, Shortlist
@@ -41,11 +41,11 @@ class HostDecoder:
         self._embedding = embedding
         self._together = _BoundStep(together, cache)
         self._alone = _BoundStep(alone, cache)
+        self._columns: Columns | None = None
         if shortlist is not None:
             session, self._shortlist = shortlist
             self._columns = Columns(embedding, max_rows)
             self._shortlisted = _BoundStep(session, cache, self._columns)
-        self._has_shortlist = shortlist is not None
 
     @property
     def cache_bytes(self) -> int:
@@ -63,30 +63,23 @@ class HostDecoder:
 
     def admit_candidates(self, row: int, source_ids: tuple[int, ...]) -> None:
         """See `Decoder.admit_candidates`."""
+        assert self._columns is not None
         self._columns.admit(row, self._shortlist.candidates(source_ids))
 
     def move(self, moves: RowMoves, self_positions: int, cross_positions: int) -> None:
         """See `Decoder.move`."""
         self.cache.move(moves, self_positions, cross_positions)
-        if self._has_shortlist and moves.to:
+        if self._columns is not None and moves.to:
             self._columns.move(np.array(moves.to), np.array(moves.from_))
 
-    def step(
-        self,
-        input_ids: NDArray[np.int64],
-        past_lengths: NDArray[np.int32],
-        source_lengths: NDArray[np.int32],
-        top_k: int,
-        *,
-        with_log_probs: bool = True,
-        use_shortlist: bool = False,
-        is_alone: bool = False,
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """See `Decoder.step`."""
-        top_k = min(top_k, len(self._embedding))
-        controls = step_controls(input_ids, past_lengths, source_lengths, top_k, with_log_probs)
-        step = self._shortlisted if use_shortlist else self._alone if is_alone else self._together
-        return step.run(controls, len(input_ids), top_k)
+        top_k = min(inputs.top_k, len(self._embedding))
+        controls = step_controls(
+            inputs.input_ids, inputs.past_lengths, inputs.source_lengths, top_k, inputs.with_log_probs
+        )
+        step = self._shortlisted if inputs.use_shortlist else self._alone if inputs.is_alone else self._together
+        return step.run(controls, len(inputs.input_ids), top_k)
 
 
 class _BoundStep:

@@ -6,7 +6,7 @@ from concurrent.futures import InvalidStateError
 
 import numpy as np
 
-from server.decoder import Decoder
+from server.decoder import Decoder, StepInputs
 from server.errors import DeadlineExceeded, EngineFailed, NotServing, TranslationError
 from server.metrics import Metrics
 from server.runner import Runner
@@ -133,13 +133,15 @@ class Lane:
                 controls[row] = (token, past, source)
         input_ids, past_lengths, source_lengths = np.array(controls, np.int32).T
         top_ids, top_log_probs = self._decoder.step(
-            input_ids.astype(np.int64),
-            past_lengths,
-            source_lengths,
-            top_k=max(sequence.search.num_candidates for sequence in running),
-            use_shortlist=running[0].options.use_shortlist,
-            with_log_probs=any(sequence.options.needs_log_probs for sequence in running),
-            is_alone=self._scheduler.is_alone,
+            StepInputs(
+                input_ids.astype(np.int64),
+                past_lengths,
+                source_lengths,
+                top_k=max(sequence.search.num_candidates for sequence in running),
+                use_shortlist=running[0].options.use_shortlist,
+                with_log_probs=any(sequence.options.needs_log_probs for sequence in running),
+                is_alone=self._scheduler.is_alone,
+            )
         )
         self._metrics.step_duration_seconds.observe(self._clock() - started)
         self._metrics.batch_rows.observe(num_rows)

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from server.decoder import Encoded
+from server.decoder import Encoded, StepInputs
 from server.kv_cache import KVCache
 from server.scheduler import BatchLimits, RowMoves
 
@@ -73,29 +73,19 @@ class CountingDecoder:
         self.cache = KVCache(num_layers=1, num_heads=1, head_dim=8, max_rows=max_rows, dtype=np.float32)
         self._returned = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.float32)
 
-    def step(
-        self,
-        input_ids: NDArray[np.int64],
-        past_lengths: NDArray[np.int32],
-        source_lengths: NDArray[np.int32],
-        top_k: int,
-        *,
-        with_log_probs: bool = True,
-        use_shortlist: bool = False,
-        is_alone: bool = False,
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         self._runner.may_step.wait()
         if self._runner.step_failures:
             raise self._runner.step_failures.pop()
-        self._runner.had_log_probs.append(with_log_probs)
-        self._runner.was_alone.append(is_alone)
-        self._runner.used_shortlist.append(use_shortlist)
+        self._runner.had_log_probs.append(inputs.with_log_probs)
+        self._runner.was_alone.append(inputs.is_alone)
+        self._runner.used_shortlist.append(inputs.use_shortlist)
         for stale in self._returned:
             stale[:] = -1
-        counts = self.cache.cross_attention[0][: len(input_ids), 0, 0, 0].astype(np.int64)
-        best = np.where(past_lengths >= counts, EOS, FIRST_TOKEN + past_lengths)
-        ids = np.stack([best, *(np.full_like(best, 100 + k) for k in range(1, top_k))], axis=1)
-        values = [-0.125 if with_log_probs else 5.0, *(-10.0 - k for k in range(1, top_k))]
+        counts = self.cache.cross_attention[0][: len(inputs.input_ids), 0, 0, 0].astype(np.int64)
+        best = np.where(inputs.past_lengths >= counts, EOS, FIRST_TOKEN + inputs.past_lengths)
+        ids = np.stack([best, *(np.full_like(best, 100 + k) for k in range(1, inputs.top_k))], axis=1)
+        values = [-0.125 if inputs.with_log_probs else 5.0, *(-10.0 - k for k in range(1, inputs.top_k))]
         self._returned = ids, np.tile(np.array(values, np.float32), (len(best), 1))
         self._runner.stepped.set()
         return self._returned

@@ -19,10 +19,8 @@ from tests.bench.served import compare_served
 from tests.bench.systems import Settings, has_cuda
 from tests.bench.text import BUILTIN_CHECKPOINT, DEFAULT_TEXT, ROOT
 
-PRECISIONS = {
-    "cpu": ("cpu-int8", "int8"),
-    "cuda": ("cuda-fp16", "float16"),
-}  # ours and CTranslate2's, where speed counts
+# Ours and CTranslate2's, by device, where speed counts.
+PRECISIONS = {"cpu": ("cpu-int8", "int8"), "cuda": ("cuda-fp16", "float16")}
 _CALIBRATION_SENTENCES = 256  # batches enough for every worker; half of it with a beam, a sixteenth one by one
 
 

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from server.bundle import Bundle
+from server.decoder import StepInputs
 from server.device_decoder import DeviceDecoder
 from server.host_decoder import HostDecoder
 from server.kv_cache import KVCache
@@ -103,7 +104,9 @@ class Walk:
         tokens = np.array([self.random.randint(10, 699) if fed else BOS for _, fed in self.rows])
         past = np.array([len(fed) for _, fed in self.rows], np.int32)
         lengths = np.array([len(sentence) for sentence, _ in self.rows], np.int32)
-        (_, found), (_, expected) = (decoder.step(tokens, past, lengths, top_k) for decoder in self.decoders)
+        (_, found), (_, expected) = (
+            decoder.step(StepInputs(tokens, past, lengths, top_k)) for decoder in self.decoders
+        )
         assert found.shape == (len(self.rows), top_k)
         self.differences.append(float(np.abs(found - expected).max()))
         for (_, fed), token in zip(self.rows, tokens, strict=True):
@@ -216,4 +219,4 @@ def step(
     decoder: DeviceDecoder, num_rows: int, top_k: int, past: int = 0, source: int = 5
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     past_lengths, source_lengths = np.full(num_rows, past, np.int32), np.full(num_rows, source, np.int32)
-    return decoder.step(np.full(num_rows, BOS), past_lengths, source_lengths, top_k)
+    return decoder.step(StepInputs(np.full(num_rows, BOS), past_lengths, source_lengths, top_k))

@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 
 from server.bundle import Bundle
-from server.decoder import Encoded
+from server.decoder import Encoded, StepInputs
 from server.device_decoder import DeviceDecoder
 from server.errors import BundleError, SettingsError
 from server.host_decoder import HostDecoder
@@ -66,7 +66,7 @@ def test_step_takes_another_number_of_candidates_on_the_same_rows(runner: OrtRun
     admit(runner, decoder, 0, 5)
     past, source = np.zeros(1, np.int32), np.array([5], np.int32)
 
-    ids = [decoder.step(np.array([2]), past, source, top_k)[0] for top_k in (1, 8, 32, 1)]
+    ids = [decoder.step(StepInputs(np.array([2]), past, source, top_k))[0] for top_k in (1, 8, 32, 1)]
 
     assert [chosen.shape for chosen in ids] == [(1, 1), (1, 8), (1, 32), (1, 1)]
     np.testing.assert_array_equal(ids[2][:, :8], ids[1])
@@ -79,7 +79,7 @@ def test_step_writes_its_position_of_the_cache_and_no_other(runner: OrtRunner) -
         admit(runner, decoder, row, 5)
     past = np.array([0, 4], np.int32)
 
-    decoder.step(np.array([2, 7]), past, np.array([5, 5], np.int32), 1)
+    decoder.step(StepInputs(np.array([2, 7]), past, np.array([5, 5], np.int32), 1))
 
     for tensor in decoder.cache.self_attention:
         written = np.abs(tensor.astype(float)).sum(axis=(1, 3)) > 0  # [rows, positions]
@@ -94,7 +94,7 @@ def test_step_leaves_the_encoded_sentences_as_they_are(tiny_bundle: Bundle, vari
         admit(runner, decoder, row, length)
     before = [tensor.copy() for tensor in decoder.cache.cross_attention]
 
-    decoder.step(np.array([2, 7]), np.array([0, 4], np.int32), np.array([5, 2], np.int32), 1)
+    decoder.step(StepInputs(np.array([2, 7]), np.array([0, 4], np.int32), np.array([5, 2], np.int32), 1))
 
     for tensor, old in zip(decoder.cache.cross_attention, before, strict=True):
         assert old.any()
@@ -108,7 +108,7 @@ def test_without_log_probabilities_the_same_tokens_come_with_logits(runner: OrtR
     found = []
     for with_log_probs in (True, False, True):  # over one binding
         ids, values = decoder.step(
-            np.array([2]), np.zeros(1, np.int32), np.array([5], np.int32), 32, with_log_probs=with_log_probs
+            StepInputs(np.array([2]), np.zeros(1, np.int32), np.array([5], np.int32), 32, with_log_probs=with_log_probs)
         )
         found.append((ids.copy(), values.copy()))
 
@@ -148,11 +148,13 @@ def greedy(runner: OrtRunner, turns: list[bool]) -> tuple[list[list[int]], list[
         if position == 5:
             decoder.cache.reserve(2, 40, 20)
         ids, log_probs = decoder.step(
-            np.array(found[-1]),
-            np.full(2, position, np.int32),
-            np.array([9, 5], np.int32),
-            top_k=1 + position // 4,
-            is_alone=is_alone,
+            StepInputs(
+                np.array(found[-1]),
+                np.full(2, position, np.int32),
+                np.array([9, 5], np.int32),
+                top_k=1 + position // 4,
+                is_alone=is_alone,
+            )
         )
         found.append(ids[:, 0].tolist())
         values.append(log_probs[:, 0].tolist())
@@ -165,7 +167,7 @@ def test_only_a_lane_that_is_alone_takes_the_threads_of_others(tiny_bundle: Bund
     runner = OrtRunner(tiny_bundle, "cpu-fp32", "cpu", num_threads_alone=2)
     decoder = host_decoder(runner, max_rows=1)
 
-    decoder.step(np.array([2]), np.zeros(1, np.int32), np.ones(1, np.int32), 1, is_alone=is_alone)
+    decoder.step(StepInputs(np.array([2]), np.zeros(1, np.int32), np.ones(1, np.int32), 1, is_alone=is_alone))
 
     taken = [step for step in (decoder._together, decoder._alone) if step._bound is not None]
     assert [step._session.get_session_options().intra_op_num_threads for step in taken] == [2 if is_alone else 1]
@@ -179,10 +181,10 @@ def test_step_follows_the_cache_to_a_new_buffer(runner: OrtRunner) -> None:
     decoder = host_decoder(runner, max_rows=1)
     admit(runner, decoder, 0, 5)
     source = np.array([5], np.int32)
-    first, _ = decoder.step(np.array([2]), np.zeros(1, np.int32), source, 4)
+    first, _ = decoder.step(StepInputs(np.array([2]), np.zeros(1, np.int32), source, 4))
     decoder.cache.reserve(1, 100, 5)
 
-    again, _ = decoder.step(np.array([2]), np.zeros(1, np.int32), source, 4)
+    again, _ = decoder.step(StepInputs(np.array([2]), np.zeros(1, np.int32), source, 4))
 
     np.testing.assert_array_equal(first, again)
 
