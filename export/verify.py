@@ -30,8 +30,8 @@ from server.bundle import Bundle, cache_names
 from server.engine import Engine
 from server.metrics import Metrics
 from server.runner import OrtRunner
-from server.scheduler import BatchLimits
 from server.sequence import DecodingOptions, Hypothesis, Result
+from server.waiting_queue import BatchLimits
 
 LOGITS_ATOL = 1e-4
 NEAR_TIE = 1e-4  # difference of log-probabilities below which two answers are equally good

@@ -16,9 +16,10 @@ from server.errors import NotServing, Overloaded
 from server.lane import Lane, fail
 from server.metrics import Metrics
 from server.runner import Runner
-from server.scheduler import BatchLimits, Scheduler, WaitingQueue
+from server.scheduler import Scheduler
 from server.search import BeamSearch, default_max_tokens
 from server.sequence import DecodingOptions, Result, Sequence
+from server.waiting_queue import BatchLimits, WaitingQueue
 
 
 class Engine:

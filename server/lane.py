@@ -10,9 +10,10 @@ from server.decoder import Decoder, StepInputs
 from server.errors import DeadlineExceeded, EngineFailed, NotServing, TranslationError
 from server.metrics import Metrics
 from server.runner import Runner
-from server.scheduler import Scheduler, WaitingQueue
+from server.scheduler import Scheduler
 from server.search import FinishedBeam
 from server.sequence import DecodingOptions, FinishReason, Hypothesis, Result, Sequence
+from server.waiting_queue import WaitingQueue
 
 logger = logging.getLogger(__name__)
 

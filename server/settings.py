@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from server.bundle import VARIANTS
 from server.errors import SettingsError
-from server.scheduler import BatchLimits
+from server.waiting_queue import BatchLimits
 
 PREFIX = "BABELSERVE_"
 AUTO = "auto"

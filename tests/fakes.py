@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from server.decoder import Encoded, StepInputs
 from server.kv_cache import KVCache
-from server.scheduler import BatchLimits, RowMoves
+from server.scheduler import RowMoves
+from server.waiting_queue import BatchLimits
 
 EOS = 3
 FIRST_TOKEN = 10

@@ -6,9 +6,10 @@ import threading
 import pytest
 
 from server.errors import NotServing, Overloaded
-from server.scheduler import Scheduler, WaitingQueue
+from server.scheduler import Scheduler
 from server.search import BeamSearch
 from server.sequence import DecodingOptions, Sequence
+from server.waiting_queue import WaitingQueue
 from tests.fakes import batch_limits
 
 
