@@ -39,13 +39,15 @@ class HostDecoder:
         """
         self.cache = cache
         self._embedding = embedding
-        self._together = _BoundStep(together, cache)
-        self._alone = _BoundStep(alone, cache)
+        # Where both write: ONNX Runtime would take memory for it anew in every step, and leave its heap in pieces.
+        logits = np.empty((max_rows, len(embedding)), np.float32)
+        self._together = _BoundStep(together, cache, logits=logits)
+        self._alone = _BoundStep(alone, cache, logits=logits)
         self._columns: Columns | None = None
         if shortlist is not None:
             session, self._shortlist = shortlist
             self._columns = Columns(embedding, max_rows)
-            self._shortlisted = _BoundStep(session, cache, self._columns)
+            self._shortlisted = _BoundStep(session, cache, columns=self._columns)
 
     @property
     def cache_bytes(self) -> int:
@@ -85,9 +87,17 @@ class HostDecoder:
 class _BoundStep:
     """A step session with everything that goes in and out bound once, and again only when a shape changes."""
 
-    def __init__(self, session: onnxruntime.InferenceSession, cache: KVCache, columns: Columns | None = None) -> None:
+    def __init__(
+        self,
+        session: onnxruntime.InferenceSession,
+        cache: KVCache,
+        *,
+        logits: NDArray[np.float32] | None = None,
+        columns: Columns | None = None,
+    ) -> None:
         self._session = session
         self._cache = cache
+        self._logits = logits  # of a step over the whole vocabulary
         self._columns = columns
         num_layers = len(cache.self_attention) // 2
         self._cache_names = [*cache_names("self", num_layers), *cache_names("cross", num_layers)]
@@ -122,6 +132,8 @@ class _BoundStep:
         self._top_log_probs = np.empty((num_rows, top_k), np.float32)
         binding.bind_output("top_ids", *_address(self._top_ids))
         binding.bind_output("top_log_probs", *_address(self._top_log_probs))
+        if self._logits is not None:
+            binding.bind_output("logits", *_address(self._logits[:num_rows]))
         tensors = [*cache.self_attention, *cache.cross_attention]
         for name, tensor in zip(self._cache_names, tensors, strict=True):
             binding.bind_input(name, *_address(tensor[:num_rows]))

@@ -58,15 +58,12 @@ class KVCache:
 
     def move(self, moves: RowMoves, self_positions: int, cross_positions: int) -> None:
         """Copies rows, of each no more than the given positions."""
-        if not moves.to:
-            return
-        to, source, is_foreign = np.array(moves.to), np.array(moves.from_), ~np.array(moves.is_own)
-        for tensor in self.self_attention:
-            tensor[to, :, :self_positions] = tensor[source, :, :self_positions]
-        if is_foreign.any():
-            to, source = to[is_foreign], source[is_foreign]
-            for tensor in self.cross_attention:
-                tensor[to, :, :cross_positions] = tensor[source, :, :cross_positions]
+        for to, from_, is_own in zip(moves.to, moves.from_, moves.is_own, strict=True):
+            for tensor in self.self_attention:
+                tensor[to, :, :self_positions] = tensor[from_, :, :self_positions]
+            if not is_own:
+                for tensor in self.cross_attention:
+                    tensor[to, :, :cross_positions] = tensor[from_, :, :cross_positions]
 
     def _fit(self, buffers: list["_Buffer"], num_rows: int, positions: int) -> list[NDArray[np.generic]]:
         needed = -(-positions // BUCKET) * BUCKET

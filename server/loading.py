@@ -103,7 +103,7 @@ def _start_engine(bundle: Bundle, variant: str, device: str, settings: Settings,
 
     manifest = bundle.manifest
     widest = manifest.limits.max_beam_size
-    batch = settings.batch(device)
+    batch = settings.batch(variant)
     if batch.max_rows < widest:
         raise SettingsError([f"--max-rows: {batch.max_rows} is less than the model's widest beam, {widest}"])
     if device == "cuda" and settings.lanes > 1:

@@ -184,24 +184,26 @@ class OrtRunner:
     def _faults(self) -> list[str]:
         """Returns what is wrong with the graphs."""
         faults = _tensor_faults(self._encoder, ["source_ids", "source_lengths"], self._cross_names)
-        faults += self._step_faults(self.step_session, [])
+        faults += self._step_faults(self.step_session, [], ["logits"])
         if self._copy_rows is not None:
             tensors = range(len(self._cross_names))
             inputs = ["from", "to", "pads", *(f"{kind}.{i}" for kind in ("source", "cache") for i in tensors)]
             faults += _tensor_faults(self._copy_rows, inputs, [f"new_cache.{i}" for i in tensors])
         if self._shortlist is not None:
             session, shortlist = self._shortlist
-            faults += self._step_faults(session, SHORTLIST_NAMES)
+            faults += self._step_faults(session, SHORTLIST_NAMES, [])
             least = 2 * self._limits.max_beam_size  # a step may ask for so many best tokens
             if len(shortlist.common) < least:
                 faults.append(f"the shortlist has {len(shortlist.common)} common tokens, it needs {least}")
         return faults
 
-    def _step_faults(self, session: onnxruntime.InferenceSession, more_inputs: Sequence[str]) -> list[str]:
+    def _step_faults(
+        self, session: onnxruntime.InferenceSession, more_inputs: Sequence[str], more_outputs: Sequence[str]
+    ) -> list[str]:
         """Returns what is wrong with the tensors of a step graph."""
         sizes = self.dimensions
         caches = [*cache_names("self", sizes.decoder_layers), *cache_names("cross", sizes.decoder_layers)]
-        outputs = ["top_ids", "top_log_probs", *(f"new_{name}" for name in caches)]
+        outputs = ["top_ids", "top_log_probs", *more_outputs, *(f"new_{name}" for name in caches)]
         return [
             *_tensor_faults(session, [*CONTROL_NAMES, *more_inputs, *caches], outputs),
             *_shape_faults(session, caches, (sizes.num_heads, sizes.head_dim)),

@@ -18,9 +18,10 @@ from server.waiting_queue import BatchLimits
 PREFIX = "BABELSERVE_"
 AUTO = "auto"
 DEVICES = ("cpu", "cuda")
-BATCHES = {  # by device, unless they are set
-    "cpu": BatchLimits(max_rows=64, max_batch_tokens=2048, max_encode_tokens=256),
-    "cuda": BatchLimits(max_rows=128, max_batch_tokens=65536, max_encode_tokens=4096),
+BATCHES = {  # by variant, unless they are set
+    "cpu-fp32": BatchLimits(max_rows=64, max_batch_tokens=4096, max_encode_tokens=256),
+    "cpu-int8": BatchLimits(max_rows=64, max_batch_tokens=2048, max_encode_tokens=256),
+    "cuda-fp16": BatchLimits(max_rows=128, max_batch_tokens=65536, max_encode_tokens=4096),
 }
 LOG_LEVELS = ("debug", "info", "warning", "error")
 BUILTIN_BUNDLE = Path(__file__).parent / "builtin" / "en-de"
@@ -37,7 +38,7 @@ def _port(default: int, text: str) -> Any:
 
 
 def _batch_limit(name: str, text: str, **range_: Any) -> Any:
-    defaults = ", ".join(f"{getattr(limits, name)} on {device}" for device, limits in BATCHES.items())
+    defaults = ", ".join(f"{getattr(limits, name)} with {variant}" for variant, limits in BATCHES.items())
     return _setting(0, f"{text}; 0 takes {defaults}", low=0, **range_)
 
 
@@ -78,10 +79,10 @@ class Settings:
     reflection: bool = _setting(False, "answer gRPC server reflection")
     log_level: str = _setting("info", "lowest level that is logged", choices=LOG_LEVELS)
 
-    def batch(self, device: str) -> BatchLimits:
-        """Returns the limits of a lane's batch on "cpu" or "cuda"."""
+    def batch(self, variant: str) -> BatchLimits:
+        """Returns the limits of a lane's batch with one of `server.bundle.VARIANTS`."""
         names = [field.name for field in dataclasses.fields(BatchLimits)]
-        return BatchLimits(**{name: getattr(self, name) or getattr(BATCHES[device], name) for name in names})
+        return BatchLimits(**{name: getattr(self, name) or getattr(BATCHES[variant], name) for name in names})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +220,7 @@ def _contradictions(settings: Settings) -> Iterator[str]:
         path = getattr(settings, name)
         if path is not None and not path.is_file():
             yield f"{_flag(name)}: {path} is no file"
-    max_rows = settings.batch("cpu").max_rows
+    max_rows = min(settings.batch(variant).max_rows for variant in BATCHES)
     if settings.beam_size > max_rows:
         yield f"--beam-size: {settings.beam_size} does not fit into --max-rows {max_rows}"
     if AUTO not in (settings.variant, settings.device) and not settings.variant.startswith(f"{settings.device}-"):

@@ -28,7 +28,7 @@ def our_settings(model: Model, variant: str, *, shortlist: bool = False) -> Sett
         precision=variant,
         device=device,
         workers=usable_cores() if device == "cpu" else 1,
-        batch=BATCHES[device].max_rows,
+        batch=BATCHES[variant].max_rows,
         shortlist=shortlist,
     )
 

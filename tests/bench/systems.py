@@ -195,7 +195,7 @@ def open_engine(
         bundle.manifest,
         Metrics(registry),
         num_lanes=settings.workers,
-        batch=dataclasses.replace(BATCHES[settings.device], max_rows=settings.batch),
+        batch=dataclasses.replace(BATCHES[settings.precision], max_rows=settings.batch),
         max_waiting_tokens=max_waiting_tokens,
         max_waiting_sentences=max_waiting_sentences,
     )
