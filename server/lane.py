@@ -146,13 +146,14 @@ class Lane:
         )
         self._metrics.step_duration_seconds.observe(self._clock() - started)
         self._metrics.batch_rows.observe(num_rows)
-        are_finite: list[bool] = np.logical_and.reduce(np.isfinite(top_log_probs), axis=1).tolist()
+        is_finite = np.isfinite(top_log_probs)
+        all_finite = is_finite.all()
         ids, log_probs = top_ids.tolist(), top_log_probs.tolist()
         finished: list[Sequence] = []
         broken: list[Sequence] = []
         for sequence in running:
             rows = sequence.rows
-            if not all(are_finite[row] for row in rows):
+            if not all_finite and not is_finite[rows].all():
                 broken.append(sequence)
                 continue
             parents = sequence.search.advance([ids[row] for row in rows], [log_probs[row] for row in rows])

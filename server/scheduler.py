@@ -108,6 +108,9 @@ class Scheduler:
         free = deque(row for row in range(num_rows) if row not in kept)
         foreign: list[tuple[Sequence, int, int]] = []
         for sequence, sources in chosen.items():
+            if len(kept.intersection(sources)) == len(sources):  # none twice, none behind the end: all stay
+                sequence.rows = sources
+                continue
             own_free = [row for row in sequence.rows if row < num_rows and row not in kept]
             seen: set[int] = set()
             rows = list(sources)
