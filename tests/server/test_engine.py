@@ -259,18 +259,23 @@ def test_failed_encoding_spares_the_sentences_that_run(bench: Bench) -> None:
     assert bench.sample("batch_slots_used") == 0
 
 
-def test_log_probabilities_that_are_not_finite_fail_their_own_sentence_alone(bench: Bench) -> None:
-    broken, whole = bench.submit(3, 3)
-    original = bench.engine._lanes[0]._decoder.step
+@pytest.mark.parametrize("options", [GREEDY, DecodingOptions(beam_size=2)])
+def test_log_probabilities_that_are_not_finite_fail_their_own_sentence_alone(
+    bench: Bench, options: DecodingOptions
+) -> None:
+    (broken,), (whole,) = bench.submit(3, options=options), bench.submit(3)
+    bench.step()
+    lane = bench.engine._lanes[0]
+    sequence, original = lane._scheduler.running[0], lane._decoder.step
 
-    def poison_first_row(*arguments: Any, **options: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        ids, log_probs = original(*arguments, **options)
-        log_probs[0] = np.nan
+    def poison_last_row(*arguments: Any, **more: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        ids, log_probs = original(*arguments, **more)
+        log_probs[sequence.rows[-1]] = np.nan
         return ids, log_probs
 
-    bench.engine._lanes[0]._decoder.step = poison_first_row  # type: ignore[method-assign]
+    lane._decoder.step = poison_last_row  # type: ignore[method-assign]
     bench.step()
-    bench.engine._lanes[0]._decoder.step = original  # type: ignore[method-assign]
+    lane._decoder.step = original  # type: ignore[method-assign]
     bench.step(3)
 
     with pytest.raises(EngineFailed):

@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from server.bundle import VARIANTS
 from server.errors import SettingsError
-from server.settings import BUILTIN_BUNDLE, CommandLine, Settings, read_settings
+from server.settings import BATCHES, BUILTIN_BUNDLE, CommandLine, Settings, read_settings
 
 
 @pytest.fixture
@@ -44,6 +45,15 @@ def test_the_environment_counts_and_a_flag_wins(bundle: str) -> None:
     ).settings
 
     assert (settings.max_rows, settings.max_request_seconds, settings.reflection) == (16, 2.5, True)
+
+
+def test_each_variant_has_its_own_batch_and_what_is_set_wins(bundle: str) -> None:
+    settings = read("--max-batch-tokens=100", "--bundle", bundle).settings
+
+    assert BATCHES.keys() == set(VARIANTS)
+    for variant, limits in BATCHES.items():
+        assert Settings().batch(variant) == limits
+        assert settings.batch(variant) == dataclasses.replace(limits, max_batch_tokens=100)
 
 
 @pytest.mark.parametrize(("value", "expected"), [("1", True), ("yes", True), ("FALSE", False), ("0", False)])
