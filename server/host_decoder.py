@@ -136,8 +136,9 @@ class _BoundStep:
             binding.bind_output("logits", *_address(self._logits[:num_rows]))
         tensors = [*cache.self_attention, *cache.cross_attention]
         for name, tensor in zip(self._cache_names, tensors, strict=True):
-            binding.bind_input(name, *_address(tensor[:num_rows]))
-            binding.bind_output(f"new_{name}", *_address(tensor[:num_rows]))
+            place = _address(tensor[:num_rows])
+            binding.bind_input(name, *place)
+            binding.bind_output(f"new_{name}", *place)
         if self._columns is not None:
             arrays = self._columns.weight, self._columns.ids, self._columns.candidates[:num_rows]
             for name, array in zip(SHORTLIST_NAMES, arrays, strict=True):
