@@ -68,7 +68,7 @@ def open_translator(runner: OrtRunner, bundle: Bundle, max_rows: int = 64) -> It
         bundle.manifest,
         Metrics(CollectorRegistry()),
         num_lanes=1,
-        batch=BatchLimits(max_rows=max_rows, max_batch_tokens=10**9, max_encode_tokens=2048),
+        batch=BatchLimits(max_rows=max_rows, max_cached_positions=10**9, max_encode_tokens=2048),
         max_waiting_tokens=10**9,
         max_waiting_sentences=10**9,
     )

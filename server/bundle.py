@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import numpy as np
+
 from server.errors import BundleError
 
 REVISION = 3  # raised whenever a reader of the previous revision could not read a new bundle
@@ -129,6 +131,11 @@ class Manifest:
     training: dict[str, Any] = field(default_factory=dict)
     quality: dict[str, Any] = field(default_factory=dict)
     parity: dict[str, Any] = field(default_factory=dict)
+
+    def position_bytes(self, variant: str) -> int:
+        """Returns what one position of a row's self- or cross-attention cache takes: keys and values of all layers."""
+        itemsize = np.dtype(self.variants[variant].dtype).itemsize
+        return 2 * self.dimensions.decoder_layers * self.dimensions.d_model * itemsize
 
     def to_json(self) -> str:
         """Returns the text of `manifest.json`."""

@@ -103,9 +103,8 @@ def _start_engine(bundle: Bundle, variant: str, device: str, settings: Settings,
 
     manifest = bundle.manifest
     widest = manifest.limits.max_beam_size
-    batch = settings.batch(variant)
-    if batch.max_rows < widest:
-        raise SettingsError([f"--max-rows: {batch.max_rows} is less than the model's widest beam, {widest}"])
+    if settings.max_rows < widest:
+        raise SettingsError([f"--max-rows: {settings.max_rows} is less than the model's widest beam, {widest}"])
     if device == "cuda" and settings.lanes > 1:
         raise SettingsError([f"--lanes: {settings.lanes} is more than cuda takes, 1: one thread owns its graphs"])
     tokenizer = Tokenizer(
@@ -117,7 +116,7 @@ def _start_engine(bundle: Bundle, variant: str, device: str, settings: Settings,
         manifest,
         metrics,
         num_lanes=num_lanes,
-        batch=batch,
+        batch=settings.batch(variant, manifest.position_bytes(variant)),
         max_waiting_tokens=settings.max_waiting_tokens,
         max_waiting_sentences=settings.max_waiting_sentences,
     )

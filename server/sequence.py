@@ -84,6 +84,11 @@ class Sequence:
         """Rows to keep free for it: its beam may grow to that many."""
         return self.options.beam_size
 
+    @property
+    def num_cached_positions(self) -> int:
+        """Positions of its rows' self- and cross-attention caches, with a translation as long as its source."""
+        return 2 * self.num_rows * len(self.source_ids)
+
     def is_over(self, now: float) -> bool:
         """Says whether nobody wants the answer any more: the caller has left, or the deadline has passed."""
         return self.future.cancelled() or (self.deadline is not None and now >= self.deadline)

@@ -18,11 +18,9 @@ from server.waiting_queue import BatchLimits
 PREFIX = "BABELSERVE_"
 AUTO = "auto"
 DEVICES = ("cpu", "cuda")
-BATCHES = {  # by variant, unless they are set
-    "cpu-fp32": BatchLimits(max_rows=64, max_batch_tokens=4096, max_encode_tokens=256),
-    "cpu-int8": BatchLimits(max_rows=64, max_batch_tokens=2048, max_encode_tokens=256),
-    "cuda-fp16": BatchLimits(max_rows=128, max_batch_tokens=65536, max_encode_tokens=4096),
-}
+# By variant, unless they are set. These caches hold 2,048, 4,096 and 65,536 source tokens of Transformer-base's rows.
+MAX_CACHE_MIB = {"cpu-int8": 24, "cpu-fp32": 192, "cuda-fp16": 1536}
+MAX_ENCODE_TOKENS = {"cpu-int8": 256, "cpu-fp32": 256, "cuda-fp16": 4096}
 LOG_LEVELS = ("debug", "info", "warning", "error")
 BUILTIN_BUNDLE = Path(__file__).parent / "builtin" / "en-de"
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
@@ -37,9 +35,9 @@ def _port(default: int, text: str) -> Any:
     return _setting(default, f"{text}; 0 takes a free one", low=0, high=65535)
 
 
-def _batch_limit(name: str, text: str, **range_: Any) -> Any:
-    defaults = ", ".join(f"{getattr(limits, name)} with {variant}" for variant, limits in BATCHES.items())
-    return _setting(0, f"{text}; 0 takes {defaults}", low=0, **range_)
+def _by_variant(defaults: dict[str, int], text: str) -> Any:
+    named = ", ".join(f"{default} with {variant}" for variant, default in defaults.items())
+    return _setting(0, f"{text}; 0 takes {named}", low=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +53,11 @@ class Settings:
     variant: str = _setting(AUTO, "precision; auto takes the best for the device", choices=(AUTO, *VARIANTS))
     device: str = _setting(AUTO, "device; auto takes cuda where there is one", choices=(AUTO, *DEVICES))
     lanes: int = _setting(0, "engine threads; 0 takes one per usable core on cpu, one on cuda", low=0, high=256)
-    max_rows: int = _batch_limit("max_rows", "rows of one lane's batch; a sentence takes beam_size of them", high=4096)
-    max_batch_tokens: int = _batch_limit("max_batch_tokens", "source tokens of all rows of one lane's batch")
-    max_encode_tokens: int = _batch_limit("max_encode_tokens", "padded source tokens that one encoder run may have")
+    max_rows: int = _setting(128, "rows of one lane's batch; a sentence takes beam_size of them", low=1, high=4096)
+    max_cache_mib: int = _by_variant(
+        MAX_CACHE_MIB, "MiB of keys and values of one lane's batch, if translations are as long as their sources"
+    )
+    max_encode_tokens: int = _by_variant(MAX_ENCODE_TOKENS, "padded source tokens that one encoder run may have")
     max_waiting_tokens: int = _setting(65536, "waiting source tokens at which requests are refused", low=1)
     max_waiting_sentences: int = _setting(4096, "waiting sentences at which requests are refused", low=1)
     cache_sentences: int = _setting(
@@ -79,10 +79,19 @@ class Settings:
     reflection: bool = _setting(False, "answer gRPC server reflection")
     log_level: str = _setting("info", "lowest level that is logged", choices=LOG_LEVELS)
 
-    def batch(self, variant: str) -> BatchLimits:
-        """Returns the limits of a lane's batch with one of `server.bundle.VARIANTS`."""
-        names = [field.name for field in dataclasses.fields(BatchLimits)]
-        return BatchLimits(**{name: getattr(self, name) or getattr(BATCHES[variant], name) for name in names})
+    def batch(self, variant: str, position_bytes: int) -> BatchLimits:
+        """Returns the limits of a lane's batch.
+
+        Args:
+            variant: one of `server.bundle.VARIANTS`.
+            position_bytes: what `Manifest.position_bytes` says of it.
+        """
+        cache_bytes = (self.max_cache_mib or MAX_CACHE_MIB[variant]) * 2**20
+        return BatchLimits(
+            max_rows=self.max_rows,
+            max_cached_positions=max(1, cache_bytes // position_bytes),
+            max_encode_tokens=self.max_encode_tokens or MAX_ENCODE_TOKENS[variant],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,8 +229,7 @@ def _contradictions(settings: Settings) -> Iterator[str]:
         path = getattr(settings, name)
         if path is not None and not path.is_file():
             yield f"{_flag(name)}: {path} is no file"
-    max_rows = min(settings.batch(variant).max_rows for variant in BATCHES)
-    if settings.beam_size > max_rows:
-        yield f"--beam-size: {settings.beam_size} does not fit into --max-rows {max_rows}"
+    if settings.beam_size > settings.max_rows:
+        yield f"--beam-size: {settings.beam_size} does not fit into --max-rows {settings.max_rows}"
     if AUTO not in (settings.variant, settings.device) and not settings.variant.startswith(f"{settings.device}-"):
         yield f"--variant: {settings.variant} does not fit --device {settings.device}"

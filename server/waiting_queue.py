@@ -30,13 +30,14 @@ class BatchLimits:
 
     Attributes:
         max_rows: beams of all its sentences.
-        max_batch_tokens: source tokens of all rows, to which the part of the caches that is written is proportional.
+        max_cached_positions: of the self- and cross-attention caches of all rows; a translation is taken to be as long
+            as its source.
         max_encode_tokens: sentences x source tokens of the longest one in an encoder run, which bounds how long the
             running rows stall.
     """
 
     max_rows: int
-    max_batch_tokens: int
+    max_cached_positions: int
     max_encode_tokens: int
 
 
@@ -102,7 +103,7 @@ class WaitingQueue:
     def take(self, running: list[Sequence], limits: BatchLimits) -> list[Sequence]:
         """Removes the next sentences that a lane may encode now, beside those that it runs."""
         held_rows = sum(sequence.num_rows for sequence in running)
-        held_tokens = sum(sequence.num_rows * len(sequence.source_ids) for sequence in running)
+        held_positions = sum(sequence.num_cached_positions for sequence in running)
         use_shortlist = running[0].options.use_shortlist if running else None
         with self._changed:
             fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._num_lanes)
@@ -117,15 +118,15 @@ class WaitingQueue:
                     break
                 longest = max(longest, len(head.source_ids))
                 rows = held_rows + head.num_rows
-                tokens = held_tokens + head.num_rows * len(head.source_ids)
+                positions = held_positions + head.num_cached_positions
                 if held_rows and (
-                    held_rows >= fair_share or rows > limits.max_rows or tokens > limits.max_batch_tokens
+                    held_rows >= fair_share or rows > limits.max_rows or positions > limits.max_cached_positions
                 ):
                     break
                 if taken and longest * (len(taken) + 1) > limits.max_encode_tokens:
                     break
                 taken.append(self._pop(request))
-                held_rows, held_tokens = rows, tokens
+                held_rows, held_positions = rows, positions
                 self._requests.rotate(-1)
                 if not request.sequences:
                     self._requests.pop()

@@ -14,9 +14,11 @@ EOS = 3
 FIRST_TOKEN = 10
 
 
-def batch_limits(max_rows: int = 8, max_batch_tokens: int = 10**6, max_encode_tokens: int = 1000) -> BatchLimits:
+def batch_limits(max_rows: int = 8, max_cached_positions: int = 10**6, max_encode_tokens: int = 1000) -> BatchLimits:
     """Limits that only matter where a test sets them."""
-    return BatchLimits(max_rows=max_rows, max_batch_tokens=max_batch_tokens, max_encode_tokens=max_encode_tokens)
+    return BatchLimits(
+        max_rows=max_rows, max_cached_positions=max_cached_positions, max_encode_tokens=max_encode_tokens
+    )
 
 
 class FakeClock:

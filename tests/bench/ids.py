@@ -11,7 +11,7 @@ from typing import Any
 from export.verify import NEAR_TIE, tie_gap
 from model.search import default_max_tokens
 from server.processor import usable_cores
-from server.settings import BATCHES
+from server.settings import Settings as ServerSettings
 from tests.bench.models import Model
 from tests.bench.report import print_table
 from tests.bench.rounds import length_facts
@@ -28,7 +28,7 @@ def our_settings(model: Model, variant: str, *, shortlist: bool = False) -> Sett
         precision=variant,
         device=device,
         workers=usable_cores() if device == "cpu" else 1,
-        batch=BATCHES[variant].max_rows,
+        batch=ServerSettings().max_rows,
         shortlist=shortlist,
     )
 

@@ -4,7 +4,6 @@ Each is used as its makers mean it to be: CTranslate2 by `translate_batch` over 
 ours by one `Engine.submit` of the whole text, longest sentences first, as CTranslate2 sorts them itself.
 """
 
-import dataclasses
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -187,15 +186,16 @@ def open_engine(
     from server.engine import Engine  # noqa: PLC0415
     from server.metrics import Metrics  # noqa: PLC0415
     from server.runner import OrtRunner  # noqa: PLC0415
-    from server.settings import BATCHES  # noqa: PLC0415
+    from server.settings import Settings as ServerSettings  # noqa: PLC0415
 
     bundle = open_bundle(Path(settings.path), settings.precision)
+    position_bytes = bundle.manifest.position_bytes(settings.precision)
     return Engine(
         OrtRunner(bundle, settings.precision, settings.device, settings.threads, num_threads_alone=settings.workers),
         bundle.manifest,
         Metrics(registry),
         num_lanes=settings.workers,
-        batch=dataclasses.replace(BATCHES[settings.precision], max_rows=settings.batch),
+        batch=ServerSettings(max_rows=settings.batch).batch(settings.precision, position_bytes),
         max_waiting_tokens=max_waiting_tokens,
         max_waiting_sentences=max_waiting_sentences,
     )

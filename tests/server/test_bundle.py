@@ -39,6 +39,15 @@ def test_cache_names_are_key_and_value_of_each_layer() -> None:
     assert cache_names("cross", 2) == ["cross_key.0", "cross_value.0", "cross_key.1", "cross_value.1"]
 
 
+@pytest.mark.parametrize(("variant", "itemsize"), [("cpu-fp32", 4), ("cpu-int8", 1), ("cuda-fp16", 2)])
+def test_a_position_takes_a_key_and_a_value_of_each_decoder_layer(
+    tiny_bundle: Bundle, variant: str, itemsize: int
+) -> None:
+    sizes = tiny_bundle.manifest.dimensions
+
+    assert tiny_bundle.manifest.position_bytes(variant) == 2 * sizes.decoder_layers * sizes.d_model * itemsize
+
+
 def test_flipped_bit_is_found_by_its_hash(copy: Path) -> None:
     path = copy / "cpu-fp32" / "weights.bin"
     data = bytearray(path.read_bytes())

@@ -34,10 +34,10 @@ def new_scheduler(
     queue: WaitingQueue,
     max_rows: int = 8,
     max_encode_tokens: int = 1000,
-    max_batch_tokens: int = 10**6,
+    max_cached_positions: int = 10**6,
     clock: Clock | None = None,
 ) -> Scheduler:
-    limits = batch_limits(max_rows, max_batch_tokens, max_encode_tokens)
+    limits = batch_limits(max_rows, max_cached_positions, max_encode_tokens)
     return Scheduler(queue, limits, clock or Clock())
 
 
@@ -87,9 +87,9 @@ def test_a_batch_of_long_sentences_has_fewer_rows() -> None:
         new_sequence(tokens=5),
     ]
     queue.add(sequences)
-    scheduler = new_scheduler(queue, max_rows=64, max_batch_tokens=35)
+    scheduler = new_scheduler(queue, max_rows=64, max_cached_positions=70)
 
-    assert run_step(scheduler) == [short, long]  # 30 tokens; the beam of 2 would make it 40
+    assert run_step(scheduler) == [short, long]  # 2 x 30 positions; the beam of 2 would make it 2 x 40
     assert run_step(scheduler) == []  # and nobody overtakes it
     scheduler.remove([short])
     assert run_step(scheduler) == [wide, last]
@@ -100,7 +100,7 @@ def test_a_sentence_beyond_all_limits_runs_alone() -> None:
     long = new_sequence(tokens=100, beam_size=4)
     queue.add([long, new_sequence()])
 
-    assert run_step(new_scheduler(queue, max_batch_tokens=60)) == [long]
+    assert run_step(new_scheduler(queue, max_cached_positions=120)) == [long]
 
 
 def test_sentence_longer_than_the_budget_is_encoded_alone() -> None:

@@ -3,9 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from server.bundle import VARIANTS
+from server.bundle import VARIANTS, Manifest, open_bundle
 from server.errors import SettingsError
-from server.settings import BATCHES, BUILTIN_BUNDLE, CommandLine, Settings, read_settings
+from server.settings import BUILTIN_BUNDLE, MAX_CACHE_MIB, MAX_ENCODE_TOKENS, CommandLine, Settings, read_settings
+from server.waiting_queue import BatchLimits
 
 
 @pytest.fixture
@@ -48,12 +49,47 @@ def test_the_environment_counts_and_a_flag_wins(bundle: str) -> None:
 
 
 def test_each_variant_has_its_own_batch_and_what_is_set_wins(bundle: str) -> None:
-    settings = read("--max-batch-tokens=100", "--bundle", bundle).settings
+    settings = read("--max-cache-mib=10", "--max-encode-tokens=100", "--bundle", bundle).settings
 
-    assert BATCHES.keys() == set(VARIANTS)
-    for variant, limits in BATCHES.items():
-        assert Settings().batch(variant) == limits
-        assert settings.batch(variant) == dataclasses.replace(limits, max_batch_tokens=100)
+    assert MAX_CACHE_MIB.keys() == MAX_ENCODE_TOKENS.keys() == set(VARIANTS)
+    for variant in VARIANTS:
+        assert Settings().batch(variant, position_bytes=2**20) == BatchLimits(
+            max_rows=128,
+            max_cached_positions=MAX_CACHE_MIB[variant],
+            max_encode_tokens=MAX_ENCODE_TOKENS[variant],
+        )
+        assert settings.batch(variant, position_bytes=2**20) == BatchLimits(
+            max_rows=128, max_cached_positions=10, max_encode_tokens=100
+        )
+
+
+@pytest.mark.parametrize(
+    ("variant", "itemsize", "source_tokens"),
+    [("cpu-int8", 1, 2048), ("cpu-fp32", 4, 4096), ("cuda-fp16", 2, 65536)],
+)
+def test_by_default_so_many_source_tokens_of_transformer_base_run(
+    variant: str, itemsize: int, source_tokens: int
+) -> None:
+    batch = Settings().batch(variant, position_bytes=2 * 6 * 512 * itemsize)
+
+    assert batch.max_cached_positions == 2 * source_tokens
+
+
+def test_the_same_memory_holds_more_of_a_smaller_model() -> None:
+    small = open_bundle(BUILTIN_BUNDLE).manifest
+    base = dataclasses.replace(small, dimensions=dataclasses.replace(small.dimensions, d_model=512, decoder_layers=6))
+
+    def positions(manifest: Manifest, variant: str) -> int:
+        return Settings(max_cache_mib=48).batch(variant, manifest.position_bytes(variant)).max_cached_positions
+
+    assert positions(base, "cpu-fp32") == 2048
+    assert positions(base, "cpu-int8") == 4 * 2048
+    assert (small.dimensions.d_model, small.dimensions.decoder_layers) == (256, 2)
+    assert positions(small, "cpu-fp32") == 2 * 3 * 2048
+
+
+def test_a_position_larger_than_the_cache_is_one() -> None:
+    assert Settings(max_cache_mib=1).batch("cpu-int8", position_bytes=2**21).max_cached_positions == 1
 
 
 @pytest.mark.parametrize(("value", "expected"), [("1", True), ("yes", True), ("FALSE", False), ("0", False)])
@@ -101,10 +137,10 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
     ("arguments", "fault"),
     [
         (["--port", "70000"], "--port: must be a whole number from 0 to 65535, not '70000'"),
-        (["--max-rows", "1.5"], "--max-rows: must be a whole number from 0 to 4096, not '1.5'"),
+        (["--max-rows", "1.5"], "--max-rows: must be a whole number from 1 to 4096, not '1.5'"),
         (["--device", "tpu"], "--device: must be one of auto, cpu, cuda, not 'tpu'"),
         (["--device", "cpu", "--variant", "cuda-fp16"], "--variant: cuda-fp16 does not fit --device cpu"),
-        (["--beam-size", "65"], "--beam-size: 65 does not fit into --max-rows 64"),
+        (["--beam-size", "129"], "--beam-size: 129 does not fit into --max-rows 128"),
         (["--port", "9464"], "--metrics-port: 9464 is also --port"),
         (["--host", ""], "--host: must not be empty"),
         (["--port"], "argument --port: expected one argument"),
