@@ -32,8 +32,8 @@ class Graph:
         self.outputs.append(_value_info(name, dtype, shape))
 
     def node(self, op: str, inputs: list[str], output: str = "", domain: str = "", **attributes: Any) -> str:
-        """Adds a node with one output, which is named for its operator and place unless a name is given."""
-        return self.node_of_many(op, inputs, [output or f"{op}_{len(self.nodes)}"], domain, **attributes)
+        """Adds a node with one output, which is named for graph, operator and place unless a name is given."""
+        return self.node_of_many(op, inputs, [output or f"{self.name}.{op}_{len(self.nodes)}"], domain, **attributes)
 
     def node_of_many(self, op: str, inputs: list[str], outputs: list[str], domain: str = "", **attributes: Any) -> str:
         """As `node`, for several outputs; returns the first one's name, which is the node's too."""

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import DTypeLike
 from onnx import numpy_helper
 
+from export.cross_attention import CrossAttention
 from export.graph import Graph
 from model.attention import MultiHeadAttention
 from model.config import TransformerConfig
@@ -81,10 +82,13 @@ def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.Mod
 def step_graph(model: Transformer, dtype: DTypeLike = np.float32, has_shortlist: bool = False) -> onnx.ModelProto:
     """Builds one decoder step over B rows with a token each; `server.decoder.Decoder.step` says what goes in and out.
 
-    Its controls are `input_ids` int64 [B], `past_lengths` and `source_lengths` int32 [B], and in host memory
+    Its controls are `input_ids` int64 [B], `past_lengths` int32 [B], `source_lengths` int32 [slots], and in host memory
     `self_total` = longest past + 1, `source_total` = longest source, `top_k` (at most `MAX_TOP_K` and V), and
     `with_log_probs`: unless it holds, `top_log_probs` are logits (but in half precision), which spares greedy search
-    the softmax. It returns `top_ids`, `top_log_probs` [B, k], and `logits` float32 [B, V] for who asks for them.
+    the softmax. In half precision slots are rows. In float32 there are also `slot_rows` int64 [slots, `SLOT_ROWS`], as
+    in `server.slots`, `row_places` int64 [B], the place of each row among them, and in host memory `has_shared_slots`:
+    unless it holds, slots are rows, one by one. The step returns `top_ids`, `top_log_probs` [B, k], and `logits`
+    float32 [B, V] for who asks for them.
 
     With a shortlist its output projection is the input `shortlist_weight` [n, M], of tokens `shortlist_ids` int64 [n],
     of which a row may choose those that its `candidates` int64 [B, m] count, -1 being none; m is a multiple of
@@ -94,20 +98,17 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, has_shortlist:
     graph = Graph("decoder_step", dtype)
     ids = graph.input("input_ids", np.int64, ["rows"])
     past_lengths = graph.input("past_lengths", np.int32, ["rows"])
-    source_lengths = graph.input("source_lengths", np.int32, ["rows"])
+    source_lengths = graph.input("source_lengths", np.int32, ["slots"])
     self_total = graph.input("self_total", np.int32, [1])
     source_total = graph.input("source_total", np.int32, [1])
     top_k = graph.input("top_k", np.int64, [1])
     with_log_probs = graph.input("with_log_probs", np.bool_, [1])
     for name, shape in [*_caches(config, "self"), *_caches(config, "cross")]:
         graph.input(name, dtype, shape)
-    last_source = graph.node("Sub", [source_lengths, graph.constant(1, np.int32)])
     table = graph.weight("positions", model.embedding.positions)
     position = graph.node("Gather", [table, past_lengths])
     x = graph.node("Add", [_embed(graph, model, ids), position], "decoder.input")  # [B, M]
-    one_token = graph.reshape(x, [-1, 1, config.d_model])
-    no_token = graph.node("Slice", [one_token, graph.constant([0]), graph.constant([0]), graph.constant([1])])
-    heads = {"num_heads": config.num_heads, "kv_num_heads": config.num_heads}
+    cross = CrossAttention(graph, config, x, source_lengths, source_total)
 
     def attend_self(name: str, x: str, attention: MultiHeadAttention) -> str:
         layer = name.split(".")[1]
@@ -119,23 +120,17 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, has_shortlist:
             [qkv, "", "", *past, past_lengths, self_total],
             [f"{name}.context", *new],
             domain="com.microsoft",
-            **heads,
+            num_heads=config.num_heads,
+            kv_num_heads=config.num_heads,
         )
         return graph.reshape(context, [-1, config.d_model])
 
     def attend_cross(name: str, x: str, attention: MultiHeadAttention) -> str:
-        layer = name.split(".")[1]
         weight, bias = attention.qkv.weight[: config.d_model], attention.qkv.bias[: config.d_model]
-        query = graph.reshape(graph.linear(f"{name}.query", x, weight, bias), [-1, 1, config.d_model])
+        query = graph.linear(f"{name}.query", x, weight, bias)
+        layer = name.split(".")[1]
         past, new = ([f"{kind}_{part}.{layer}" for part in ("key", "value")] for kind in ("cross", "new_cross"))
-        context = graph.node_of_many(
-            "GroupQueryAttention",
-            [query, no_token, no_token, *past, last_source, source_total],
-            [f"{name}.context", *new],
-            domain="com.microsoft",
-            **heads,
-        )
-        return graph.reshape(context, [-1, config.d_model])
+        return cross.attend(name, query, past, new)
 
     for i, layer in enumerate(model.decoder):
         x = _layer(graph, f"decoder.{i}", x, layer, attend_self, attend_cross)
@@ -171,8 +166,8 @@ def copy_rows_graph(config: TransformerConfig, dtype: DTypeLike) -> onnx.ModelPr
 
 def _caches(config: TransformerConfig, kind: str) -> list[tuple[str, list[str | int]]]:
     """Returns the name and shape of each of a step's cache tensors."""
-    positions = "past" if kind.endswith("self") else "source"
-    shape: list[str | int] = ["rows", config.num_heads, positions, config.head_dim]
+    rows, positions = ("rows", "past") if kind.endswith("self") else ("slots", "source")
+    shape: list[str | int] = [rows, config.num_heads, positions, config.head_dim]
     return [(name, shape) for name in cache_names(kind, config.decoder_layers)]
 
 

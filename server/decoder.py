@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from server.scheduler import RowMoves
+from server.slots import SLOT_ROWS
 
 CONTROL_NAMES = ("input_ids", "past_lengths", "source_lengths", "self_total", "source_total", "top_k", "with_log_probs")
+SLOT_NAMES = ("slot_rows", "row_places", "has_shared_slots")  # controls of steps on a CPU, whose rows share slots
 
 # Cross-attention keys and values of encoded sentences, per layer two tensors [B, H, S, D], in whatever memory the
 # decoder of the same runner has its own.
@@ -55,8 +57,8 @@ class Decoder(Protocol):
     def admit_candidates(self, row: int, source_ids: tuple[int, ...]) -> None:
         """Gives a row that `admit` has filled the shortlist of its sentence."""
 
-    def move(self, moves: RowMoves, self_positions: int, cross_positions: int) -> None:
-        """Copies rows, of each at least the given positions, with their candidates."""
+    def move(self, moves: RowMoves, positions: int) -> None:
+        """Copies rows with their candidates; of self-attention that many positions are filled at most."""
 
     def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Feeds one token to each of the first B rows of the cache.
@@ -73,14 +75,27 @@ def step_controls(
     source_lengths: NDArray[np.int32],
     top_k: int = 1,
     with_log_probs: bool = False,
+    slot_rows: NDArray[np.int64] | None = None,
 ) -> dict[str, NDArray[np.generic]]:
-    """Returns a step's inputs that are not caches, `CONTROL_NAMES`; none of them the caller's arrays."""
+    """Returns a step's inputs on a CPU that are not caches, `CONTROL_NAMES` and `SLOT_NAMES`, in arrays of their own.
+
+    All but `slot_rows` are what `StepInputs` says; these are `SlotTable.rows`, or None if each row has its own slot.
+    """
+    rows = np.arange(len(input_ids))
+    if slot_rows is None:
+        slot_rows = rows.repeat(SLOT_ROWS).reshape(-1, SLOT_ROWS)
+    row_places = np.empty_like(rows)
+    row_places[slot_rows.ravel()] = np.arange(slot_rows.size)
+    first_rows = slot_rows[:, 0]
     return {
         "input_ids": input_ids.copy(),
         "past_lengths": past_lengths.copy(),
-        "source_lengths": source_lengths.copy(),
+        "source_lengths": source_lengths[first_rows],
         "self_total": past_lengths.max(keepdims=True) + np.int32(1),
         "source_total": source_lengths.max(keepdims=True),
         "top_k": np.array([top_k], np.int64),
         "with_log_probs": np.array([with_log_probs]),
+        "slot_rows": slot_rows.copy(),
+        "row_places": row_places,
+        "has_shared_slots": np.array([not np.array_equal(first_rows, rows)]),
     }

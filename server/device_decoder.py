@@ -89,11 +89,11 @@ class DeviceDecoder:
     def admit_candidates(self, row: int, source_ids: tuple[int, ...]) -> None:
         """See `Decoder.admit_candidates`; on a GPU to project to the whole vocabulary is cheap."""
 
-    def move(self, moves: RowMoves, self_positions: int, cross_positions: int) -> None:
+    def move(self, moves: RowMoves, positions: int) -> None:
         """See `Decoder.move`."""
         if moves.to:
             self._copy_rows(self._self_names, self._all(self._self_names), moves.from_, moves.to)
-        foreign = [i for i, is_own in enumerate(moves.is_own) if not is_own]
+        foreign = [i for i, common in enumerate(moves.common) if not common]
         if foreign:
             from_, to = ([rows[i] for i in foreign] for rows in (moves.from_, moves.to))
             self._copy_rows(self._cross_names, self._all(self._cross_names), from_, to)

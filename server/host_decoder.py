@@ -68,20 +68,27 @@ class HostDecoder:
         assert self._columns is not None
         self._columns.admit(row, self._shortlist.candidates(source_ids))
 
-    def move(self, moves: RowMoves, self_positions: int, cross_positions: int) -> None:
+    def move(self, moves: RowMoves, positions: int) -> None:
         """See `Decoder.move`."""
-        self.cache.move(moves, self_positions, cross_positions)
+        self.cache.move(moves, positions)
         if self._columns is not None and moves.to:
             self._columns.move(np.array(moves.to), np.array(moves.from_))
 
     def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """See `Decoder.step`."""
+        if len(inputs.input_ids) != self.cache.slots.num_rows:  # kernels would end the process
+            raise ValueError(f"a step of {len(inputs.input_ids)} rows, but {self.cache.slots.num_rows} are in use")
         top_k = min(inputs.top_k, len(self._embedding))
         controls = step_controls(
-            inputs.input_ids, inputs.past_lengths, inputs.source_lengths, top_k, inputs.with_log_probs
+            inputs.input_ids,
+            inputs.past_lengths,
+            inputs.source_lengths,
+            top_k,
+            inputs.with_log_probs,
+            self.cache.slots.rows,
         )
         step = self._shortlisted if inputs.use_shortlist else self._alone if inputs.is_alone else self._together
-        return step.run(controls, len(inputs.input_ids), top_k)
+        return step.run(controls)
 
 
 class _BoundStep:
@@ -102,18 +109,18 @@ class _BoundStep:
         num_layers = len(cache.self_attention) // 2
         self._cache_names = [*cache_names("self", num_layers), *cache_names("cross", num_layers)]
         self._binding: Any = session.io_binding()
-        self._bound: tuple[int, ...] | None = None  # rows, candidates and layouts of the binding
-        self._controls: dict[str, NDArray[np.generic]] = {}
+        self._bound: tuple[int, ...] | None = None  # rows, slots, best tokens and layouts of the binding
+        self._controls: dict[str, NDArray[Any]] = {}
         self._top_ids = np.empty((0, 0), np.int64)
         self._top_log_probs = np.empty((0, 0), np.float32)
 
-    def run(
-        self, controls: dict[str, NDArray[np.generic]], num_rows: int, top_k: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def run(self, controls: dict[str, NDArray[Any]]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Takes a step; `controls` are from `step_controls`."""
-        shape = (num_rows, top_k, self._cache.layout, self._columns.layout if self._columns else 0)
+        num_rows, num_slots = len(controls["input_ids"]), len(controls["slot_rows"])
+        top_k = int(controls["top_k"][0])
+        shape = (num_rows, num_slots, top_k, self._cache.layout, self._columns.layout if self._columns else 0)
         if self._bound != shape:
-            self._bind(controls, num_rows, top_k)
+            self._bind(controls, num_rows, num_slots, top_k)
             self._bound = shape
         else:
             for name, given in controls.items():
@@ -121,7 +128,7 @@ class _BoundStep:
         self._session.run_with_iobinding(self._binding)
         return self._top_ids, self._top_log_probs
 
-    def _bind(self, controls: dict[str, NDArray[np.generic]], num_rows: int, top_k: int) -> None:
+    def _bind(self, controls: dict[str, NDArray[Any]], num_rows: int, num_slots: int, top_k: int) -> None:
         binding, cache = self._binding, self._cache
         binding.clear_binding_inputs()
         binding.clear_binding_outputs()
@@ -134,9 +141,10 @@ class _BoundStep:
         binding.bind_output("top_log_probs", *_address(self._top_log_probs))
         if self._logits is not None:
             binding.bind_output("logits", *_address(self._logits[:num_rows]))
-        tensors = [*cache.self_attention, *cache.cross_attention]
-        for name, tensor in zip(self._cache_names, tensors, strict=True):
-            place = _address(tensor[:num_rows])
+        by_row = [tensor[:num_rows] for tensor in cache.self_attention]
+        by_slot = [tensor[:num_slots] for tensor in cache.cross_attention]
+        for name, tensor in zip(self._cache_names, [*by_row, *by_slot], strict=True):
+            place = _address(tensor)
             binding.bind_input(name, *place)
             binding.bind_output(f"new_{name}", *place)
         if self._columns is not None:

@@ -2,7 +2,7 @@
 
 Attention kernels pay for a buffer's length, not for what of it is used, so the buffers grow and shrink in buckets of
 positions; and the step writes to them in place, so a step with B rows sees the first B rows of each buffer as one
-contiguous tensor.
+contiguous tensor. An encoded sentence is there once, in a slot that its beams share.
 """
 
 import math
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from server.scheduler import RowMoves
+from server.slots import SlotTable
 
 BUCKET = 16  # positions: what is moved on growth and what is wasted stay both small
 _MOST_SPARE = 1.5  # times what is needed that a buffer may have
@@ -22,7 +23,9 @@ class KVCache:
     """Self- and cross-attention caches: per decoder layer a key and a value tensor [max_rows, H, positions, D].
 
     Attributes:
-        self_attention, cross_attention: 2 * layers tensors each, keys at even and values at odd indices.
+        self_attention: 2 * layers tensors by row, keys at even and values at odd indices.
+        cross_attention: the same by slot.
+        slots: which rows share which slot.
         layout: raised whenever tensors are replaced, so that whoever holds their addresses binds them again.
     """
 
@@ -32,6 +35,7 @@ class KVCache:
         self._cross_buffers = [_Buffer(shape, dtype) for _ in range(2 * num_layers)]
         self.self_attention = [buffer.tensor for buffer in self._self_buffers]
         self.cross_attention = [buffer.tensor for buffer in self._cross_buffers]
+        self.slots = SlotTable()
         self.layout = 0
 
     @property
@@ -40,9 +44,11 @@ class KVCache:
         return sum(tensor.nbytes for tensor in (*self.self_attention, *self.cross_attention))
 
     def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
-        """Makes room for so many positions in the first `num_rows` rows; gives back what is far too much."""
+        """Makes room for so many positions; gives back what is far too much. Only the first `num_rows` rows stay."""
+        for to, from_ in self.slots.tidy(num_rows):
+            self._copy_slot(to, from_)
         self.self_attention = self._fit(self._self_buffers, num_rows, self_positions)
-        self.cross_attention = self._fit(self._cross_buffers, num_rows, cross_positions)
+        self.cross_attention = self._fit(self._cross_buffers, len(self.slots), cross_positions)
 
     def admit(self, row: int, cross: Sequence[NDArray[np.generic]], index: int, length: int) -> None:
         """Fills a row with an encoded sentence.
@@ -53,17 +59,22 @@ class KVCache:
             index: the sentence's row there.
             length: its source tokens.
         """
+        slot = self.slots.admit(row)
         for tensor, encoded in zip(self.cross_attention, cross, strict=True):
-            tensor[row, :, :length] = encoded[index, :, :length]
+            tensor[slot, :, :length] = encoded[index, :, :length]
 
-    def move(self, moves: RowMoves, self_positions: int, cross_positions: int) -> None:
-        """Copies rows, of each no more than the given positions."""
-        for to, from_, is_own in zip(moves.to, moves.from_, moves.is_own, strict=True):
+    def move(self, moves: RowMoves, positions: int) -> None:
+        """Copies rows, of self-attention no more than the given positions."""
+        for to, from_, common in zip(moves.to, moves.from_, moves.common, strict=True):
             for tensor in self.self_attention:
-                tensor[to, :, :self_positions] = tensor[from_, :, :self_positions]
-            if not is_own:
-                for tensor in self.cross_attention:
-                    tensor[to, :, :cross_positions] = tensor[from_, :, :cross_positions]
+                tensor[to, :, common:positions] = tensor[from_, :, common:positions]
+            new_slot = self.slots.share(to, from_)
+            if new_slot is not None:
+                self._copy_slot(new_slot, self.slots.slot_of(from_))
+
+    def _copy_slot(self, to: int, from_: int) -> None:
+        for tensor in self.cross_attention:
+            tensor[to] = tensor[from_]
 
     def _fit(self, buffers: list["_Buffer"], num_rows: int, positions: int) -> list[NDArray[np.generic]]:
         needed = -(-positions // BUCKET) * BUCKET

@@ -94,7 +94,7 @@ class Lane:
         if running:
             past = max(sequence.search.num_tokens for sequence in running)
             source = max(len(sequence.source_ids) for sequence in running)
-            self._decoder.move(moves, past, source)
+            self._decoder.move(moves, past)
             self._decoder.reserve(self._scheduler.num_rows, past + 1, source)
         now = self._clock()
         for sequence in plan.admitted:

@@ -27,7 +27,7 @@ from server.bundle import (
     cache_names,
     is_on_device,
 )
-from server.decoder import CONTROL_NAMES, Decoder, Encoded, step_controls
+from server.decoder import CONTROL_NAMES, SLOT_NAMES, Decoder, Encoded, step_controls
 from server.device_decoder import DeviceDecoder
 from server.errors import BundleError, SettingsError
 from server.host_decoder import SHORTLIST_NAMES, HostDecoder
@@ -203,9 +203,10 @@ class OrtRunner:
         """Returns what is wrong with the tensors of a step graph."""
         sizes = self.dimensions
         caches = [*cache_names("self", sizes.decoder_layers), *cache_names("cross", sizes.decoder_layers)]
+        slots = SLOT_NAMES if self._copy_rows is None else []
         outputs = ["top_ids", "top_log_probs", *more_outputs, *(f"new_{name}" for name in caches)]
         return [
-            *_tensor_faults(session, [*CONTROL_NAMES, *more_inputs, *caches], outputs),
+            *_tensor_faults(session, [*CONTROL_NAMES, *slots, *more_inputs, *caches], outputs),
             *_shape_faults(session, caches, (sizes.num_heads, sizes.head_dim)),
         ]
 

@@ -25,18 +25,19 @@ class Plan:
 class RowMoves:
     """Row copies to make before the next step: to[i] becomes a copy of from_[i]; no row is on both sides.
 
-    `is_own[i]`: the target row held the same sentence before, so what depends on the source only is there already.
+    `common[i]`: positions of the self-attention cache that are the same in both rows already, since they were beams of
+    the same sentence; 0 if the target row held another one, so that what depends on the source is to be copied too.
     """
 
     to: list[int] = field(default_factory=list)
     from_: list[int] = field(default_factory=list)
-    is_own: list[bool] = field(default_factory=list)
+    common: list[int] = field(default_factory=list)
 
-    def add(self, to: int, from_: int, is_own: bool) -> None:
+    def add(self, to: int, from_: int, common: int) -> None:
         """Appends one copy."""
         self.to.append(to)
         self.from_.append(from_)
-        self.is_own.append(is_own)
+        self.common.append(common)
 
 
 class Scheduler:
@@ -120,11 +121,12 @@ class Scheduler:
                 elif own_free:
                     rows[beam] = own_free.pop()
                     free.remove(rows[beam])
-                    moves.add(rows[beam], source, is_own=True)
+                    old_beams = sequence.rows.index(rows[beam]), sequence.rows.index(source)
+                    moves.add(rows[beam], source, sequence.search.num_common(*old_beams))
                 else:
                     foreign.append((sequence, beam, source))
             sequence.rows = rows
         for sequence, beam, source in foreign:
             sequence.rows[beam] = free.popleft()
-            moves.add(sequence.rows[beam], source, is_own=False)
+            moves.add(sequence.rows[beam], source, common=0)
         return moves

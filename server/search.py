@@ -27,6 +27,7 @@ class BeamSearch:
         self._max_tokens = max_tokens
         self._eos_id = eos_id
         self._prefixes: list[list[int]] = [[]]
+        self._stepped = self._prefixes  # what the live beams were at the last step
         self._log_probs = [0.0]
         self._finished: list[FinishedBeam] = []
         self.last_ids = [bos_id]
@@ -69,13 +70,19 @@ class BeamSearch:
                 parents.append(parent)
                 ids.append(token)
                 totals.append(-negated)
-        self._prefixes = [[*self._prefixes[parent], token] for parent, token in zip(parents, ids, strict=True)]
+        self._stepped = self._prefixes
+        self._prefixes = [[*self._stepped[parent], token] for parent, token in zip(parents, ids, strict=True)]
         self._log_probs, self.last_ids = totals, ids
         if self.num_tokens == self._max_tokens:
             for prefix, total in zip(self._prefixes, totals, strict=True):
                 self._finish(prefix, total, is_complete=False)
             return []
         return [] if len(self._finished) == self._beam_size else parents
+
+    def num_common(self, beam: int, other: int) -> int:
+        """Returns how many positions, bos included, are the same in two beams that the last step was taken with."""
+        pairs = zip(self._stepped[beam], self._stepped[other], strict=True)
+        return next((i for i, (mine, others) in enumerate(pairs, start=1) if mine != others), self.num_tokens)
 
     def best(self, count: int) -> list[FinishedBeam]:
         """Returns the `count` best hypotheses, best first."""

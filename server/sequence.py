@@ -1,10 +1,12 @@
 """One sentence in flight: what was asked, what came out, and where it stands."""
 
 import enum
+import math
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from server.search import BeamSearch
+from server.slots import SLOT_ROWS
 
 
 class FinishReason(enum.Enum):
@@ -86,8 +88,8 @@ class Sequence:
 
     @property
     def num_cached_positions(self) -> int:
-        """Positions of its rows' self- and cross-attention caches, with a translation as long as its source."""
-        return 2 * self.num_rows * len(self.source_ids)
+        """Positions of the caches that it takes, with a translation as long as its source."""
+        return (self.num_rows + math.ceil(self.num_rows / SLOT_ROWS)) * len(self.source_ids)
 
     def is_over(self, now: float) -> bool:
         """Says whether nobody wants the answer any more: the caller has left, or the deadline has passed."""

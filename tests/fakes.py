@@ -85,7 +85,8 @@ class CountingDecoder:
         self._runner.used_shortlist.append(inputs.use_shortlist)
         for stale in self._returned:
             stale[:] = -1
-        counts = self.cache.cross_attention[0][: len(inputs.input_ids), 0, 0, 0].astype(np.int64)
+        slots = [self.cache.slots.slot_of(row) for row in range(len(inputs.input_ids))]
+        counts = self.cache.cross_attention[0][slots, 0, 0, 0].astype(np.int64)
         best = np.where(inputs.past_lengths >= counts, EOS, FIRST_TOKEN + inputs.past_lengths)
         ids = np.stack([best, *(np.full_like(best, 100 + k) for k in range(1, inputs.top_k))], axis=1)
         values = [-0.125 if inputs.with_log_probs else 5.0, *(-10.0 - k for k in range(1, inputs.top_k))]
@@ -107,5 +108,5 @@ class CountingDecoder:
     def admit_candidates(self, row: int, source_ids: tuple[int, ...]) -> None:
         self._runner.admitted_candidates.append((row, source_ids))
 
-    def move(self, moves: RowMoves, self_positions: int, cross_positions: int) -> None:
-        self.cache.move(moves, self_positions, cross_positions)
+    def move(self, moves: RowMoves, positions: int) -> None:
+        self.cache.move(moves, positions)

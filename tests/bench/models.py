@@ -85,6 +85,7 @@ _MAKERS = (
     "export/graphs.py",
     "export/quantize.py",
     "export/calibrate.py",
+    "export/cross_attention.py",
     "export/shortlist.py",
     "server/bundle.py",
     "server/shortlist.py",

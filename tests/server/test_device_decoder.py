@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from server.bundle import Bundle
 from server.decoder import StepInputs
 from server.device_decoder import DeviceDecoder
-from server.host_decoder import HostDecoder
-from server.kv_cache import KVCache
 from server.processor import has_cuda_device
 from server.runner import OrtRunner
 from server.scheduler import RowMoves
@@ -28,7 +26,7 @@ on_cuda = pytest.param(
 
 @pytest.fixture(scope="module")
 def cpu_runner(tiny_bundle: Bundle) -> OrtRunner:
-    return OrtRunner(tiny_bundle, "cuda-fp16", "cpu")
+    return OrtRunner(tiny_bundle, "cpu-fp32", "cpu")
 
 
 @pytest.fixture(scope="module", params=["cpu", on_cuda])
@@ -42,17 +40,9 @@ def device_decoder(runner: OrtRunner, max_rows: int = MAX_ROWS) -> DeviceDecoder
     return decoder
 
 
-def host_decoder(runner: OrtRunner) -> HostDecoder:
-    """The same graphs over caches of numpy's, which grow."""
-    sizes = runner.dimensions
-    cache = KVCache(
-        num_layers=sizes.decoder_layers,
-        num_heads=sizes.num_heads,
-        head_dim=sizes.head_dim,
-        max_rows=MAX_ROWS,
-        dtype=np.float16,
-    )
-    return HostDecoder(cache, runner.embedding, runner.step_session, runner.step_session, None, MAX_ROWS)
+def common_positions(fed: list[int], other: list[int]) -> int:
+    pairs = zip(fed, other, strict=True)
+    return next((i for i, (token, other_token) in enumerate(pairs) if token != other_token), len(fed))
 
 
 class Walk:
@@ -60,7 +50,7 @@ class Walk:
 
     def __init__(self, runner: OrtRunner, cpu_runner: OrtRunner, seed: int) -> None:
         self.runner, self.cpu_runner = runner, cpu_runner
-        self.decoders = device_decoder(runner), host_decoder(cpu_runner)
+        self.decoders = device_decoder(runner), cpu_runner.open_decoder(MAX_ROWS)
         self.random = random.Random(seed)
         self.rows: list[tuple[tuple[int, ...], list[int]]] = []
         self.differences: list[float] = []
@@ -75,7 +65,7 @@ class Walk:
         self.reserve(int(lengths.max()))
         on_device, in_host_memory = self.decoders
         on_device.admit(rows, self.runner.encode(source_ids, lengths), lengths)
-        in_host_memory.admit(rows, [tensor.numpy() for tensor in self.cpu_runner.encode(source_ids, lengths)], lengths)
+        in_host_memory.admit(rows, self.cpu_runner.encode(source_ids, lengths), lengths)
         self.rows += [(sentence, []) for sentence in sentences]
 
     def move(self) -> None:
@@ -84,13 +74,14 @@ class Walk:
         from_, to = self.random.randint(0, last), self.random.randint(0, min(last + 1, MAX_ROWS - 1))
         if from_ == to:
             return
-        is_own = to <= last and self.rows[to][0] is self.rows[from_][0]
+        common = 0
+        if to <= last and self.rows[to][0] is self.rows[from_][0]:
+            common = common_positions(self.rows[to][1], self.rows[from_][1])
         copied = self.rows[from_][0], list(self.rows[from_][1])
         self.rows[to : to + 1] = [copied]
         self.reserve(1)
         for decoder in self.decoders:
-            positions = max(len(fed) for _, fed in self.rows), max(len(sentence) for sentence, _ in self.rows)
-            decoder.move(RowMoves([to], [from_], [is_own]), *positions)
+            decoder.move(RowMoves([to], [from_], [common]), max(len(fed) for _, fed in self.rows))
 
     def reserve(self, source: int) -> None:
         past = max((len(fed) for _, fed in self.rows), default=0)
@@ -126,8 +117,8 @@ def test_steps_are_those_of_the_decoder_in_host_memory(runner: OrtRunner, cpu_ru
             walk.rows.pop()
         walk.step()
 
-    # Sums of halves in another order, since the numbers of rows differ.
-    assert max(walk.differences) < 0.02
+    # Halves against floats.
+    assert max(walk.differences) < 0.1
 
 
 def test_as_many_best_tokens_as_asked_for(runner: OrtRunner) -> None:

@@ -16,6 +16,11 @@ def fill(cache: KVCache) -> None:
         tensor[...] = rng.random(tensor.shape)
 
 
+def encoded(num_rows: int, length: int = 6, rng: np.random.Generator | None = None) -> list[NDArray[np.float32]]:
+    rng = rng or np.random.default_rng(1)
+    return [rng.random((num_rows, 3, length, 8)).astype(np.float32) for _ in range(4)]
+
+
 def copies(tensors: list[NDArray[np.generic]]) -> list[NDArray[np.generic]]:
     return [tensor.copy() for tensor in tensors]
 
@@ -57,13 +62,13 @@ def test_buffers_shrink_when_more_than_one_and_a_half_times_too_long() -> None:
 
 def test_a_shrunken_buffer_keeps_the_positions_of_the_rows_in_use() -> None:
     cache = new_cache()
-    cache.reserve(4, 2 * BUCKET, 4 * BUCKET)
+    cache.reserve(4, 4 * BUCKET, 2 * BUCKET)
     fill(cache)
-    before = copies(cache.cross_attention)
+    before = copies(cache.self_attention)
 
-    cache.reserve(num_rows=3, self_positions=2 * BUCKET, cross_positions=BUCKET - 1)
+    cache.reserve(num_rows=3, self_positions=BUCKET - 1, cross_positions=2 * BUCKET)
 
-    for tensor, old in zip(cache.cross_attention, before, strict=True):
+    for tensor, old in zip(cache.self_attention, before, strict=True):
         assert tensor.shape == (4, 3, BUCKET, 8)
         np.testing.assert_array_equal(tensor[:3], old[:3, :, :BUCKET])
 
@@ -111,32 +116,54 @@ def test_first_rows_are_one_contiguous_tensor() -> None:
     assert all(tensor[:3].flags.c_contiguous for tensor in (*cache.self_attention, *cache.cross_attention))
 
 
-def test_admitted_sentence_fills_its_row_up_to_its_length() -> None:
+def test_admitted_sentence_fills_a_slot_up_to_its_length() -> None:
     cache = new_cache()
-    rng = np.random.default_rng(1)
-    cross = [rng.random((2, 3, 6, 8)).astype(np.float32) for _ in range(4)]
+    cross = encoded(2)
 
-    cache.admit(row=2, cross=list(cross), index=1, length=4)
+    cache.admit(row=2, cross=cross, index=1, length=4)
 
-    for tensor, encoded in zip(cache.cross_attention, cross, strict=True):
-        np.testing.assert_array_equal(tensor[2, :, :4], encoded[1, :, :4])
-        assert not tensor[2, :, 4:].any()
+    for tensor, each in zip(cache.cross_attention, cross, strict=True):
+        np.testing.assert_array_equal(tensor[0, :, :4], each[1, :, :4])
+        assert not tensor[0, :, 4:].any()
 
 
-def test_move_copies_self_attention_always_and_cross_attention_between_sentences() -> None:
+def test_move_copies_what_differs_of_self_attention() -> None:
     cache = new_cache()
+    for row in range(4):
+        cache.admit(row, encoded(1), 0, 6)
     fill(cache)
-    self_before, cross_before = copies(cache.self_attention), copies(cache.cross_attention)
+    before = copies(cache.self_attention)
 
-    cache.move(RowMoves(to=[0, 1], from_=[3, 2], is_own=[True, False]), self_positions=5, cross_positions=7)
+    cache.move(RowMoves(to=[0, 1], from_=[3, 2], common=[2, 0]), positions=5)
 
-    for tensor, old in zip(cache.self_attention, self_before, strict=True):
-        np.testing.assert_array_equal(tensor[0, :, :5], old[3, :, :5])
+    for tensor, old in zip(cache.self_attention, before, strict=True):
+        np.testing.assert_array_equal(tensor[0, :, 2:5], old[3, :, 2:5])
+        np.testing.assert_array_equal(tensor[0, :, :2], old[0, :, :2])
         np.testing.assert_array_equal(tensor[1, :, :5], old[2, :, :5])
-        np.testing.assert_array_equal(tensor[0, :, 5:], old[0, :, 5:])
-    for tensor, old in zip(cache.cross_attention, cross_before, strict=True):
-        np.testing.assert_array_equal(tensor[0], old[0])
-        np.testing.assert_array_equal(tensor[1, :, :7], old[2, :, :7])
+        np.testing.assert_array_equal(tensor[:, :, 5:], old[:, :, 5:])
+
+
+def test_each_row_finds_its_sentence_in_its_slot_however_rows_come_and_go() -> None:
+    rng = np.random.default_rng(2)
+    cache = new_cache(max_rows=12)
+    sentences: list[list[NDArray[np.float32]]] = []  # of each row
+    for _ in range(300):
+        cross, positions = encoded(1, int(rng.integers(1, 60)), rng), BUCKET
+        if sentences and rng.random() < 0.7:
+            to, from_ = rng.integers(min(12, len(sentences) + 1)), rng.integers(len(sentences))
+            if to != from_:
+                cache.move(RowMoves([int(to)], [int(from_)], [0]), positions)
+                sentences[to : to + 1] = [sentences[from_]]
+        elif len(sentences) < 12:
+            cache.reserve(len(sentences), positions, max(each[0].shape[2] for each in [*sentences, cross]))
+            cache.admit(len(sentences), cross, 0, cross[0].shape[2])
+            sentences.append(cross)
+        del sentences[len(sentences) - int(rng.integers(3) == 0) :]
+        cache.reserve(len(sentences), positions, max([1, *(each[0].shape[2] for each in sentences)]))
+
+        for row, sentence in enumerate(sentences):
+            for tensor, each in zip(cache.cross_attention, sentence, strict=True):
+                np.testing.assert_array_equal(tensor[cache.slots.slot_of(row), :, : each.shape[2]], each[0])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8])

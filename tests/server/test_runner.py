@@ -13,6 +13,7 @@ from server.device_decoder import DeviceDecoder
 from server.errors import BundleError, SettingsError
 from server.host_decoder import HostDecoder
 from server.runner import OrtRunner
+from server.scheduler import RowMoves
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,7 @@ def test_step_takes_another_number_of_candidates_on_the_same_rows(runner: OrtRun
 
 def test_step_writes_its_position_of_the_cache_and_no_other(runner: OrtRunner) -> None:
     decoder = host_decoder(runner, max_rows=3)
-    for row in range(3):
+    for row in range(2):
         admit(runner, decoder, row, 5)
     past = np.array([0, 4], np.int32)
 
@@ -93,12 +94,42 @@ def test_step_leaves_the_encoded_sentences_as_they_are(tiny_bundle: Bundle, vari
     for row, length in enumerate((5, 2, 7)):
         admit(runner, decoder, row, length)
     before = [tensor.copy() for tensor in decoder.cache.cross_attention]
+    decoder.reserve(2, 5, 5)
 
     decoder.step(StepInputs(np.array([2, 7]), np.array([0, 4], np.int32), np.array([5, 2], np.int32), 1))
 
     for tensor, old in zip(decoder.cache.cross_attention, before, strict=True):
         assert old.any()
         np.testing.assert_array_equal(tensor, old)
+
+
+@pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
+def test_rows_that_share_slots_step_as_with_slots_of_their_own(tiny_bundle: Bundle, variant: str) -> None:
+    runner = OrtRunner(tiny_bundle, variant, "cpu")
+    shared, own = (host_decoder(runner, max_rows=8) for _ in range(2))
+    lengths = [5, 9, 5, 5, 5, 5, 5, 3]  # six beams of one sentence, and others
+    for row in (0, 1):
+        admit(runner, shared, row, lengths[row])
+    for row in range(2, 7):
+        shared.move(RowMoves([row], [0], [0]), 1)
+    admit(runner, shared, 7, lengths[7])
+    for row, length in enumerate(lengths):
+        admit(runner, own, row, length)
+    inputs = StepInputs(np.arange(20, 28), np.zeros(8, np.int32), np.array(lengths, np.int32), 8)
+
+    (ids, log_probs), (own_ids, own_log_probs) = (decoder.step(inputs) for decoder in (shared, own))
+
+    assert shared.cache.slots.rows.tolist() == [[0, 2, 3, 4], [1] * 4, [5, 6, 5, 5], [7] * 4]
+    np.testing.assert_array_equal(ids, own_ids)
+    np.testing.assert_array_equal(log_probs, own_log_probs)
+    assert len({tuple(row) for row in log_probs.tolist()}) > 4  # it is no constant
+
+
+def test_a_step_of_other_rows_than_those_in_use_is_refused(runner: OrtRunner) -> None:
+    decoder = host_decoder(runner, max_rows=2)
+
+    with pytest.raises(ValueError, match="a step of 1 rows, but 0 are in use"):
+        decoder.step(StepInputs(np.array([2]), np.zeros(1, np.int32), np.ones(1, np.int32), 1))
 
 
 def test_without_log_probabilities_the_same_tokens_come_with_logits(runner: OrtRunner) -> None:
@@ -166,6 +197,7 @@ def greedy(runner: OrtRunner, turns: list[bool]) -> tuple[list[list[int]], list[
 def test_only_a_lane_that_is_alone_takes_the_threads_of_others(tiny_bundle: Bundle, is_alone: bool) -> None:
     runner = OrtRunner(tiny_bundle, "cpu-fp32", "cpu", num_threads_alone=2)
     decoder = host_decoder(runner, max_rows=1)
+    admit(runner, decoder, 0, 1)
 
     decoder.step(StepInputs(np.array([2]), np.zeros(1, np.int32), np.ones(1, np.int32), 1, is_alone=is_alone))
 

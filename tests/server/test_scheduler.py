@@ -154,7 +154,7 @@ def test_last_row_moves_into_the_gap_that_a_finished_sentence_leaves() -> None:
     scheduler.remove([first])
     moves = scheduler.arrange({second: [0], third: [0]})
 
-    assert (moves.to, moves.from_, moves.is_own) == ([0], [2], [False])
+    assert (moves.to, moves.from_, moves.common) == ([0], [2], [0])
     assert (second.rows, third.rows) == ([1], [0])
 
 
@@ -177,12 +177,14 @@ def test_beam_reorder_moves_only_changed_rows_within_the_sentence() -> None:
     beam = new_sequence(beam_size=3)
     queue.add([beam])
     run_step(scheduler)
-    scheduler.arrange({beam: [0, 0, 0]})
+    scheduler.arrange({beam: beam.search.advance([[10, 11, 12]], [[-0.1, -0.2, -0.3]])})
 
-    moves = scheduler.arrange({beam: [2, 0, 2]})
+    parents = beam.search.advance([[13, 14, 15]] * 3, [[-5.0, -6.0, -7.0], [-9.0, -9.0, -9.0], [-0.1, -0.2, -5.0]])
+    moves = scheduler.arrange({beam: parents})
 
-    assert beam.rows == [2, 0, 1]
-    assert (moves.to, moves.from_, moves.is_own) == ([1], [2], [True])
+    assert parents == [2, 2, 0]
+    assert beam.rows == [2, 1, 0]
+    assert (moves.to, moves.from_, moves.common) == ([1], [2], [1])  # of bos 11 and bos 12, bos
 
 
 def test_cancelled_sentence_frees_its_row_before_the_next_step() -> None:
@@ -340,36 +342,43 @@ def test_rows_stay_without_gaps_and_follow_their_beams_through_random_traffic() 
     rng = random.Random(1)
     queue = new_queue()
     scheduler = new_scheduler(queue, max_rows=12)
-    rows: list[tuple[Sequence, str] | None] = [None] * 12
-    histories: dict[Sequence, list[str]] = {}
-    for step in range(400):
+    rows: list[tuple[Sequence, tuple[int, ...]] | None] = [None] * 12  # what each row was fed
+    histories: dict[Sequence, list[tuple[int, ...]]] = {}
+    parents: dict[Sequence, list[int]] = {}
+    for _ in range(400):
         if rng.random() < 0.5:
             queue.add([new_sequence(beam_size=rng.choice([1, 1, 2, 4]))])
-        parents = {s: [rng.randrange(len(s.rows)) for _ in range(s.options.beam_size)] for s in scheduler.running}
         for sequence, chosen in parents.items():
             histories[sequence] = [histories[sequence][beam] for beam in chosen]
-        scheduler.remove([s for s in scheduler.running if rng.random() < 0.1])
+        scheduler.remove([s for s in scheduler.running if not parents[s] or rng.random() < 0.1])
         plan = scheduler.schedule()
         moves = scheduler.arrange({s: p for s, p in parents.items() if s in scheduler.running})
         assert not set(moves.to) & set(moves.from_)
         before = list(rows)
-        for to, source, is_own in zip(moves.to, moves.from_, moves.is_own, strict=True):
+        for to, source, common in zip(moves.to, moves.from_, moves.common, strict=True):
             owner, content = before[to], before[source]
             assert content is not None
-            assert not is_own or (owner is not None and owner[0] is content[0])
+            if common:
+                assert owner is not None
+                assert (owner[0], owner[1][:common]) == (content[0], content[1][:common])
             rows[to] = content
         scheduler.place(plan.admitted)
         for sequence in plan.admitted:
-            histories[sequence] = [""]
-            rows[sequence.rows[0]] = (sequence, "")
+            histories[sequence] = [()]
+            rows[sequence.rows[0]] = (sequence, ())
         used = [row for sequence in scheduler.running for row in sequence.rows]
         assert sorted(used) == list(range(len(used)))
         assert len(used) <= 12
+        parents = {}
         for sequence in scheduler.running:
-            for beam, row in enumerate(sequence.rows):
+            for beam, (row, token) in enumerate(zip(sequence.rows, sequence.search.last_ids, strict=True)):
                 assert rows[row] == (sequence, histories[sequence][beam])
-                histories[sequence][beam] += f"{step}.{beam} "
+                histories[sequence][beam] += (token,)
                 rows[row] = (sequence, histories[sequence][beam])
+            count = len(sequence.rows)
+            best = [[*rng.sample(range(4, 9), 5), 10, 11, 12] for _ in range(count)]
+            log_probs = [sorted((-rng.random() for _ in range(8)), reverse=True) for _ in range(count)]
+            parents[sequence] = sequence.search.advance(best, log_probs)
 
 
 def test_many_waiting_requests_are_not_all_looked_at_in_every_step(monkeypatch: pytest.MonkeyPatch) -> None:

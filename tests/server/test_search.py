@@ -130,3 +130,13 @@ def test_length_penalty_decides_between_short_and_long(length_penalty: float, be
 @pytest.mark.parametrize(("source_tokens", "limit", "expected"), [(1, 512, 18), (100, 512, 216), (300, 512, 512)])
 def test_default_limit_grows_with_the_source(source_tokens: int, limit: int, expected: int) -> None:
     assert default_max_tokens(source_tokens, limit) == expected
+
+
+def test_beams_have_positions_in_common_until_they_part() -> None:
+    search = new_search(beam_size=2)
+    advance(search, {7: -0.1, 8: -0.2})
+    assert advance(search, {9: -0.1, 10: -0.3}, {9: -0.9, 10: -1.0}) == [0, 0]  # from bos 7 and bos 8
+    assert search.num_common(0, 1) == 1
+
+    assert advance(search, {11: -0.1, 12: -0.5}, {11: -0.1, 12: -0.5}) == [0, 1]  # from bos 7 9 and bos 7 10
+    assert (search.num_common(0, 1), search.num_common(1, 0), search.num_common(1, 1)) == (2, 2, 3)
