@@ -127,17 +127,16 @@ class Lane:
         started = self._clock()
         running = self._scheduler.running
         num_rows = self._scheduler.num_rows
-        controls = [(0, 0, 0)] * num_rows
+        input_ids, past_lengths, source_lengths = ([0] * num_rows for _ in range(3))
         for sequence in running:
             past, source = sequence.search.num_tokens, len(sequence.source_ids)
             for row, token in zip(sequence.rows, sequence.search.last_ids, strict=True):
-                controls[row] = (token, past, source)
-        input_ids, past_lengths, source_lengths = np.array(controls, np.int32).T
+                input_ids[row], past_lengths[row], source_lengths[row] = token, past, source
         top_ids, top_log_probs = self._decoder.step(
             StepInputs(
-                input_ids.astype(np.int64),
-                past_lengths,
-                source_lengths,
+                np.array(input_ids, np.int64),
+                np.array(past_lengths, np.int32),
+                np.array(source_lengths, np.int32),
                 top_k=max(sequence.search.num_candidates for sequence in running),
                 use_shortlist=running[0].options.use_shortlist,
                 with_log_probs=any(sequence.options.needs_log_probs for sequence in running),
@@ -157,10 +156,10 @@ class Lane:
                 broken.append(sequence)
                 continue
             parents = sequence.search.advance([ids[row] for row in rows], [log_probs[row] for row in rows])
-            if parents:
-                self._parents[sequence] = parents
-            else:
+            if not parents:
                 finished.append(sequence)
+            elif len(parents) > 1 or len(rows) > 1:  # a single row is its own parent
+                self._parents[sequence] = parents
         for sequence in finished:
             self._answer(sequence)
         self._scheduler.remove(finished)

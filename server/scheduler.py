@@ -41,23 +41,22 @@ class RowMoves:
 
 
 class Scheduler:
-    """One lane's running sentences and their rows 0..num_rows - 1, without gaps."""
+    """One lane's running sentences and their rows 0..num_rows - 1, without gaps but those that `remove` leaves.
+
+    Attributes:
+        running: sentences in the batch.
+        num_rows: their rows, which the next step has.
+        held_rows: rows that are kept free for them, since beams grow.
+    """
 
     def __init__(self, queue: WaitingQueue, limits: BatchLimits, clock: Callable[[], float]) -> None:
         self._queue = queue
         self._limits = limits
         self._clock = clock
         self.running: list[Sequence] = []
-
-    @property
-    def num_rows(self) -> int:
-        """Rows that the next step has."""
-        return sum(len(sequence.rows) for sequence in self.running)
-
-    @property
-    def held_rows(self) -> int:
-        """Rows that are kept free for the running sentences, whose beams may grow."""
-        return sum(sequence.num_rows for sequence in self.running)
+        self.num_rows = 0
+        self.held_rows = 0
+        self._held_positions = 0
 
     @property
     def is_alone(self) -> bool:
@@ -70,9 +69,11 @@ class Scheduler:
         over = [sequence for sequence in self.running if sequence.is_over(now)]
         self.remove(over)
         over += self._queue.drop_over(now)
-        admitted = self._queue.take(self.running, self._limits)
+        use_shortlist = self.running[0].options.use_shortlist if self.running else None
+        admitted = self._queue.take(self._limits, self.held_rows, self._held_positions, use_shortlist)
         late = [sequence for sequence in admitted if sequence.is_over(now)]  # that `drop_over` did not look at
         self.running.extend(admitted)
+        self._hold(admitted, +1)
         self.remove(late)
         over += late
         admitted = [sequence for sequence in admitted if sequence not in late]
@@ -84,28 +85,38 @@ class Scheduler:
         """Gives each encoded sentence its first row, behind the rows in use."""
         for row, sequence in enumerate(sequences, start=self.num_rows):
             sequence.rows = [row]
+        self.num_rows += len(sequences)
 
     def remove(self, sequences: list[Sequence]) -> None:
         """Takes sentences out of the batch; their rows are free from the next `arrange` on."""
         if sequences:
             gone = set(sequences)
             self.running = [sequence for sequence in self.running if sequence not in gone]
+            self._hold(sequences, -1)
             self._queue.release(sum(sequence.num_rows for sequence in sequences))
+            for sequence in sequences:
+                self.num_rows -= len(sequence.rows)
+                sequence.rows = []
 
     def arrange(self, parents: dict[Sequence, list[int]]) -> RowMoves:
         """Lays the next step's rows out without gaps, moving as few as possible.
 
         Args:
-            parents: for each running sentence that was stepped, the beam that each of its next beams extends; a
-                sentence without an entry keeps its rows.
+            parents: for sentences that were stepped, the beam that each of the next beams extends; those without an
+                entry keep their rows, and those without rows have left.
 
         Returns:
             The copies to make; `Sequence.rows` are the new ones already.
         """
         moves = RowMoves()
-        chosen = {s: [s.rows[beam] for beam in parents.get(s, range(len(s.rows)))] for s in self.running}
-        num_rows = sum(len(rows) for rows in chosen.values())
-        kept = {row for rows in chosen.values() for row in rows if row < num_rows}
+        chosen = {s: [s.rows[beam] for beam in beams] for s, beams in parents.items() if s.rows}
+        num_rows = self.num_rows + sum(len(rows) - len(s.rows) for s, rows in chosen.items())
+        behind_end = (s for s in self.running if s not in chosen and max(s.rows, default=0) >= num_rows)
+        chosen |= {sequence: list(sequence.rows) for sequence in behind_end}
+        self.num_rows = num_rows
+        if not chosen:
+            return moves
+        kept = {row for s in self.running for row in chosen.get(s, s.rows) if row < num_rows}
         free = deque(row for row in range(num_rows) if row not in kept)
         foreign: list[tuple[Sequence, int, int]] = []
         for sequence, sources in chosen.items():
@@ -130,3 +141,7 @@ class Scheduler:
             sequence.rows[beam] = free.popleft()
             moves.add(sequence.rows[beam], source, common=0)
         return moves
+
+    def _hold(self, sequences: list[Sequence], sign: int) -> None:
+        self.held_rows += sign * sum(sequence.num_rows for sequence in sequences)
+        self._held_positions += sign * sum(sequence.num_cached_positions for sequence in sequences)

@@ -100,11 +100,17 @@ class WaitingQueue:
                 self._count(waiting, +1)
                 self._changed.notify_all()
 
-    def take(self, running: list[Sequence], limits: BatchLimits) -> list[Sequence]:
-        """Removes the next sentences that a lane may encode now, beside those that it runs."""
-        held_rows = sum(sequence.num_rows for sequence in running)
-        held_positions = sum(sequence.num_cached_positions for sequence in running)
-        use_shortlist = running[0].options.use_shortlist if running else None
+    def take(
+        self, limits: BatchLimits, held_rows: int = 0, held_positions: int = 0, use_shortlist: bool | None = None
+    ) -> list[Sequence]:
+        """Removes the next sentences that a lane may encode now.
+
+        Args:
+            limits: of the lane's batch.
+            held_rows: that those which it runs take.
+            held_positions: of the caches, that they take.
+            use_shortlist: what they do; None if there are none.
+        """
         with self._changed:
             fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._num_lanes)
             taken: list[Sequence] = []

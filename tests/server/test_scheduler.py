@@ -252,7 +252,7 @@ def test_large_request_leaves_room_for_others() -> None:
         queue.check_room()
 
     for _ in range(200):
-        assert queue.take([], batch_limits(max_rows=5))
+        assert queue.take(batch_limits(max_rows=5))
     queue.check_room()
     assert queue.num_sentences < 10
 
