@@ -13,9 +13,9 @@ class CrossAttention:
     """Adds one `GroupQueryAttention` after the other to a step graph.
 
     On CPUs rows that are beams of one sentence share a slot of the caches, up to `SLOT_ROWS` of them: to the kernel
-    their queries are more heads of the same keys. Of two branches the other is for steps in which every row has a slot
-    of its own, since queries for rows that are not there would take time. Both give the same bits. Graphs for CUDA are
-    captured and cannot branch, so in these slots are rows.
+    their queries are more heads of the same keys. That is one branch. The other is for steps in which each row has a
+    slot of its own, where the queries of absent rows would take time. Both give the same bits. Graphs for CUDA (half
+    precision) are captured and cannot branch: each row has its slot there.
     """
 
     def __init__(self, graph: Graph, config: TransformerConfig, x: str, source_lengths: str, source_total: str) -> None:
@@ -24,7 +24,7 @@ class CrossAttention:
         Args:
             graph: the step, which gets the inputs that say how slots are shared.
             config: of the model.
-            x: a tensor [B, M].
+            x: any tensor [B, M], to make an empty one of: there are no new keys.
             source_lengths: int32 [slots].
             source_total: int32 [1], the largest of them.
         """

@@ -1,12 +1,12 @@
 """The encoder and the KV-cached decoder step as ONNX graphs, built from a trained model.
 
-Both attentions of the step are `com.microsoft.GroupQueryAttention`, which takes a length per row (no mask tensors) and
-writes the cache in place. The graphs are built node by node rather than traced: the operators are the point here, and
-this is the shorter way to say which. Activations are two-dimensional, [rows, M], but for the attention operators, so
-that every linear map is one `Gemm`, which `export.quantize` replaces for int8.
+Both attentions of the step are `com.microsoft.GroupQueryAttention`, which takes a length per row, or per slot that rows
+share (no mask tensors), and writes the cache in place. The graphs are built node by node rather than traced: the
+operators are the point here, and this is the shorter way to say which. Activations are two-dimensional, [rows, M], but
+for the attention operators, so that every linear map is one `Gemm`, which `export.quantize` replaces for int8.
 
 The step also returns the cross-attention caches that it only reads, for whoever runs it to bind to the same memory:
-kernels for CUDA and for caches of int8 demand it, and there is one form of the graph for all.
+kernels for CUDA and for caches of int8 demand it, and the other graphs do as they do.
 """
 
 from typing import Any

@@ -133,7 +133,7 @@ class Manifest:
     parity: dict[str, Any] = field(default_factory=dict)
 
     def position_bytes(self, variant: str) -> int:
-        """Returns what one position of a row's self- or cross-attention cache takes: keys and values of all layers."""
+        """Returns what a position of the self- or cross-attention cache takes: a key and a value of all layers."""
         itemsize = np.dtype(self.variants[variant].dtype).itemsize
         return 2 * self.dimensions.decoder_layers * self.dimensions.d_model * itemsize
 

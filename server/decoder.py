@@ -11,7 +11,7 @@ from server.scheduler import RowMoves
 from server.slots import SLOT_ROWS
 
 CONTROL_NAMES = ("input_ids", "past_lengths", "source_lengths", "self_total", "source_total", "top_k", "with_log_probs")
-SLOT_NAMES = ("slot_rows", "row_places", "has_shared_slots")  # controls of steps on a CPU, whose rows share slots
+SLOT_NAMES = ("slot_rows", "row_places", "has_shared_slots")  # the same for caches in host memory: see `server.slots`
 
 # Cross-attention keys and values of encoded sentences, per layer two tensors [B, H, S, D], in whatever memory the
 # decoder of the same runner has its own.
@@ -49,7 +49,10 @@ class Decoder(Protocol):
         """Bytes of the cache's buffers."""
 
     def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
-        """Makes room for so many positions; the first `num_rows` rows are in use and stay as they are."""
+        """Makes room for so many positions; the first `num_rows` rows stay as they are, the others are free.
+
+        Between two steps it follows `move` and precedes `admit`.
+        """
 
     def admit(self, rows: list[int], encoded: Encoded, source_lengths: NDArray[np.int32]) -> None:
         """Fills free rows, for which there is room, with encoded sentences: rows[i] with the i-th one."""
@@ -77,7 +80,7 @@ def step_controls(
     with_log_probs: bool = False,
     slot_rows: NDArray[np.int64] | None = None,
 ) -> dict[str, NDArray[np.generic]]:
-    """Returns a step's inputs on a CPU that are not caches, `CONTROL_NAMES` and `SLOT_NAMES`, in arrays of their own.
+    """Returns a step's inputs that are not caches, `CONTROL_NAMES` and `SLOT_NAMES`, in arrays of their own.
 
     All but `slot_rows` are what `StepInputs` says; these are `SlotTable.rows`, or None if each row has its own slot.
     """

@@ -45,8 +45,10 @@ class KVCache:
 
     def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
         """Makes room for so many positions; gives back what is far too much. Only the first `num_rows` rows stay."""
-        for to, from_ in self.slots.tidy(num_rows):
-            self._copy_slot(to, from_)
+        to, from_ = self.slots.tidy(num_rows)
+        if to:
+            for tensor in self.cross_attention:
+                tensor[to] = tensor[from_]
         self.self_attention = self._fit(self._self_buffers, num_rows, self_positions)
         self.cross_attention = self._fit(self._cross_buffers, len(self.slots), cross_positions)
 
@@ -64,17 +66,11 @@ class KVCache:
             tensor[slot, :, :length] = encoded[index, :, :length]
 
     def move(self, moves: RowMoves, positions: int) -> None:
-        """Copies rows, of self-attention no more than the given positions."""
+        """Copies rows, of self-attention no more than the given positions; `reserve` has to follow."""
         for to, from_, common in zip(moves.to, moves.from_, moves.common, strict=True):
             for tensor in self.self_attention:
                 tensor[to, :, common:positions] = tensor[from_, :, common:positions]
-            new_slot = self.slots.share(to, from_)
-            if new_slot is not None:
-                self._copy_slot(new_slot, self.slots.slot_of(from_))
-
-    def _copy_slot(self, to: int, from_: int) -> None:
-        for tensor in self.cross_attention:
-            tensor[to] = tensor[from_]
+            self.slots.share(to, from_)
 
     def _fit(self, buffers: list["_Buffer"], num_rows: int, positions: int) -> list[NDArray[np.generic]]:
         needed = -(-positions // BUCKET) * BUCKET

@@ -39,7 +39,7 @@ class Lane:
         self._queue = queue
         self._metrics = metrics
         self._clock = clock
-        self._parents: dict[Sequence, list[int]] = {}  # of the last step: which beam each live beam extends
+        self._parents: dict[Sequence, list[int]] = {}  # of the last step: which beam each one extends
         self._failures = 0
         self._step_started: float | None = None
 

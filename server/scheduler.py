@@ -113,7 +113,6 @@ class Scheduler:
         num_rows = self.num_rows + sum(len(rows) - len(s.rows) for s, rows in chosen.items())
         behind_end = (s for s in self.running if s not in chosen and max(s.rows, default=0) >= num_rows)
         chosen |= {sequence: list(sequence.rows) for sequence in behind_end}
-        self.num_rows = num_rows
         if not chosen:
             return moves
         kept = {row for s in self.running for row in chosen.get(s, s.rows) if row < num_rows}
@@ -140,6 +139,7 @@ class Scheduler:
         for sequence, beam, source in foreign:
             sequence.rows[beam] = free.popleft()
             moves.add(sequence.rows[beam], source, common=0)
+        self.num_rows = num_rows
         return moves
 
     def _hold(self, sequences: list[Sequence], sign: int) -> None:

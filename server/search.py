@@ -27,7 +27,7 @@ class BeamSearch:
         self._max_tokens = max_tokens
         self._eos_id = eos_id
         self._prefixes: list[list[int]] = [[]]
-        self._stepped = self._prefixes  # what the live beams were at the last step
+        self._stepped = self._prefixes  # of the last step's beams; greedy search has but one
         self._log_probs = [0.0]
         self._finished: list[FinishedBeam] = []
         self.last_ids = [bos_id]

@@ -18,7 +18,7 @@ from server.waiting_queue import BatchLimits
 PREFIX = "BABELSERVE_"
 AUTO = "auto"
 DEVICES = ("cpu", "cuda")
-# By variant, unless they are set. These caches hold 2,048, 4,096 and 65,536 source tokens of Transformer-base's rows.
+# By variant, unless they are set. These caches hold 2,048, 4,096 and 65,536 source tokens of Transformer-base, greedy.
 MAX_CACHE_MIB = {"cpu-int8": 24, "cpu-fp32": 192, "cuda-fp16": 1536}
 MAX_ENCODE_TOKENS = {"cpu-int8": 256, "cpu-fp32": 256, "cuda-fp16": 4096}
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -55,7 +55,9 @@ class Settings:
     lanes: int = _setting(0, "engine threads; 0 takes one per usable core on cpu, one on cuda", low=0, high=256)
     max_rows: int = _setting(128, "rows of one lane's batch; a sentence takes beam_size of them", low=1, high=4096)
     max_cache_mib: int = _by_variant(
-        MAX_CACHE_MIB, "MiB of keys and values of one lane's batch, if translations are as long as their sources"
+        MAX_CACHE_MIB,
+        "MiB of keys and values of one lane's batch, if translations are as long as their sources; on cuda memory for"
+        " --max-rows is taken at once",
     )
     max_encode_tokens: int = _by_variant(MAX_ENCODE_TOKENS, "padded source tokens that one encoder run may have")
     max_waiting_tokens: int = _setting(65536, "waiting source tokens at which requests are refused", low=1)

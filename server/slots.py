@@ -3,18 +3,21 @@
 import numpy as np
 from numpy.typing import NDArray
 
-SLOT_ROWS = 4  # most rows that share a slot; a wider beam has several
+SLOT_ROWS = 4  # most rows that share a slot, a fact of the step graphs too; a wider beam has several slots
 
 
 class SlotTable:
-    """The slots 0, 1, ... of the sentences in a batch; with greedy search slot i is that of row i alone."""
+    """The slots 0, 1, ... of the sentences in a batch; once each has one row, as in greedy search, they are rows.
+
+    Between two steps rows change their sentence (`share`), `tidy` lays the slots out, and new sentences are admitted.
+    """
 
     def __init__(self) -> None:
-        self._rows: list[list[int]] = []  # of each slot; empty ones are left by rows that leave, until `tidy`
-        self._sentences: list[int] = []  # of each slot
+        self._rows: list[list[int]] = []  # of each slot
+        self._sentences: list[int] = []  # of each slot the sentence in it, by a number of its own
         self._slot_of: dict[int, int] = {}  # by row
         self._num_admitted = 0
-        self._array: NDArray[np.int64] | None = None
+        self._array: NDArray[np.int64] | None = None  # None while it is not that of `_rows`
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -26,68 +29,67 @@ class SlotTable:
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """The rows of each slot, [slots, SLOT_ROWS]; where there are fewer, the first one again."""
+        """The rows of each slot, [slots, SLOT_ROWS], when it is tidy; where there are fewer, the first one again."""
         if self._array is None:
             filled = [rows + rows[:1] * (SLOT_ROWS - len(rows)) for rows in self._rows]
             self._array = np.array(filled, np.int64).reshape(-1, SLOT_ROWS)
         return self._array
 
     def admit(self, row: int) -> int:
-        """Gives a free row, that of a sentence of its own, a slot; returns it."""
-        self._leave(row)
+        """Gives a free row, that of a sentence of its own, the next slot; returns it."""
         self._num_admitted += 1
-        return self._open(row, self._num_admitted)
+        self._rows.append([])
+        self._sentences.append(self._num_admitted)
+        self._join(row, len(self._rows) - 1)
+        return len(self._rows) - 1
 
-    def share(self, to: int, from_: int) -> int | None:
-        """Makes a row one more of another one's sentence.
+    def share(self, to: int, from_: int) -> None:
+        """Makes a row one more of another one's sentence."""
+        if self._slot_of.get(to) != self._slot_of[from_]:
+            self._leave(to)
+            self._join(to, self._slot_of[from_])
 
-        Returns:
-            None if one of the sentence's slots has room for it; else a new slot, to which the other row's is to be
-            copied.
-        """
-        slot = self._slot_of[from_]
-        if self._slot_of.get(to) == slot:
-            return None
-        self._leave(to)
-        sentence = self._sentences[slot]
-        for sibling, rows in enumerate(self._rows):
-            if self._sentences[sibling] == sentence and 0 < len(rows) < SLOT_ROWS:
-                self._join(to, sibling)
-                return None
-        return self._open(to, sentence)
-
-    def slot_of(self, row: int) -> int:
-        """Returns the slot of a row in use."""
-        return self._slot_of[row]
-
-    def tidy(self, num_rows: int) -> list[tuple[int, int]]:
-        """Frees all rows from `num_rows` on, and moves slots so that those in use have no gaps.
+    def tidy(self, num_rows: int) -> tuple[list[int], list[int]]:
+        """Frees all rows from `num_rows` on, spreads rows that are too many for a slot, and closes gaps.
 
         Returns:
-            The copies to make, (to, from); no slot is on both sides.
+            The copies to make, slots `to` and `from_`; all are to be read before any is written.
         """
         for row in [row for row in self._slot_of if row >= num_rows]:
             self._leave(row)
-        num_slots = sum(map(bool, self._rows))
-        gaps = [slot for slot, rows in enumerate(self._rows[:num_slots]) if not rows]
-        moves = []
-        for slot in range(num_slots, len(self._rows)):
-            if rows := self._rows[slot]:
-                to = gaps.pop(gaps.index(rows[0]) if rows[0] in gaps else 0)
-                self._rows[to], self._sentences[to] = rows, self._sentences[slot]
-                self._slot_of.update((row, to) for row in rows)
-                moves.append((to, slot))
-        del self._rows[num_slots:], self._sentences[num_slots:]
-        return moves
+        if self._array is not None:
+            return [], []
+        contents = list(range(len(self._rows)))  # of each slot, where it is now
+        for slot in range(len(self._rows)):
+            while len(self._rows[slot]) > SLOT_ROWS:
+                self._move_to_sibling(self._rows[slot][-1], contents)
+        used = [slot for slot, rows in enumerate(self._rows) if rows]
+        if len(used) == self.num_rows:
+            order = [self._slot_of[row] for row in sorted(self._slot_of)]
+        else:
+            behind = [slot for slot in used if slot >= len(used)]
+            order = [slot if self._rows[slot] else behind.pop() for slot in range(len(used))]
+        self._rows = [self._rows[slot] for slot in order]
+        self._sentences = [self._sentences[slot] for slot in order]
+        moved = [slot for slot, old in enumerate(order) if slot != old]
+        self._slot_of.update((row, slot) for slot in moved for row in self._rows[slot])
+        to = [slot for slot, old in enumerate(order) if slot != contents[old]]
+        return to, [contents[order[slot]] for slot in to]
 
-    def _open(self, row: int, sentence: int) -> int:
-        slot = next((slot for slot, rows in enumerate(self._rows) if not rows), len(self._rows))
-        if slot == len(self._rows):
+    def _move_to_sibling(self, row: int, contents: list[int]) -> None:
+        """Moves a row to another slot of its sentence, a new one if none has room."""
+        slot = self._slot_of[row]
+        sentence = self._sentences[slot]
+        for sibling, rows in enumerate(self._rows):
+            if self._sentences[sibling] == sentence and len(rows) < SLOT_ROWS:
+                break
+        else:
+            sibling = len(self._rows)
             self._rows.append([])
             self._sentences.append(sentence)
-        self._sentences[slot] = sentence
-        self._join(row, slot)
-        return slot
+            contents.append(contents[slot])
+        self._leave(row)
+        self._join(row, sibling)
 
     def _join(self, row: int, slot: int) -> None:
         self._rows[slot].append(row)

@@ -109,7 +109,7 @@ class WaitingQueue:
             limits: of the lane's batch.
             held_rows: that those which it runs take.
             held_positions: of the caches, that they take.
-            use_shortlist: what they do; None if there are none.
+            use_shortlist: whether they use the shortlist; None if there are none.
         """
         with self._changed:
             fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._num_lanes)

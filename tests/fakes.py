@@ -85,8 +85,9 @@ class CountingDecoder:
         self._runner.used_shortlist.append(inputs.use_shortlist)
         for stale in self._returned:
             stale[:] = -1
-        slots = [self.cache.slots.slot_of(row) for row in range(len(inputs.input_ids))]
-        counts = self.cache.cross_attention[0][slots, 0, 0, 0].astype(np.int64)
+        assert self.cache.slots.num_rows == len(inputs.input_ids)
+        counts = np.zeros(len(inputs.input_ids), np.int64)
+        counts[self.cache.slots.rows] = self.cache.cross_attention[0][: len(self.cache.slots), 0, 0, :1]
         best = np.where(inputs.past_lengths >= counts, EOS, FIRST_TOKEN + inputs.past_lengths)
         ids = np.stack([best, *(np.full_like(best, 100 + k) for k in range(1, inputs.top_k))], axis=1)
         values = [-0.125 if inputs.with_log_probs else 5.0, *(-10.0 - k for k in range(1, inputs.top_k))]

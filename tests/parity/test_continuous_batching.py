@@ -20,7 +20,7 @@ from server.sequence import DecodingOptions, Result
 from tests.fakes import batch_limits
 
 Ids = tuple[int, ...]
-WIDTHS = (1, 4, 2)
+WIDTHS = (1, 4, 2, 5)
 
 
 class Stepper:
@@ -69,9 +69,9 @@ def stepper(tiny_bundle: Bundle) -> Stepper:
 
 @pytest.fixture(scope="module")
 def alone(tiny_bundle: Bundle, sources: list[list[int]]) -> list[Ids]:
-    """The ids of each of 60 sentences by itself; sentence i with beam width WIDTHS[i % 3]."""
+    """The ids of each of 60 sentences by itself; sentence i with beam width WIDTHS[i % len(WIDTHS)]."""
     stepper = Stepper(tiny_bundle, "cpu-fp32")
-    return [stepper.alone(source, WIDTHS[i % 3]) for i, source in enumerate(sources[:60])]
+    return [stepper.alone(source, WIDTHS[i % len(WIDTHS)]) for i, source in enumerate(sources[:60])]
 
 
 def test_alone_is_what_the_oracle_says(
@@ -80,17 +80,17 @@ def test_alone_is_what_the_oracle_says(
     limit = tiny_bundle.manifest.limits.max_target_tokens
     for i, (source, ids) in enumerate(zip(sources, alone, strict=False)):
         max_tokens = default_max_tokens(len(source), limit)
-        oracle = search(tiny_model, [source], beam_size=WIDTHS[i % 3], max_tokens=max_tokens)
+        oracle = search(tiny_model, [source], beam_size=WIDTHS[i % len(WIDTHS)], max_tokens=max_tokens)
 
         assert list(ids) == oracle[0][0].ids
 
 
-@pytest.mark.parametrize("max_rows", [4, 17, 200])
+@pytest.mark.parametrize("max_rows", [5, 17, 200])
 def test_batch_of_mixed_widths_equals_alone(
     tiny_bundle: Bundle, sources: list[list[int]], alone: list[Ids], max_rows: int
 ) -> None:
     stepper = Stepper(tiny_bundle, "cpu-fp32", max_rows)
-    futures = [stepper.submit(sources[i], WIDTHS[i % 3]) for i in range(60)]
+    futures = [stepper.submit(sources[i], WIDTHS[i % len(WIDTHS)]) for i in range(60)]
 
     stepper.finish()
 
@@ -102,7 +102,7 @@ def test_sentences_that_join_mid_flight_equal_alone(
 ) -> None:
     futures = []
     for i in range(60):
-        futures.append(stepper.submit(sources[i], WIDTHS[i % 3]))
+        futures.append(stepper.submit(sources[i], WIDTHS[i % len(WIDTHS)]))
         stepper.step(i % 4)
 
     stepper.finish()
@@ -113,7 +113,7 @@ def test_sentences_that_join_mid_flight_equal_alone(
 def test_neighbours_that_leave_mid_flight_change_nothing(
     stepper: Stepper, sources: list[list[int]], alone: list[Ids]
 ) -> None:
-    futures = [stepper.submit(sources[i], WIDTHS[i % 3]) for i in range(24)]
+    futures = [stepper.submit(sources[i], WIDTHS[i % len(WIDTHS)]) for i in range(24)]
     for i in range(0, 24, 2):
         stepper.step()
         futures[i].cancel()
@@ -128,19 +128,19 @@ def test_rows_reused_after_a_long_sentence_hold_nothing_of_it(
 ) -> None:
     by_length = sorted(range(60), key=lambda i: -len(sources[i]))
     for i in by_length:
-        future = stepper.submit(sources[i], WIDTHS[i % 3])
+        future = stepper.submit(sources[i], WIDTHS[i % len(WIDTHS)])
         stepper.finish()
         assert best(future) == alone[i]
 
 
 def test_each_row_stops_at_its_own_limit(stepper: Stepper, sources: list[list[int]], alone: list[Ids]) -> None:
     limits = [1, 2, 5, 8]
-    cut = [stepper.submit(sources[3 * i], 1, max_output_tokens=limit) for i, limit in enumerate(limits)]
+    cut = [stepper.submit(sources[len(WIDTHS) * i], 1, max_output_tokens=limit) for i, limit in enumerate(limits)]
 
     stepper.finish()
 
     for i, (future, limit) in enumerate(zip(cut, limits, strict=True)):
-        assert best(future) == alone[3 * i][:limit]
+        assert best(future) == alone[len(WIDTHS) * i][:limit]
 
 
 def test_scores_and_hypotheses_equal_the_oracles(
@@ -163,10 +163,10 @@ def test_scores_and_hypotheses_equal_the_oracles(
 def test_greedy_search_without_scores_gives_the_same_ids(
     stepper: Stepper, sources: list[list[int]], alone: list[Ids]
 ) -> None:
-    greedy = range(0, 60, 3)
+    greedy = range(0, 60, len(WIDTHS))
     spared = [stepper.submit(sources[i], 1, with_scores=False) for i in greedy]
     stepper.step(2)  # steps without a softmax, then among beams that need it
-    scored = [stepper.submit(sources[i], WIDTHS[i % 3]) for i in range(20)]
+    scored = [stepper.submit(sources[i], WIDTHS[i % len(WIDTHS)]) for i in range(20)]
 
     stepper.finish()
 

@@ -161,9 +161,11 @@ def test_each_row_finds_its_sentence_in_its_slot_however_rows_come_and_go() -> N
         del sentences[len(sentences) - int(rng.integers(3) == 0) :]
         cache.reserve(len(sentences), positions, max([1, *(each[0].shape[2] for each in sentences)]))
 
-        for row, sentence in enumerate(sentences):
-            for tensor, each in zip(cache.cross_attention, sentence, strict=True):
-                np.testing.assert_array_equal(tensor[cache.slots.slot_of(row), :, : each.shape[2]], each[0])
+        assert {row for rows in cache.slots.rows.tolist() for row in rows} == set(range(len(sentences)))
+        for slot, rows in enumerate(cache.slots.rows.tolist()):
+            for row in rows:
+                for tensor, each in zip(cache.cross_attention, sentences[row], strict=True):
+                    np.testing.assert_array_equal(tensor[slot, :, : each.shape[2]], each[0])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8])

@@ -87,16 +87,21 @@ def test_step_writes_its_position_of_the_cache_and_no_other(runner: OrtRunner) -
         assert np.argwhere(written).tolist() == [[0, 0], [1, 4]]
 
 
+@pytest.mark.parametrize("has_shared_slots", [False, True])
 @pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
-def test_step_leaves_the_encoded_sentences_as_they_are(tiny_bundle: Bundle, variant: str) -> None:
+def test_step_leaves_the_encoded_sentences_as_they_are(
+    tiny_bundle: Bundle, variant: str, has_shared_slots: bool
+) -> None:
     runner = OrtRunner(tiny_bundle, variant, "cpu")
     decoder = host_decoder(runner, max_rows=3)
     for row, length in enumerate((5, 2, 7)):
         admit(runner, decoder, row, length)
+    decoder.move(RowMoves([2], [0], [0]), 1)
+    decoder.reserve(2 + has_shared_slots, 5, 5)
     before = [tensor.copy() for tensor in decoder.cache.cross_attention]
-    decoder.reserve(2, 5, 5)
+    lengths = np.array([5, 2, 5][: 2 + has_shared_slots], np.int32)
 
-    decoder.step(StepInputs(np.array([2, 7]), np.array([0, 4], np.int32), np.array([5, 2], np.int32), 1))
+    decoder.step(StepInputs(np.full(len(lengths), 7), np.zeros_like(lengths), lengths, 1))
 
     for tensor, old in zip(decoder.cache.cross_attention, before, strict=True):
         assert old.any()
@@ -112,6 +117,7 @@ def test_rows_that_share_slots_step_as_with_slots_of_their_own(tiny_bundle: Bund
         admit(runner, shared, row, lengths[row])
     for row in range(2, 7):
         shared.move(RowMoves([row], [0], [0]), 1)
+    shared.reserve(7, 1, 9)
     admit(runner, shared, 7, lengths[7])
     for row, length in enumerate(lengths):
         admit(runner, own, row, length)
@@ -119,7 +125,7 @@ def test_rows_that_share_slots_step_as_with_slots_of_their_own(tiny_bundle: Bund
 
     (ids, log_probs), (own_ids, own_log_probs) = (decoder.step(inputs) for decoder in (shared, own))
 
-    assert shared.cache.slots.rows.tolist() == [[0, 2, 3, 4], [1] * 4, [5, 6, 5, 5], [7] * 4]
+    assert shared.cache.slots.rows.tolist() == [[0, 2, 3, 4], [1] * 4, [6, 5, 6, 6], [7] * 4]
     np.testing.assert_array_equal(ids, own_ids)
     np.testing.assert_array_equal(log_probs, own_log_probs)
     assert len({tuple(row) for row in log_probs.tolist()}) > 4  # it is no constant

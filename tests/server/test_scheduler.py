@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from server.errors import NotServing, Overloaded
-from server.scheduler import Scheduler
+from server.scheduler import RowMoves, Scheduler
 from server.search import BeamSearch
 from server.sequence import DecodingOptions, Sequence
 from server.waiting_queue import WaitingQueue
@@ -87,12 +87,17 @@ def test_a_batch_of_long_sentences_has_fewer_rows() -> None:
         new_sequence(tokens=5),
     ]
     queue.add(sequences)
-    scheduler = new_scheduler(queue, max_rows=64, max_cached_positions=70)
+    scheduler = new_scheduler(queue, max_rows=64, max_cached_positions=75)
 
-    assert run_step(scheduler) == [short, long]  # 2 x 30 positions; the beam of 2 would make it 2 x 40
-    assert run_step(scheduler) == []  # and nobody overtakes it
+    assert run_step(scheduler) == [short, long, wide]  # 2 x 30 positions, and 3 x 5 of a beam of 2
+    assert run_step(scheduler) == []
     scheduler.remove([short])
-    assert run_step(scheduler) == [wide, last]
+    assert run_step(scheduler) == [last]
+
+
+@pytest.mark.parametrize(("beam_size", "positions"), [(1, 2), (2, 3), (4, 5), (5, 7), (16, 20)])
+def test_a_beam_takes_its_rows_and_a_slot_for_each_four_of_them(beam_size: int, positions: int) -> None:
+    assert new_sequence(tokens=7, beam_size=beam_size).num_cached_positions == 7 * positions
 
 
 def test_a_sentence_beyond_all_limits_runs_alone() -> None:
@@ -337,12 +342,32 @@ def test_a_lane_is_alone_when_nothing_waits_and_no_other_lane_runs() -> None:
     assert other.is_alone
 
 
+def check_counts(scheduler: Scheduler) -> None:
+    assert scheduler.num_rows == sum(len(sequence.rows) for sequence in scheduler.running)
+    assert scheduler.held_rows == sum(sequence.num_rows for sequence in scheduler.running)
+    assert scheduler._held_positions == sum(sequence.num_cached_positions for sequence in scheduler.running)
+
+
+Row = tuple[Sequence, tuple[int, ...]] | None  # whose it is, and what it was fed
+
+
+def replay(moves: RowMoves, rows: list[Row]) -> None:
+    assert not set(moves.to) & set(moves.from_)
+    for to, source, common in zip(moves.to, moves.from_, moves.common, strict=True):
+        owner, content = rows[to], rows[source]
+        assert content is not None
+        if common:
+            assert owner is not None
+            assert (owner[0], owner[1][:common]) == (content[0], content[1][:common])
+        rows[to] = content
+
+
 def test_rows_stay_without_gaps_and_follow_their_beams_through_random_traffic() -> None:
     """Plays a cache of row contents along: every beam must find its own history in the row it was given."""
     rng = random.Random(1)
     queue = new_queue()
     scheduler = new_scheduler(queue, max_rows=12)
-    rows: list[tuple[Sequence, tuple[int, ...]] | None] = [None] * 12  # what each row was fed
+    rows: list[Row] = [None] * 12
     histories: dict[Sequence, list[tuple[int, ...]]] = {}
     parents: dict[Sequence, list[int]] = {}
     for _ in range(400):
@@ -351,17 +376,13 @@ def test_rows_stay_without_gaps_and_follow_their_beams_through_random_traffic() 
         for sequence, chosen in parents.items():
             histories[sequence] = [histories[sequence][beam] for beam in chosen]
         scheduler.remove([s for s in scheduler.running if not parents[s] or rng.random() < 0.1])
+        for sequence in scheduler.running:
+            if rng.random() < 0.02:
+                sequence.future.cancel()
         plan = scheduler.schedule()
-        moves = scheduler.arrange({s: p for s, p in parents.items() if s in scheduler.running})
-        assert not set(moves.to) & set(moves.from_)
-        before = list(rows)
-        for to, source, common in zip(moves.to, moves.from_, moves.common, strict=True):
-            owner, content = before[to], before[source]
-            assert content is not None
-            if common:
-                assert owner is not None
-                assert (owner[0], owner[1][:common]) == (content[0], content[1][:common])
-            rows[to] = content
+        moves = scheduler.arrange({s: p for s, p in parents.items() if len(p) > 1 or len(s.rows) > 1})  # as a lane does
+        check_counts(scheduler)
+        replay(moves, rows)
         scheduler.place(plan.admitted)
         for sequence in plan.admitted:
             histories[sequence] = [()]
