@@ -37,10 +37,9 @@ from server.bundle import (
     EMBEDDING,
     ENCODER_FILE,
     MANIFEST_FILE,
+    PLAIN_STEP,
     REVISION,
     SHORTLIST_FILE,
-    STEP_FILE,
-    STEP_SHORTLIST_FILE,
     TOKENIZER_FILE,
     VARIANTS,
     WEIGHTS_FILE,
@@ -56,6 +55,7 @@ from server.bundle import (
     describe_file,
     is_on_device,
     open_bundle,
+    step_forms,
 )
 from server.runner import OrtRunner
 from server.sequence import DecodingOptions
@@ -226,7 +226,7 @@ class _Export:
                     parity["int8_rows_apart"] = check_rows_apart(translator, checked)
                 quality[name] = measure_quality(translator, self.tokenizer, self.sources, self.references)
                 logger.info("%s: dev BLEU %s", name, quality[name]["bleu"])
-                if STEP_SHORTLIST_FILE in bundle.manifest.variants[name].files:
+                if bundle.manifest.variants[name].has_shortlist:
                     shortlisted = measure_quality(
                         translator, self.tokenizer, self.sources, self.references, use_shortlist=True
                     )
@@ -263,17 +263,16 @@ def write_variant(
         name: one of `server.bundle.VARIANTS`.
         sources: token ids with eos, to calibrate int8 with.
         targets: token ids starting with bos, of the same sentences.
-        has_shortlist: write `STEP_SHORTLIST_FILE` too, for a CPU: on a GPU the projection is cheap.
+        has_shortlist: write the steps with a shortlist too.
     """
     cache_dtype = CACHE_DTYPES[name]
     dtype = np.dtype("float32" if cache_dtype == "int8" else cache_dtype)
-    graphs = {ENCODER_FILE: encoder_graph(model, dtype), STEP_FILE: step_graph(model, dtype)}
+    graphs = {ENCODER_FILE: encoder_graph(model, dtype)}
+    graphs |= {form.file: step_graph(model, dtype, form) for form in step_forms(name, has_shortlist)}
     if is_on_device(name):
         graphs[COPY_ROWS_FILE] = copy_rows_graph(model.config, dtype)
-    elif has_shortlist:
-        graphs[STEP_SHORTLIST_FILE] = step_graph(model, dtype, has_shortlist=True)
     if cache_dtype == "int8":
-        ranges = calibrate(graphs[ENCODER_FILE], graphs[STEP_FILE], sources, targets)
+        ranges = calibrate(graphs[ENCODER_FILE], graphs[PLAIN_STEP.file], sources, targets)
         graphs = {file: quantize_graph(graph, ranges) for file, graph in graphs.items()}
     directory = bundle / name
     directory.mkdir()

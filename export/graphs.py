@@ -22,7 +22,7 @@ from export.graph import Graph
 from model.attention import MultiHeadAttention
 from model.config import TransformerConfig
 from model.transformer import Layer, Transformer
-from server.bundle import EMBEDDING, cache_names
+from server.bundle import EMBEDDING, PLAIN_STEP, StepForm, cache_names
 from server.shortlist import COLUMNS
 
 MAX_TOP_K = 32  # best tokens that a step can return
@@ -79,18 +79,18 @@ def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.Mod
     return graph.build()
 
 
-def step_graph(model: Transformer, dtype: DTypeLike = np.float32, has_shortlist: bool = False) -> onnx.ModelProto:
+def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm = PLAIN_STEP) -> onnx.ModelProto:
     """Builds one decoder step over B rows with a token each; `server.decoder.Decoder.step` says what goes in and out.
 
     Its controls are `input_ids` int64 [B], `past_lengths` int32 [B], `source_lengths` int32 [slots], and in host memory
     `self_total` = longest past + 1, `source_total` = longest source, `top_k` (at most `MAX_TOP_K` and V), and
     `with_log_probs`: unless it holds, `top_log_probs` are logits (but in half precision), which spares greedy search
-    the softmax. In half precision slots are rows. In float32 there are also `slot_rows` int64 [slots, `SLOT_ROWS`], as
-    in `server.slots`, `row_places` int64 [B], the place of each row among them, and in host memory `has_shared_slots`:
-    unless it holds, slots are rows, one by one. The step returns `top_ids`, `top_log_probs` [B, k], and `logits`
-    float32 [B, V] for who asks for them.
+    the softmax. It returns `top_ids`, `top_log_probs` [B, k], and `logits` float32 [B, V] for who asks for them.
 
-    With a shortlist its output projection is the input `shortlist_weight` [n, M], of tokens `shortlist_ids` int64 [n],
+    Slots are rows, unless the form is to share them: then there are also `slot_rows` int64 [slots, `SLOT_ROWS`], as in
+    `server.slots`, and `row_places` int64 [B], the place of each row among them.
+
+    With a shortlist the output projection is the input `shortlist_weight` [n, M], of tokens `shortlist_ids` int64 [n],
     of which a row may choose those that its `candidates` int64 [B, m] count, -1 being none; m is a multiple of
     `COLUMNS`.
     """
@@ -108,7 +108,7 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, has_shortlist:
     table = graph.weight("positions", model.embedding.positions)
     position = graph.node("Gather", [table, past_lengths])
     x = graph.node("Add", [_embed(graph, model, ids), position], "decoder.input")  # [B, M]
-    cross = CrossAttention(graph, config, x, source_lengths, source_total)
+    attend_encoded = CrossAttention(graph, config, x, source_lengths, source_total, form.shares_slots)
 
     def attend_self(name: str, x: str, attention: MultiHeadAttention) -> str:
         layer = name.split(".")[1]
@@ -130,13 +130,13 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, has_shortlist:
         query = graph.linear(f"{name}.query", x, weight, bias)
         layer = name.split(".")[1]
         past, new = ([f"{kind}_{part}.{layer}" for part in ("key", "value")] for kind in ("cross", "new_cross"))
-        return cross.attend(name, query, past, new)
+        return attend_encoded(name, query, past, new)
 
     for i, layer in enumerate(model.decoder):
         x = _layer(graph, f"decoder.{i}", x, layer, attend_self, attend_cross)
     if config.norm == "pre":
         x = graph.layer_norm("decoder.norm", x, model.decoder_norm)
-    choose = _choose_among_candidates if has_shortlist else _choose_among_all
+    choose = _choose_among_candidates if form.has_shortlist else _choose_among_all
     choose(graph, model, x, top_k, with_log_probs)
     for name, shape in [*_caches(config, "new_self"), *_caches(config, "new_cross")]:
         graph.output(name, dtype, shape)

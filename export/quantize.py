@@ -36,9 +36,7 @@ def quantize_graph(model: onnx.ModelProto, ranges: Mapping[str, NDArray[np.float
         if node.op_type == "Gemm":
             quantizer.replace_linear(node)
         elif node.op_type == "GroupQueryAttention" and all(node.input[_CACHE_INPUTS]):
-            quantizer.nodes.append(quantizer.replaced_attention(node))
-        elif node.op_type == "If":
-            quantizer.replace_attention_in_branches(node)
+            quantizer.replace_attention(node)
         elif node.op_type == "Gather" and node.input[0] == EMBEDDING:
             quantizer.replace_embedding(node)
         else:
@@ -125,8 +123,8 @@ class _Quantizer:
         scales = self._node("GatherElements", [f"{EMBEDDING}.scale", ids], "shortlist.scales")
         self._node("Mul", [rows, self._node("Reshape", [scales, flat], "shortlist.scale")], node.output[0])
 
-    def replaced_attention(self, node: onnx.NodeProto) -> onnx.NodeProto:
-        """Returns GroupQueryAttention that reads and writes caches of int8."""
+    def replace_attention(self, node: onnx.NodeProto) -> None:
+        """Makes GroupQueryAttention read and write caches of int8."""
         caches = node.input[_CACHE_INPUTS]
         scales = [self._constant(f"{cache}.scale", self._cache_scales(cache)) for cache in caches]
         inputs = [*node.input, *[""] * (_SCALE_INPUT - len(node.input)), *scales]
@@ -134,21 +132,6 @@ class _Quantizer:
         replaced.attribute.extend(node.attribute)
         quantization = {"k_quant_type": "PER_CHANNEL", "v_quant_type": "PER_CHANNEL", "kv_cache_bit_width": 8}
         replaced.attribute.extend(helper.make_attribute(name, value) for name, value in quantization.items())
-        return replaced
-
-    def replace_attention_in_branches(self, node: onnx.NodeProto) -> None:
-        """Does the same to each branch of an If."""
-        replaced = onnx.NodeProto()
-        replaced.CopyFrom(node)
-        for branch in (attribute.g for attribute in replaced.attribute):
-            caches: set[str] = set()
-            for inner in branch.node:
-                if inner.op_type == "GroupQueryAttention":
-                    inner.CopyFrom(self.replaced_attention(inner))
-                    caches.update(inner.output[1:])
-            for output in branch.output:
-                if output.name in caches:
-                    output.type.tensor_type.elem_type = TensorProto.INT8
         self.nodes.append(replaced)
 
     def replace_embedding(self, node: onnx.NodeProto) -> None:

@@ -6,13 +6,14 @@ once. A bundle is data only: JSON, SentencePiece and ONNX, no pickle.
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import types
 import typing
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,14 +23,32 @@ REVISION = 3  # raised whenever a reader of the previous revision could not read
 MANIFEST_FILE = "manifest.json"
 TOKENIZER_FILE = "tokenizer.model"
 ENCODER_FILE = "encoder.onnx"
-STEP_FILE = "decoder_step.onnx"
 SHORTLIST_FILE = "shortlist.npz"  # optional: see `server.shortlist`
-STEP_SHORTLIST_FILE = "decoder_step_shortlist.onnx"  # optional: the step that projects to `server.shortlist.Columns`
 COPY_ROWS_FILE = "copy_rows.onnx"  # for variants whose caches are on the device: see `server.device_decoder`
 WEIGHTS_FILE = "weights.bin"  # external data of a variant's graphs
 EMBEDDING = "embedding"  # the token embedding [vocab_size, d_model] in both graphs
 CACHE_DTYPES = {"cpu-fp32": "float32", "cpu-int8": "int8", "cuda-fp16": "float16"}  # the token embedding's too
 VARIANTS = tuple(CACHE_DTYPES)
+
+
+class StepForm(NamedTuple):
+    """One of the decoder-step graphs of a variant, which compute the same in different ways.
+
+    Attributes:
+        has_shortlist: it projects to `server.shortlist.Columns` instead of the vocabulary.
+        shares_slots: rows share cross-attention caches, as `server.slots` says; if not, each row has its own.
+    """
+
+    has_shortlist: bool = False
+    shares_slots: bool = False
+
+    @property
+    def file(self) -> str:
+        """Name of the graph's file."""
+        return f"decoder_step{'_shortlist' * self.has_shortlist}{'_shared' * self.shares_slots}.onnx"
+
+
+PLAIN_STEP = StepForm()  # every variant has it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +106,11 @@ class Variant:
     embedding_offset: int  # in bytes, of the token embedding in `WEIGHTS_FILE`
     opsets: dict[str, int]
     files: dict[str, FileFacts]
+
+    @property
+    def has_shortlist(self) -> bool:
+        """Whether there are steps with a shortlist."""
+        return StepForm(has_shortlist=True).file in self.files
 
     @property
     def sha256(self) -> str:
@@ -160,7 +184,7 @@ class Bundle:
         return self.directory / SHORTLIST_FILE if SHORTLIST_FILE in self.manifest.extra_files else None
 
     def graph_path(self, variant: str, file: str) -> Path:
-        """Path of `ENCODER_FILE` or `STEP_FILE` of a variant."""
+        """Path of a graph, or of the weights, of a variant."""
         return self.directory / variant / file
 
 
@@ -178,6 +202,13 @@ def cache_names(kind: str, num_layers: int) -> list[str]:
 def is_on_device(variant: str) -> bool:
     """Whether a variant's caches stay in the memory of its device, or are the host's."""
     return variant.startswith("cuda")
+
+
+def step_forms(variant: str, has_shortlist: bool) -> list[StepForm]:
+    """Returns the steps that a variant has; shortlists and slots are for caches of the host's."""
+    if is_on_device(variant):
+        return [PLAIN_STEP]
+    return [StepForm(*form) for form in itertools.product([False, True][: 1 + has_shortlist], [False, True])]
 
 
 def open_bundle(directory: Path, variant: str | None = None) -> Bundle:
@@ -198,7 +229,8 @@ def open_bundle(directory: Path, variant: str | None = None) -> Bundle:
         faults += _check_file(directory, file, facts)
     for name in manifest.variants if variant is None else (variant,):
         files = manifest.variants[name].files
-        needed = {ENCODER_FILE, STEP_FILE, *([COPY_ROWS_FILE] if is_on_device(name) else [])}
+        steps = step_forms(name, manifest.variants[name].has_shortlist)
+        needed = {ENCODER_FILE, *(form.file for form in steps), *([COPY_ROWS_FILE] if is_on_device(name) else [])}
         missing = needed - files.keys()
         faults += [f"{directory / MANIFEST_FILE}: variants.{name}.files lacks {file}" for file in sorted(missing)]
         for file, facts in files.items():

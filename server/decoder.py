@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from server.scheduler import RowMoves
-from server.slots import SLOT_ROWS
 
 CONTROL_NAMES = ("input_ids", "past_lengths", "source_lengths", "self_total", "source_total", "top_k", "with_log_probs")
-SLOT_NAMES = ("slot_rows", "row_places", "has_shared_slots")  # the same for caches in host memory: see `server.slots`
+SLOT_NAMES = ("slot_rows", "row_places")  # the same of steps whose rows share slots: see `server.slots`
 
 # Cross-attention keys and values of encoded sentences, per layer two tensors [B, H, S, D], in whatever memory the
 # decoder of the same runner has its own.
@@ -80,25 +79,22 @@ def step_controls(
     with_log_probs: bool = False,
     slot_rows: NDArray[np.int64] | None = None,
 ) -> dict[str, NDArray[np.generic]]:
-    """Returns a step's inputs that are not caches, `CONTROL_NAMES` and `SLOT_NAMES`, in arrays of their own.
+    """Returns a step's inputs that are not caches, `CONTROL_NAMES` and perhaps `SLOT_NAMES`, in arrays of their own.
 
     All but `slot_rows` are what `StepInputs` says; these are `SlotTable.rows`, or None if each row has its own slot.
     """
-    rows = np.arange(len(input_ids))
-    if slot_rows is None:
-        slot_rows = rows.repeat(SLOT_ROWS).reshape(-1, SLOT_ROWS)
-    row_places = np.empty_like(rows)
-    row_places[slot_rows.ravel()] = np.arange(slot_rows.size)
-    first_rows = slot_rows[:, 0]
-    return {
+    controls: dict[str, NDArray[np.generic]] = {
         "input_ids": input_ids.copy(),
         "past_lengths": past_lengths.copy(),
-        "source_lengths": source_lengths[first_rows],
+        "source_lengths": source_lengths.copy(),
         "self_total": past_lengths.max(keepdims=True) + np.int32(1),
         "source_total": source_lengths.max(keepdims=True),
         "top_k": np.array([top_k], np.int64),
         "with_log_probs": np.array([with_log_probs]),
-        "slot_rows": slot_rows.copy(),
-        "row_places": row_places,
-        "has_shared_slots": np.array([not np.array_equal(first_rows, rows)]),
     }
+    if slot_rows is not None:
+        row_places = np.empty(len(input_ids), np.int64)
+        row_places[slot_rows.ravel()] = np.arange(slot_rows.size)
+        controls["source_lengths"] = source_lengths[slot_rows[:, 0]]
+        controls |= {"slot_rows": slot_rows.copy(), "row_places": row_places}
+    return controls

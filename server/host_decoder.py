@@ -1,12 +1,13 @@
 """The decoder in host memory, for CPUs: numpy caches, tight, bound in place to step sessions that all lanes share."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from server.bundle import cache_names
+from server.bundle import StepForm, cache_names
 from server.decoder import Encoded, StepInputs, step_controls
 from server.kv_cache import KVCache
 from server.scheduler import RowMoves
@@ -22,32 +23,27 @@ class HostDecoder:
         self,
         cache: KVCache,
         embedding: NDArray[np.generic],
-        together: onnxruntime.InferenceSession,
-        alone: onnxruntime.InferenceSession,
-        shortlist: tuple[onnxruntime.InferenceSession, Shortlist] | None,
+        step_session: Callable[[StepForm, bool], onnxruntime.InferenceSession],
+        shortlist: Shortlist | None,
         max_rows: int,
     ) -> None:
-        """Binds the sessions.
+        """Has no session yet.
 
         Args:
             cache: of `max_rows` rows, this decoder's own.
             embedding: the token embedding [V, M], which the sessions read and do not own.
-            together: the step while other lanes are at work.
-            alone: the step while none is.
-            shortlist: the step that takes `Columns`, and what is to be in them.
+            step_session: gives the session of a step, while other lanes are at work or (True) while none is.
+            shortlist: None for none.
             max_rows: that may be in use at once.
         """
         self.cache = cache
         self._embedding = embedding
-        # Where both write: ONNX Runtime would take memory for it anew in every step, and leave its heap in pieces.
-        logits = np.empty((max_rows, len(embedding)), np.float32)
-        self._together = _BoundStep(together, cache, logits=logits)
-        self._alone = _BoundStep(alone, cache, logits=logits)
-        self._columns: Columns | None = None
-        if shortlist is not None:
-            session, self._shortlist = shortlist
-            self._columns = Columns(embedding, max_rows)
-            self._shortlisted = _BoundStep(session, cache, columns=self._columns)
+        self._step_session = step_session
+        self._steps: dict[tuple[StepForm, bool], _BoundStep] = {}
+        # Where they write: ONNX Runtime would take memory for it anew in every step, and leave its heap in pieces.
+        self._logits = np.empty((max_rows, len(embedding)), np.float32)
+        self._shortlist = shortlist
+        self._columns = Columns(embedding, max_rows) if shortlist is not None else None
 
     @property
     def cache_bytes(self) -> int:
@@ -65,6 +61,7 @@ class HostDecoder:
 
     def admit_candidates(self, row: int, source_ids: tuple[int, ...]) -> None:
         """See `Decoder.admit_candidates`."""
+        assert self._shortlist is not None
         assert self._columns is not None
         self._columns.admit(row, self._shortlist.candidates(source_ids))
 
@@ -78,17 +75,22 @@ class HostDecoder:
         """See `Decoder.step`."""
         if len(inputs.input_ids) != self.cache.slots.num_rows:  # kernels would end the process
             raise ValueError(f"a step of {len(inputs.input_ids)} rows, but {self.cache.slots.num_rows} are in use")
-        top_k = min(inputs.top_k, len(self._embedding))
+        form = StepForm(inputs.use_shortlist, self.cache.slots.are_shared)
         controls = step_controls(
             inputs.input_ids,
             inputs.past_lengths,
             inputs.source_lengths,
-            top_k,
+            min(inputs.top_k, len(self._embedding)),
             inputs.with_log_probs,
-            self.cache.slots.rows,
+            self.cache.slots.rows if form.shares_slots else None,
         )
-        step = self._shortlisted if inputs.use_shortlist else self._alone if inputs.is_alone else self._together
-        return step.run(controls)
+        return self._step(form, inputs.is_alone).run(controls)
+
+    def _step(self, form: StepForm, is_alone: bool) -> "_BoundStep":
+        if (form, is_alone) not in self._steps:
+            logits, columns = (None, self._columns) if form.has_shortlist else (self._logits, None)
+            self._steps[form, is_alone] = _BoundStep(self._step_session(form, is_alone), self.cache, logits, columns)
+        return self._steps[form, is_alone]
 
 
 class _BoundStep:
@@ -98,14 +100,13 @@ class _BoundStep:
         self,
         session: onnxruntime.InferenceSession,
         cache: KVCache,
-        *,
-        logits: NDArray[np.float32] | None = None,
-        columns: Columns | None = None,
+        logits: NDArray[np.float32] | None,
+        columns: Columns | None,
     ) -> None:
         self._session = session
         self._cache = cache
         self._logits = logits  # of a step over the whole vocabulary
-        self._columns = columns
+        self._columns = columns  # of a step with a shortlist
         num_layers = len(cache.self_attention) // 2
         self._cache_names = [*cache_names("self", num_layers), *cache_names("cross", num_layers)]
         self._binding: Any = session.io_binding()
@@ -116,7 +117,7 @@ class _BoundStep:
 
     def run(self, controls: dict[str, NDArray[Any]]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Takes a step; `controls` are from `step_controls`."""
-        num_rows, num_slots = len(controls["input_ids"]), len(controls["slot_rows"])
+        num_rows, num_slots = len(controls["input_ids"]), len(controls["source_lengths"])
         top_k = int(controls["top_k"][0])
         shape = (num_rows, num_slots, top_k, self._cache.layout, self._columns.layout if self._columns else 0)
         if self._bound != shape:

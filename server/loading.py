@@ -20,6 +20,7 @@ from server.warm_up import warm_up
 
 if TYPE_CHECKING:
     from server.engine import Engine
+    from server.runner import OrtRunner
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ class LoadedModel:
 
     served: ServedModel
     engine: "Engine"
+    runner: "OrtRunner"
     device: str
     num_lanes: int
 
@@ -73,6 +75,7 @@ def check_bundle(directory: Path, settings: Settings, metrics: Metrics) -> Itera
             continue
         loaded = _start_engine(bundle, variant, device, settings, metrics)
         loaded.engine.stop()
+        loaded.runner.load_steps()
         yield f"{variant}: translates the golden sentence as at export"
 
 
@@ -111,8 +114,9 @@ def _start_engine(bundle: Bundle, variant: str, device: str, settings: Settings,
         bundle.tokenizer_path, vocab_size=manifest.dimensions.vocab_size, eos_id=manifest.special_ids.eos
     )
     num_lanes = settings.lanes or (usable_cores() if device == "cpu" else 1)
+    runner = OrtRunner(bundle, variant, device, num_threads_alone=num_lanes if device == "cpu" else 1)
     engine = Engine(
-        OrtRunner(bundle, variant, device, num_threads_alone=num_lanes if device == "cpu" else 1),
+        runner,
         manifest,
         metrics,
         num_lanes=num_lanes,
@@ -129,7 +133,7 @@ def _start_engine(bundle: Bundle, variant: str, device: str, settings: Settings,
     )
     with _stopped_on_error(engine):
         warm_up(served, has_int8_dot_product())
-    return LoadedModel(served=served, engine=engine, device=device, num_lanes=num_lanes)
+    return LoadedModel(served=served, engine=engine, runner=runner, device=device, num_lanes=num_lanes)
 
 
 def _with_cache(

@@ -2,13 +2,16 @@
 
 On a CPU the sessions are shared by all lanes, so that the weights are in memory once, and run in the caller's thread
 alone: two lanes of one thread translate a third more than one lane of two threads. Only a lane that has nobody beside
-it would leave the other cores idle; its steps may use them too, in a session of their own.
+it would leave the other cores idle; its steps may use them too, in sessions of their own.
+
+Each session of a step keeps the weights in a layout of its own, so it is loaded when it is first needed: who searches
+greedily only does not pay for the steps of beams, in memory, nor for a branch between the two, in time.
 
 The variants for CUDA have their caches on the device. They run on a CPU too, if slowly, for proofs.
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+import threading
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,12 +23,13 @@ from server.bundle import (
     COPY_ROWS_FILE,
     EMBEDDING,
     ENCODER_FILE,
-    STEP_FILE,
-    STEP_SHORTLIST_FILE,
+    PLAIN_STEP,
     WEIGHTS_FILE,
     Bundle,
+    StepForm,
     cache_names,
     is_on_device,
+    step_forms,
 )
 from server.decoder import CONTROL_NAMES, SLOT_NAMES, Decoder, Encoded, step_controls
 from server.device_decoder import DeviceDecoder
@@ -53,7 +57,7 @@ class OrtRunner:
     def __init__(
         self, bundle: Bundle, variant: str, device: str, num_threads: int = 1, num_threads_alone: int = 1
     ) -> None:
-        """Loads the graphs.
+        """Loads the graphs, of the steps the plain one; the others follow when they are first needed.
 
         Args:
             bundle: checked by `open_bundle`.
@@ -66,36 +70,36 @@ class OrtRunner:
             BundleError: a graph does not load, or its tensors are not those of the manifest.
             SettingsError: the device's execution provider is not there.
         """
+        facts = bundle.manifest.variants[variant]
+        self._step_forms = step_forms(variant, facts.has_shortlist)
         self.dimensions = bundle.manifest.dimensions
         self._limits = bundle.manifest.limits
-        self._dtype = np.dtype(bundle.manifest.variants[variant].dtype)
+        self._dtype = np.dtype(facts.dtype)
+        self._directory = bundle.directory / variant
         self._device = device
+        self._num_threads = num_threads
+        self._num_threads_alone = num_threads_alone
         _check_provider(device)
         self.embedding = _open_embedding(bundle, variant)  # one mapping for all sessions, which do not own it
         self._embedding_value = onnxruntime.OrtValue.ortvalue_from_numpy(self.embedding)
-
-        def load(file: str, num_threads: int = num_threads, **provider_options: str) -> onnxruntime.InferenceSession:
-            return self._load(bundle.graph_path(variant, file), num_threads, provider_options)
-
+        self._cross_names = cache_names("cross", self.dimensions.decoder_layers)
         # Of CUDA's attention kernels the plain ones (16): they alone mind the lengths of a batch on every GPU, and need
         # no plan for each shape.
-        self._encoder = load(ENCODER_FILE, sdpa_kernel="16")
+        self._encoder = self._load(ENCODER_FILE, num_threads, sdpa_kernel="16")
+        faults = _tensor_faults(self._encoder, ["source_ids", "source_lengths"], self._cross_names)
+        _refuse(self._directory / ENCODER_FILE, faults)
         self._copy_rows: onnxruntime.InferenceSession | None = None
-        self._graph_ids = itertools.count(1)  # of captured steps; 0 is the one of runs that name none
-        self._shortlist: tuple[onnxruntime.InferenceSession, Shortlist] | None = None
         if is_on_device(variant):
-            self._copy_rows = load(COPY_ROWS_FILE)
-            self.step_session = self.step_session_alone = load(STEP_FILE, enable_cuda_graph="1")
-        else:
-            self.step_session = self.step_session_alone = load(STEP_FILE)
-            if num_threads_alone > num_threads:
-                self.step_session_alone = load(STEP_FILE, num_threads_alone)
-            if bundle.shortlist_path is not None and STEP_SHORTLIST_FILE in bundle.manifest.variants[variant].files:
-                shortlist = Shortlist.load(bundle.shortlist_path, self.dimensions.vocab_size)
-                self._shortlist = load(STEP_SHORTLIST_FILE), shortlist
-        self._cross_names = cache_names("cross", self.dimensions.decoder_layers)
-        if faults := self._faults():
-            raise BundleError([f"{bundle.directory}/{variant}: {fault}" for fault in faults])
+            self._copy_rows = self._load(COPY_ROWS_FILE, num_threads)
+            _refuse(self._directory / COPY_ROWS_FILE, self._copy_rows_faults(self._copy_rows))
+        self._graph_ids = itertools.count(1)  # of captured steps; 0 is the one of runs that name none
+        self._shortlist: Shortlist | None = None
+        if facts.has_shortlist and bundle.shortlist_path is not None:
+            self._shortlist = Shortlist.load(bundle.shortlist_path, self.dimensions.vocab_size)
+            _refuse(bundle.shortlist_path, self._shortlist_faults(self._shortlist))
+        self._steps: dict[tuple[StepForm, int], onnxruntime.InferenceSession] = {}
+        self._loading = threading.Lock()
+        self.step_session(PLAIN_STEP)
 
     def encode(self, source_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]) -> Encoded:
         """See `Runner.encode`; numpy arrays, or OrtValues for a decoder on a device."""
@@ -116,7 +120,7 @@ class OrtRunner:
         """See `Runner.open_decoder`."""
         if self._copy_rows is not None:
             return DeviceDecoder(
-                self.step_session,
+                self.step_session(PLAIN_STEP),
                 self._copy_rows,
                 self._device,
                 self.dimensions,
@@ -132,7 +136,34 @@ class OrtRunner:
             max_rows=max_rows,
             dtype=self._dtype,
         )
-        return HostDecoder(cache, self.embedding, self.step_session, self.step_session_alone, self._shortlist, max_rows)
+        return HostDecoder(cache, self.embedding, self.step_session, self._shortlist, max_rows)
+
+    def step_session(self, form: StepForm, is_alone: bool = False) -> onnxruntime.InferenceSession:
+        """Returns the session of a step, loaded unless it is there; may be called from several threads.
+
+        Args:
+            form: one of `server.bundle.step_forms`.
+            is_alone: it is for a lane that is alone at work.
+
+        Raises:
+            BundleError: the graph does not load, or its tensors are not those of the manifest.
+        """
+        num_threads = self._num_threads_alone if is_alone else self._num_threads
+        with self._loading:
+            if (form, num_threads) not in self._steps:
+                session = self._load(form.file, num_threads, enable_cuda_graph="1")
+                _refuse(self._directory / form.file, self._step_faults(session, form))
+                self._steps[form, num_threads] = session
+            return self._steps[form, num_threads]
+
+    def load_steps(self) -> None:
+        """Loads every step, for who wants to know whether it can be loaded.
+
+        Raises:
+            BundleError: see `step_session`.
+        """
+        for form in self._step_forms:
+            self.step_session(form)
 
     def step_logits(
         self,
@@ -149,10 +180,12 @@ class OrtRunner:
         """
         names = cache_names("new_self", self.dimensions.decoder_layers)
         controls = step_controls(input_ids, past_lengths, source_lengths)
-        outputs: list[NDArray[np.generic]] = self.step_session.run(["logits", *names], {**controls, **caches})
+        session = self.step_session(PLAIN_STEP)
+        outputs: list[NDArray[np.generic]] = session.run(["logits", *names], {**controls, **caches})
         return outputs
 
-    def _load(self, path: Path, num_threads: int, provider_options: Mapping[str, str]) -> onnxruntime.InferenceSession:
+    def _load(self, file: str, num_threads: int, **provider_options: str) -> onnxruntime.InferenceSession:
+        path = self._directory / file
         provider = PROVIDERS[self._device]
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = num_threads
@@ -170,7 +203,7 @@ class OrtRunner:
             options.add_initializer(EMBEDDING, self._embedding_value)
             # ONNX Runtime would fuse Add and LayerNormalization into a node that is 7 times slower on the CPU.
             disabled = ["SkipLayerNormFusion"]
-        providers = [(provider, dict(provider_options))]
+        providers = [(provider, provider_options)]
         try:  # ONNX Runtime's errors have no common base of their own
             session = onnxruntime.InferenceSession(path, options, providers=providers, disabled_optimizers=disabled)
         except Exception as error:
@@ -181,34 +214,31 @@ class OrtRunner:
             raise SettingsError([message])
         return session
 
-    def _faults(self) -> list[str]:
-        """Returns what is wrong with the graphs."""
-        faults = _tensor_faults(self._encoder, ["source_ids", "source_lengths"], self._cross_names)
-        faults += self._step_faults(self.step_session, [], ["logits"])
-        if self._copy_rows is not None:
-            tensors = range(len(self._cross_names))
-            inputs = ["from", "to", "pads", *(f"{kind}.{i}" for kind in ("source", "cache") for i in tensors)]
-            faults += _tensor_faults(self._copy_rows, inputs, [f"new_cache.{i}" for i in tensors])
-        if self._shortlist is not None:
-            session, shortlist = self._shortlist
-            faults += self._step_faults(session, SHORTLIST_NAMES, [])
-            least = 2 * self._limits.max_beam_size  # a step may ask for so many best tokens
-            if len(shortlist.common) < least:
-                faults.append(f"the shortlist has {len(shortlist.common)} common tokens, it needs {least}")
-        return faults
+    def _copy_rows_faults(self, session: onnxruntime.InferenceSession) -> list[str]:
+        tensors = range(len(self._cross_names))
+        inputs = ["from", "to", "pads", *(f"{kind}.{i}" for kind in ("source", "cache") for i in tensors)]
+        return _tensor_faults(session, inputs, [f"new_cache.{i}" for i in tensors])
 
-    def _step_faults(
-        self, session: onnxruntime.InferenceSession, more_inputs: Sequence[str], more_outputs: Sequence[str]
-    ) -> list[str]:
-        """Returns what is wrong with the tensors of a step graph."""
+    def _shortlist_faults(self, shortlist: Shortlist) -> list[str]:
+        least = 2 * self._limits.max_beam_size  # a step may ask for so many best tokens
+        has = len(shortlist.common)
+        return [f"it has {has} common tokens, it needs {least}"] if has < least else []
+
+    def _step_faults(self, session: onnxruntime.InferenceSession, form: StepForm) -> list[str]:
         sizes = self.dimensions
         caches = [*cache_names("self", sizes.decoder_layers), *cache_names("cross", sizes.decoder_layers)]
-        slots = SLOT_NAMES if self._copy_rows is None else []
-        outputs = ["top_ids", "top_log_probs", *more_outputs, *(f"new_{name}" for name in caches)]
+        slots = SLOT_NAMES if form.shares_slots else ()
+        shortlist, logits = (SHORTLIST_NAMES, ()) if form.has_shortlist else ((), ("logits",))
+        outputs = ["top_ids", "top_log_probs", *logits, *(f"new_{name}" for name in caches)]
         return [
-            *_tensor_faults(session, [*CONTROL_NAMES, *slots, *more_inputs, *caches], outputs),
+            *_tensor_faults(session, [*CONTROL_NAMES, *slots, *shortlist, *caches], outputs),
             *_shape_faults(session, caches, (sizes.num_heads, sizes.head_dim)),
         ]
+
+
+def _refuse(path: Path, faults: list[str]) -> None:
+    if faults:
+        raise BundleError([f"{path}: {fault}" for fault in faults])
 
 
 def _tensor_faults(session: onnxruntime.InferenceSession, inputs: list[str], outputs: list[str]) -> list[str]:

@@ -28,6 +28,11 @@ class SlotTable:
         return len(self._slot_of)
 
     @property
+    def are_shared(self) -> bool:
+        """Whether any row shares its slot; if none does, slots are rows when it is tidy."""
+        return len(self._rows) < len(self._slot_of)
+
+    @property
     def rows(self) -> NDArray[np.int64]:
         """The rows of each slot, [slots, SLOT_ROWS], when it is tidy; where there are fewer, the first one again."""
         if self._array is None:

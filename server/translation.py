@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
-from server.bundle import STEP_SHORTLIST_FILE, Manifest
+from server.bundle import Manifest
 from server.errors import InvalidRequest, TranslationError
 from server.sequence import DecodingOptions, FinishReason, Result
 from server.text import SourceSentence, SplitText
@@ -48,7 +48,7 @@ class ServedModel:
     def has_shortlist(self) -> bool:
         """Whether `DecodingOptions.use_shortlist` may be asked for."""
         variant = self.manifest.variants.get(self.variant)
-        return variant is not None and STEP_SHORTLIST_FILE in variant.files
+        return variant is not None and variant.has_shortlist
 
 
 @dataclass(frozen=True, slots=True)

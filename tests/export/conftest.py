@@ -15,7 +15,7 @@ from export.bundle import save_graphs
 from export.graphs import encoder_graph, step_graph
 from model.config import TransformerConfig
 from model.transformer import Transformer
-from server.bundle import ENCODER_FILE, STEP_FILE, Bundle, cache_names
+from server.bundle import ENCODER_FILE, PLAIN_STEP, Bundle, cache_names, step_forms
 from server.decoder import step_controls
 
 Array = NDArray[Any]
@@ -77,10 +77,8 @@ class Stepper:
         names = [output.name for output in self.session.get_outputs()]
         past_lengths, source_lengths = np.array(past, np.int32), np.array(lengths, np.int32)
         controls = step_controls(np.array(ids, np.int64), past_lengths, source_lengths, k, with_log_probs)
-        inputs = {tensor.name for tensor in self.session.get_inputs()}
-        feeds = {name: array for name, array in controls.items() if name in inputs}  # in half precision fewer
         caches = {name: tensor[rows] for name, tensor in {**self.self_caches, **self.cross}.items()}
-        outputs = dict(zip(names, self.session.run(names, {**feeds, **caches, **shortlist}), strict=True))
+        outputs = dict(zip(names, self.session.run(names, {**controls, **caches, **shortlist}), strict=True))
         for name, new_name in zip(self.self_caches, self.new_names, strict=True):
             self.self_caches[name][rows] = outputs[new_name]
         return outputs
@@ -98,10 +96,13 @@ def run_encoder(graph: onnx.ModelProto, source_ids: Array, lengths: list[int]) -
 def write_fp32(model: Transformer, like: Bundle, directory: Path, step: onnx.ModelProto | None = None) -> Bundle:
     """Returns a bundle of `model` as cpu-fp32, with the manifest of another one of its shape (hashes do not fit).
 
-    `step` stands in for the model's step graph.
+    `step` stands in for the model's plain step graph.
     """
     (directory / "cpu-fp32").mkdir(parents=True)
-    graphs = {ENCODER_FILE: encoder_graph(model), STEP_FILE: step or step_graph(model)}
+    graphs = {ENCODER_FILE: encoder_graph(model)}
+    graphs |= {form.file: step_graph(model, form=form) for form in step_forms("cpu-fp32", has_shortlist=False)}
+    if step is not None:
+        graphs[PLAIN_STEP.file] = step
     offset = save_graphs(directory / "cpu-fp32", graphs)
     variant = dataclasses.replace(like.manifest.variants["cpu-fp32"], embedding_offset=offset)
     return Bundle(directory=directory, manifest=dataclasses.replace(like.manifest, variants={"cpu-fp32": variant}))

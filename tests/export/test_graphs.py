@@ -8,7 +8,7 @@ from export.graph import OPSETS
 from export.graphs import MAX_TOP_K, encoder_graph, step_graph
 from model.data import pad
 from model.transformer import Transformer
-from server.bundle import cache_names
+from server.bundle import StepForm, cache_names
 from server.decoder import CONTROL_NAMES, SLOT_NAMES
 from tests.export.conftest import Array, Stepper, build_model, open_graph, run_encoder
 
@@ -155,7 +155,7 @@ def test_without_log_probabilities_the_same_tokens_come_with_their_logits(model:
 def test_the_softmax_stands_in_a_branch_that_need_not_run(model: Transformer) -> None:
     nodes = step_graph(model).graph.node
 
-    (choice,) = [node for node in nodes if node.op_type == "If" and node.input[0] == "with_log_probs"]
+    (choice,) = [node for node in nodes if node.op_type == "If"]
     branches = {branch.name: [node.op_type for node in branch.g.node] for branch in choice.attribute}
     assert "LogSoftmax" in branches["then_branch"]
     assert branches["else_branch"] == ["Constant"]
@@ -214,15 +214,13 @@ def test_each_weight_stands_in_a_graph_once(model: Transformer) -> None:
 def test_graph_inputs_are_those_that_the_server_feeds(model: Transformer) -> None:
     layers = model.config.decoder_layers
 
-    encoder, step = (open_graph(graph) for graph in (encoder_graph(model), step_graph(model)))
+    encoder = open_graph(encoder_graph(model))
+    plain, shared, half = (
+        {tensor.name for tensor in step_graph(model, dtype, StepForm(shares_slots=shares_slots)).graph.input}
+        for dtype, shares_slots in ((np.float32, False), (np.float32, True), (np.float16, False))
+    )
 
     assert [tensor.name for tensor in encoder.get_inputs()] == ["source_ids", "source_lengths"]
     assert {tensor.name for tensor in encoder.get_outputs()} == set(cache_names("cross", layers))
-    assert {tensor.name for tensor in step.get_inputs()} == {
-        *CONTROL_NAMES,
-        *SLOT_NAMES,
-        *cache_names("self", layers),
-        *cache_names("cross", layers),
-    }
-    in_half_precision = {tensor.name for tensor in step_graph(model, np.float16).graph.input}
-    assert in_half_precision == {tensor.name for tensor in step.get_inputs()} - set(SLOT_NAMES)
+    assert plain == half == {*CONTROL_NAMES, *cache_names("self", layers), *cache_names("cross", layers)}
+    assert shared == {*plain, *SLOT_NAMES}

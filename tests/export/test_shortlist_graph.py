@@ -11,7 +11,7 @@ from export.graphs import MAX_TOP_K, encoder_graph, step_graph
 from export.quantize import quantize_graph
 from model.data import pad
 from model.transformer import Transformer
-from server.bundle import EMBEDDING
+from server.bundle import EMBEDDING, StepForm
 from server.shortlist import COLUMNS, Columns
 from tests.export.conftest import SHAPES, Array, Stepper, build_model, run_encoder
 
@@ -23,7 +23,8 @@ CANDIDATES = [np.arange(0, 256, 3), np.arange(1, 200, 2), np.array([*range(3, 40
 
 def steps(model: Transformer, precision: str) -> tuple[Stepper, Stepper, Array]:
     """The full step, the one with a shortlist, and the embedding that its columns come from."""
-    encoder, full, short = encoder_graph(model), step_graph(model), step_graph(model, has_shortlist=True)
+    encoder, full = encoder_graph(model), step_graph(model)
+    short = step_graph(model, form=StepForm(has_shortlist=True))
     if precision == "int8":
         ranges = calibrate(encoder, full, SOURCES, TARGETS)
         encoder, full, short = (quantize_graph(graph, ranges) for graph in (encoder, full, short))

@@ -3,14 +3,15 @@ import json
 import shutil
 import threading
 from pathlib import Path
-from typing import Any
 
+import onnxruntime
 import pytest
 
-from server.bundle import MANIFEST_FILE, Bundle
+from server.bundle import MANIFEST_FILE, PLAIN_STEP, Bundle, StepForm
 from server.errors import BundleError, SettingsError
 from server.loading import check_bundle, check_packages, choose_variant, load_model
 from server.metrics import Metrics
+from server.runner import OrtRunner
 from server.settings import Settings
 
 
@@ -66,9 +67,8 @@ def test_a_lane_alone_at_work_has_the_threads_of_all(tiny_bundle: Bundle, metric
     loaded = load_model(Settings(bundle=tiny_bundle.directory, variant="cpu-fp32", lanes=lanes), metrics)
     loaded.engine.stop()
 
-    decoder: Any = loaded.engine._lanes[0]._decoder
-    steps = (decoder._together, decoder._alone)
-    assert [step._session.get_session_options().intra_op_num_threads for step in steps] == [1, lanes]
+    sessions = [loaded.runner.step_session(PLAIN_STEP, is_alone) for is_alone in (False, True)]
+    assert [session.get_session_options().intra_op_num_threads for session in sessions] == [1, lanes]
 
 
 def copied(tiny_bundle: Bundle, directory: Path, **golden: object) -> Path:
@@ -108,6 +108,25 @@ def test_a_whole_bundle_is_checked_variant_by_variant(tiny_bundle: Bundle, metri
     lines = list(check_bundle(tiny_bundle.directory, Settings(), metrics))
 
     assert [line.split(":")[0] for line in lines] == ["tiny 0", *tiny_bundle.manifest.variants]
+
+
+def test_the_check_loads_steps_that_the_golden_sentence_does_not_take(
+    tiny_bundle: Bundle, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[tuple[str, bool]] = []
+    load = OrtRunner._load
+
+    def noted(runner: OrtRunner, file: str, num_threads: int, **options: str) -> onnxruntime.InferenceSession:
+        taken.append((file, num_threads > 1))
+        return load(runner, file, num_threads, **options)
+
+    monkeypatch.setattr(OrtRunner, "_load", noted)
+    lines = list(check_bundle(tiny_bundle.directory, Settings(lanes=2), metrics))
+
+    assert len(lines) == 1 + len(tiny_bundle.manifest.variants)
+    for is_alone in (False, True):
+        assert taken.count((StepForm(shares_slots=True).file, is_alone)) == 2  # of each variant for a CPU
+    assert taken.count((PLAIN_STEP.file, False)) == 2
 
 
 def test_a_faulty_bundle_does_not_pass_the_check(tiny_bundle: Bundle, tmp_path: Path, metrics: Metrics) -> None:

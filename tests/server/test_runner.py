@@ -1,5 +1,6 @@
 import dataclasses
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import onnx
 import onnxruntime
 import pytest
 
-from server.bundle import Bundle
+from server.bundle import PLAIN_STEP, Bundle, StepForm
 from server.decoder import Encoded, StepInputs
 from server.device_decoder import DeviceDecoder
 from server.errors import BundleError, SettingsError
@@ -159,9 +160,8 @@ def test_without_log_probabilities_the_same_tokens_come_with_logits(runner: OrtR
 
 @pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
 def test_a_lane_may_be_alone_at_any_step(tiny_bundle: Bundle, variant: str) -> None:
-    """Both sessions write to one cache, each through a binding of its own."""
+    """Two sessions write to one cache, each through a binding of its own."""
     runner = OrtRunner(tiny_bundle, variant, "cpu", num_threads=1, num_threads_alone=2)
-    assert runner.step_session is not runner.step_session_alone
 
     ids, log_probs = greedy(runner, [False] * 12)
     for turns in ([True] * 12, [True, False] * 6, [False, False, True] * 4):
@@ -207,12 +207,37 @@ def test_only_a_lane_that_is_alone_takes_the_threads_of_others(tiny_bundle: Bund
 
     decoder.step(StepInputs(np.array([2]), np.zeros(1, np.int32), np.ones(1, np.int32), 1, is_alone=is_alone))
 
-    taken = [step for step in (decoder._together, decoder._alone) if step._bound is not None]
-    assert [step._session.get_session_options().intra_op_num_threads for step in taken] == [2 if is_alone else 1]
+    (step,) = decoder._steps.values()
+    assert step._session.get_session_options().intra_op_num_threads == (2 if is_alone else 1)
 
 
 def test_one_session_serves_where_a_lane_alone_has_no_more_threads(runner: OrtRunner) -> None:
-    assert runner.step_session_alone is runner.step_session
+    assert runner.step_session(PLAIN_STEP, is_alone=True) is runner.step_session(PLAIN_STEP)
+
+
+def test_lanes_that_need_a_step_at_once_load_it_once(tiny_bundle: Bundle) -> None:
+    runner, form = OrtRunner(tiny_bundle, "cpu-fp32", "cpu"), StepForm(shares_slots=True)
+
+    with ThreadPoolExecutor(4) as lanes:
+        sessions = list(lanes.map(runner.step_session, [form] * 4))
+
+    assert len(set(map(id, sessions))) == 1
+
+
+def test_a_step_that_was_never_needed_is_not_loaded(tiny_bundle: Bundle, tmp_path: Path) -> None:
+    bundle = copied(tiny_bundle, tmp_path)
+    (tmp_path / "cpu-fp32" / StepForm(shares_slots=True).file).write_bytes(b"no graph")
+    runner = OrtRunner(bundle, "cpu-fp32", "cpu")
+    decoder = host_decoder(runner, max_rows=2)
+    admit(runner, decoder, 0, 5)
+    decoder.step(StepInputs(np.array([2]), np.zeros(1, np.int32), np.array([5], np.int32), 1))
+
+    decoder.move(RowMoves([1], [0], [0]), 1)
+    decoder.reserve(2, 1, 5)
+    with pytest.raises(BundleError, match=r"decoder_step_shared.onnx: ONNX Runtime cannot load it"):
+        decoder.step(StepInputs(np.array([2, 2]), np.zeros(2, np.int32), np.array([5, 5], np.int32), 1))
+    with pytest.raises(BundleError, match=r"decoder_step_shared.onnx: ONNX Runtime cannot load it"):
+        runner.load_steps()
 
 
 def test_step_follows_the_cache_to_a_new_buffer(runner: OrtRunner) -> None:
