@@ -44,7 +44,7 @@ class KVCache:
         return sum(tensor.nbytes for tensor in (*self.self_attention, *self.cross_attention))
 
     def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
-        """Makes room for so many positions; gives back what is far too much. Only the first `num_rows` rows stay."""
+        """Makes room for so many positions, and not for far more. Only the first `num_rows` rows stay."""
         to, from_ = self.slots.tidy(num_rows)
         if to:
             for tensor in self.cross_attention:
@@ -76,8 +76,10 @@ class KVCache:
         needed = -(-positions // BUCKET) * BUCKET
         capacity = buffers[0].tensor.shape[2]
         if not needed <= capacity <= _MOST_SPARE * needed:
+            _, num_heads, _, head_dim = buffers[0].tensor.shape
+            kept = np.empty((num_rows, num_heads, min(needed, capacity), head_dim), buffers[0].tensor.dtype)
             for buffer in buffers:
-                buffer.fit(num_rows, needed)
+                buffer.fit(needed, kept)
             self.layout += 1
         return [buffer.tensor for buffer in buffers]
 
@@ -85,30 +87,31 @@ class KVCache:
 class _Buffer:
     """A tensor [rows, H, positions, D] in a mapping of its own, twice as long as it must be.
 
-    Only what has been written to takes memory, so rows that are never used and the spare half cost nothing, and what is
-    given back is free at once. To lay the rows out for another length touches no page that is not touched already: new
-    pages would take longer than the copies.
+    Only what has been written to takes memory, so rows that are never used and the spare half cost nothing. To lay the
+    rows out for another length touches no page that is not touched already: new pages would take longer than the
+    copies, so none is given back either. What limits the positions of a batch limits the pages.
     """
 
     def __init__(self, shape: tuple[int, int, int, int], dtype: DTypeLike) -> None:
         self._mapping = _map(shape, np.dtype(dtype))
         self.tensor: NDArray[np.generic] = np.ndarray(shape, dtype, self._mapping)
 
-    def fit(self, num_rows: int, positions: int) -> None:
-        """Lays the tensor out for so many positions; keeps the first rows. All else is zeros or what other rows left.
+    def fit(self, positions: int, kept: NDArray[np.generic]) -> None:
+        """Lays the tensor out for so many positions; all but the first rows is zeros or what other rows left.
 
-        It is never what the memory held before: kernels may touch it, and 0 * NaN is NaN.
+        It is never what other memory held: kernels may touch it, and 0 * NaN is NaN.
+
+        Args:
+            positions: of each row.
+            kept: [rows, H, positions, D], overwritten with what is kept.
         """
-        max_rows, num_heads, capacity, head_dim = self.tensor.shape
-        kept = self.tensor[:num_rows, :, : min(positions, capacity)].copy()
+        max_rows, num_heads, _, head_dim = self.tensor.shape
+        kept[:] = self.tensor[: len(kept), :, : kept.shape[2]]
         shape = max_rows, num_heads, positions, head_dim
-        end = -(-math.prod(shape) * kept.itemsize // mmap.PAGESIZE) * mmap.PAGESIZE
-        if end > len(self._mapping):
+        if math.prod(shape) * kept.itemsize > len(self._mapping):
             self._mapping = _map(shape, kept.dtype)
-        elif end < len(self._mapping):
-            self._mapping.madvise(mmap.MADV_DONTNEED, end)
         self.tensor = np.ndarray(shape, kept.dtype, self._mapping)
-        self.tensor[:num_rows, :, : kept.shape[2]] = kept
+        self.tensor[: len(kept), :, : kept.shape[2]] = kept
 
 
 def _map(shape: tuple[int, int, int, int], dtype: np.dtype[np.generic]) -> mmap.mmap:
