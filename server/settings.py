@@ -19,7 +19,7 @@ PREFIX = "BABELSERVE_"
 AUTO = "auto"
 DEVICES = ("cpu", "cuda")
 # By variant, unless they are set. These caches hold 2,048, 4,096 and 65,536 source tokens of Transformer-base, greedy.
-MAX_CACHE_MIB = {"cpu-int8": 24, "cpu-fp32": 192, "cuda-fp16": 1536}
+MAX_CACHE_MIB = {"cpu-int8": 24, "cpu-fp32": 128, "cuda-fp16": 1536}
 MAX_ENCODE_TOKENS = {"cpu-int8": 256, "cpu-fp32": 256, "cuda-fp16": 4096}
 LOG_LEVELS = ("debug", "info", "warning", "error")
 BUILTIN_BUNDLE = Path(__file__).parent / "builtin" / "en-de"
@@ -56,8 +56,8 @@ class Settings:
     max_rows: int = _setting(128, "rows of one lane's batch; a sentence takes beam_size of them", low=1, high=4096)
     max_cache_mib: int = _by_variant(
         MAX_CACHE_MIB,
-        "MiB of keys and values of one lane's batch, if translations are as long as their sources; on cuda memory for"
-        " --max-rows is taken at once",
+        "MiB of keys and values of one lane's batch, if translations are as long as their sources; rows as long as the"
+        " longest sentence may take twice that; on cuda memory for --max-rows is taken at once",
     )
     max_encode_tokens: int = _by_variant(MAX_ENCODE_TOKENS, "padded source tokens that one encoder run may have")
     max_waiting_tokens: int = _setting(65536, "waiting source tokens at which requests are refused", low=1)
