@@ -56,8 +56,8 @@ class Decoder(Protocol):
     def admit(self, rows: list[int], encoded: Encoded, source_lengths: NDArray[np.int32]) -> None:
         """Fills free rows, for which there is room, with encoded sentences: rows[i] with the i-th one."""
 
-    def admit_candidates(self, row: int, source_ids: tuple[int, ...]) -> None:
-        """Gives a row that `admit` has filled the shortlist of its sentence."""
+    def admit_candidates(self, first_row: int, sources: list[tuple[int, ...]]) -> None:
+        """Gives rows that `admit` has filled last, the ones from `first_row` on, the shortlists of their sentences."""
 
     def move(self, moves: RowMoves, positions: int) -> None:
         """Copies rows with their candidates; of self-attention that many positions are filled at most."""

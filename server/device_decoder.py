@@ -86,7 +86,7 @@ class DeviceDecoder:
         """See `Decoder.admit`."""
         self._copy_rows(self._cross_names, encoded, list(range(len(rows))), rows)
 
-    def admit_candidates(self, row: int, source_ids: tuple[int, ...]) -> None:
+    def admit_candidates(self, first_row: int, sources: list[tuple[int, ...]]) -> None:
         """See `Decoder.admit_candidates`; on a GPU to project to the whole vocabulary is cheap."""
 
     def move(self, moves: RowMoves, positions: int) -> None:

@@ -59,11 +59,11 @@ class HostDecoder:
         for index, (row, length) in enumerate(zip(rows, source_lengths.tolist(), strict=True)):
             self.cache.admit(row, encoded, index, length)
 
-    def admit_candidates(self, row: int, source_ids: tuple[int, ...]) -> None:
+    def admit_candidates(self, first_row: int, sources: list[tuple[int, ...]]) -> None:
         """See `Decoder.admit_candidates`."""
         assert self._shortlist is not None
         assert self._columns is not None
-        self._columns.admit(row, self._shortlist.candidates(source_ids))
+        self._columns.admit(first_row, [self._shortlist.candidates(source_ids) for source_ids in sources])
 
     def move(self, moves: RowMoves, positions: int) -> None:
         """See `Decoder.move`."""

@@ -120,8 +120,8 @@ class Lane:
         self._decoder.admit([sequence.rows[0] for sequence in admitted], encoded, lengths)
         for sequence in admitted:
             sequence.encoded = now
-            if sequence.options.use_shortlist:
-                self._decoder.admit_candidates(sequence.rows[0], sequence.source_ids)
+        if admitted[0].options.use_shortlist:  # as all of a batch do, or none
+            self._decoder.admit_candidates(admitted[0].rows[0], [sequence.source_ids for sequence in admitted])
 
     def _decode(self) -> None:
         started = self._clock()

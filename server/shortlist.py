@@ -7,6 +7,7 @@ tokens are chosen among its own candidates only, whatever its neighbours' are. S
 """
 
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -84,21 +85,26 @@ class Columns:
         self.layout = 0
         self._lay_out(np.zeros(0, np.int64), np.zeros((max_rows, 0), np.int64), COLUMNS, COLUMNS)
 
-    def admit(self, row: int, candidates: NDArray[np.integer]) -> None:
-        """Lets a row use these tokens and no others.
+    def admit(self, first_row: int, candidates: Sequence[NDArray[np.integer]]) -> None:
+        """Lets each of some rows use its tokens and no others.
 
         Args:
-            row: whose sentence is new; only the rows before it are in use.
-            candidates: of that sentence, each once.
+            first_row: of the sentences that are new, one row each; only the rows before it are in use.
+            candidates: of each sentence, each token once.
         """
-        places = self._place[candidates]
+        end = first_row + len(candidates)
+        is_wanted = np.zeros(len(self._embedding), np.bool_)
+        for tokens in candidates:
+            is_wanted[tokens] = True
+        wanted = is_wanted.nonzero()[0]
+        places = self._place[wanted]
         is_used = np.zeros(len(self.ids) + 1, np.bool_)  # the last one stands for no column
-        is_used[self.candidates[:row]] = is_used[places] = True
+        is_used[self.candidates[:first_row]] = is_used[places] = True
         used = is_used[:-1].nonzero()[0]
-        missing = candidates[places < 0]
-        self._num_candidates[row] = len(candidates)
+        missing = wanted[places < 0]
+        self._num_candidates[first_row:end] = [len(tokens) for tokens in candidates]
         num_columns = _round_up(len(used) + len(missing))
-        num_candidates = _round_up(self._num_candidates[: row + 1].max())
+        num_candidates = _round_up(self._num_candidates[:end].max())
         if not (_fits(num_columns, len(self.ids)) and _fits(num_candidates, self.candidates.shape[1])):
             kept = np.full(len(is_used), -1)
             kept[used] = np.arange(len(used))
@@ -108,8 +114,9 @@ class Columns:
         else:
             free = np.flatnonzero(~is_used[:-1])
         self._put(free[: len(missing)], missing)
-        self.candidates[row] = -1
-        self.candidates[row, : len(candidates)] = self._place[candidates]
+        self.candidates[first_row:end] = -1
+        for row, tokens in enumerate(candidates, start=first_row):
+            self.candidates[row, : len(tokens)] = self._place[tokens]
 
     def move(self, to: NDArray[np.int64], from_: NDArray[np.int64]) -> None:
         """Copies rows."""

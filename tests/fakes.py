@@ -106,8 +106,8 @@ class CountingDecoder:
         for index, (row, length) in enumerate(zip(rows, source_lengths, strict=True)):
             self.cache.admit(row, encoded, index, length)
 
-    def admit_candidates(self, row: int, source_ids: tuple[int, ...]) -> None:
-        self._runner.admitted_candidates.append((row, source_ids))
+    def admit_candidates(self, first_row: int, sources: list[tuple[int, ...]]) -> None:
+        self._runner.admitted_candidates.extend(enumerate(sources, start=first_row))
 
     def move(self, moves: RowMoves, positions: int) -> None:
         self.cache.move(moves, positions)

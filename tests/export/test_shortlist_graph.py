@@ -51,7 +51,7 @@ def test_each_row_chooses_among_its_own_candidates_as_the_full_step_would(model:
     full, short, table = steps(model, precision)
     columns = Columns(table, max_rows=3)
     for row, candidates in enumerate(CANDIDATES):
-        columns.admit(row, candidates.astype(np.int32))
+        columns.admit(row, [candidates.astype(np.int32)])
 
     for position in range(4):
         ids, past = [target[position] for target in TARGETS], [position] * 3
@@ -72,13 +72,13 @@ def test_a_row_gives_the_same_alone_and_among_rows_with_other_candidates(model: 
     alone = steps(model, precision)[1]
     shared = Columns(table, max_rows=3)
     for row, candidates in enumerate(CANDIDATES):
-        shared.admit(row, candidates.astype(np.int32))
+        shared.admit(row, [candidates.astype(np.int32)])
 
     ids = [target[0] for target in TARGETS]
     found = together(ids, [0] * 3, LENGTHS, [0, 1, 2], k=8, **feeds(shared, [0, 1, 2]))
     for row, candidates in enumerate(CANDIDATES):
         own = Columns(table, max_rows=3)
-        own.admit(0, candidates.astype(np.int32))
+        own.admit(0, [candidates.astype(np.int32)])
         single = alone([ids[row]], [0], [LENGTHS[row]], [row], k=8, **feeds(own, [0]))
         assert np.array_equal(single["top_ids"][0], found["top_ids"][row])
         np.testing.assert_allclose(single["top_log_probs"][0], found["top_log_probs"][row], atol=1e-6)

@@ -115,9 +115,9 @@ class Rows:
         self.layout = self.columns.layout
         self.arrays = self.current_arrays()
 
-    def admit(self, row: int, tokens: NDArray[np.int32]) -> None:
-        self.columns.admit(row, tokens)
-        self.expected[row:] = [set(tokens.tolist())]
+    def admit(self, row: int, *candidates: NDArray[np.int32]) -> None:
+        self.columns.admit(row, candidates)
+        self.expected[row:] = [set(tokens.tolist()) for tokens in candidates]
         self.check()
 
     def move(self, to: list[int], from_: list[int]) -> None:
@@ -236,8 +236,8 @@ class TestColumns:
             num_rows = len(rows.expected)
             action = rng.integers(4)
             if action < 2 and num_rows < max_rows:
-                count = rng.integers(1, 400)
-                rows.admit(num_rows, rng.choice(vocab_size, count, replace=False).astype(np.int32))
+                counts = rng.integers(1, 400, size=rng.integers(1, max_rows - num_rows + 1))
+                rows.admit(num_rows, *(rng.permutation(vocab_size)[:count].astype(np.int32) for count in counts))
             elif action == 2 and num_rows:
                 to = rng.permutation(num_rows)[: rng.integers(1, num_rows + 1)]
                 rows.move(to.tolist(), rng.integers(num_rows, size=len(to)).tolist())
