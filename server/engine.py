@@ -61,6 +61,7 @@ class Engine:
                 runner,
                 Scheduler(self._queue, batch, clock),
                 runner.open_decoder(batch.max_rows),
+                batch.max_rows,
                 self._queue,
                 metrics,
                 clock,

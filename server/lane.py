@@ -6,9 +6,10 @@ from concurrent.futures import InvalidStateError
 
 import numpy as np
 
-from server.decoder import Decoder, StepInputs
+from server.decoder import Decoder
 from server.errors import DeadlineExceeded, EngineFailed, NotServing, TranslationError
 from server.metrics import Metrics
+from server.rows import Rows
 from server.runner import Runner
 from server.scheduler import Scheduler
 from server.search import FinishedBeam
@@ -29,6 +30,7 @@ class Lane:
         runner: Runner,
         scheduler: Scheduler,
         decoder: Decoder,
+        max_rows: int,
         queue: WaitingQueue,
         metrics: Metrics,
         clock: Callable[[], float],
@@ -36,6 +38,7 @@ class Lane:
         self._runner = runner
         self._scheduler = scheduler
         self._decoder = decoder
+        self._rows = Rows(max_rows)
         self._queue = queue
         self._metrics = metrics
         self._clock = clock
@@ -89,11 +92,14 @@ class Lane:
         for sequence in plan.expired:
             fail(sequence, DeadlineExceeded("the deadline passed before the translation was done"), self._metrics)
         moves = self._scheduler.arrange(self._parents)
+        self._rows.move(moves)
+        for sequence in self._parents:
+            if sequence.rows:
+                self._rows.feed(sequence)
         self._parents = {}
-        running = self._scheduler.running
-        if running:
-            past = max(sequence.search.num_tokens for sequence in running)
-            source = max(len(sequence.source_ids) for sequence in running)
+        if self._scheduler.running:
+            past, source = self._rows.longest(self._scheduler.num_rows)
+            source = max([source, *(len(sequence.source_ids) for sequence in plan.admitted)])
             self._decoder.move(moves, past)
             self._decoder.reserve(self._scheduler.num_rows, past + 1, source)
         now = self._clock()
@@ -117,6 +123,7 @@ class Lane:
         self._metrics.source_tokens_total.inc(int(lengths.sum()))
         self._metrics.padded_source_tokens_total.inc(source_ids.size)
         self._scheduler.place(admitted)
+        self._rows.admit(admitted)
         self._decoder.admit([sequence.rows[0] for sequence in admitted], encoded, lengths)
         for sequence in admitted:
             sequence.encoded = now
@@ -127,39 +134,29 @@ class Lane:
         started = self._clock()
         running = self._scheduler.running
         num_rows = self._scheduler.num_rows
-        input_ids, past_lengths, source_lengths = ([0] * num_rows for _ in range(3))
-        for sequence in running:
-            past, source = sequence.search.num_tokens, len(sequence.source_ids)
-            for row, token in zip(sequence.rows, sequence.search.last_ids, strict=True):
-                input_ids[row], past_lengths[row], source_lengths[row] = token, past, source
+        use_shortlist, is_alone = running[0].options.use_shortlist, self._scheduler.is_alone
         top_ids, top_log_probs = self._decoder.step(
-            StepInputs(
-                np.array(input_ids, np.int64),
-                np.array(past_lengths, np.int32),
-                np.array(source_lengths, np.int32),
-                top_k=max(sequence.search.num_candidates for sequence in running),
-                use_shortlist=running[0].options.use_shortlist,
-                with_log_probs=any(sequence.options.needs_log_probs for sequence in running),
-                is_alone=self._scheduler.is_alone,
-            )
+            self._rows.inputs(num_rows, use_shortlist=use_shortlist, is_alone=is_alone)
         )
+        self._rows.advance(top_ids[:, 0])
         self._metrics.step_duration_seconds.observe(self._clock() - started)
         self._metrics.batch_rows.observe(num_rows)
         is_finite = np.isfinite(top_log_probs)
         all_finite = is_finite.all()
-        ids, log_probs = top_ids.tolist(), top_log_probs.tolist()
+        best_ids, best_log_probs = top_ids[:, 0].tolist(), top_log_probs[:, 0].tolist()
         finished: list[Sequence] = []
         broken: list[Sequence] = []
         for sequence in running:
             rows = sequence.rows
             if not all_finite and not is_finite[rows].all():
                 broken.append(sequence)
-                continue
-            parents = sequence.search.advance([ids[row] for row in rows], [log_probs[row] for row in rows])
-            if not parents:
-                finished.append(sequence)
-            elif len(parents) > 1 or len(rows) > 1:  # a single row is its own parent
+            elif sequence.search.is_greedy:
+                if not sequence.search.advance_greedily(best_ids[rows[0]], best_log_probs[rows[0]]):
+                    finished.append(sequence)
+            elif parents := sequence.search.advance(top_ids[rows].tolist(), top_log_probs[rows].tolist()):
                 self._parents[sequence] = parents
+            else:
+                finished.append(sequence)
         for sequence in finished:
             self._answer(sequence)
         self._scheduler.remove(finished)

@@ -4,11 +4,13 @@ Between any two steps finished, cancelled and expired sentences leave and waitin
 (OSDI 2022).
 """
 
+import math
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from server.sequence import Sequence
+from server.sequence import Result, Sequence
 from server.waiting_queue import BatchLimits, WaitingQueue
 
 
@@ -57,6 +59,8 @@ class Scheduler:
         self.num_rows = 0
         self.held_rows = 0
         self._held_positions = 0
+        self._has_cancelled = False  # whether a caller has left since `running` was last looked through
+        self._first_deadline = math.inf  # no later than any of `running`
 
     @property
     def is_alone(self) -> bool:
@@ -66,7 +70,7 @@ class Scheduler:
     def schedule(self) -> Plan:
         """Drops who left or expired and admits who fits; these run without a row until `place`."""
         now = self._clock()
-        over = [sequence for sequence in self.running if sequence.is_over(now)]
+        over = self._over(now)
         self.remove(over)
         over += self._queue.drop_over(now)
         use_shortlist = self.running[0].options.use_shortlist if self.running else None
@@ -77,6 +81,10 @@ class Scheduler:
         self.remove(late)
         over += late
         admitted = [sequence for sequence in admitted if sequence not in late]
+        for sequence in admitted:
+            sequence.future.add_done_callback(self._note_done)
+            if sequence.deadline is not None:
+                self._first_deadline = min(self._first_deadline, sequence.deadline)
         cancelled = [sequence for sequence in over if sequence.future.cancelled()]
         expired = [sequence for sequence in over if not sequence.future.cancelled()]
         return Plan(admitted, cancelled, expired)
@@ -141,6 +149,19 @@ class Scheduler:
             moves.add(sequence.rows[beam], source, common=0)
         self.num_rows = num_rows
         return moves
+
+    def _over(self, now: float) -> list[Sequence]:
+        """Returns the running sentences that are over; looks at each only when there may be one."""
+        if not self._has_cancelled and now < self._first_deadline:
+            return []
+        self._has_cancelled = False  # first, so that none that leaves meanwhile is missed
+        deadlines = (sequence.deadline for sequence in self.running)
+        self._first_deadline = min((d for d in deadlines if d is not None and d > now), default=math.inf)
+        return [sequence for sequence in self.running if sequence.is_over(now)]
+
+    def _note_done(self, future: Future[Result]) -> None:
+        if future.cancelled():
+            self._has_cancelled = True
 
     def _hold(self, sequences: list[Sequence], sign: int) -> None:
         self.held_rows += sign * sum(sequence.num_rows for sequence in sequences)

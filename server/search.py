@@ -18,7 +18,8 @@ class FinishedBeam:
 class BeamSearch:
     """The search state of one sentence.
 
-    `last_ids` are the tokens that its live beams feed to the next step, best beam first.
+    `last_ids` are the tokens that its live beams feed to the next step, best beam first. If it `is_greedy`, with a beam
+    of 1, `advance_greedily` does.
     """
 
     def __init__(self, *, beam_size: int, length_penalty: float, max_tokens: int, bos_id: int, eos_id: int) -> None:
@@ -26,8 +27,9 @@ class BeamSearch:
         self._length_penalty = length_penalty
         self._max_tokens = max_tokens
         self._eos_id = eos_id
+        self.is_greedy = beam_size == 1
         self._prefixes: list[list[int]] = [[]]
-        self._stepped = self._prefixes  # of the last step's beams; greedy search has but one
+        self._stepped = self._prefixes  # of the last step's beams
         self._log_probs = [0.0]
         self._finished: list[FinishedBeam] = []
         self.last_ids = [bos_id]
@@ -48,8 +50,6 @@ class BeamSearch:
         Returns:
             For each beam that lives on, best first, the index of the beam it extends; empty when the search is over.
         """
-        if self._beam_size == 1:
-            return self._advance_greedily(top_ids[0][0], top_log_probs[0][0])
         width = min(self.num_candidates, len(top_ids[0]))
         candidates = [
             (-(total + log_prob), parent, place)
@@ -88,19 +88,19 @@ class BeamSearch:
         """Returns the `count` best hypotheses, best first."""
         return sorted(self._finished, key=lambda hypothesis: -hypothesis.score)[:count]
 
-    def _advance_greedily(self, token: int, log_prob: float) -> list[int]:
-        """What `advance` would do with a beam of 1, in a third of the time."""
+    def advance_greedily(self, token: int, log_prob: float) -> bool:
+        """Does what `advance` does with a beam of 1, in a third of the time; says whether the beam lives on."""
         self.num_tokens += 1
         self._log_probs[0] += log_prob
         if token == self._eos_id:
             self._finish(self._prefixes[0], self._log_probs[0], is_complete=True)
-            return []
+            return False
         self._prefixes[0].append(token)
         self.last_ids = [token]
         if self.num_tokens == self._max_tokens:
             self._finish(self._prefixes[0], self._log_probs[0], is_complete=False)
-            return []
-        return [0]
+            return False
+        return True
 
     def _finish(self, ids: list[int], log_prob: float, is_complete: bool) -> None:
         if len(self._finished) < self._beam_size:

@@ -140,3 +140,17 @@ def test_beams_have_positions_in_common_until_they_part() -> None:
 
     assert advance(search, {11: -0.1, 12: -0.5}, {11: -0.1, 12: -0.5}) == [0, 1]  # from bos 7 9 and bos 7 10
     assert (search.num_common(0, 1), search.num_common(1, 0), search.num_common(1, 1)) == (2, 2, 3)
+
+
+def test_greedy_search_is_a_beam_of_1() -> None:
+    steps = [(7, -0.5), (8, -0.25), (EOS, -0.125)]
+    for max_tokens in (2, 9):
+        beam, greedy = (
+            BeamSearch(beam_size=1, length_penalty=1.0, max_tokens=max_tokens, bos_id=BOS, eos_id=EOS) for _ in range(2)
+        )
+        for token, log_prob in steps[:max_tokens]:
+            lives_on = greedy.advance_greedily(token, log_prob)
+            assert lives_on == bool(advance(beam, {token: log_prob}))
+        assert not lives_on
+        assert greedy.is_greedy
+        assert greedy.best(1) == beam.best(1)
