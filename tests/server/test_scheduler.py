@@ -222,6 +222,25 @@ def test_expired_sentence_is_dropped_whether_it_runs_or_waits() -> None:
     assert plan.admitted == [later]
 
 
+def test_running_sentences_are_over_one_after_the_other() -> None:
+    queue, clock = new_queue(), Clock()
+    scheduler = new_scheduler(queue, clock=clock)
+    left, early, late, patient = new_sequence(), new_sequence(deadline=1.0), new_sequence(deadline=2.0), new_sequence()
+    queue.add([left, late, early, patient])
+    run_step(scheduler)
+    left.future.cancel()
+
+    plans = []
+    for clock.now in (0.5, 0.9, 1.0, 1.5, 2.0, 9.0):
+        plans.append(scheduler.schedule())
+
+    assert [plan.cancelled for plan in plans] == [[left], [], [], [], [], []]
+    assert [plan.expired for plan in plans] == [[], [], [early], [], [late], []]
+    patient.future.cancel()
+    assert scheduler.schedule().cancelled == [patient]
+    assert not scheduler.running
+
+
 def test_queue_refuses_at_its_limit_of_sentences_and_names_it() -> None:
     queue = new_queue(max_sentences=2)
     queue.add([new_sequence()])
