@@ -10,6 +10,7 @@ greedily only does not pay for the steps of beams, in memory, nor for a branch b
 The variants for CUDA have their caches on the device. They run on a CPU too, if slowly, for proofs.
 """
 
+import functools
 import itertools
 import threading
 from pathlib import Path
@@ -75,7 +76,7 @@ class OrtRunner:
         self.dimensions = bundle.manifest.dimensions
         self._limits = bundle.manifest.limits
         self._dtype = np.dtype(facts.dtype)
-        self._directory = bundle.directory / variant
+        self._path = functools.partial(bundle.graph_path, variant)
         self._device = device
         self._num_threads = num_threads
         self._num_threads_alone = num_threads_alone
@@ -87,11 +88,11 @@ class OrtRunner:
         # no plan for each shape.
         self._encoder = self._load(ENCODER_FILE, num_threads, sdpa_kernel="16")
         faults = _tensor_faults(self._encoder, ["source_ids", "source_lengths"], self._cross_names)
-        _refuse(self._directory / ENCODER_FILE, faults)
+        _refuse(self._path(ENCODER_FILE), faults)
         self._copy_rows: onnxruntime.InferenceSession | None = None
         if is_on_device(variant):
             self._copy_rows = self._load(COPY_ROWS_FILE, num_threads)
-            _refuse(self._directory / COPY_ROWS_FILE, self._copy_rows_faults(self._copy_rows))
+            _refuse(self._path(COPY_ROWS_FILE), self._copy_rows_faults(self._copy_rows))
         self._graph_ids = itertools.count(1)  # of captured steps; 0 is the one of runs that name none
         self._shortlist: Shortlist | None = None
         if facts.has_shortlist and bundle.shortlist_path is not None:
@@ -152,7 +153,7 @@ class OrtRunner:
         with self._loading:
             if (form, num_threads) not in self._steps:
                 session = self._load(form.file, num_threads, enable_cuda_graph="1")
-                _refuse(self._directory / form.file, self._step_faults(session, form))
+                _refuse(self._path(form.file), self._step_faults(session, form))
                 self._steps[form, num_threads] = session
             return self._steps[form, num_threads]
 
@@ -185,7 +186,7 @@ class OrtRunner:
         return outputs
 
     def _load(self, file: str, num_threads: int, **provider_options: str) -> onnxruntime.InferenceSession:
-        path = self._directory / file
+        path = self._path(file)
         provider = PROVIDERS[self._device]
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = num_threads

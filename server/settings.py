@@ -18,7 +18,7 @@ from server.waiting_queue import BatchLimits
 PREFIX = "BABELSERVE_"
 AUTO = "auto"
 DEVICES = ("cpu", "cuda")
-# By variant, unless they are set. These caches hold 2,048, 4,096 and 65,536 source tokens of Transformer-base, greedy.
+# By variant, unless they are set. These caches hold 2,048, 2,730 and 65,536 source tokens of Transformer-base, greedy.
 MAX_CACHE_MIB = {"cpu-int8": 24, "cpu-fp32": 128, "cuda-fp16": 1536}
 MAX_ENCODE_TOKENS = {"cpu-int8": 256, "cpu-fp32": 256, "cuda-fp16": 4096}
 LOG_LEVELS = ("debug", "info", "warning", "error")
