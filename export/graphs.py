@@ -23,11 +23,12 @@ from model.attention import MultiHeadAttention
 from model.config import TransformerConfig
 from model.transformer import Layer, Transformer
 from server.bundle import EMBEDDING, PLAIN_STEP, StepForm, cache_names
-from server.shortlist import COLUMNS
+from server.shortlist import CANDIDATES, COLUMNS
 
 MAX_TOP_K = 32  # best tokens that a step can return
 MAX_BLOCK = 128  # vocabulary entries of which the exact top-k first takes the maximum
-SHORTLIST_BLOCK = COLUMNS // MAX_TOP_K  # the same for the columns of a shortlist
+CANDIDATE_LOGITS = "candidate_logits"  # of all rows, one after the other
+SHORTLIST_BLOCK = CANDIDATES // MAX_TOP_K  # the same for the candidates of a shortlist
 
 
 def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.ModelProto:
@@ -90,9 +91,9 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm
     Slots are rows, unless the form is to share them: then there are also `slot_rows` int64 [slots, `SLOT_ROWS`], as in
     `server.slots`, and `row_places` int64 [B], the place of each row among them.
 
-    With a shortlist the output projection is the input `shortlist_weight` [n, M], of tokens `shortlist_ids` int64 [n],
-    of which a row may choose those that its `candidates` int64 [B, m] count, -1 being none; m is a multiple of
-    `COLUMNS`.
+    With a shortlist the output projection is the input `shortlist_weight` [n / `COLUMNS`, `COLUMNS`, M], of tokens
+    `shortlist_ids` int64 [n], of which a row may choose those that its `candidates` int32 [B, m] count, -1 being none;
+    m is a multiple of `CANDIDATES`. Instead of logits it returns `products` float32 [n / `COLUMNS`, `COLUMNS`, B].
     """
     config = model.config
     graph = Graph("decoder_step", dtype)
@@ -215,13 +216,28 @@ def _choose_among_all(graph: Graph, model: Transformer, x: str, top_k: str, with
 
 
 def _choose_among_candidates(graph: Graph, model: Transformer, x: str, top_k: str, with_log_probs: str) -> None:
-    """Adds the projection to columns that the server chose, and the best of each row's candidates among them."""
-    weight = graph.input("shortlist_weight", graph.dtype, ["columns", model.config.d_model])
+    """Adds the projection to columns that the server chose, and the best of each row's candidates among them.
+
+    The columns are the first factor, since the second is packed in every step, and in blocks, so that what is summed
+    up stays in the cache. Their logits are gathered as they lie, column by column, by their places in one long row.
+    """
+    weight = graph.input("shortlist_weight", graph.dtype, ["blocks", COLUMNS, model.config.d_model])
     ids = graph.input("shortlist_ids", np.int64, ["columns"])
-    candidates = graph.input("candidates", np.int64, ["rows", "candidates"])
-    logits = graph.node("GatherElements", [_logits(graph, x, weight), candidates], axis=1)
-    is_candidate = graph.node("GreaterOrEqual", [candidates, graph.constant(0)])
-    logits = graph.node("Where", [is_candidate, logits, graph.constant(-np.inf, np.float32)])
+    candidates = graph.input("candidates", np.int32, ["rows", "candidates"])
+    by_column = graph.node("Transpose", [graph.reshape(x, [1, -1, model.config.d_model])], perm=[0, 2, 1])
+    products = graph.node("MatMul", [weight, by_column], "products")
+    graph.output(products, np.float32, ["blocks", COLUMNS, "rows"])
+    shape = graph.node("Shape", [candidates])
+    num_rows = graph.node("Squeeze", [graph.node("Shape", [candidates], end=1)])
+    num_rows = graph.node("Cast", [num_rows], to=onnx.TensorProto.INT32)
+    first, step = graph.constant(0, np.int32), graph.constant(1, np.int32)
+    rows = graph.reshape(graph.node("Range", [first, num_rows, step]), [-1, 1])
+    places = graph.node("Add", [graph.node("Mul", [candidates, num_rows]), rows])  # of none, from the end
+    flat = [graph.reshape(tensor, [1, -1]) for tensor in (products, places)]
+    gathered = graph.node("GatherElements", flat, CANDIDATE_LOGITS, axis=1)
+    is_candidate = graph.node("GreaterOrEqual", [candidates, first])
+    none = graph.constant(-np.inf, np.float32)
+    logits = graph.node("Where", [is_candidate, graph.node("Reshape", [gathered, shape]), none], "logits")
     chosen = _choose(graph, logits, SHORTLIST_BLOCK, top_k, with_log_probs, "top_candidates")
     graph.node("Gather", [ids, graph.node("GatherElements", [candidates, chosen], axis=1)], "top_ids")
 

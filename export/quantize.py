@@ -1,4 +1,4 @@
-"""int8 for CPUs, as a pass over the float32 graphs: every `Gemm`, the token embedding and the caches.
+"""int8 for CPUs, as a pass over the float32 graphs: every product, the token embedding and the caches.
 
 Weights are signed, with one scale per output channel. Activations are unsigned bytes whose scale is fixed when the
 model is exported, by `export.calibrate`: a scale that depended on the other rows of the step would change a sentence's
@@ -14,6 +14,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from export.graphs import CANDIDATE_LOGITS
 from server.bundle import EMBEDDING
 
 _LEVELS = 127  # of a signed byte
@@ -35,6 +36,10 @@ def quantize_graph(model: onnx.ModelProto, ranges: Mapping[str, NDArray[np.float
     for node in model.graph.node:
         if node.op_type == "Gemm":
             quantizer.replace_linear(node)
+        elif node.op_type == "MatMul":
+            quantizer.replace_projection(node)
+        elif node.name == CANDIDATE_LOGITS:
+            quantizer.replace_candidates(node)
         elif node.op_type == "GroupQueryAttention" and all(node.input[_CACHE_INPUTS]):
             quantizer.replace_attention(node)
         elif node.op_type == "Gather" and node.input[0] == EMBEDDING:
@@ -45,7 +50,7 @@ def quantize_graph(model: onnx.ModelProto, ranges: Mapping[str, NDArray[np.float
 
 
 def linear_inputs(model: onnx.ModelProto) -> list[str]:
-    """Returns the names of the tensors that a `Gemm` multiplies, as they are before any `Reshape`."""
+    """Returns the names of the tensors that a `Gemm` multiplies, as they are before any `Reshape` or `Transpose`."""
     producers = {node.output[0]: node for node in model.graph.node}
     return sorted({_before_reshapes(producers, node.input[0]) for node in model.graph.node if node.op_type == "Gemm"})
 
@@ -64,7 +69,7 @@ class _Quantizer:
         self._initializers: dict[str, onnx.TensorProto] = {}
         # Linear maps whose result goes into a cache, which the encoder returns: by the map's output.
         self._cached = {
-            _before_reshapes(self._producers, output.name, "Transpose", "Reshape"): output.name
+            _before_reshapes(self._producers, output.name): output.name
             for output in model.graph.output
             if output.name.startswith("cross_")
         }
@@ -82,10 +87,7 @@ class _Quantizer:
         else:
             scale, zero = largest / _LEVELS, _ZERO_SYMMETRIC
         x_scale = self._constant(f"{node.name}.x_scale", np.array(max(scale, _LEAST), np.float32))
-        x_zero = self._constant(f"zero_{zero}", np.array(zero, np.uint8))
-        if weight_name not in self._weights:
-            self._multiply_by_shortlist(node, x_scale, x_zero)
-            return
+        x_zero = self._zero_uint8(zero)
         quantized = self._node("QuantizeLinear", [x, x_scale, x_zero], f"{node.name}.x_uint8")
         matrix = self._weights[weight_name]
         transposed = any(attribute.name == "transB" and attribute.i for attribute in node.attribute)
@@ -104,24 +106,36 @@ class _Quantizer:
             one = self._constant("unit_scale", np.array(1, np.float32))
             self._node("QuantizeLinear", [output, one, self._zero_int8()], node.output[0])
 
-    def _multiply_by_shortlist(self, node: onnx.NodeProto, x_scale: str, weight_zero: str) -> None:
-        """The weights are rows of the embedding, which the server chose; so are their scales.
+    def replace_projection(self, node: onnx.NodeProto) -> None:
+        """Replaces the products of a shortlist's columns, which are unsigned, with x, all but the columns' scales.
 
-        As a second factor they would be packed in every step, which takes longer than the product. So they are the
-        first, unsigned, and what is packed is x.
+        Each block has a copy of x, or all were one product, whose sums would not stay in the processor's cache.
         """
-        x, weight = node.input
+        weight, x = node.input
+        largest = float(self._ranges[_before_reshapes(self._producers, x)])
+        x_scale = self._constant(f"{node.name}.x_scale", np.array(max(largest / _LEVELS, _LEAST), np.float32))
         quantized = self._node("QuantizeLinear", [x, x_scale, self._zero_int8()], f"{node.name}.x_int8")
-        columns = self._node("Transpose", [quantized], f"{node.name}.columns", perm=[1, 0])
         one = self._constant("unit_scale", np.array(1, np.float32))
-        inputs = [weight, columns, one, x_scale, weight_zero]
-        products = self._node("MatMulIntegerToFloat", inputs, f"{node.name}.products", domain="com.microsoft")
-        rows = self._node("Transpose", [products], f"{node.name}.rows", perm=[1, 0])
-        flat, column = (self._constant(name, np.array(shape)) for name, shape in (("flat", [-1]), ("column", [-1, 1])))
-        ids = self._node("Reshape", ["shortlist_ids", column], "shortlist.ids")
+        num_blocks = self._node("Shape", [weight], f"{node.name}.blocks", end=1)
+        shape = self._node(
+            "Concat", [num_blocks, self._constant("ones", np.array([1, 1]))], f"{node.name}.shape", axis=0
+        )
+        copies = self._node("Expand", [quantized, shape], f"{node.name}.copies")
+        inputs = [weight, copies, one, x_scale, self._zero_uint8(_ZERO_SYMMETRIC)]
+        self._node("MatMulIntegerToFloat", inputs, node.output[0], domain="com.microsoft")
+
+    def replace_candidates(self, node: onnx.NodeProto) -> None:
+        """Multiplies what is gathered by its columns' scales: it is less than all that could be gathered."""
+        row = self._constant("row", np.array([1, -1]))
+        table, ids, columns = (
+            self._node("Reshape", [tensor, row], f"{tensor}.row")
+            for tensor in (f"{EMBEDDING}.scale", "shortlist_ids", "candidates")
+        )
         # Gather is ten times slower where a row has one element.
-        scales = self._node("GatherElements", [f"{EMBEDDING}.scale", ids], "shortlist.scales")
-        self._node("Mul", [rows, self._node("Reshape", [scales, flat], "shortlist.scale")], node.output[0])
+        of_columns = self._node("GatherElements", [table, ids], "shortlist.scales", axis=1)
+        scales = self._node("GatherElements", [of_columns, columns], "candidates.scales", axis=1)
+        gathered = self._node("GatherElements", list(node.input), f"{node.name}.units", axis=1)
+        self._node("Mul", [gathered, scales], node.output[0])
 
     def replace_attention(self, node: onnx.NodeProto) -> None:
         """Makes GroupQueryAttention read and write caches of int8."""
@@ -179,6 +193,9 @@ class _Quantizer:
     def _zero_int8(self) -> str:
         return self._constant("zero_int8", np.array(0, np.int8))
 
+    def _zero_uint8(self, zero: int) -> str:
+        return self._constant(f"zero_{zero}", np.array(zero, np.uint8))
+
     def _node(self, op: str, inputs: list[str], output: str, domain: str = "", **attributes: Any) -> str:
         self.nodes.append(helper.make_node(op, inputs, [output], name=output, domain=domain, **attributes))
         return output
@@ -200,7 +217,7 @@ def _used_names(nodes: Iterable[onnx.NodeProto]) -> set[str]:
     return {name for node in nodes for name in node.input}.union(*map(_used_names, branches))
 
 
-def _before_reshapes(producers: Mapping[str, onnx.NodeProto], name: str, *ops: str) -> str:
-    while name in producers and producers[name].op_type in (ops or ("Reshape",)):
+def _before_reshapes(producers: Mapping[str, onnx.NodeProto], name: str) -> str:
+    while name in producers and producers[name].op_type in ("Reshape", "Transpose"):
         name = producers[name].input[0]
     return name

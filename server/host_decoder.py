@@ -1,5 +1,6 @@
 """The decoder in host memory, for CPUs: numpy caches, tight, bound in place to step sessions that all lanes share."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from server.bundle import StepForm, cache_names
 from server.decoder import Encoded, StepInputs, step_controls
 from server.kv_cache import KVCache
 from server.scheduler import RowMoves
-from server.shortlist import Columns, Shortlist
+from server.shortlist import COLUMNS, Columns, Shortlist
 
 SHORTLIST_NAMES = ("shortlist_weight", "shortlist_ids", "candidates")
 
@@ -40,8 +41,9 @@ class HostDecoder:
         self._embedding = embedding
         self._step_session = step_session
         self._steps: dict[tuple[StepForm, bool], _BoundStep] = {}
-        # Where they write: ONNX Runtime would take memory for it anew in every step, and leave its heap in pieces.
-        self._logits = np.empty((max_rows, len(embedding)), np.float32)
+        # What steps project to, all tokens or whole blocks of a shortlist's columns: ONNX Runtime would take memory for
+        # it anew in every step, and leave its heap in pieces.
+        self._projected = np.empty(max_rows * (len(embedding) + COLUMNS), np.float32)
         self._shortlist = shortlist
         self._columns = Columns(embedding, max_rows) if shortlist is not None else None
 
@@ -88,8 +90,11 @@ class HostDecoder:
 
     def _step(self, form: StepForm, is_alone: bool) -> "_BoundStep":
         if (form, is_alone) not in self._steps:
-            logits, columns = (None, self._columns) if form.has_shortlist else (self._logits, None)
-            self._steps[form, is_alone] = _BoundStep(self._step_session(form, is_alone), self.cache, logits, columns)
+            columns = self._columns if form.has_shortlist else None
+            session = self._step_session(form, is_alone)
+            self._steps[form, is_alone] = _BoundStep(
+                session, self.cache, len(self._embedding), self._projected, columns
+            )
         return self._steps[form, is_alone]
 
 
@@ -100,12 +105,14 @@ class _BoundStep:
         self,
         session: onnxruntime.InferenceSession,
         cache: KVCache,
-        logits: NDArray[np.float32] | None,
+        vocab_size: int,
+        projected: NDArray[np.float32],
         columns: Columns | None,
     ) -> None:
         self._session = session
         self._cache = cache
-        self._logits = logits  # of a step over the whole vocabulary
+        self._vocab_size = vocab_size
+        self._projected = projected
         self._columns = columns  # of a step with a shortlist
         num_layers = len(cache.self_attention) // 2
         self._cache_names = [*cache_names("self", num_layers), *cache_names("cross", num_layers)]
@@ -140,18 +147,19 @@ class _BoundStep:
         self._top_log_probs = np.empty((num_rows, top_k), np.float32)
         binding.bind_output("top_ids", *_address(self._top_ids))
         binding.bind_output("top_log_probs", *_address(self._top_log_probs))
-        if self._logits is not None:
-            binding.bind_output("logits", *_address(self._logits[:num_rows]))
         by_row = [tensor[:num_rows] for tensor in cache.self_attention]
         by_slot = [tensor[:num_slots] for tensor in cache.cross_attention]
         for name, tensor in zip(self._cache_names, [*by_row, *by_slot], strict=True):
             place = _address(tensor)
             binding.bind_input(name, *place)
             binding.bind_output(f"new_{name}", *place)
+        projected, shape = "logits", [num_rows, self._vocab_size]
         if self._columns is not None:
+            projected, shape = "products", [*self._columns.weight.shape[:2], num_rows]
             arrays = self._columns.weight, self._columns.ids, self._columns.candidates[:num_rows]
             for name, array in zip(SHORTLIST_NAMES, arrays, strict=True):
                 binding.bind_input(name, *_address(array))
+        binding.bind_output(projected, *_address(self._projected[: math.prod(shape)].reshape(shape)))
 
 
 def _address(rows: NDArray[np.generic]) -> tuple[str, int, type[np.generic], tuple[int, ...], int]:

@@ -229,8 +229,8 @@ class OrtRunner:
         sizes = self.dimensions
         caches = [*cache_names("self", sizes.decoder_layers), *cache_names("cross", sizes.decoder_layers)]
         slots = SLOT_NAMES if form.shares_slots else ()
-        shortlist, logits = (SHORTLIST_NAMES, ()) if form.has_shortlist else ((), ("logits",))
-        outputs = ["top_ids", "top_log_probs", *logits, *(f"new_{name}" for name in caches)]
+        shortlist, projected = (SHORTLIST_NAMES, "products") if form.has_shortlist else ((), "logits")
+        outputs = ["top_ids", "top_log_probs", projected, *(f"new_{name}" for name in caches)]
         return [
             *_tensor_faults(session, [*CONTROL_NAMES, *slots, *shortlist, *caches], outputs),
             *_shape_faults(session, caches, (sizes.num_heads, sizes.head_dim)),

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from server.errors import BundleError
 
-COLUMNS = 512  # the projection grows by so many, so that its shape seldom changes
+COLUMNS = 1024  # a block of them: sums of more would not stay in a processor's cache
+CANDIDATES = 512  # a row's places for them grow by so many, so that shapes seldom change
 _MOST_SPARE = 1.5  # times what is needed that the projection may have
 _ZERO_UNSIGNED = 128  # the unsigned byte that stands for 0 in weights of int8
 
@@ -71,19 +72,19 @@ class Columns:
     its share of the projection and nothing else.
 
     Attributes:
-        weight: [n, K], of each column its token's row of the embedding; int8 as unsigned bytes, 128 up, since
-            products of unsigned with signed bytes are the fast ones.
+        weight: [n / COLUMNS, COLUMNS, K], of each column its token's row of the embedding; int8 as unsigned bytes, 128
+            up, since products of unsigned with signed bytes are the fast ones.
         ids: int64 [n], the columns' tokens, -1 for none yet.
-        candidates: int64 [max_rows, m], the columns that each row may use, then -1.
+        candidates: int32 [max_rows, m], the columns that each row may use, then -1.
         layout: raised whenever the arrays are replaced.
     """
 
     def __init__(self, embedding: NDArray[np.generic], max_rows: int) -> None:
         self._embedding = embedding
-        self._place = np.full(len(embedding) + 1, -1, np.int64)  # of each token, and of the token -1; -1 for none
+        self._place = np.full(len(embedding) + 1, -1, np.int32)  # of each token, and of the token -1; -1 for none
         self._num_candidates = np.zeros(max_rows, np.int64)
         self.layout = 0
-        self._lay_out(np.zeros(0, np.int64), np.zeros((max_rows, 0), np.int64), COLUMNS, COLUMNS)
+        self._lay_out(np.zeros(0, np.int64), np.zeros((max_rows, 0), np.int32), COLUMNS, CANDIDATES)
 
     def admit(self, first_row: int, candidates: Sequence[NDArray[np.integer]]) -> None:
         """Lets each of some rows use its tokens and no others.
@@ -103,10 +104,10 @@ class Columns:
         used = is_used[:-1].nonzero()[0]
         missing = wanted[places < 0]
         self._num_candidates[first_row:end] = [len(tokens) for tokens in candidates]
-        num_columns = _round_up(len(used) + len(missing))
-        num_candidates = _round_up(self._num_candidates[:end].max())
+        num_columns = _round_up(len(used) + len(missing), COLUMNS)
+        num_candidates = _round_up(self._num_candidates[:end].max(), CANDIDATES)
         if not (_fits(num_columns, len(self.ids)) and _fits(num_candidates, self.candidates.shape[1])):
-            kept = np.full(len(is_used), -1)
+            kept = np.full(len(is_used), -1, np.int32)
             kept[used] = np.arange(len(used))
             self._lay_out(self.ids[used], kept[self.candidates[:, :num_candidates]], num_columns, num_candidates)
             self.layout += 1
@@ -124,12 +125,13 @@ class Columns:
         self._num_candidates[to] = self._num_candidates[from_]
 
     def _lay_out(
-        self, ids: NDArray[np.int64], candidates: NDArray[np.int64], num_columns: int, num_candidates: int
+        self, ids: NDArray[np.int64], candidates: NDArray[np.int32], num_columns: int, num_candidates: int
     ) -> None:
         """Makes new arrays that begin with these columns and candidates."""
-        self.weight = np.zeros((num_columns, self._embedding.shape[1]), _as_factor(self._embedding[:0]).dtype)
+        shape = num_columns // COLUMNS, COLUMNS, self._embedding.shape[1]
+        self.weight = np.zeros(shape, _as_factor(self._embedding[:0]).dtype)
         self.ids = np.full(num_columns, -1, np.int64)
-        self.candidates = np.full((len(candidates), num_candidates), -1, np.int64)
+        self.candidates = np.full((len(candidates), num_candidates), -1, np.int32)
         self.candidates[:, : candidates.shape[1]] = candidates
         self._place[:] = -1
         self._put(np.arange(len(ids)), ids)
@@ -139,15 +141,15 @@ class Columns:
         self._place[self.ids[places]] = -1
         self._place[tokens] = places
         self.ids[places] = tokens
-        self.weight[places] = _as_factor(self._embedding[tokens])
+        self.weight.reshape(len(self.ids), -1)[places] = _as_factor(self._embedding[tokens])
 
 
 def _as_factor(rows: NDArray[np.generic]) -> NDArray[np.generic]:
     return rows.view(np.uint8) ^ np.uint8(_ZERO_UNSIGNED) if rows.dtype == np.int8 else rows
 
 
-def _round_up(num_columns: int) -> int:
-    return max(1, -(-num_columns // COLUMNS)) * COLUMNS
+def _round_up(needed: int, unit: int) -> int:
+    return max(1, -(-needed // unit)) * unit
 
 
 def _fits(needed: int, size: int) -> bool:

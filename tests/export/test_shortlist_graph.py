@@ -12,13 +12,13 @@ from export.quantize import quantize_graph
 from model.data import pad
 from model.transformer import Transformer
 from server.bundle import EMBEDDING, StepForm
-from server.shortlist import COLUMNS, Columns
+from server.shortlist import CANDIDATES, Columns
 from tests.export.conftest import SHAPES, Array, Stepper, build_model, run_encoder
 
 SOURCES = [[5, 9, 12, 7, 3], [8, 3], [6, 15, 3]]
 TARGETS = [[2, 10, 11, 4], [2, 14, 15, 16], [2, 17, 4, 5]]
 LENGTHS = [len(source) for source in SOURCES]
-CANDIDATES = [np.arange(0, 256, 3), np.arange(1, 200, 2), np.array([*range(3, 40), 77, 255])]
+CHOICES = [np.arange(0, 256, 3), np.arange(1, 200, 2), np.array([*range(3, 40), 77, 255])]
 
 
 def steps(model: Transformer, precision: str) -> tuple[Stepper, Stepper, Array]:
@@ -50,7 +50,7 @@ def feeds(columns: Columns, rows: list[int]) -> dict[str, Any]:
 def test_each_row_chooses_among_its_own_candidates_as_the_full_step_would(model: Transformer, precision: str) -> None:
     full, short, table = steps(model, precision)
     columns = Columns(table, max_rows=3)
-    for row, candidates in enumerate(CANDIDATES):
+    for row, candidates in enumerate(CHOICES):
         columns.admit(row, [candidates.astype(np.int32)])
 
     for position in range(4):
@@ -58,7 +58,7 @@ def test_each_row_chooses_among_its_own_candidates_as_the_full_step_would(model:
         logits = full(ids, past, LENGTHS, [0, 1, 2], k=1)["logits"]
         found = short(ids, past, LENGTHS, [0, 1, 2], k=MAX_TOP_K, **feeds(columns, [0, 1, 2]))
 
-        for row, candidates in enumerate(CANDIDATES):
+        for row, candidates in enumerate(CHOICES):
             allowed = logits[row, candidates].astype(np.float64)
             best = np.argsort(-allowed, kind="stable")[:MAX_TOP_K]
             assert np.array_equal(found["top_ids"][row], candidates[best])
@@ -71,12 +71,12 @@ def test_a_row_gives_the_same_alone_and_among_rows_with_other_candidates(model: 
     _, together, table = steps(model, precision)
     alone = steps(model, precision)[1]
     shared = Columns(table, max_rows=3)
-    for row, candidates in enumerate(CANDIDATES):
+    for row, candidates in enumerate(CHOICES):
         shared.admit(row, [candidates.astype(np.int32)])
 
     ids = [target[0] for target in TARGETS]
     found = together(ids, [0] * 3, LENGTHS, [0, 1, 2], k=8, **feeds(shared, [0, 1, 2]))
-    for row, candidates in enumerate(CANDIDATES):
+    for row, candidates in enumerate(CHOICES):
         own = Columns(table, max_rows=3)
         own.admit(0, [candidates.astype(np.int32)])
         single = alone([ids[row]], [0], [LENGTHS[row]], [row], k=8, **feeds(own, [0]))
@@ -84,5 +84,5 @@ def test_a_row_gives_the_same_alone_and_among_rows_with_other_candidates(model: 
         np.testing.assert_allclose(single["top_log_probs"][0], found["top_log_probs"][row], atol=1e-6)
 
 
-def test_the_columns_are_whole_blocks() -> None:
-    assert COLUMNS % MAX_TOP_K == 0
+def test_a_row_has_as_many_blocks_of_candidates_as_best_tokens() -> None:
+    assert CANDIDATES % MAX_TOP_K == 0

@@ -6,7 +6,7 @@ import pytest
 from numpy.typing import NDArray
 
 from server.errors import BundleError
-from server.shortlist import COLUMNS, Columns, Shortlist
+from server.shortlist import CANDIDATES, COLUMNS, Columns, Shortlist
 
 VOCAB_SIZE = 20
 
@@ -139,14 +139,14 @@ class Rows:
             used = columns.candidates[row][columns.candidates[row] >= 0]
             assert len(used) == len(tokens)
             assert set(columns.ids[used].tolist()) == tokens
-            weight = columns.weight[used].astype(np.float32)
+            weight = columns.weight[np.divmod(used, COLUMNS)].astype(np.float32)
             unsigned = columns.weight.dtype == np.uint8
             np.testing.assert_array_equal(weight - 128 if unsigned else weight, self.embedding[columns.ids[used]])
         arrays = self.current_arrays()
         replaced = [new is not old for new, old in zip(arrays, self.arrays, strict=True)]
         assert all(replaced) if columns.layout > self.layout else not any(replaced)
-        assert len(columns.weight) == len(columns.ids)
-        assert len(columns.ids) % COLUMNS == columns.candidates.shape[1] % COLUMNS == 0
+        assert columns.weight.shape[:2] == (len(columns.ids) // COLUMNS, COLUMNS)
+        assert columns.candidates.shape[1] % CANDIDATES == 0
         self.layout, self.arrays = columns.layout, arrays
 
 
@@ -191,13 +191,14 @@ class TestColumns:
         assert len(rows.columns.ids) == COLUMNS
 
     def test_it_grows_where_the_rows_in_use_leave_no_room(self) -> None:
-        rows = Rows(4 * COLUMNS, max_rows=3)
+        rows = Rows(4 * COLUMNS, max_rows=2 + COLUMNS // CANDIDATES)
 
-        rows.admit(0, tokens_from(0, COLUMNS))
+        rows.admit(0, *(tokens_from(start, CANDIDATES) for start in range(0, COLUMNS, CANDIDATES)))
         assert rows.columns.layout == 0
-        rows.admit(1, tokens_from(COLUMNS, 1))
+        row = len(rows.expected)
+        rows.admit(row, tokens_from(COLUMNS, 1))
         assert (rows.columns.layout, len(rows.columns.ids)) == (1, 2 * COLUMNS)
-        rows.admit(2, tokens_from(COLUMNS, 2 * COLUMNS))
+        rows.admit(row + 1, tokens_from(COLUMNS, 2 * COLUMNS))
 
         assert (rows.columns.layout, len(rows.columns.ids)) == (2, 3 * COLUMNS)
 
@@ -216,7 +217,7 @@ class TestColumns:
         rows.admit(0, np.array([3], np.int32))
 
         assert rows.columns.weight.dtype == np.uint8
-        assert rows.columns.weight[0].tolist() == [value + 128 for value in rows.embedding[3].tolist()]
+        assert rows.columns.weight[0, 0].tolist() == [value + 128 for value in rows.embedding[3].tolist()]
 
     def test_rows_swap_places(self) -> None:
         rows = Rows(VOCAB_SIZE, max_rows=2)
