@@ -18,7 +18,7 @@ from onnx import TensorProto
 
 from export.calibrate import calibrate
 from export.graph import OPSETS
-from export.graphs import MAX_TOP_K, copy_rows_graph, encoder_graph, step_graph
+from export.graphs import copy_rows_graph, encoder_graph, step_graph
 from export.quantize import quantize_graph
 from export.verify import (
     check_ids,
@@ -37,6 +37,7 @@ from server.bundle import (
     EMBEDDING,
     ENCODER_FILE,
     MANIFEST_FILE,
+    MAX_BEAM_SIZE,
     PLAIN_STEP,
     REVISION,
     SHORTLIST_FILE,
@@ -63,7 +64,6 @@ from server.shortlist import Shortlist
 
 logger = logging.getLogger(__name__)
 
-MAX_BEAM_SIZE = MAX_TOP_K // 2
 MAX_BLEU_LOSS = 0.5
 CHECKED_SENTENCES = 200
 _ALIGNMENT = 64

@@ -22,13 +22,13 @@ from export.graph import Graph
 from model.attention import MultiHeadAttention
 from model.config import TransformerConfig
 from model.transformer import Layer, Transformer
-from server.bundle import EMBEDDING, PLAIN_STEP, StepForm, cache_names
+from server.bundle import EMBEDDING, MAX_BEAM_SIZE, PLAIN_STEP, StepForm, cache_names
 from server.shortlist import CANDIDATES, COLUMNS
 
-MAX_TOP_K = 32  # best tokens that a step can return
+MAX_TOP_K = 2 * MAX_BEAM_SIZE  # best tokens that a step can return
 MAX_BLOCK = 128  # vocabulary entries of which the exact top-k first takes the maximum
-CANDIDATE_LOGITS = "candidate_logits"  # of all rows, one after the other
 SHORTLIST_BLOCK = CANDIDATES // MAX_TOP_K  # the same for the candidates of a shortlist
+CANDIDATE_LOGITS = "candidate_logits"  # of all rows, one after the other
 
 
 def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.ModelProto:
@@ -92,8 +92,9 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm
     `server.slots`, and `row_places` int64 [B], the place of each row among them.
 
     With a shortlist the output projection is the input `shortlist_weight` [n / `COLUMNS`, `COLUMNS`, M], of tokens
-    `shortlist_ids` int64 [n], of which a row may choose those that its `candidates` int32 [B, m] count, -1 being none;
-    m is a multiple of `CANDIDATES`. Instead of logits it returns `products` float32 [n / `COLUMNS`, `COLUMNS`, B].
+    `shortlist_ids` int64 [n], of which a row may choose those at the indices in `candidates` int32 [B, m], -1 being
+    none; m is a multiple of `CANDIDATES`. Instead of logits it returns `products` float32 [n / `COLUMNS`, `COLUMNS`,
+    B], which are logits but for a scale of each column in int8.
     """
     config = model.config
     graph = Graph("decoder_step", dtype)
@@ -232,7 +233,8 @@ def _choose_among_candidates(graph: Graph, model: Transformer, x: str, top_k: st
     num_rows = graph.node("Cast", [num_rows], to=onnx.TensorProto.INT32)
     first, step = graph.constant(0, np.int32), graph.constant(1, np.int32)
     rows = graph.reshape(graph.node("Range", [first, num_rows, step]), [-1, 1])
-    places = graph.node("Add", [graph.node("Mul", [candidates, num_rows]), rows])  # of none, from the end
+    # -1 becomes a place counted from the end; what is gathered there is masked.
+    places = graph.node("Add", [graph.node("Mul", [candidates, num_rows]), rows])
     flat = [graph.reshape(tensor, [1, -1]) for tensor in (products, places)]
     gathered = graph.node("GatherElements", flat, CANDIDATE_LOGITS, axis=1)
     is_candidate = graph.node("GreaterOrEqual", [candidates, first])

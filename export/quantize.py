@@ -125,7 +125,10 @@ class _Quantizer:
         self._node("MatMulIntegerToFloat", inputs, node.output[0], domain="com.microsoft")
 
     def replace_candidates(self, node: onnx.NodeProto) -> None:
-        """Multiplies what is gathered by its columns' scales: it is less than all that could be gathered."""
+        """Multiplies what is gathered by its columns' scales: it is less than all that could be gathered.
+
+        Where there is no column or candidate, -1, the last one's scale is taken; what it multiplies is masked.
+        """
         row = self._constant("row", np.array([1, -1]))
         table, ids, columns = (
             self._node("Reshape", [tensor, row], f"{tensor}.row")

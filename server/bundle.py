@@ -19,16 +19,17 @@ import numpy as np
 
 from server.errors import BundleError
 
-REVISION = 3  # raised whenever a reader of the previous revision could not read a new bundle
+REVISION = 4  # raised whenever a reader of the previous revision could not read a new bundle
 MANIFEST_FILE = "manifest.json"
 TOKENIZER_FILE = "tokenizer.model"
 ENCODER_FILE = "encoder.onnx"
 SHORTLIST_FILE = "shortlist.npz"  # optional: see `server.shortlist`
 COPY_ROWS_FILE = "copy_rows.onnx"  # for variants whose caches are on the device: see `server.device_decoder`
 WEIGHTS_FILE = "weights.bin"  # external data of a variant's graphs
-EMBEDDING = "embedding"  # the token embedding [vocab_size, d_model] in both graphs
+EMBEDDING = "embedding"  # the token embedding [vocab_size, d_model] in every graph
 CACHE_DTYPES = {"cpu-fp32": "float32", "cpu-int8": "int8", "cuda-fp16": "float16"}  # the token embedding's too
 VARIANTS = tuple(CACHE_DTYPES)
+MAX_BEAM_SIZE = 16  # of any bundle: a step returns at most twice as many best tokens
 
 
 class StepForm(NamedTuple):
@@ -179,9 +180,9 @@ class Bundle:
         return self.directory / TOKENIZER_FILE
 
     @property
-    def shortlist_path(self) -> Path | None:
-        """The lexical shortlist, if there is one."""
-        return self.directory / SHORTLIST_FILE if SHORTLIST_FILE in self.manifest.extra_files else None
+    def shortlist_path(self) -> Path:
+        """The lexical shortlist of variants that have one."""
+        return self.directory / SHORTLIST_FILE
 
     def graph_path(self, variant: str, file: str) -> Path:
         """Path of a graph, or of the weights, of a variant."""
@@ -230,7 +231,9 @@ def open_bundle(directory: Path, variant: str | None = None) -> Bundle:
     for name in manifest.variants if variant is None else (variant,):
         files = manifest.variants[name].files
         steps = step_forms(name, manifest.variants[name].has_shortlist)
-        needed = {ENCODER_FILE, *(form.file for form in steps), *([COPY_ROWS_FILE] if is_on_device(name) else [])}
+        needed = {ENCODER_FILE, WEIGHTS_FILE, *(form.file for form in steps)}
+        if is_on_device(name):
+            needed.add(COPY_ROWS_FILE)
         missing = needed - files.keys()
         faults += [f"{directory / MANIFEST_FILE}: variants.{name}.files lacks {file}" for file in sorted(missing)]
         for file, facts in files.items():
@@ -269,6 +272,8 @@ def _check_manifest(manifest: Manifest) -> list[str]:
     dimensions, limits = manifest.dimensions, manifest.limits
     sizes = {**dataclasses.asdict(dimensions), **dataclasses.asdict(limits)}
     faults = [f"{name} must be at least 1, not {size}" for name, size in sizes.items() if size < 1]
+    if limits.max_beam_size > MAX_BEAM_SIZE:
+        faults.append(f"limits.max_beam_size must be at most {MAX_BEAM_SIZE}, not {limits.max_beam_size}")
     if dimensions.d_model != dimensions.num_heads * dimensions.head_dim:
         faults.append(f"dimensions.d_model {dimensions.d_model} is not num_heads * head_dim")
     for name, value in dataclasses.asdict(manifest.special_ids).items():
@@ -281,6 +286,8 @@ def _check_manifest(manifest: Manifest) -> list[str]:
     faults += [f"extra_files: {fault}" for fault in _check_plain(manifest.extra_files)]
     for name, variant in manifest.variants.items():
         faults += [f"variants.{name}{fault}" for fault in _check_variant(name, variant)]
+        if variant.has_shortlist and SHORTLIST_FILE not in manifest.extra_files:
+            faults.append(f"extra_files lacks {SHORTLIST_FILE}, which steps of variants.{name} need")
         if name not in manifest.golden.outputs:
             faults.append(f"golden.outputs lacks {name}")
     return faults

@@ -17,13 +17,13 @@ class Rows:
         self._last_ids = np.zeros(max_rows, np.int64)
         self._past_lengths = np.zeros(max_rows, np.int32)
         self._source_lengths = np.zeros(max_rows, np.int32)
-        self._num_candidates = np.zeros(max_rows, np.int64)
+        self._top_k = np.zeros(max_rows, np.int64)
         self._needs_log_probs = np.zeros(max_rows, np.bool_)
         self._all: list[NDArray[Any]] = [
             self._last_ids,
             self._past_lengths,
             self._source_lengths,
-            self._num_candidates,
+            self._top_k,
             self._needs_log_probs,
         ]
 
@@ -39,7 +39,7 @@ class Rows:
             (self._last_ids[row],) = sequence.search.last_ids
             self._past_lengths[row] = 0
             self._source_lengths[row] = len(sequence.source_ids)
-            self._num_candidates[row] = sequence.search.num_candidates
+            self._top_k[row] = sequence.search.top_k
             self._needs_log_probs[row] = sequence.options.needs_log_probs
 
     def move(self, moves: RowMoves) -> None:
@@ -54,7 +54,7 @@ class Rows:
             self._last_ids[:num_rows].copy(),
             self._past_lengths[:num_rows].copy(),
             self._source_lengths[:num_rows].copy(),
-            top_k=int(self._num_candidates[:num_rows].max()),
+            top_k=int(self._top_k[:num_rows].max()),
             use_shortlist=use_shortlist,
             with_log_probs=bool(self._needs_log_probs[:num_rows].any()),
             is_alone=is_alone,

@@ -56,7 +56,7 @@ class OrtRunner:
     """The graphs of one variant on ONNX Runtime."""
 
     def __init__(
-        self, bundle: Bundle, variant: str, device: str, num_threads: int = 1, num_threads_alone: int = 1
+        self, bundle: Bundle, variant: str, device: str, num_threads: int = 1, num_threads_alone: int | None = None
     ) -> None:
         """Loads the graphs, of the steps the plain one; the others follow when they are first needed.
 
@@ -65,7 +65,7 @@ class OrtRunner:
             variant: one of the manifest's.
             device: "cpu" or "cuda".
             num_threads: that ONNX Runtime may use within one call.
-            num_threads_alone: the same for the steps of a lane that is alone at work.
+            num_threads_alone: the same for the steps of a lane that is alone at work; None for as many.
 
         Raises:
             BundleError: a graph does not load, or its tensors are not those of the manifest.
@@ -79,7 +79,7 @@ class OrtRunner:
         self._path = functools.partial(bundle.graph_path, variant)
         self._device = device
         self._num_threads = num_threads
-        self._num_threads_alone = num_threads_alone
+        self._num_threads_alone = num_threads if num_threads_alone is None else num_threads_alone
         _check_provider(device)
         self.embedding = _open_embedding(bundle, variant)  # one mapping for all sessions, which do not own it
         self._embedding_value = onnxruntime.OrtValue.ortvalue_from_numpy(self.embedding)
@@ -95,9 +95,9 @@ class OrtRunner:
             _refuse(self._path(COPY_ROWS_FILE), self._copy_rows_faults(self._copy_rows))
         self._graph_ids = itertools.count(1)  # of captured steps; 0 is the one of runs that name none
         self._shortlist: Shortlist | None = None
-        if facts.has_shortlist and bundle.shortlist_path is not None:
+        if facts.has_shortlist:
             self._shortlist = Shortlist.load(bundle.shortlist_path, self.dimensions.vocab_size)
-            _refuse(bundle.shortlist_path, self._shortlist_faults(self._shortlist))
+            _refuse(bundle.shortlist_path, self._shortlist_faults(self._shortlist, bundle.manifest.special_ids.eos))
         self._steps: dict[tuple[StepForm, int], onnxruntime.InferenceSession] = {}
         self._loading = threading.Lock()
         self.step_session(PLAIN_STEP)
@@ -220,10 +220,11 @@ class OrtRunner:
         inputs = ["from", "to", "pads", *(f"{kind}.{i}" for kind in ("source", "cache") for i in tensors)]
         return _tensor_faults(session, inputs, [f"new_cache.{i}" for i in tensors])
 
-    def _shortlist_faults(self, shortlist: Shortlist) -> list[str]:
+    def _shortlist_faults(self, shortlist: Shortlist, eos: int) -> list[str]:
         least = 2 * self._limits.max_beam_size  # a step may ask for so many best tokens
-        has = len(shortlist.common)
-        return [f"it has {has} common tokens, it needs {least}"] if has < least else []
+        common = set(shortlist.common.tolist())
+        faults = [f"it has {len(common)} common tokens, it needs {least}"] if len(common) < least else []
+        return faults if eos in common else [*faults, f"the end of a sentence, {eos}, is none of the common tokens"]
 
     def _step_faults(self, session: onnxruntime.InferenceSession, form: StepForm) -> list[str]:
         sizes = self.dimensions

@@ -36,7 +36,7 @@ class BeamSearch:
         self.num_tokens = 0  # target tokens of every live beam: also the length of its self-attention cache
 
     @property
-    def num_candidates(self) -> int:
+    def top_k(self) -> int:
         """How many best tokens of each row a step must return: 2W, or 1 for greedy search."""
         return 1 if self._beam_size == 1 else 2 * self._beam_size
 
@@ -44,13 +44,13 @@ class BeamSearch:
         """Takes one step.
 
         Args:
-            top_ids: for each live beam at least `num_candidates`, best first.
+            top_ids: for each live beam at least `top_k`, best first.
             top_log_probs: their exact log-probabilities; greedy search chooses the same by logits.
 
         Returns:
             For each beam that lives on, best first, the index of the beam it extends; empty when the search is over.
         """
-        width = min(self.num_candidates, len(top_ids[0]))
+        width = min(self.top_k, len(top_ids[0]))
         candidates = [
             (-(total + log_prob), parent, place)
             for parent, (total, log_probs) in enumerate(zip(self._log_probs, top_log_probs, strict=True))

@@ -8,11 +8,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from export.bundle import MAX_BEAM_SIZE, dimensions_of, special_ids_of, write_variant
+from export.bundle import dimensions_of, special_ids_of, write_variant
 from export.verify import open_translator
 from model.transformer import Transformer
 from server.bundle import (
     MANIFEST_FILE,
+    MAX_BEAM_SIZE,
     REVISION,
     SHORTLIST_FILE,
     TOKENIZER_FILE,

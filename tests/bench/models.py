@@ -65,7 +65,6 @@ def prepare(
     else:
         shortlist = own_shortlist(model, text) if name == BUILTIN else random_shortlist(checkpoint.config, seed)
         bundle = write_bundle(model, text, name, bundle_path, shortlist, ("cpu-fp32", variant))
-    assert bundle.shortlist_path is not None
     shortlist = Shortlist.load(bundle.shortlist_path, checkpoint.config.vocab_size)
     converted = {quantization: directory / f"ctranslate2-{quantization}" for quantization in QUANTIZATIONS}
     for quantization, path in converted.items():

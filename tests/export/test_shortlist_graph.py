@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from export.calibrate import calibrate
-from export.graphs import MAX_TOP_K, encoder_graph, step_graph
+from export.graphs import MAX_TOP_K, SHORTLIST_BLOCK, encoder_graph, step_graph
 from export.quantize import quantize_graph
 from model.data import pad
 from model.transformer import Transformer
@@ -84,5 +84,5 @@ def test_a_row_gives_the_same_alone_and_among_rows_with_other_candidates(model: 
         np.testing.assert_allclose(single["top_log_probs"][0], found["top_log_probs"][row], atol=1e-6)
 
 
-def test_a_row_has_as_many_blocks_of_candidates_as_best_tokens() -> None:
-    assert CANDIDATES % MAX_TOP_K == 0
+def test_the_fewest_candidates_are_whole_blocks_as_many_as_best_tokens() -> None:
+    assert (CANDIDATES // SHORTLIST_BLOCK, CANDIDATES % SHORTLIST_BLOCK) == (MAX_TOP_K, 0)

@@ -1,6 +1,7 @@
 """A sentence with a shortlist chooses among its own candidates, whoever shares its steps; one of all tokens is none."""
 
 import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +71,6 @@ def test_a_sentence_has_its_own_candidates_whoever_shares_its_steps(
     narrow: Bundle, sources: list[list[int]], variant: str
 ) -> None:
     few, flags = sources[:24], [True] * 24
-    assert narrow.shortlist_path is not None
     shortlist = Shortlist.load(narrow.shortlist_path, narrow.manifest.dimensions.vocab_size)
 
     together = run(Stepper(narrow, variant, max_rows=16), few, flags)
@@ -122,16 +122,28 @@ def test_scores_of_a_shortlisted_sentence_are_log_probabilities(narrow: Bundle, 
 
 
 def test_a_bundle_without_a_shortlist_has_no_graph_for_one(tiny_bundle: Bundle) -> None:
-    assert tiny_bundle.shortlist_path is None
+    assert not tiny_bundle.shortlist_path.exists()
     assert not any("shortlist" in file for v in tiny_bundle.manifest.variants.values() for file in v.files)
 
 
-def test_a_list_with_fewer_common_tokens_than_a_step_may_ask_for_is_refused(
-    tiny_checkpoint: Checkpoint, tiny_bundle: Bundle, sources: list[list[int]], tmp_path: Path
+@pytest.mark.parametrize(
+    ("common", "fault"),
+    [
+        ([0, 1, 2, 3, *range(11)], "has 11 common tokens, it needs 32"),
+        (range(4, 40), "the end of a sentence, 3, is none of the common tokens"),
+    ],
+)
+def test_a_list_whose_common_tokens_do_not_do_is_refused(
+    tiny_checkpoint: Checkpoint,
+    tiny_bundle: Bundle,
+    sources: list[list[int]],
+    tmp_path: Path,
+    common: Iterable[int],
+    fault: str,
 ) -> None:
-    vocab_size, least = tiny_checkpoint.config.vocab_size, 2 * tiny_bundle.manifest.limits.max_beam_size
-    short = Shortlist(np.zeros((vocab_size, 1), np.int32), np.arange(least - 1, dtype=np.int32))
+    by_token = np.zeros((tiny_checkpoint.config.vocab_size, 1), np.int32)
+    short = Shortlist(by_token, np.array([*common], np.int32))
     bundle = with_shortlist(tiny_checkpoint, tiny_bundle, sources[:10], short, tmp_path)
 
-    with pytest.raises(BundleError, match=f"has {least - 1} common tokens, it needs {least}"):
+    with pytest.raises(BundleError, match=fault):
         OrtRunner(bundle, "cpu-fp32", "cpu")

@@ -106,6 +106,7 @@ def test_missing_directory_is_a_fault_and_no_crash(tmp_path: Path) -> None:
         (lambda m: m.update(name=3), "name must be str, not int"),
         (lambda m: m["limits"].update(max_beam_size=True), "limits.max_beam_size must be int, not bool"),
         (lambda m: m["limits"].update(max_beam_size=0), "max_beam_size must be at least 1, not 0"),
+        (lambda m: m["limits"].update(max_beam_size=17), "limits.max_beam_size must be at most 16, not 17"),
         (lambda m: m["dimensions"].update(head_dim=5), "d_model 32 is not num_heads * head_dim"),
         (lambda m: m["special_ids"].update(eos=-1), "special_ids.eos must be in 0..699, not -1"),
         (lambda m: m.update(language_pairs=[]), "language_pairs is empty"),
@@ -114,6 +115,16 @@ def test_missing_directory_is_a_fault_and_no_crash(tmp_path: Path) -> None:
         (
             lambda m: m["variants"]["cpu-fp32"]["files"].pop("encoder.onnx"),
             "variants.cpu-fp32.files lacks encoder.onnx",
+        ),
+        (
+            lambda m: m["variants"]["cpu-fp32"]["files"].pop("weights.bin"),
+            "variants.cpu-fp32.files lacks weights.bin",
+        ),
+        (
+            lambda m: m["variants"]["cpu-fp32"]["files"].update(
+                {"decoder_step_shortlist.onnx": {"sha256": "", "bytes": 0}}
+            ),
+            "extra_files lacks shortlist.npz, which steps of variants.cpu-fp32 need",
         ),
         (
             lambda m: m["variants"]["cpu-fp32"]["files"].update({"../x": {"sha256": "", "bytes": 0}}),

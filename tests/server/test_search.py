@@ -22,7 +22,7 @@ def test_search_starts_from_bos_with_an_empty_cache() -> None:
 
 
 def test_greedy_search_needs_one_candidate_and_a_beam_twice_its_width() -> None:
-    assert [new_search(beam_size=width).num_candidates for width in (1, 2, 4)] == [1, 4, 8]
+    assert [new_search(beam_size=width).top_k for width in (1, 2, 4)] == [1, 4, 8]
 
 
 def test_greedy_search_follows_the_best_token_until_eos() -> None:

@@ -104,7 +104,7 @@ class TestShortlist:
         assert len(Shortlist.load(tmp_path / "shortlist.npz", VOCAB_SIZE).common) == 0
 
 
-class Rows:
+class AdmittedRows:
     """Columns, with what each row of them should select."""
 
     def __init__(self, vocab_size: int, max_rows: int, dtype: type[np.generic] = np.float32) -> None:
@@ -156,7 +156,7 @@ def tokens_from(start: int, count: int) -> NDArray[np.int32]:
 
 class TestColumns:
     def test_a_row_selects_its_candidates_and_no_others(self) -> None:
-        rows = Rows(VOCAB_SIZE, max_rows=2)
+        rows = AdmittedRows(VOCAB_SIZE, max_rows=2)
 
         rows.admit(0, np.array([1, 4, 7], np.int32))
         rows.admit(1, np.array([0, 4, 19], np.int32))
@@ -164,7 +164,7 @@ class TestColumns:
         assert (rows.columns.candidates >= 0).sum() == 6
 
     def test_a_token_has_one_column_however_many_rows_need_it(self) -> None:
-        rows = Rows(VOCAB_SIZE, max_rows=2)
+        rows = AdmittedRows(VOCAB_SIZE, max_rows=2)
 
         rows.admit(0, tokens_from(0, 10))
         rows.admit(1, tokens_from(5, 10))
@@ -172,7 +172,7 @@ class TestColumns:
         assert len(np.unique(rows.columns.candidates)) == 15 + 1  # and -1
 
     def test_columns_of_a_sentence_that_is_over_serve_the_next(self) -> None:
-        rows = Rows(VOCAB_SIZE, max_rows=1)
+        rows = AdmittedRows(VOCAB_SIZE, max_rows=1)
         rows.admit(0, tokens_from(0, 10))
         places = rows.columns.candidates[0].copy()
 
@@ -181,7 +181,7 @@ class TestColumns:
         np.testing.assert_array_equal(rows.columns.candidates[0], places)
 
     def test_a_full_projection_makes_room_without_growing(self) -> None:
-        rows = Rows(4 * COLUMNS, max_rows=2)
+        rows = AdmittedRows(4 * COLUMNS, max_rows=2)
         rows.admit(0, tokens_from(0, 100))
 
         for start in range(0, 3 * COLUMNS, 100):
@@ -191,7 +191,7 @@ class TestColumns:
         assert len(rows.columns.ids) == COLUMNS
 
     def test_it_grows_where_the_rows_in_use_leave_no_room(self) -> None:
-        rows = Rows(4 * COLUMNS, max_rows=2 + COLUMNS // CANDIDATES)
+        rows = AdmittedRows(4 * COLUMNS, max_rows=2 + COLUMNS // CANDIDATES)
 
         rows.admit(0, *(tokens_from(start, CANDIDATES) for start in range(0, COLUMNS, CANDIDATES)))
         assert rows.columns.layout == 0
@@ -203,7 +203,7 @@ class TestColumns:
         assert (rows.columns.layout, len(rows.columns.ids)) == (2, 3 * COLUMNS)
 
     def test_it_shrinks_when_few_columns_are_needed(self) -> None:
-        rows = Rows(4 * COLUMNS, max_rows=2)
+        rows = AdmittedRows(4 * COLUMNS, max_rows=2)
         rows.admit(0, tokens_from(0, 10))
         rows.admit(1, tokens_from(0, 4 * COLUMNS))
 
@@ -212,7 +212,7 @@ class TestColumns:
         assert len(rows.columns.ids) == COLUMNS
 
     def test_bytes_are_unsigned(self) -> None:
-        rows = Rows(VOCAB_SIZE, max_rows=1, dtype=np.int8)
+        rows = AdmittedRows(VOCAB_SIZE, max_rows=1, dtype=np.int8)
 
         rows.admit(0, np.array([3], np.int32))
 
@@ -220,7 +220,7 @@ class TestColumns:
         assert rows.columns.weight[0, 0].tolist() == [value + 128 for value in rows.embedding[3].tolist()]
 
     def test_rows_swap_places(self) -> None:
-        rows = Rows(VOCAB_SIZE, max_rows=2)
+        rows = AdmittedRows(VOCAB_SIZE, max_rows=2)
         rows.admit(0, tokens_from(0, 3))
         rows.admit(1, tokens_from(2, 8))
 
@@ -231,7 +231,7 @@ class TestColumns:
     def test_every_row_keeps_its_columns_whatever_comes_and_goes(self, seed: int, dtype: type[np.generic]) -> None:
         rng = np.random.default_rng(seed)
         vocab_size, max_rows = 3000, 6
-        rows = Rows(vocab_size, max_rows, dtype)
+        rows = AdmittedRows(vocab_size, max_rows, dtype)
 
         for _ in range(300):
             num_rows = len(rows.expected)
