@@ -1,8 +1,9 @@
 """The engine: sentences in, translations out, by continuous batching on one thread per lane.
 
 Guarantees: a sentence's fp32 result does not depend on its neighbours; each row stops at its own limit; nobody waits
-for a neighbour to finish; a cancelled or expired sentence takes no part in the next step; a failed step answers every
-sentence in it; every future ends. What one iteration does is in `server.lane`.
+for a neighbour to finish, unless one of the two uses a shortlist and the other does not; a cancelled or expired
+sentence takes no part in the next step; a failed step answers every sentence in it; every future ends. What one
+iteration does is in `server.lane`.
 """
 
 import threading

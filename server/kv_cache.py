@@ -89,7 +89,7 @@ class _Buffer:
 
     Only what has been written to takes memory, so rows that are never used and the spare half cost nothing. To lay the
     rows out for another length touches no page that is not touched already: new pages would take longer than the
-    copies, so none is given back either. What limits the positions of a batch limits the pages.
+    copies, so none is given back either. `BatchLimits` bound rows as long as the longest, hence the pages.
     """
 
     def __init__(self, shape: tuple[int, int, int, int], dtype: DTypeLike) -> None:

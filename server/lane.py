@@ -43,6 +43,7 @@ class Lane:
         self._metrics = metrics
         self._clock = clock
         self._parents: dict[Sequence, list[int]] = {}  # of the last step: which beam each one extends
+        self._longest = 0  # positions of the longest row of the caches
         self._failures = 0
         self._step_started: float | None = None
 
@@ -87,7 +88,7 @@ class Lane:
             self._metrics.engine_last_step_timestamp_seconds.set_to_current_time()
 
     def _schedule(self) -> list[Sequence]:
-        plan = self._scheduler.schedule()
+        plan = self._scheduler.schedule(self._longest)
         self._metrics.sentences_total.labels(outcome="cancelled").inc(len(plan.cancelled))
         for sequence in plan.expired:
             fail(sequence, DeadlineExceeded("the deadline passed before the translation was done"), self._metrics)
@@ -97,9 +98,10 @@ class Lane:
             if sequence.rows:
                 self._rows.feed(sequence)
         self._parents = {}
+        past, source = self._rows.longest(self._scheduler.num_rows)
+        source = max([source, *(len(sequence.source_ids) for sequence in plan.admitted)])
+        self._longest = max(past, source)
         if self._scheduler.running:
-            past, source = self._rows.longest(self._scheduler.num_rows)
-            source = max([source, *(len(sequence.source_ids) for sequence in plan.admitted)])
             self._decoder.move(moves, past)
             self._decoder.reserve(self._scheduler.num_rows, past + 1, source)
         now = self._clock()

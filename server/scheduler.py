@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from server.sequence import Result, Sequence
-from server.waiting_queue import BatchLimits, WaitingQueue
+from server.waiting_queue import BatchLimits, Held, WaitingQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,8 @@ class Plan:
     """Who enters the batch between two steps, and who left it because the caller did or its deadline passed."""
 
     admitted: list[Sequence]
-    cancelled: list[Sequence]
-    expired: list[Sequence]
+    cancelled: list[Sequence] = field(default_factory=list)
+    expired: list[Sequence] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -58,6 +58,7 @@ class Scheduler:
         self.running: list[Sequence] = []
         self.num_rows = 0
         self.held_rows = 0
+        self._held_cache_rows = 0
         self._held_positions = 0
         self._has_cancelled = False  # whether a caller has left since `running` was last looked through
         self._first_deadline = math.inf  # no later than any of `running`
@@ -67,14 +68,19 @@ class Scheduler:
         """Whether no other lane has anything to do."""
         return self._queue.is_rest(self.held_rows)
 
-    def schedule(self) -> Plan:
-        """Drops who left or expired and admits who fits; these run without a row until `place`."""
+    def schedule(self, longest: int = 0) -> Plan:
+        """Drops who left or expired and admits who fits; these run without a row until `place`.
+
+        Args:
+            longest: positions of the longest row of the caches.
+        """
         now = self._clock()
         over = self._over(now)
         self.remove(over)
         over += self._queue.drop_over(now)
         use_shortlist = self.running[0].options.use_shortlist if self.running else None
-        admitted = self._queue.take(self._limits, self.held_rows, self._held_positions, use_shortlist)
+        held = Held(self.held_rows, self._held_cache_rows, self._held_positions, longest)
+        admitted = self._queue.take(self._limits, held, use_shortlist)
         late = [sequence for sequence in admitted if sequence.is_over(now)]  # that `drop_over` did not look at
         self.running.extend(admitted)
         self._hold(admitted, +1)
@@ -85,9 +91,10 @@ class Scheduler:
             sequence.future.add_done_callback(self._note_done)
             if sequence.deadline is not None:
                 self._first_deadline = min(self._first_deadline, sequence.deadline)
-        cancelled = [sequence for sequence in over if sequence.future.cancelled()]
-        expired = [sequence for sequence in over if not sequence.future.cancelled()]
-        return Plan(admitted, cancelled, expired)
+        plan = Plan(admitted)
+        for sequence in over:  # asked once: a caller may leave at any moment
+            (plan.cancelled if sequence.future.cancelled() else plan.expired).append(sequence)
+        return plan
 
     def place(self, sequences: list[Sequence]) -> None:
         """Gives each encoded sentence its first row, behind the rows in use."""
@@ -165,4 +172,5 @@ class Scheduler:
 
     def _hold(self, sequences: list[Sequence], sign: int) -> None:
         self.held_rows += sign * sum(sequence.num_rows for sequence in sequences)
+        self._held_cache_rows += sign * sum(sequence.num_cache_rows for sequence in sequences)
         self._held_positions += sign * sum(sequence.num_cached_positions for sequence in sequences)

@@ -87,9 +87,14 @@ class Sequence:
         return self.options.beam_size
 
     @property
+    def num_cache_rows(self) -> int:
+        """Rows that it takes of the self-attention cache, and slots of the cross-attention cache."""
+        return self.num_rows + math.ceil(self.num_rows / SLOT_ROWS)
+
+    @property
     def num_cached_positions(self) -> int:
         """Positions of the caches that it takes, with a translation as long as its source."""
-        return (self.num_rows + math.ceil(self.num_rows / SLOT_ROWS)) * len(self.source_ids)
+        return self.num_cache_rows * len(self.source_ids)
 
     def is_over(self, now: float) -> bool:
         """Says whether nobody wants the answer any more: the caller has left, or the deadline has passed."""

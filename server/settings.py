@@ -56,8 +56,8 @@ class Settings:
     max_rows: int = _setting(128, "rows of one lane's batch; a sentence takes beam_size of them", low=1, high=4096)
     max_cache_mib: int = _by_variant(
         MAX_CACHE_MIB,
-        "MiB of keys and values of one lane's batch, if translations are as long as their sources; rows as long as the"
-        " longest sentence may take twice that; on cuda memory for --max-rows is taken at once",
+        "MiB of keys and values of one lane's batch, if translations are as long as their sources; all rows are as long"
+        " as the longest, which may take four times that; on cuda memory for --max-rows is taken at once",
     )
     max_encode_tokens: int = _by_variant(MAX_ENCODE_TOKENS, "padded source tokens that one encoder run may have")
     max_waiting_tokens: int = _setting(65536, "waiting source tokens at which requests are refused", low=1)

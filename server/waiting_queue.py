@@ -14,6 +14,8 @@ from server.sequence import Sequence
 
 RETRY_AFTER_SECONDS = 1.0  # told to a client that was refused
 _LOOKS_PER_STEP = 32  # waiting requests; 15 us of a step that takes milliseconds
+_MOST_PADDED = 4  # times the cached positions that are counted, by one sentence much longer than the others
+_MOST_PASSED = 16  # sentences that may be taken from one line while the other waits
 
 
 @dataclass(slots=True)
@@ -31,7 +33,7 @@ class BatchLimits:
     Attributes:
         max_rows: beams of all its sentences.
         max_cached_positions: of the self- and cross-attention caches of all rows; a translation is taken to be as long
-            as its source.
+            as its source. With all rows as long as the longest, `_MOST_PADDED` times as many.
         max_encode_tokens: sentences x source tokens of the longest one in an encoder run, which bounds how long the
             running rows stall.
     """
@@ -40,6 +42,40 @@ class BatchLimits:
     max_cached_positions: int
     max_encode_tokens: int
 
+    def allow(self, held: "Held") -> bool:
+        """Whether a batch may hold as much."""
+        return (
+            held.rows <= self.max_rows
+            and held.positions <= self.max_cached_positions
+            and held.cache_rows * held.longest <= _MOST_PADDED * self.max_cached_positions
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the sentences of a batch take, beams that they do not have yet included.
+
+    Attributes:
+        rows: of the batch.
+        cache_rows: rows of the self-attention cache, and slots of the cross-attention cache.
+        positions: of these, as they are counted in `BatchLimits`.
+        longest: positions of the longest one.
+    """
+
+    rows: int = 0
+    cache_rows: int = 0
+    positions: int = 0
+    longest: int = 0
+
+    def with_one_more(self, sequence: Sequence) -> "Held":
+        """Returns what is held together with a further sentence."""
+        return Held(
+            self.rows + sequence.num_rows,
+            self.cache_rows + sequence.num_cache_rows,
+            self.positions + sequence.num_cached_positions,
+            max(self.longest, len(sequence.source_ids)),
+        )
+
 
 class WaitingQueue:
     """Round robin over requests, first come first served within one; shared by all lanes (hence the lock).
@@ -47,13 +83,19 @@ class WaitingQueue:
     So a request of many sentences does not stand in front of a small one. The queue is bounded in sentences and
     tokens: a request is admitted whole while it stands below both limits. Of a single request at most half a limit
     counts, so that one alone never shuts the others out; at most two such large ones wait at a time.
+
+    Sentences with a shortlist and those without cannot share a step, so they wait in lines of their own. A lane stays
+    with the line of its batch, but for as many sentences at most as the other line may see pass: then it lets its
+    batch run empty, and changes. Of two lanes each can stay with a line for good.
     """
 
     def __init__(self, *, max_sentences: int, max_tokens: int, num_lanes: int) -> None:
         self._max_sentences = max_sentences
         self._max_tokens = max_tokens
         self._num_lanes = num_lanes
-        self._requests: deque[_WaitingRequest] = deque()  # none of them empty; the first one is next
+        # By the use of a shortlist; no request is empty, and the first one is next.
+        self._lines: dict[bool, deque[_WaitingRequest]] = {False: deque(), True: deque()}
+        self._passed = {False: 0, True: 0}  # sentences of the other line, while this one waits
         self._changed = threading.Condition()
         self._most_sentences = max(1, max_sentences // 2)  # that one request is charged for
         self._most_tokens = max(1, max_tokens // 2)
@@ -89,53 +131,48 @@ class WaitingQueue:
             )
 
     def add(self, sequences: Iterable[Sequence]) -> None:
-        """Appends a request's sentences, all or none; raises as `check_room`."""
+        """Appends a request's sentences, which share their options, all or none; raises as `check_room`."""
         waiting = deque(sequences)
         request = _WaitingRequest(waiting, sum(len(sequence.source_ids) for sequence in waiting))
         with self._changed:
             self.check_room()
             if waiting:
-                self._requests.append(request)
+                self._lines[waiting[0].options.use_shortlist].append(request)
                 self._charge(request, +1)
                 self._count(waiting, +1)
                 self._changed.notify_all()
 
-    def take(
-        self, limits: BatchLimits, held_rows: int = 0, held_positions: int = 0, use_shortlist: bool | None = None
-    ) -> list[Sequence]:
+    def take(self, limits: BatchLimits, held: Held, use_shortlist: bool | None = None) -> list[Sequence]:
         """Removes the next sentences that a lane may encode now.
 
         Args:
             limits: of the lane's batch.
-            held_rows: that those which it runs take.
-            held_positions: of the caches, that they take.
+            held: by those which it runs.
             use_shortlist: whether they use the shortlist; None if there are none.
         """
         with self._changed:
             fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._num_lanes)
             taken: list[Sequence] = []
             longest = 0
-            while self._requests:
-                request = self._requests[0]
+            if use_shortlist is None:
+                use_shortlist = max(self._lines, key=lambda line: (bool(self._lines[line]), self._passed[line]))
+            line, other = self._lines[use_shortlist], self._lines[not use_shortlist]
+            while line and not (other and self._passed[not use_shortlist] >= _MOST_PASSED):
+                request = line[0]
                 head = request.sequences[0]
-                if use_shortlist is None:
-                    use_shortlist = head.options.use_shortlist
-                elif use_shortlist != head.options.use_shortlist:
-                    break
                 longest = max(longest, len(head.source_ids))
-                rows = held_rows + head.num_rows
-                positions = held_positions + head.num_cached_positions
-                if held_rows and (
-                    held_rows >= fair_share or rows > limits.max_rows or positions > limits.max_cached_positions
-                ):
+                with_head = held.with_one_more(head)
+                if held.rows and (held.rows >= fair_share or not limits.allow(with_head)):
                     break
                 if taken and longest * (len(taken) + 1) > limits.max_encode_tokens:
                     break
                 taken.append(self._pop(request))
-                held_rows, held_positions = rows, positions
-                self._requests.rotate(-1)
+                held = with_head
+                line.rotate(-1)
                 if not request.sequences:
-                    self._requests.pop()
+                    line.pop()
+                self._passed[use_shortlist] = 0
+                self._passed[not use_shortlist] += bool(other)
             self._count(taken, -1)
             self._running_rows += sum(sequence.num_rows for sequence in taken)
             return taken
@@ -152,14 +189,16 @@ class WaitingQueue:
         with self._changed:
             dropped: list[Sequence] = []
             self._owed_looks += _LOOKS_PER_STEP
-            if self._owed_looks < len(self._requests):
+            if self._owed_looks < sum(map(len, self._lines.values())):
                 return dropped
             self._owed_looks = 0
-            for request in self._requests:
-                while request.sequences and request.sequences[0].is_over(now):
-                    dropped.append(self._pop(request))
+            for line in self._lines.values():
+                for request in line:
+                    while request.sequences and request.sequences[0].is_over(now):
+                        dropped.append(self._pop(request))
             if dropped:
-                self._requests = deque(request for request in self._requests if request.sequences)
+                for key, line in self._lines.items():
+                    self._lines[key] = deque(request for request in line if request.sequences)
                 self._count(dropped, -1)
             return dropped
 
@@ -170,20 +209,21 @@ class WaitingQueue:
 
     def is_rest(self, num_rows: int) -> bool:
         """Says whether these rows are all that there is: nothing waits, and no other lane has any."""
-        return self._running_rows == num_rows and not self._requests
+        return self._running_rows == num_rows and not any(self._lines.values())
 
     def wait(self) -> bool:
         """Blocks an idle lane until there may be work; says whether the queue is still open."""
         with self._changed:
-            self._changed.wait_for(lambda: self._requests or not self.is_open)
+            self._changed.wait_for(lambda: any(self._lines.values()) or not self.is_open)
             return self.is_open
 
     def close(self) -> list[Sequence]:
         """Refuses all further work, wakes every lane, and returns what waits."""
         with self._changed:
             self.is_open = False
-            left = [sequence for request in self._requests for sequence in request.sequences]
-            self._requests.clear()
+            left = [sequence for line in self._lines.values() for request in line for sequence in request.sequences]
+            for line in self._lines.values():
+                line.clear()
             self._charged_sentences = self._charged_tokens = 0
             self._count(left, -1)
             self._changed.notify_all()

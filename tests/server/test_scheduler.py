@@ -9,7 +9,7 @@ from server.errors import NotServing, Overloaded
 from server.scheduler import RowMoves, Scheduler
 from server.search import BeamSearch
 from server.sequence import DecodingOptions, Sequence
-from server.waiting_queue import WaitingQueue
+from server.waiting_queue import Held, WaitingQueue
 from tests.fakes import batch_limits
 
 
@@ -20,9 +20,11 @@ class Clock:
         return self.now
 
 
-def new_sequence(tokens: int = 5, beam_size: int = 1, deadline: float | None = None) -> Sequence:
+def new_sequence(
+    tokens: int = 5, beam_size: int = 1, deadline: float | None = None, *, use_shortlist: bool = False
+) -> Sequence:
     search = BeamSearch(beam_size=beam_size, length_penalty=1.0, max_tokens=50, bos_id=2, eos_id=3)
-    options = DecodingOptions(beam_size=beam_size)
+    options = DecodingOptions(beam_size=beam_size, use_shortlist=use_shortlist)
     return Sequence(source_ids=(7,) * tokens, options=options, search=search, deadline=deadline, submitted=0.0)
 
 
@@ -98,6 +100,28 @@ def test_a_batch_of_long_sentences_has_fewer_rows() -> None:
 @pytest.mark.parametrize(("beam_size", "positions"), [(1, 2), (2, 3), (4, 5), (5, 7), (16, 20)])
 def test_a_beam_takes_its_rows_and_a_slot_for_each_four_of_them(beam_size: int, positions: int) -> None:
     assert new_sequence(tokens=7, beam_size=beam_size).num_cached_positions == 7 * positions
+
+
+def test_a_batch_with_one_long_sentence_has_fewer_rows() -> None:
+    queue = new_queue()
+    long, *short = sequences = [new_sequence(tokens=100), *(new_sequence(tokens=10) for _ in range(9))]
+    queue.add(sequences)
+    scheduler = new_scheduler(queue, max_rows=64, max_cached_positions=375)
+
+    assert run_step(scheduler) == [long, *short[:6]]  # 7 x 2 rows of 100 positions, 320 of them counted
+    scheduler.remove([long])
+    assert run_step(scheduler) == short[6:]
+
+
+def test_a_sentence_that_has_become_long_counts_as_it_is() -> None:
+    queue = new_queue()
+    queue.add([new_sequence(tokens=10)])
+    scheduler = new_scheduler(queue, max_rows=64, max_cached_positions=100)
+    run_step(scheduler)
+    queue.add([new_sequence(tokens=10)])
+
+    assert scheduler.schedule(longest=101).admitted == []
+    assert len(scheduler.schedule(longest=100).admitted) == 1
 
 
 def test_a_sentence_beyond_all_limits_runs_alone() -> None:
@@ -276,7 +300,7 @@ def test_large_request_leaves_room_for_others() -> None:
         queue.check_room()
 
     for _ in range(200):
-        assert queue.take(batch_limits(max_rows=5))
+        assert queue.take(batch_limits(max_rows=5), Held())
     queue.check_room()
     assert queue.num_sentences < 10
 
@@ -340,6 +364,53 @@ def test_rows_are_held_for_beams_that_will_grow() -> None:
     run_step(scheduler)
 
     assert (scheduler.num_rows, scheduler.held_rows) == (2, 5)
+
+
+def kinds(sequences: list[Sequence]) -> list[bool]:
+    return [sequence.options.use_shortlist for sequence in sequences]
+
+
+def add_mixed(queue: WaitingQueue, num_sentences: int) -> None:
+    """Adds requests of one sentence, every other one with a shortlist."""
+    for i in range(num_sentences):
+        queue.add([new_sequence(use_shortlist=i % 2 == 1)])
+
+
+def test_sentences_with_and_without_a_shortlist_take_turns_in_batches() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue, max_rows=64)
+    add_mixed(queue, 60)
+
+    turns = []
+    while admitted := run_step(scheduler):
+        turns.append(kinds(admitted))
+        assert run_step(scheduler) == []  # those of the other kind have seen enough pass
+        scheduler.remove(admitted)
+
+    assert turns == [[False] * 16, [True] * 16, [False] * 14, [True] * 14]
+
+
+def test_of_two_lanes_each_stays_with_its_kind() -> None:
+    queue = new_queue(num_lanes=2)
+    lanes = [new_scheduler(queue, max_rows=4) for _ in range(2)]
+    add_mixed(queue, 100)
+
+    for _ in range(10):
+        for lane, use_shortlist in zip(lanes, (False, True), strict=True):
+            assert kinds(run_step(lane)) == [use_shortlist] * 4
+            lane.remove(lane.running[:])
+
+
+def test_a_lane_goes_on_while_nobody_of_the_other_kind_waits() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue, max_rows=64)
+    queue.add([new_sequence(use_shortlist=True) for _ in range(40)])
+
+    assert len(run_step(scheduler)) == 40
+    queue.add([new_sequence()])
+    assert run_step(scheduler) == []
+    queue.add([new_sequence(use_shortlist=True)])
+    assert kinds(run_step(scheduler)) == [True]
 
 
 def test_a_lane_is_alone_when_nothing_waits_and_no_other_lane_runs() -> None:
