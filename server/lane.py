@@ -43,7 +43,7 @@ class Lane:
         self._metrics = metrics
         self._clock = clock
         self._parents: dict[Sequence, list[int]] = {}  # of the last step: which beam each one extends
-        self._longest = 0  # positions of the longest row of the caches
+        self._longest = 0  # positions of the longest row of the last step
         self._failures = 0
         self._step_started: float | None = None
 

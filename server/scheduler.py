@@ -72,13 +72,14 @@ class Scheduler:
         """Drops who left or expired and admits who fits; these run without a row until `place`.
 
         Args:
-            longest: positions of the longest row of the caches.
+            longest: positions of the longest row of the last step.
         """
         now = self._clock()
         over = self._over(now)
         self.remove(over)
         over += self._queue.drop_over(now)
         use_shortlist = self.running[0].options.use_shortlist if self.running else None
+        longest = longest if self.running else 0
         held = Held(self.held_rows, self._held_cache_rows, self._held_positions, longest)
         admitted = self._queue.take(self._limits, held, use_shortlist)
         late = [sequence for sequence in admitted if sequence.is_over(now)]  # that `drop_over` did not look at
