@@ -39,11 +39,13 @@ class TextAnswer:
         return self.split.join([candidate.text for candidate in self._candidates(rank)])
 
     def score(self, rank: int) -> float:
-        """Mean of the candidates' scores, weighted by their tokens; 0 without any."""
-        candidates = self._candidates(rank)
-        num_tokens = sum(candidate.num_tokens for candidate in candidates)
-        total = sum(candidate.score * candidate.num_tokens for candidate in candidates)
-        return total / num_tokens if num_tokens else 0.0
+        """Mean of the candidates' scores, weighted by their tokens, of which an empty one has 1; 0 without any."""
+        candidates = zip(self.in_order(), self._candidates(rank), strict=True)
+        weighted = [
+            (max(1, each.num_tokens), each.score) for sentence, each in candidates if sentence.source.source_ids
+        ]
+        num_tokens = sum(weight for weight, _ in weighted)
+        return sum(weight * score for weight, score in weighted) / num_tokens if weighted else 0.0
 
     @property
     def finish_reason(self) -> FinishReason:

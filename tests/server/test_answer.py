@@ -36,6 +36,13 @@ def test_scores_are_weighted_by_tokens() -> None:
     assert TextAnswer.of(SplitText(" ", ())).score(0) == 0.0
 
 
+def test_an_empty_translation_keeps_its_score() -> None:
+    text = TextAnswer.of(SplitText("", (ONE,)))
+    text.add(Completion(0, 0, translated(ONE, Candidate("", -8.0, 0, FinishReason.STOP))))
+
+    assert text.score(0) == -8.0
+
+
 def test_one_limited_sentence_marks_the_text() -> None:
     assert answer().finish_reason == FinishReason.LENGTH
     assert TextAnswer.of(SplitText(" ", ())).finish_reason == FinishReason.STOP
