@@ -1,9 +1,9 @@
 """A lexical shortlist: which target tokens a sentence may be translated with, by the tokens that it has.
 
 Projecting to these thousand of all entries of the vocabulary spares a CPU half of a step's work with one row; with
-forty rows, whose union is larger, a twentieth. The table comes with the bundle, learned by `export.shortlist`. A sentence's
-tokens are chosen among its own candidates only, whatever its neighbours' are. Source of the idea: vocabulary selection
-(Mi et al. 2016, arXiv:1605.03209), as Marian has it.
+forty rows, whose union is larger, a twentieth. The table comes with the bundle, learned by `export.shortlist`. A
+sentence's tokens are chosen among its own candidates only, whatever its neighbours' are. Source of the idea: vocabulary
+selection (Mi et al. 2016, arXiv:1605.03209), as Marian has it.
 """
 
 import zipfile
