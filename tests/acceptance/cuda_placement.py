@@ -30,7 +30,8 @@ _CUDA = "CUDAExecutionProvider"
 _ENCODER, _STEP, _COPY_ROWS = "encoder.onnx", "decoder_step.onnx", "copy_rows.onnx"
 
 # They make shapes out of shapes, which the host knows, for nodes that want them there.
-_ON_HOST = {_ENCODER: {"Slice_1", "Concat_2", "Concat_3", "Cast_5"}, _STEP: set[str](), _COPY_ROWS: set[str]()}
+_SHAPE_NODES = {f"encoder.{node}" for node in ("Slice_1", "Concat_2", "Concat_3", "Cast_5")}
+_ON_HOST = {_ENCODER: _SHAPE_NODES, _STEP: set[str](), _COPY_ROWS: set[str]()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
