@@ -155,8 +155,9 @@ class _BoundStep:
             binding.bind_output(f"new_{name}", *place)
         projected, shape = "logits", [num_rows, self._vocab_size]
         if self._columns is not None:
-            projected, shape = "products", [*self._columns.weight.shape[:2], num_rows]
-            arrays = self._columns.weight, self._columns.ids, self._columns.candidates[:num_rows]
+            columns = self._columns
+            projected, shape = "products", [*columns.weight.shape[:2], num_rows]
+            arrays: list[NDArray[Any]] = [columns.weight, columns.ids, columns.candidates[:num_rows]]
             for name, array in zip(SHORTLIST_NAMES, arrays, strict=True):
                 binding.bind_input(name, *_address(array))
         binding.bind_output(projected, *_address(self._projected[: math.prod(shape)].reshape(shape)))
