@@ -78,16 +78,13 @@ class _Quantizer:
     def replace_linear(self, node: onnx.NodeProto) -> None:
         """Replaces y = x W + b."""
         x, weight_name, *bias = node.input
-        largest = float(self._ranges[_before_reshapes(self._producers, x)])
         producer = self._producers.get(x)
         if producer is not None and producer.op_type == "Relu":
-            scale, zero = largest / 255, 0
+            x_scale, x_zero = self._scale_of(x, node, 255), self._zero_uint8(0)
             x = producer.input[0]  # quantising cuts off what is below zero anyway
             self.nodes.remove(producer)
         else:
-            scale, zero = largest / _LEVELS, _ZERO_SYMMETRIC
-        x_scale = self._constant(f"{node.name}.x_scale", np.array(max(scale, _LEAST), np.float32))
-        x_zero = self._zero_uint8(zero)
+            x_scale, x_zero = self._scale_of(x, node, _LEVELS), self._zero_uint8(_ZERO_SYMMETRIC)
         quantized = self._node("QuantizeLinear", [x, x_scale, x_zero], f"{node.name}.x_uint8")
         matrix = self._weights[weight_name]
         transposed = any(attribute.name == "transB" and attribute.i for attribute in node.attribute)
@@ -112,8 +109,7 @@ class _Quantizer:
         Each block has a copy of x, or all were one product, whose sums would not stay in the processor's cache.
         """
         weight, x = node.input
-        largest = float(self._ranges[_before_reshapes(self._producers, x)])
-        x_scale = self._constant(f"{node.name}.x_scale", np.array(max(largest / _LEVELS, _LEAST), np.float32))
+        x_scale = self._scale_of(x, node, _LEVELS)
         quantized = self._node("QuantizeLinear", [x, x_scale, self._zero_int8()], f"{node.name}.x_int8")
         one = self._constant("unit_scale", np.array(1, np.float32))
         num_blocks = self._node("Shape", [weight], f"{node.name}.blocks", end=1)
@@ -175,6 +171,11 @@ class _Quantizer:
         return helper.make_model(
             graph, opset_imports=model.opset_import, ir_version=model.ir_version, producer_name=model.producer_name
         )
+
+    def _scale_of(self, x: str, node: onnx.NodeProto, levels: int) -> str:
+        """Adds the scale of what a node multiplies."""
+        largest = float(self._ranges[_before_reshapes(self._producers, x)])
+        return self._constant(f"{node.name}.x_scale", np.array(max(largest / levels, _LEAST), np.float32))
 
     def _cache_scales(self, cache: str) -> NDArray[np.float32]:
         """Returns a scale per channel, [H * D]."""
