@@ -48,7 +48,6 @@ class Scheduler:
     Attributes:
         running: sentences in the batch.
         num_rows: their rows, which the next step has.
-        held_rows: rows that are kept free for them, since beams grow.
     """
 
     def __init__(self, queue: WaitingQueue, limits: BatchLimits, clock: Callable[[], float]) -> None:
@@ -57,11 +56,14 @@ class Scheduler:
         self._clock = clock
         self.running: list[Sequence] = []
         self.num_rows = 0
-        self.held_rows = 0
-        self._held_cache_rows = 0
-        self._held_positions = 0
+        self._held = Held()
         self._has_cancelled = False  # whether a caller has left since `running` was last looked through
         self._first_deadline = math.inf  # no later than any of `running`
+
+    @property
+    def held_rows(self) -> int:
+        """Rows that are kept free for the sentences, since beams grow."""
+        return self._held.rows
 
     @property
     def is_alone(self) -> bool:
@@ -80,8 +82,7 @@ class Scheduler:
         over += self._queue.drop_over(now)
         use_shortlist = self.running[0].options.use_shortlist if self.running else None
         longest = longest if self.running else 0
-        held = Held(self.held_rows, self._held_cache_rows, self._held_positions, longest)
-        admitted = self._queue.take(self._limits, held, use_shortlist)
+        admitted = self._queue.take(self._limits, self._held, longest, use_shortlist)
         late = [sequence for sequence in admitted if sequence.is_over(now)]  # that `drop_over` did not look at
         self.running.extend(admitted)
         self._hold(admitted, +1)
@@ -172,6 +173,5 @@ class Scheduler:
             self._has_cancelled = True
 
     def _hold(self, sequences: list[Sequence], sign: int) -> None:
-        self.held_rows += sign * sum(sequence.num_rows for sequence in sequences)
-        self._held_cache_rows += sign * sum(sequence.num_cache_rows for sequence in sequences)
-        self._held_positions += sign * sum(sequence.num_cached_positions for sequence in sequences)
+        for sequence in sequences:
+            self._held = self._held.plus(sequence, sign)

@@ -42,12 +42,12 @@ class BatchLimits:
     max_cached_positions: int
     max_encode_tokens: int
 
-    def allow(self, held: "Held") -> bool:
-        """Whether a batch may hold as much."""
+    def allow(self, held: "Held", longest: int) -> bool:
+        """Whether a batch whose longest row has so many positions may hold as much."""
         return (
             held.rows <= self.max_rows
             and held.positions <= self.max_cached_positions
-            and held.cache_rows * held.longest <= _MOST_PADDED * self.max_cached_positions
+            and held.cache_rows * longest <= _MOST_PADDED * self.max_cached_positions
         )
 
 
@@ -59,21 +59,18 @@ class Held:
         rows: of the batch.
         cache_rows: rows of the self-attention cache, and slots of the cross-attention cache.
         positions: of these, as they are counted in `BatchLimits`.
-        longest: positions of the longest one.
     """
 
     rows: int = 0
     cache_rows: int = 0
     positions: int = 0
-    longest: int = 0
 
-    def with_one_more(self, sequence: Sequence) -> "Held":
-        """Returns what is held together with a further sentence."""
+    def plus(self, sequence: Sequence, sign: int = +1) -> "Held":
+        """Returns what is held with a further sentence, or (-1) without one."""
         return Held(
-            self.rows + sequence.num_rows,
-            self.cache_rows + sequence.num_cache_rows,
-            self.positions + sequence.num_cached_positions,
-            max(self.longest, len(sequence.source_ids)),
+            self.rows + sign * sequence.num_rows,
+            self.cache_rows + sign * sequence.num_cache_rows,
+            self.positions + sign * sequence.num_cached_positions,
         )
 
 
@@ -142,29 +139,33 @@ class WaitingQueue:
                 self._count(waiting, +1)
                 self._changed.notify_all()
 
-    def take(self, limits: BatchLimits, held: Held, use_shortlist: bool | None = None) -> list[Sequence]:
+    def take(
+        self, limits: BatchLimits, held: Held, longest: int = 0, use_shortlist: bool | None = None
+    ) -> list[Sequence]:
         """Removes the next sentences that a lane may encode now.
 
         Args:
             limits: of the lane's batch.
             held: by those which it runs.
+            longest: positions of the longest of their rows.
             use_shortlist: whether they use the shortlist; None if there are none.
         """
         with self._changed:
             fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._num_lanes)
             taken: list[Sequence] = []
-            longest = 0
-            if use_shortlist is None:
+            longest_taken = 0
+            if use_shortlist is None:  # of two lines that wait, the one that has seen more pass
                 use_shortlist = max(self._lines, key=lambda line: (bool(self._lines[line]), self._passed[line]))
             line, other = self._lines[use_shortlist], self._lines[not use_shortlist]
             while line and not (other and self._passed[not use_shortlist] >= _MOST_PASSED):
                 request = line[0]
                 head = request.sequences[0]
                 longest = max(longest, len(head.source_ids))
-                with_head = held.with_one_more(head)
-                if held.rows and (held.rows >= fair_share or not limits.allow(with_head)):
+                longest_taken = max(longest_taken, len(head.source_ids))
+                with_head = held.plus(head)
+                if held.rows and (held.rows >= fair_share or not limits.allow(with_head, longest)):
                     break
-                if taken and longest * (len(taken) + 1) > limits.max_encode_tokens:
+                if taken and longest_taken * (len(taken) + 1) > limits.max_encode_tokens:
                     break
                 taken.append(self._pop(request))
                 held = with_head

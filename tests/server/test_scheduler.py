@@ -435,7 +435,7 @@ def test_a_lane_is_alone_when_nothing_waits_and_no_other_lane_runs() -> None:
 def check_counts(scheduler: Scheduler) -> None:
     assert scheduler.num_rows == sum(len(sequence.rows) for sequence in scheduler.running)
     assert scheduler.held_rows == sum(sequence.num_rows for sequence in scheduler.running)
-    assert scheduler._held_positions == sum(sequence.num_cached_positions for sequence in scheduler.running)
+    assert scheduler._held.positions == sum(sequence.num_cached_positions for sequence in scheduler.running)
 
 
 Row = tuple[Sequence, tuple[int, ...]] | None  # whose it is, and what it was fed
