@@ -46,12 +46,13 @@ def load_model(settings: Settings, metrics: Metrics) -> LoadedModel:
         BundleError: the bundle is not what it should be.
     """
     packages = _installed_packages()
-    is_fast_int8 = has_int8_dot_product()
     can_use_cuda = _GPU_PACKAGE in packages and has_cuda_device()
-    device, variant = choose_variant(settings, can_use_cuda=can_use_cuda, is_fast_int8=is_fast_int8)
-    if variant == "cpu-int8" and not is_fast_int8:
-        logger.warning("cpu-int8 on a processor without int8 dot products is slow and less exact; see --variant")
+    device, variant = choose_variant(settings, can_use_cuda=can_use_cuda)
     bundle = open_bundle(settings.bundle, variant)
+    if variant == "cpu-int8" and bundle.manifest.variants[variant].has_shortlist and not has_int8_dot_product():
+        logger.warning(
+            "no int8 dot products on this processor: sums over a shortlist may saturate, a little less exact"
+        )
     loaded = _start_engine(bundle, variant, device, settings, metrics)
     manifest = bundle.manifest
     metrics.set_model_info(model=manifest.name, version=manifest.version, sha256=manifest.variants[variant].sha256)
@@ -79,17 +80,16 @@ def check_bundle(directory: Path, settings: Settings, metrics: Metrics) -> Itera
         yield f"{variant}: passes the golden sentence"
 
 
-def choose_variant(settings: Settings, *, can_use_cuda: bool, is_fast_int8: bool) -> tuple[str, str]:
+def choose_variant(settings: Settings, *, can_use_cuda: bool) -> tuple[str, str]:
     """Returns device and variant; `auto` takes the fastest that machine and bundle have.
 
     Args:
         settings: `variant`, `device` and `bundle` count.
         can_use_cuda: whether there are a CUDA device and the package for it.
-        is_fast_int8: whether the processor has int8 dot products.
     """
     if settings.variant != AUTO:
         return settings.variant.partition("-")[0], settings.variant
-    on_cpu = ["cpu-int8", "cpu-fp32"] if is_fast_int8 else ["cpu-fp32", "cpu-int8"]
+    on_cpu = ["cpu-int8", "cpu-fp32"]
     if settings.device == "cuda" or (settings.device == AUTO and can_use_cuda):
         preferred = ["cuda-fp16"] if settings.device == "cuda" else ["cuda-fp16", *on_cpu]
     else:
@@ -132,7 +132,7 @@ def _start_engine(bundle: Bundle, variant: str, device: str, settings: Settings,
         engine=_with_cache(engine, manifest, variant, settings, metrics),
     )
     with _stopped_on_error(engine):
-        warm_up(served, has_int8_dot_product())
+        warm_up(served)
     return LoadedModel(served=served, engine=engine, runner=runner, device=device, num_lanes=num_lanes)
 
 

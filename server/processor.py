@@ -1,10 +1,4 @@
-"""What this machine and its processors say of themselves: cores, int8 dot products, a CUDA device, the time.
-
-The int8 kernels give their speed, and the scores that the bundle was proved with, on processors with an int8
-dot-product instruction (x86: AVX-VNNI, AVX-512 VNNI or AMX; Arm: dotprod or i8mm). Without one they are slower and
-their sums may saturate, so that `auto` serves cpu-fp32 there, and cpu-int8 runs only when asked for, with a warning
-and a wider margin in the start-up check (`server/warm_up.py`).
-"""
+"""What this machine and its processors say of themselves: cores, int8 dot products, a CUDA device, the time."""
 
 import math
 import os
@@ -21,7 +15,7 @@ _NVIDIA_CONTROL = Path("/dev/nvidiactl")
 
 
 def has_int8_dot_product(cpu_info: Path = _CPU_INFO) -> bool:
-    """Whether the processor says so; False where it says nothing."""
+    """Whether the processor says so (x86: AVX-VNNI, AVX-512 VNNI, AMX; Arm: dotprod, i8mm); False if unknown."""
     return bool(_DOT_PRODUCT_FLAGS & set(re.split(r"\s+", _read(cpu_info))))
 
 

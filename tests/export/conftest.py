@@ -43,6 +43,7 @@ def open_graph(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
+    options.add_session_config_entry("session.x64quantprecision", "1")
     return onnxruntime.InferenceSession(
         graph.SerializeToString(), options, ["CPUExecutionProvider"], disabled_optimizers=["SkipLayerNormFusion"]
     )

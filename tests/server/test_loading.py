@@ -16,32 +16,31 @@ from server.settings import Settings
 
 
 @pytest.mark.parametrize(
-    ("variant", "device", "can_use_cuda", "is_fast_int8", "expected"),
+    ("variant", "device", "can_use_cuda", "expected"),
     [
-        ("auto", "auto", False, True, ("cpu", "cpu-int8")),
-        ("auto", "auto", False, False, ("cpu", "cpu-fp32")),
-        ("auto", "auto", True, True, ("cuda", "cuda-fp16")),
-        ("auto", "cpu", True, True, ("cpu", "cpu-int8")),
-        ("auto", "cuda", False, True, ("cuda", "cuda-fp16")),  # the runner says what is missing
-        ("cpu-int8", "auto", True, False, ("cpu", "cpu-int8")),
-        ("cuda-fp16", "auto", False, True, ("cuda", "cuda-fp16")),
+        ("auto", "auto", False, ("cpu", "cpu-int8")),
+        ("auto", "auto", True, ("cuda", "cuda-fp16")),
+        ("auto", "cpu", True, ("cpu", "cpu-int8")),
+        ("auto", "cuda", False, ("cuda", "cuda-fp16")),  # the runner says what is missing
+        ("cpu-int8", "auto", True, ("cpu", "cpu-int8")),
+        ("cuda-fp16", "auto", False, ("cuda", "cuda-fp16")),
     ],
 )
 def test_auto_takes_the_fastest_that_the_machine_has(
-    tmp_path: Path, variant: str, device: str, can_use_cuda: bool, is_fast_int8: bool, expected: tuple[str, str]
+    tmp_path: Path, variant: str, device: str, can_use_cuda: bool, expected: tuple[str, str]
 ) -> None:
     for name in ("cpu-int8", "cpu-fp32", "cuda-fp16"):
         (tmp_path / name).mkdir()
     settings = Settings(bundle=tmp_path, variant=variant, device=device)
 
-    assert choose_variant(settings, can_use_cuda=can_use_cuda, is_fast_int8=is_fast_int8) == expected
+    assert choose_variant(settings, can_use_cuda=can_use_cuda) == expected
 
 
 def test_auto_takes_only_what_the_bundle_has(tmp_path: Path) -> None:
     (tmp_path / "cpu-fp32").mkdir()
     settings = Settings(bundle=tmp_path)
 
-    assert choose_variant(settings, can_use_cuda=True, is_fast_int8=True) == ("cpu", "cpu-fp32")
+    assert choose_variant(settings, can_use_cuda=True) == ("cpu", "cpu-fp32")
 
 
 def test_exactly_one_onnx_runtime_is_accepted() -> None:
