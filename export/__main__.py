@@ -13,7 +13,7 @@ from model.augment import Pair
 from model.checkpoint import load_checkpoint
 from model.config import CorpusConfig
 from model.data import read_corpus
-from server.bundle import VARIANTS
+from server.bundle.bundle import VARIANTS
 from server.errors import StartupError
 
 

@@ -31,7 +31,7 @@ from export.verify import (
 from model.checkpoint import Checkpoint
 from model.config import TransformerConfig
 from model.transformer import Transformer
-from server.bundle import (
+from server.bundle.bundle import (
     CACHE_DTYPES,
     COPY_ROWS_FILE,
     EMBEDDING,
@@ -58,9 +58,9 @@ from server.bundle import (
     open_bundle,
     step_forms,
 )
-from server.runner import OrtRunner
-from server.sequence import DecodingOptions
-from server.shortlist import Shortlist
+from server.bundle.shortlist import Shortlist
+from server.engine.sequence import DecodingOptions
+from server.runtime.runner import OrtRunner
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ def export_bundle(
         out: directory to make; must not exist.
         dev: at least 200 pairs.
         version: of the model, for the manifest.
-        variants: some of `server.bundle.VARIANTS`; "cpu-fp32" is needed, since the proof rests on it.
+        variants: some of `server.bundle.bundle.VARIANTS`; "cpu-fp32" is needed, since the proof rests on it.
         max_bleu_loss: what a variant may lose to cpu-fp32 on `dev`; on a few hundred sentences half a point is noise.
         shortlist: for the bundle to offer, see `export.shortlist`; None for none.
 
@@ -260,7 +260,7 @@ def write_variant(
     Args:
         model: in evaluation mode.
         bundle: the directory to make the variant's own one in.
-        name: one of `server.bundle.VARIANTS`.
+        name: one of `server.bundle.bundle.VARIANTS`.
         sources: token ids with eos, to calibrate int8 with.
         targets: token ids starting with bos, of the same sentences.
         has_shortlist: write the steps with a shortlist too.

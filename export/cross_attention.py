@@ -4,7 +4,7 @@ import numpy as np
 
 from export.graph import Graph
 from model.config import TransformerConfig
-from server.slots import SLOT_ROWS
+from server.runtime.slots import SLOT_ROWS
 
 
 class CrossAttention:
@@ -32,7 +32,7 @@ class CrossAttention:
             x: any tensor [B, M], to make an empty one of: there are no new keys.
             source_lengths: int32 [slots].
             source_total: int32 [1], the largest of them.
-            shares_slots: as in `server.bundle.StepForm`.
+            shares_slots: as in `server.bundle.bundle.StepForm`.
         """
         self._graph = graph
         self._config = config

@@ -22,8 +22,8 @@ from export.graph import Graph
 from model.attention import MultiHeadAttention
 from model.config import TransformerConfig
 from model.transformer import Layer, Transformer
-from server.bundle import EMBEDDING, MAX_BEAM_SIZE, PLAIN_STEP, StepForm, cache_names
-from server.shortlist import CANDIDATES, COLUMNS
+from server.bundle.bundle import EMBEDDING, MAX_BEAM_SIZE, PLAIN_STEP, StepForm, cache_names
+from server.bundle.shortlist import CANDIDATES, COLUMNS
 
 MAX_TOP_K = 2 * MAX_BEAM_SIZE  # best tokens that a step can return
 MAX_BLOCK = 128  # vocabulary entries of which the exact top-k first takes the maximum
@@ -81,7 +81,7 @@ def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.Mod
 
 
 def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm = PLAIN_STEP) -> onnx.ModelProto:
-    """Builds one decoder step over B rows with a token each; `server.decoder.Decoder.step` says what goes in and out.
+    """Builds one decoder step over B rows with a token each; `server.network.Decoder.step` says what goes in and out.
 
     Its controls are `input_ids` int64 [B], `past_lengths` int32 [B], `source_lengths` int32 [slots], and in host memory
     `self_total` = longest past + 1, `source_total` = longest source, `top_k` (at most `MAX_TOP_K` and V), and
@@ -89,7 +89,7 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm
     the softmax. It returns `top_ids`, `top_log_probs` [B, k], and `logits` float32 [B, V] for who asks for them.
 
     Slots are rows, unless the form is to share them: then there are also `slot_rows` int64 [slots, `SLOT_ROWS`], as in
-    `server.slots`, and `row_places` int64 [B], the place of each row among them.
+    `server.runtime.slots`, and `row_places` int64 [B], the place of each row among them.
 
     With a shortlist the output projection is the input `shortlist_weight` [n / `COLUMNS`, `COLUMNS`, M], of tokens
     `shortlist_ids` int64 [n], of which a row may choose those at the indices in `candidates` int32 [B, m], -1 being
@@ -146,7 +146,7 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm
 
 
 def copy_rows_graph(config: TransformerConfig, dtype: DTypeLike) -> onnx.ModelProto:
-    """Builds what `server.device_decoder` fills and moves rows of its caches with.
+    """Builds what `server.runtime.device_decoder` fills and moves rows of its caches with.
 
     For each i of 2 * decoder layers, rows `from` int64 [n] of `source.{i}` [B, H, P, D] become rows `to` int64 [n, 1]
     of `cache.{i}` [B', H, P', D], which is written in place as `new_cache.{i}`. `pads` int64 [8], in host memory, are

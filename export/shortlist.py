@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from model.augment import Pair
 from model.checkpoint import Checkpoint
-from server.shortlist import Shortlist
+from server.bundle.shortlist import Shortlist
 
 logger = logging.getLogger(__name__)
 

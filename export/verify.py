@@ -26,12 +26,12 @@ from prometheus_client import CollectorRegistry
 from model.data import pad
 from model.search import default_max_tokens, search
 from model.transformer import Transformer
-from server.bundle import Bundle, cache_names
-from server.engine import Engine
-from server.metrics import Metrics
-from server.runner import OrtRunner
-from server.sequence import DecodingOptions, Hypothesis, Result
-from server.waiting_queue import BatchLimits
+from server.bundle.bundle import Bundle, cache_names
+from server.engine.engine import Engine
+from server.engine.sequence import DecodingOptions, Hypothesis, Result
+from server.engine.waiting_queue import BatchLimits
+from server.runtime.runner import OrtRunner
+from server.telemetry.metrics import Metrics
 
 LOGITS_ATOL = 1e-4
 NEAR_TIE = 1e-4  # difference of log-probabilities below which two answers are equally good

@@ -1,6 +1,6 @@
 """Greedy and beam search without a cache: plain, slow, and the oracle that every parity test compares with.
 
-The rules, which `server.search` keeps too:
+The rules, which `server.decoding.beam_search` keeps too:
 - A step extends each of the W live beams by its 2W best tokens; of these, the 2W best by total log-probability are the
   candidates (equal ones: lower beam first, then lower rank).
 - A candidate that ends with eos is finished if it is among the first W; the first W that do not end live on.

@@ -10,9 +10,9 @@ from prometheus_client import CollectorRegistry
 
 from server.app import serve
 from server.errors import StartupError
-from server.loading import check_bundle
-from server.metrics import Metrics
-from server.settings import CommandLine, read_settings
+from server.models.loading import check_bundle
+from server.settings.settings import CommandLine, read_settings
+from server.telemetry.metrics import Metrics
 
 EXIT_CANNOT_START = 2
 

@@ -24,14 +24,14 @@ from grpc_reflection.v1alpha.reflection import enable_server_reflection
 from prometheus_client import CollectorRegistry, start_http_server
 
 from server.errors import SettingsError
-from server.health import HEALTH_NAME, Health
-from server.interceptors import CallInterceptor
-from server.loading import LoadedModel, load_model
-from server.log import set_up_logging
-from server.metrics import Metrics
-from server.processor import process_age_seconds
-from server.service import SERVICE_NAME, TranslationService
-from server.settings import Settings
+from server.models.loading import LoadedModel, load_model
+from server.models.machine import process_age_seconds
+from server.rpc.health import HEALTH_NAME, Health
+from server.rpc.interceptors import CallInterceptor
+from server.rpc.service import SERVICE_NAME, TranslationService
+from server.settings.settings import Settings
+from server.telemetry.log import set_up_logging
+from server.telemetry.metrics import Metrics
 
 logger = logging.getLogger(__name__)
 

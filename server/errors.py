@@ -10,7 +10,7 @@
     StartupError                ends the process with exit code 2; lists every fault
       BundleError, SettingsError
 
-Any other exception becomes INTERNAL with fixed words and the request's id (`server/interceptors.py`).
+Any other exception becomes INTERNAL with fixed words and the request's id (`server/rpc/interceptors.py`).
 """
 
 from collections.abc import Sequence

@@ -9,7 +9,7 @@ import torch
 from export.bundle import DevSet, export_bundle
 from model.checkpoint import Checkpoint, load_checkpoint
 from model.transformer import Transformer
-from server.bundle import Bundle
+from server.bundle.bundle import Bundle
 
 torch.set_num_threads(1)  # tiny tensors: a second thread only waits
 

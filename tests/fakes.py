@@ -5,10 +5,10 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from server.decoder import Encoded, StepInputs
-from server.kv_cache import KVCache
-from server.scheduler import RowMoves
-from server.waiting_queue import BatchLimits
+from server.engine.scheduler import RowMoves
+from server.engine.waiting_queue import BatchLimits
+from server.network import Encoded, StepInputs
+from server.runtime.kv_cache import KVCache
 
 EOS = 3
 FIRST_TOKEN = 10

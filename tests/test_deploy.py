@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from server import app
-from server.settings import Settings
+from server.settings.settings import Settings
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 

@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 from prometheus_client import CollectorRegistry
 
-from server.engine import Engine
+from server.engine.engine import Engine
+from server.engine.sequence import DecodingOptions, Result
 from server.errors import NotServing, Overloaded
-from server.sequence import DecodingOptions, Result
-from server.settings import Settings as ServerSettings
+from server.settings.settings import Settings as ServerSettings
 from tests.bench.report import print_table
 from tests.bench.statistics import median_ratio
 from tests.bench.systems import NO_LIMIT, Ids, Settings, open_engine, peak_resident_bytes, resident_bytes

@@ -11,7 +11,7 @@ from pathlib import Path
 from export.bundle import dimensions_of, special_ids_of, write_variant
 from export.verify import open_translator
 from model.transformer import Transformer
-from server.bundle import (
+from server.bundle.bundle import (
     MANIFEST_FILE,
     MAX_BEAM_SIZE,
     REVISION,
@@ -27,9 +27,9 @@ from server.bundle import (
     describe_file,
     open_bundle,
 )
-from server.runner import OrtRunner
-from server.sequence import DecodingOptions
-from server.shortlist import Shortlist
+from server.bundle.shortlist import Shortlist
+from server.engine.sequence import DecodingOptions
+from server.runtime.runner import OrtRunner
 from tests.bench.text import Text
 
 _CALIBRATION_SENTENCES = 64
@@ -46,7 +46,7 @@ def write_bundle(
         name: of the model.
         directory: to make; must not exist.
         shortlist: for the bundle to offer.
-        variants: some of `server.bundle.VARIANTS`.
+        variants: some of `server.bundle.bundle.VARIANTS`.
     """
     directory.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(dir=directory.parent))

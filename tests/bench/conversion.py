@@ -12,7 +12,7 @@ from torch import nn
 
 from model.attention import MultiHeadAttention
 from model.transformer import FeedForward, Layer, Transformer
-from server.shortlist import Shortlist
+from server.bundle.shortlist import Shortlist
 
 QUANTIZATIONS = ("float32", "int8")
 _VOCABULARY_MAP_FILE = "vmap.txt"  # what CTranslate2 calls `--vocab_mapping` in a model's directory

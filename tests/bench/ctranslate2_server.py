@@ -103,7 +103,7 @@ async def serve(settings: Settings, tokenizer: Path, port: int) -> None:
     async def translate(request: TranslateRequest, _: object) -> TranslateResponse:
         source = (*processor.encode(request.contents[0]), processor.eos_id())
         ids = await batcher.translate(source, request.decoding.beam_size)
-        text = processor.decode([token for token in ids if token < known])  # as in server/tokenizer.py
+        text = processor.decode([token for token in ids if token < known])  # as in server/bundle/tokenizer.py
         translation = Translation(text=text, source_tokens=len(source), target_tokens=len(ids) + 1)
         return TranslateResponse(translations=[translation])
 

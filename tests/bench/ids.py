@@ -10,8 +10,8 @@ from typing import Any
 
 from export.verify import NEAR_TIE, tie_gap
 from model.search import default_max_tokens
-from server.processor import usable_cores
-from server.settings import Settings as ServerSettings
+from server.models.machine import usable_cores
+from server.settings.settings import Settings as ServerSettings
 from tests.bench.models import Model
 from tests.bench.report import print_table
 from tests.bench.rounds import length_facts

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 
 from model.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from server.bundle import Bundle, open_bundle
-from server.shortlist import Shortlist
+from server.bundle.bundle import Bundle, open_bundle
+from server.bundle.shortlist import Shortlist
 from tests.bench.bundle import write_bundle
 from tests.bench.conversion import QUANTIZATIONS, convert
 from tests.bench.shortlist import own_shortlist, random_shortlist
@@ -86,9 +86,9 @@ _MAKERS = (
     "export/calibrate.py",
     "export/cross_attention.py",
     "export/shortlist.py",
-    "server/bundle.py",
-    "server/slots.py",
-    "server/shortlist.py",
+    "server/bundle/bundle.py",
+    "server/runtime/slots.py",
+    "server/bundle/shortlist.py",
 )  # a change makes everything anew
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from server.bundle import Bundle
+from server.bundle.bundle import Bundle
 from tests.acceptance.server_process import free_ports, running_server
 from tests.bench.systems import Settings, peak_resident_bytes
 from tests.bench.text import ROOT

@@ -17,7 +17,7 @@ from export.shortlist import build_shortlist
 from model.config import TransformerConfig
 from model.search import default_max_tokens, search
 from model.transformer import Transformer
-from server.shortlist import Shortlist
+from server.bundle.shortlist import Shortlist
 from tests.bench.text import Text
 
 _PER_TOKEN = 64  # draws; frequent tokens are drawn more than once, so about 49 different ones

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from server.engine import Engine
+    from server.engine.engine import Engine
 
 NO_LIMIT = 10**9  # of a queue
 
@@ -151,7 +151,7 @@ class OurSystem:
         self._counted = (0.0, 0.0)
 
     def translate(self, sources: Sequence[Ids], beam_size: int) -> list[list[int]]:
-        from server.sequence import DecodingOptions  # noqa: PLC0415
+        from server.engine.sequence import DecodingOptions  # noqa: PLC0415
 
         self._counted = self._counts()
         order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
@@ -182,11 +182,11 @@ def open_engine(
     max_waiting_sentences: int = NO_LIMIT,
 ) -> "Engine":
     """Returns our engine, still to be started, with its metrics on the registry."""
-    from server.bundle import open_bundle  # noqa: PLC0415
-    from server.engine import Engine  # noqa: PLC0415
-    from server.metrics import Metrics  # noqa: PLC0415
-    from server.runner import OrtRunner  # noqa: PLC0415
-    from server.settings import Settings as ServerSettings  # noqa: PLC0415
+    from server.bundle.bundle import open_bundle  # noqa: PLC0415
+    from server.engine.engine import Engine  # noqa: PLC0415
+    from server.runtime.runner import OrtRunner  # noqa: PLC0415
+    from server.settings.settings import Settings as ServerSettings  # noqa: PLC0415
+    from server.telemetry.metrics import Metrics  # noqa: PLC0415
 
     bundle = open_bundle(Path(settings.path), settings.precision)
     position_bytes = bundle.manifest.position_bytes(settings.precision)

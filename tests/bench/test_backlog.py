@@ -3,10 +3,10 @@
 import pytest
 from prometheus_client import CollectorRegistry
 
-from server.bundle import open_bundle
-from server.engine import Engine
-from server.metrics import Metrics
-from server.settings import BUILTIN_BUNDLE
+from server.bundle.bundle import open_bundle
+from server.engine.engine import Engine
+from server.settings.settings import BUILTIN_BUNDLE
+from server.telemetry.metrics import Metrics
 from tests.bench.backlog import Backlog, plan_runs
 from tests.bench.systems import NO_LIMIT, Settings
 from tests.fakes import EOS, CountingRunner, batch_limits

@@ -9,7 +9,7 @@ import torch
 from model.checkpoint import load_checkpoint
 from model.config import TransformerConfig
 from model.transformer import Transformer
-from server.shortlist import Shortlist
+from server.bundle.shortlist import Shortlist
 from tests.bench.shortlist import own_shortlist, random_shortlist
 from tests.bench.systems import CTranslate2System, Settings
 from tests.bench.text import BUILTIN_CHECKPOINT, DEFAULT_TEXT, Text, read_text

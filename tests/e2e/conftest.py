@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from server.bundle import Bundle
+from server.bundle.bundle import Bundle
 from tests.acceptance.server_process import ServerProcess, launch_server, running_server
 
 Start = Callable[..., ServerProcess]

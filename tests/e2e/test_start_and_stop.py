@@ -14,7 +14,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from export.bundle import DevSet
 from protos import translation_pb2 as pb
-from server.bundle import Bundle
+from server.bundle.bundle import Bundle
 from tests.acceptance.bad_bundles import BadBundle, bad_bundles
 from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import ServerProcess

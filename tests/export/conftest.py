@@ -15,8 +15,8 @@ from export.bundle import save_graphs
 from export.graphs import encoder_graph, step_graph
 from model.config import TransformerConfig
 from model.transformer import Transformer
-from server.bundle import ENCODER_FILE, PLAIN_STEP, Bundle, cache_names, step_forms
-from server.decoder import step_controls
+from server.bundle.bundle import ENCODER_FILE, PLAIN_STEP, Bundle, cache_names, step_forms
+from server.network import step_controls
 
 Array = NDArray[Any]
 SHAPES: dict[str, dict[str, Any]] = {

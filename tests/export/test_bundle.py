@@ -17,7 +17,7 @@ from export.graph import OPSETS
 from export.verify import VerificationError
 from model.checkpoint import Checkpoint
 from model.transformer import Transformer
-from server.bundle import (
+from server.bundle.bundle import (
     EMBEDDING,
     ENCODER_FILE,
     REVISION,

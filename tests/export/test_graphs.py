@@ -8,8 +8,8 @@ from export.graph import OPSETS
 from export.graphs import MAX_TOP_K, encoder_graph, step_graph
 from model.data import pad
 from model.transformer import Transformer
-from server.bundle import StepForm, cache_names
-from server.decoder import CONTROL_NAMES, SLOT_NAMES
+from server.bundle.bundle import StepForm, cache_names
+from server.network import CONTROL_NAMES, SLOT_NAMES
 from tests.export.conftest import Array, Stepper, build_model, open_graph, run_encoder
 
 SOURCES = [[5, 9, 12, 7, 3], [8, 3], [6, 15, 3]]

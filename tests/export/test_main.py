@@ -9,8 +9,8 @@ import pytest
 
 from export.__main__ import main
 from export.shortlist import NUM_COMMON
-from server.bundle import open_bundle
-from server.shortlist import Shortlist
+from server.bundle.bundle import open_bundle
+from server.bundle.shortlist import Shortlist
 from tests.export.test_bundle import Interrupt
 
 DATA = Path(__file__).parents[1] / "data"

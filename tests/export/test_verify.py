@@ -27,10 +27,10 @@ from export.verify import (
 from model.checkpoint import Checkpoint
 from model.search import default_max_tokens, search
 from model.transformer import Transformer
-from server.bundle import Bundle
+from server.bundle.bundle import Bundle
+from server.engine.sequence import DecodingOptions
 from server.errors import NotServing
-from server.runner import OrtRunner
-from server.sequence import DecodingOptions
+from server.runtime.runner import OrtRunner
 from tests.export.conftest import write_fp32
 
 

@@ -11,12 +11,12 @@ from prometheus_client import CollectorRegistry
 
 from model.search import default_max_tokens, search
 from model.transformer import Transformer
-from server.bundle import Bundle
-from server.engine import Engine
-from server.metrics import Metrics
-from server.processor import has_cuda_device
-from server.runner import OrtRunner
-from server.sequence import DecodingOptions, Result
+from server.bundle.bundle import Bundle
+from server.engine.engine import Engine
+from server.engine.sequence import DecodingOptions, Result
+from server.models.machine import has_cuda_device
+from server.runtime.runner import OrtRunner
+from server.telemetry.metrics import Metrics
 from tests.fakes import batch_limits
 
 Ids = tuple[int, ...]

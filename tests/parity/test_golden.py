@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from export.verify import open_translator
-from server.bundle import Bundle
-from server.runner import OrtRunner
-from server.sequence import DecodingOptions
+from server.bundle.bundle import Bundle
+from server.engine.sequence import DecodingOptions
+from server.runtime.runner import OrtRunner
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tiny_ids.json"
 

@@ -9,11 +9,11 @@ import pytest
 
 from export.bundle import write_variant
 from model.checkpoint import Checkpoint
-from server.bundle import SHORTLIST_FILE, Bundle, describe_file
+from server.bundle.bundle import SHORTLIST_FILE, Bundle, describe_file
+from server.bundle.shortlist import Shortlist
+from server.engine.sequence import DecodingOptions
 from server.errors import BundleError
-from server.runner import OrtRunner
-from server.sequence import DecodingOptions
-from server.shortlist import Shortlist
+from server.runtime.runner import OrtRunner
 from tests.parity.test_continuous_batching import Ids, Stepper, best
 
 WIDTHS = (1, 4, 2)

@@ -12,7 +12,7 @@ import sentencepiece
 from prometheus_client import CollectorRegistry
 
 from protos.translation_pb2_grpc import TranslationServiceStub
-from server.bundle import (
+from server.bundle.bundle import (
     REVISION,
     Dimensions,
     FileFacts,
@@ -23,11 +23,11 @@ from server.bundle import (
     Manifest,
     SpecialIds,
 )
-from server.interceptors import CallInterceptor
-from server.metrics import Metrics
-from server.service import TranslationService
-from server.tokenizer import Tokenizer
-from server.translation import ServedModel
+from server.bundle.tokenizer import Tokenizer
+from server.rpc.interceptors import CallInterceptor
+from server.rpc.service import TranslationService
+from server.telemetry.metrics import Metrics
+from server.translation.job import ServedModel
 from tests.server.echo_engine import EchoEngine
 
 SENTENCES = Path(__file__).parents[1] / "data" / "multi30k_val_200.en.txt"

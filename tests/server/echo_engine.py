@@ -1,12 +1,12 @@
-"""Stands in for `server.engine.Engine`: real futures, no network."""
+"""Stands in for `server.engine.engine.Engine`: real futures, no network."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+from server.engine.sequence import DecodingOptions, FinishReason, Hypothesis, Result
 from server.errors import TranslationError
-from server.sequence import DecodingOptions, FinishReason, Hypothesis, Result
 
 
 @dataclass(slots=True)

@@ -1,0 +1,1 @@
+"""Choosing tokens: pure Python, no I/O. Its face: `BeamSearch`, `DecodingOptions`, `Result`."""

@@ -1,0 +1,1 @@
+"""Continuous batching; knows no ONNX Runtime. Its face: `Engine`, `BatchLimits`."""

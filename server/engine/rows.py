@@ -1,0 +1,70 @@
+"""What the next step is fed, row by row: kept from step to step, as to gather it from the sentences takes longer."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from server.engine.scheduler import RowMoves
+from server.engine.sequence import Sequence
+from server.network import StepInputs
+
+
+class Rows:
+    """The rows of one lane's batch; those in use are 0..num_rows - 1, as the scheduler has it."""
+
+    def __init__(self, max_rows: int) -> None:
+        self._last_ids = np.zeros(max_rows, np.int64)
+        self._past_lengths = np.zeros(max_rows, np.int32)
+        self._source_lengths = np.zeros(max_rows, np.int32)
+        self._top_k = np.zeros(max_rows, np.int64)
+        self._needs_log_probs = np.zeros(max_rows, np.bool_)
+        self._all: list[NDArray[Any]] = [
+            self._last_ids,
+            self._past_lengths,
+            self._source_lengths,
+            self._top_k,
+            self._needs_log_probs,
+        ]
+
+    def longest(self, num_rows: int) -> tuple[int, int]:
+        """Returns the most positions that a row's self-attention has filled, and the most source tokens."""
+        past, source = (lengths[:num_rows].max(initial=0) for lengths in (self._past_lengths, self._source_lengths))
+        return int(past), int(source)
+
+    def admit(self, sequences: list[Sequence]) -> None:
+        """Takes sentences that have just been placed in a row each."""
+        for sequence in sequences:
+            (row,) = sequence.rows
+            (self._last_ids[row],) = sequence.search.last_ids
+            self._past_lengths[row] = 0
+            self._source_lengths[row] = len(sequence.source_ids)
+            self._top_k[row] = sequence.search.top_k
+            self._needs_log_probs[row] = sequence.options.needs_log_probs
+
+    def move(self, moves: RowMoves) -> None:
+        """Copies rows."""
+        if moves.to:
+            for array in self._all:
+                array[moves.to] = array[moves.from_]
+
+    def inputs(self, num_rows: int, *, use_shortlist: bool, is_alone: bool) -> StepInputs:
+        """Returns the next step's, in arrays of their own."""
+        return StepInputs(
+            self._last_ids[:num_rows].copy(),
+            self._past_lengths[:num_rows].copy(),
+            self._source_lengths[:num_rows].copy(),
+            top_k=int(self._top_k[:num_rows].max()),
+            use_shortlist=use_shortlist,
+            with_log_probs=bool(self._needs_log_probs[:num_rows].any()),
+            is_alone=is_alone,
+        )
+
+    def advance(self, best_ids: NDArray[np.int64]) -> None:
+        """Notes a step of as many rows, which go on with their best tokens, as in greedy search."""
+        self._last_ids[: len(best_ids)] = best_ids
+        self._past_lengths[: len(best_ids)] += 1
+
+    def feed(self, sequence: Sequence) -> None:
+        """Has the rows of a beam go on with the tokens that its search chose."""
+        self._last_ids[sequence.rows] = sequence.search.last_ids

@@ -1,0 +1,1 @@
+"""Bundles brought to life; alone knows both engine and runtime. Its face: `load_model`, `Model`."""

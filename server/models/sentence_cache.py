@@ -1,0 +1,169 @@
+"""Equal sentences are translated once: past translations are kept, and those under way are shared.
+
+Equal are the token ids, the decoding options and the model. A cache belongs to one loaded model; name, version and
+variant are in its keys all the same, so that no other model's translation can ever be an answer.
+
+- Each caller has a future of its own, and leaving ends that one only. A flight ends when its last caller has left.
+- A flight's error goes to all of its callers and is never kept. That includes a refusal by the engine, for a caller who
+  joined while the flight was being submitted.
+- A caller joins only where little is lost by it. The flight's place in its request is no later than the place in the
+  caller's own: requests take turns in the waiting queue, so the end of a long one is far away. Its deadline, at which
+  the engine answers all of them, is no later than the caller's, but leaves nine tenths of the caller's time. Otherwise
+  the sentence is submitted anew, and that is the flight to join from then on. Weighed: flights without a deadline. gRPC
+  ends a call at its client's deadline, but only the engine knows the server's own maximum: callers would need timers.
+"""
+
+import math
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from server.engine.sequence import DecodingOptions, Result
+from server.telemetry.metrics import Metrics
+from server.translation.job import SentenceEngine
+
+_LEAST_SHARE = 0.9  # of a caller's time, for a flight to be joined
+
+_Key = tuple[tuple[str, str, str], DecodingOptions, tuple[int, ...]]  # model, options, source ids
+
+
+@dataclass(slots=True, eq=False)
+class _Flight:
+    """A sentence in the engine, and the callers who wait for it."""
+
+    key: _Key
+    place: int  # among those sentences of its request that went to the engine
+    deadline: float
+    callers: set[Future[Result]] = field(default_factory=set)
+    translation: Future[Result] = field(default_factory=Future)  # the engine's, once the sentence is there
+
+    def suits(self, place: int, deadline: float, now: float) -> bool:
+        return self.place <= place and _LEAST_SHARE * (deadline - now) <= self.deadline - now <= deadline - now
+
+
+class SentenceCache:
+    """A `SentenceEngine` in front of another; its methods may be called from any thread.
+
+    The lock guards the tables and the flights' callers, for one sentence at a time, since lanes wait for it. It is not
+    held where others' code may run: in the engine, and when a caller who is known to others is answered.
+
+    Args:
+        engine: translates what is not known.
+        model: that the engine runs: name, version, and sha256 of the variant.
+        metrics: told how many sentences were known.
+        max_sentences: translations to keep, 0 for none; the least recently used leave.
+        is_single_flight: whether a translation that is under way can be joined.
+        clock: the engine's.
+    """
+
+    def __init__(
+        self,
+        engine: SentenceEngine,
+        model: tuple[str, str, str],
+        metrics: Metrics,
+        *,
+        max_sentences: int,
+        is_single_flight: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine = engine
+        self._model = model
+        self._metrics = metrics
+        self._max_sentences = max_sentences
+        self._is_single_flight = is_single_flight
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._results: OrderedDict[_Key, Result] = OrderedDict()  # least recently used first
+        self._flights: dict[_Key, _Flight] = {}  # those to join
+
+    def submit(
+        self, sources: Sequence[Sequence[int]], options: DecodingOptions, deadline: float | None
+    ) -> list[Future[Result]]:
+        """See `Engine.submit`. A kept translation took no seconds, a shared one those of its flight."""
+        now = self._clock()
+        instant = math.inf if deadline is None else deadline
+        callers: list[Future[Result]] = []
+        flights: list[_Flight] = []  # new ones
+        counts: Counter[str] = Counter()
+        try:
+            for ids in sources:
+                callers.append(Future())
+                key = (self._model, options, tuple(ids))
+                counts[self._look_up(key, callers[-1], flights, instant, now)] += 1
+            unknown = [flight.key[2] for flight in flights]
+            translations = self._engine.submit(unknown, options, deadline) if unknown else []
+        except BaseException as error:
+            for flight in flights:
+                flight.translation.set_exception(error)
+                self._land(flight, flight.translation)
+            for caller in callers:
+                caller.cancel()  # leaves the flights that it joined
+            raise
+        for flight, translation in zip(flights, translations, strict=True):
+            flight.translation = translation
+            translation.add_done_callback(partial(self._land, flight))
+        for result, count in counts.items():
+            self._metrics.sentence_cache_total.labels(result=result).inc(count)
+        return callers
+
+    def check_room(self) -> None:
+        """See `Engine.check_room`: a full server refuses before the sentences are there to be looked up."""
+        self._engine.check_room()
+
+    def _look_up(self, key: _Key, caller: Future[Result], flights: list[_Flight], deadline: float, now: float) -> str:
+        """Answers the caller or puts it on a flight, added to `flights` if it is new; returns the metric's label."""
+        with self._lock:
+            if key in self._results:
+                self._results.move_to_end(key)
+                caller.set_result(self._results[key])  # nobody else knows it yet
+                return "hit"
+            flight, result = self._flights.get(key), "joined"
+            if flight is None or not flight.suits(len(flights), deadline, now):
+                flight, result = _Flight(key, len(flights), deadline), "miss"
+                flights.append(flight)
+                if self._is_single_flight:
+                    self._flights[key] = flight
+            flight.callers.add(caller)
+        caller.add_done_callback(partial(self._leave, flight))
+        return result
+
+    def _leave(self, flight: _Flight, caller: Future[Result]) -> None:
+        """Takes a cancelled caller off its flight, and ends the flight if nobody is left."""
+        if caller.cancelled():
+            with self._lock:
+                flight.callers.discard(caller)
+                is_empty = not flight.callers
+                if is_empty:
+                    self._forget(flight)
+            if is_empty:
+                flight.translation.cancel()
+
+    def _land(self, flight: _Flight, translation: Future[Result]) -> None:
+        """Answers a flight's callers; on the lane's thread."""
+        if translation.cancelled():  # by `_leave`: there are none
+            return
+        error = translation.exception()
+        with self._lock:
+            self._forget(flight)
+            if error is None:
+                took_none = replace(translation.result(), queue_seconds=0.0, encode_seconds=0.0, decode_seconds=0.0)
+                self._results[flight.key] = took_none
+                self._results.move_to_end(flight.key)
+                if len(self._results) > self._max_sentences:
+                    self._results.popitem(last=False)
+            callers, flight.callers = flight.callers, set()
+        for caller in callers:
+            with suppress(InvalidStateError):  # it has left just now
+                if error is None:
+                    caller.set_result(translation.result())
+                else:
+                    caller.set_exception(error)
+
+    def _forget(self, flight: _Flight) -> None:
+        if self._flights.get(flight.key) is flight:
+            del self._flights[flight.key]

@@ -1,0 +1,1 @@
+"""gRPC in and out; the only room that knows protobuf. Its face: `TranslationService`, `CallInterceptor`, `Health`."""

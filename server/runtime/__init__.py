@@ -1,0 +1,1 @@
+"""The network on ONNX Runtime, which nobody else knows. Its face: `open_runner`."""

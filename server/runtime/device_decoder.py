@@ -1,0 +1,206 @@
+"""The decoder in device memory, for CUDA: nothing but controls and chosen tokens goes to and fro.
+
+A captured CUDA graph replays its kernels on the addresses and with the host's numbers of its capture. So all memory is
+taken once: caches as long as the longest sentence, of which kernels read what is filled, and for each number of rows
+and of best tokens a step of its own. A batch takes the smallest step that it fits into; rows that nobody uses are
+computed all the same, with a length of 1.
+
+The same code runs on a CPU, without graphs, which is how it is tested where there is no GPU.
+"""
+
+import itertools
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from server.bundle.bundle import Dimensions, Limits, cache_names
+from server.engine.scheduler import RowMoves
+from server.network import Encoded, StepInputs
+
+_Fields = dict[str, type[np.generic]]
+_CONTROLS: _Fields = {"input_ids": np.int64, "past_lengths": np.int32, "source_lengths": np.int32}  # of each row
+_CHOSEN: _Fields = {"top_ids": np.int64, "top_log_probs": np.float32}  # of each row and best token
+_IDLE = (0, 0, 1)  # controls of a row that nobody uses
+_TOP_K = (1, 8)  # best tokens that steps are made for: greedy search, beams up to 4; and for the widest beam
+
+
+class DeviceDecoder:
+    """See `server.network.Decoder`. The first step prepares, and on CUDA captures, all steps: it takes longer."""
+
+    def __init__(
+        self,
+        step: onnxruntime.InferenceSession,
+        copy_rows: onnxruntime.InferenceSession,
+        device: str,
+        dimensions: Dimensions,
+        limits: Limits,
+        embedding: NDArray[np.generic],
+        graph_ids: Iterator[int],
+        max_rows: int,
+    ) -> None:
+        """Takes the caches' memory.
+
+        Args:
+            step: the decoder step; on CUDA with graphs enabled.
+            copy_rows: the graph of `COPY_ROWS_FILE`.
+            device: whose memory, as ONNX Runtime calls it: "cpu" or "cuda".
+            dimensions: of the model.
+            limits: of the model, the caches' length.
+            embedding: the token embedding [V, M], of the caches' type, which the sessions may read and do not own.
+            graph_ids: of the step's session, each new: a graph is replayed for its id, whatever is bound by then.
+            max_rows: that may be in use at once.
+        """
+        self._step = step
+        self._copy = copy_rows
+        self._device = device
+        self._embedding = embedding
+        self._graph_ids = graph_ids
+        self._row_counts = [*(1 << i for i in range((max_rows - 1).bit_length())), max_rows]
+        self._top_ks = sorted({min(k, dimensions.vocab_size) for k in (*_TOP_K, 2 * limits.max_beam_size)})
+        self._steps: dict[tuple[int, int], _Step] = {}
+        self._self_names = cache_names("self", dimensions.decoder_layers)
+        self._cross_names = cache_names("cross", dimensions.decoder_layers)
+        self._caches: dict[str, Any] = {}
+        for names, positions in (
+            (self._self_names, limits.max_target_tokens),
+            (self._cross_names, limits.max_source_tokens),
+        ):
+            # Zeros, not what the memory held before: kernels may touch it, and 0 * NaN is NaN.
+            zeros = np.zeros((max_rows, dimensions.num_heads, positions, dimensions.head_dim), embedding.dtype)
+            for name in names:
+                self._caches[name] = onnxruntime.OrtValue.ortvalue_from_numpy(zeros.copy(), device, 0)
+
+    @property
+    def cache_bytes(self) -> int:
+        """See `Decoder.cache_bytes`."""
+        return sum(int(cache.tensor_size_in_bytes()) for cache in self._caches.values())
+
+    def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
+        """See `Decoder.reserve`; there is room for all that the limits allow."""
+
+    def admit(self, rows: list[int], encoded: Encoded, source_lengths: NDArray[np.int32]) -> None:
+        """See `Decoder.admit`."""
+        self._copy_rows(self._cross_names, encoded, list(range(len(rows))), rows)
+
+    def admit_candidates(self, first_row: int, sources: list[tuple[int, ...]]) -> None:
+        """See `Decoder.admit_candidates`; on a GPU to project to the whole vocabulary is cheap."""
+
+    def move(self, moves: RowMoves, positions: int) -> None:
+        """See `Decoder.move`."""
+        if moves.to:
+            self._copy_rows(self._self_names, self._all(self._self_names), moves.from_, moves.to)
+        foreign = [i for i, common in enumerate(moves.common) if not common]
+        if foreign:
+            from_, to = ([rows[i] for i in foreign] for rows in (moves.from_, moves.to))
+            self._copy_rows(self._cross_names, self._all(self._cross_names), from_, to)
+
+    def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """See `Decoder.step`. There are always log-probabilities: a captured graph cannot branch."""
+        self._steps = self._steps or self._prepare()
+        num_rows, top_k = len(inputs.input_ids), min(inputs.top_k, len(self._embedding))
+        shape = _at_least(self._row_counts, num_rows), _at_least(self._top_ks, top_k)
+        ids, log_probs = self._steps[shape].run(inputs.input_ids, inputs.past_lengths, inputs.source_lengths)
+        return ids[:num_rows, :top_k], log_probs[:num_rows, :top_k]
+
+    def _prepare(self) -> dict[tuple[int, int], "_Step"]:
+        """Makes the steps, by number of rows and of best tokens, and runs each: this captures it, for this thread.
+
+        It writes the first position of every row, which in a decoder's first step no row has yet.
+        """
+        no_ids, no_lengths = np.zeros(0, np.int64), np.zeros(0, np.int32)
+        steps: dict[tuple[int, int], _Step] = {}
+        for num_rows in self._row_counts:
+            for top_k in self._top_ks:
+                step = _Step(self._step, self._device, self._caches, num_rows, top_k, next(self._graph_ids))
+                step.run(no_ids, no_lengths, no_lengths)
+                steps[num_rows, top_k] = step
+        return steps
+
+    def _all(self, names: list[str]) -> list[Any]:
+        return [self._caches[name] for name in names]
+
+    def _copy_rows(self, names: list[str], sources: Encoded, from_: list[int], to: list[int]) -> None:
+        """Copies rows of the sources into rows of the caches, and zeros behind what is shorter."""
+        pairs = onnxruntime.OrtValue.ortvalue_from_numpy(np.array([from_, to], np.int64), self._device, 0)
+        spare = self._caches[names[0]].shape()[2] - sources[0].shape()[2]
+        binding: Any = self._copy.io_binding()
+        binding.bind_input("from", self._device, 0, np.int64, [len(from_)], pairs.data_ptr())
+        binding.bind_input("to", self._device, 0, np.int64, [len(to), 1], pairs.data_ptr() + 8 * len(from_))
+        binding.bind_cpu_input("pads", np.array([0, 0, 0, 0, 0, 0, spare, 0], np.int64))
+        for i, (name, source) in enumerate(zip(names, sources, strict=True)):
+            binding.bind_ortvalue_input(f"source.{i}", source)
+            binding.bind_ortvalue_input(f"cache.{i}", self._caches[name])
+            binding.bind_ortvalue_output(f"new_cache.{i}", self._caches[name])
+        self._copy.run_with_iobinding(binding)
+
+
+class _Step:
+    """The step for one number of rows and of best tokens, with all that goes in and out bound for good.
+
+    What the host gives lies in one buffer, and what it takes in another: a copy each.
+    """
+
+    def __init__(
+        self,
+        session: onnxruntime.InferenceSession,
+        device: str,
+        caches: dict[str, Any],
+        num_rows: int,
+        top_k: int,
+        graph_id: int,
+    ) -> None:
+        self._session = session
+        self._options = onnxruntime.RunOptions()
+        self._options.add_run_config_entry("gpu_graph_id", str(graph_id))
+        self._binding: Any = session.io_binding()
+        self._chosen_shape = num_rows, top_k
+        self._host_controls = np.zeros(_offsets(_CONTROLS, num_rows)[-1], np.uint8)
+        self._controls = onnxruntime.OrtValue.ortvalue_from_numpy(self._host_controls.copy(), device, 0)
+        self._chosen = onnxruntime.OrtValue.ortvalue_from_shape_and_type(
+            [_offsets(_CHOSEN, num_rows * top_k)[-1]], np.uint8, device, 0
+        )
+        for (name, dtype), offset in zip(_CONTROLS.items(), _offsets(_CONTROLS, num_rows), strict=False):
+            self._binding.bind_input(name, device, 0, dtype, [num_rows], self._controls.data_ptr() + offset)
+        for (name, dtype), offset in zip(_CHOSEN.items(), _offsets(_CHOSEN, num_rows * top_k), strict=False):
+            self._binding.bind_output(name, device, 0, dtype, [num_rows, top_k], self._chosen.data_ptr() + offset)
+        for name, cache in caches.items():
+            first_rows = device, 0, cache.element_type(), [num_rows, *cache.shape()[1:]], cache.data_ptr()
+            self._binding.bind_input(name, *first_rows)
+            self._binding.bind_output(f"new_{name}", *first_rows)
+        self._binding.bind_cpu_input("self_total", np.array(caches["self_key.0"].shape()[2:3], np.int32))
+        self._binding.bind_cpu_input("source_total", np.array(caches["cross_key.0"].shape()[2:3], np.int32))
+        self._binding.bind_cpu_input("top_k", np.array([top_k], np.int64))
+        self._binding.bind_cpu_input("with_log_probs", np.array([True]))
+
+    def run(
+        self, input_ids: NDArray[np.int64], past_lengths: NDArray[np.int32], source_lengths: NDArray[np.int32]
+    ) -> list[NDArray[Any]]:
+        """Takes the step with as many rows as it has or fewer; returns all rows' best tokens and log-probabilities."""
+        num_used = len(input_ids)
+        given = input_ids, past_lengths, source_lengths
+        for control, used, idle in zip(_views(_CONTROLS, self._host_controls), given, _IDLE, strict=True):
+            control[:num_used], control[num_used:] = used, idle
+        self._controls.update_inplace(self._host_controls)
+        self._session.run_with_iobinding(self._binding, self._options)
+        return [view.reshape(self._chosen_shape) for view in _views(_CHOSEN, self._chosen.numpy())]
+
+
+def _at_least(sizes: list[int], size: int) -> int:
+    return sizes[bisect_left(sizes, size)]
+
+
+def _offsets(fields: _Fields, count: int) -> list[int]:
+    """Returns where each field begins that lies, `count` times, behind the ones before it; last where all end."""
+    return [0, *itertools.accumulate(count * dtype().itemsize for dtype in fields.values())]
+
+
+def _views(fields: _Fields, buffer: NDArray[np.uint8]) -> list[NDArray[Any]]:
+    offsets = _offsets(fields, len(buffer) // _offsets(fields, 1)[-1])
+    return [
+        buffer[start:end].view(dtype)
+        for dtype, (start, end) in zip(fields.values(), itertools.pairwise(offsets), strict=True)
+    ]

@@ -1,0 +1,118 @@
+"""The keys and values of the sentences that one lane runs, in rows without gaps and buffers no longer than needed.
+
+Attention kernels pay for a buffer's length, not for what of it is used, so the buffers grow and shrink in buckets of
+positions; and the step writes to them in place, so a step with B rows sees the first B rows of each buffer as one
+contiguous tensor. An encoded sentence is there once, in a slot that its beams share.
+"""
+
+import math
+import mmap
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from server.engine.scheduler import RowMoves
+from server.runtime.slots import SlotTable
+
+BUCKET = 16  # positions: what is moved on growth and what is wasted stay both small
+_MOST_SPARE = 1.5  # times what is needed that a buffer may have
+
+
+class KVCache:
+    """Self- and cross-attention caches: per decoder layer a key and a value tensor [max_rows, H, positions, D].
+
+    Attributes:
+        self_attention: 2 * layers tensors by row, keys at even and values at odd indices.
+        cross_attention: the same by slot.
+        slots: which rows share which slot.
+        layout: raised whenever tensors are replaced, so that whoever holds their addresses binds them again.
+    """
+
+    def __init__(self, *, num_layers: int, num_heads: int, head_dim: int, max_rows: int, dtype: DTypeLike) -> None:
+        shape = (max_rows, num_heads, BUCKET, head_dim)
+        self._self_buffers = [_Buffer(shape, dtype) for _ in range(2 * num_layers)]
+        self._cross_buffers = [_Buffer(shape, dtype) for _ in range(2 * num_layers)]
+        self.self_attention = [buffer.tensor for buffer in self._self_buffers]
+        self.cross_attention = [buffer.tensor for buffer in self._cross_buffers]
+        self.slots = SlotTable()
+        self.layout = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all buffers."""
+        return sum(tensor.nbytes for tensor in (*self.self_attention, *self.cross_attention))
+
+    def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
+        """Makes room for so many positions, and not for far more. Only the first `num_rows` rows stay."""
+        to, from_ = self.slots.tidy(num_rows)
+        if to:
+            for tensor in self.cross_attention:
+                tensor[to] = tensor[from_]
+        self.self_attention = self._fit(self._self_buffers, num_rows, self_positions)
+        self.cross_attention = self._fit(self._cross_buffers, len(self.slots), cross_positions)
+
+    def admit(self, row: int, cross: Sequence[NDArray[np.generic]], index: int, length: int) -> None:
+        """Fills a row with an encoded sentence.
+
+        Args:
+            row: a free row of a cache that `reserve` has made large enough.
+            cross: per tensor of `cross_attention` the encoder's output [B, H, S, D].
+            index: the sentence's row there.
+            length: its source tokens.
+        """
+        slot = self.slots.admit(row)
+        for tensor, encoded in zip(self.cross_attention, cross, strict=True):
+            tensor[slot, :, :length] = encoded[index, :, :length]
+
+    def move(self, moves: RowMoves, positions: int) -> None:
+        """Copies rows, of self-attention no more than the given positions; `reserve` has to follow."""
+        for to, from_, common in zip(moves.to, moves.from_, moves.common, strict=True):
+            for tensor in self.self_attention:
+                tensor[to, :, common:positions] = tensor[from_, :, common:positions]
+            self.slots.share(to, from_)
+
+    def _fit(self, buffers: list["_Buffer"], num_rows: int, positions: int) -> list[NDArray[np.generic]]:
+        needed = -(-positions // BUCKET) * BUCKET
+        capacity = buffers[0].tensor.shape[2]
+        if not needed <= capacity <= _MOST_SPARE * needed:
+            _, num_heads, _, head_dim = buffers[0].tensor.shape
+            kept = np.empty((num_rows, num_heads, min(needed, capacity), head_dim), buffers[0].tensor.dtype)
+            for buffer in buffers:
+                buffer.fit(needed, kept)
+            self.layout += 1
+        return [buffer.tensor for buffer in buffers]
+
+
+class _Buffer:
+    """A tensor [rows, H, positions, D] in a mapping of its own, twice as long as it must be.
+
+    Only what has been written to takes memory, so rows that are never used and the spare half cost nothing. To lay the
+    rows out for another length touches no page that is not touched already: new pages would take longer than the
+    copies, so none is given back either. `BatchLimits` bound rows as long as the longest, hence the pages.
+    """
+
+    def __init__(self, shape: tuple[int, int, int, int], dtype: DTypeLike) -> None:
+        self._mapping = _map(shape, np.dtype(dtype))
+        self.tensor: NDArray[np.generic] = np.ndarray(shape, dtype, self._mapping)
+
+    def fit(self, positions: int, kept: NDArray[np.generic]) -> None:
+        """Lays the tensor out for so many positions; all but the first rows is zeros or what other rows left.
+
+        It is never what other memory held: kernels may touch it, and 0 * NaN is NaN.
+
+        Args:
+            positions: of each row.
+            kept: [rows, H, positions, D], overwritten with what is kept.
+        """
+        max_rows, num_heads, _, head_dim = self.tensor.shape
+        kept[:] = self.tensor[: len(kept), :, : kept.shape[2]]
+        shape = max_rows, num_heads, positions, head_dim
+        if math.prod(shape) * kept.itemsize > len(self._mapping):
+            self._mapping = _map(shape, kept.dtype)
+        self.tensor = np.ndarray(shape, kept.dtype, self._mapping)
+        self.tensor[: len(kept), :, : kept.shape[2]] = kept
+
+
+def _map(shape: tuple[int, int, int, int], dtype: np.dtype[np.generic]) -> mmap.mmap:
+    return mmap.mmap(-1, 2 * math.prod(shape) * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -1,0 +1,1 @@
+"""What can be set. Its face: `Settings`, `read_settings`."""

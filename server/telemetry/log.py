@@ -1,0 +1,126 @@
+"""JSON lines on stdout, written by a thread of their own; never a user's text.
+
+A line holds ts (Unix seconds), level, logger, event (the message), the request's id where there is one, and the facts
+of a request (`add_facts`). Of an exception its type and the places of its traceback are logged, not its message,
+which may quote what a user sent. When nobody reads stdout, lines are dropped and counted; the server does not wait
+for its log.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import queue
+import threading
+import traceback
+from contextvars import ContextVar
+
+from server.telemetry.metrics import LOG_LEVELS, Metrics
+
+MAX_QUEUED_LINES = 10_000
+_FLUSH_SECONDS = 2.0
+
+Fact = str | int | float
+
+request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
+_facts: ContextVar[dict[str, Fact] | None] = ContextVar("facts", default=None)
+
+
+def begin_request(identity: str) -> None:
+    """Makes this context's log lines carry the id, and opens its facts."""
+    request_id.set(identity)
+    _facts.set({})
+
+
+def add_facts(**facts: Fact) -> None:
+    """Adds counts or closed names (never text) to the line that ends this context's request."""
+    current = _facts.get()
+    if current is not None:
+        current.update(facts)
+
+
+def facts() -> dict[str, Fact]:
+    """Returns what `add_facts` has collected."""
+    return dict(_facts.get() or {})
+
+
+class JsonFormatter(logging.Formatter):
+    """One record, one JSON object. `extra={"facts": {...}}` becomes fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See `logging.Formatter.format`."""
+        fields: dict[str, object] = {
+            "ts": round(record.created, 6),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+        }
+        identity = request_id.get()
+        if identity is not None:
+            fields["request_id"] = identity
+        fields.update(getattr(record, "facts", {}))
+        if record.exc_info and record.exc_info[0]:
+            fields["exception"] = record.exc_info[0].__qualname__
+            fields["traceback"] = [
+                f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(record.exc_info[2])
+            ]
+        return json.dumps(fields, ensure_ascii=True)
+
+
+class LineHandler(logging.Handler):
+    """Formats at once (the context is the caller's) and writes on a thread.
+
+    Args:
+        metrics: counts lines by level.
+        file_descriptor: where lines go.
+    """
+
+    def __init__(self, metrics: Metrics, file_descriptor: int) -> None:
+        super().__init__()
+        self.setFormatter(JsonFormatter())
+        self._metrics = metrics
+        self._file_descriptor = file_descriptor
+        self._lines: queue.Queue[str | None] = queue.Queue(MAX_QUEUED_LINES)
+        self._thread = threading.Thread(target=self._write, name="log", daemon=True)
+        self._thread.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See `logging.Handler.emit`."""
+        level = record.levelname.lower()
+        self._metrics.log_messages_total.labels(level if level in LOG_LEVELS else "info").inc()
+        try:
+            self._lines.put_nowait(self.format(record))
+        except queue.Full:
+            self._metrics.log_messages_dropped_total.inc()
+
+    def close(self) -> None:
+        """Writes what is queued, for at most a few seconds."""
+        with contextlib.suppress(queue.Full):
+            self._lines.put(None, timeout=_FLUSH_SECONDS)
+            self._thread.join(_FLUSH_SECONDS)
+        super().close()
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            data = f"{line}\n".encode()
+            try:
+                while data:
+                    data = data[os.write(self._file_descriptor, data) :]
+            except OSError:  # stdout is gone or full; the service goes on without its log
+                self._metrics.log_messages_dropped_total.inc()
+
+
+def set_up_logging(metrics: Metrics, level: str, file_descriptor: int = 1) -> LineHandler:
+    """Sends all logging there.
+
+    Args:
+        metrics: counts the lines.
+        level: the lowest that is written, such as "info".
+        file_descriptor: by default stdout.
+
+    Returns:
+        The handler, to be closed at the end.
+    """
+    handler = LineHandler(metrics, file_descriptor)
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    return handler

@@ -1,0 +1,1 @@
+"""Texts into sentences and back. Its face: `Splitter`, `SplitText`."""

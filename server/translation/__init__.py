@@ -1,0 +1,1 @@
+"""One request, whatever protocol brought it. Its face: `Translator.accept(request) -> Job`."""

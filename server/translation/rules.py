@@ -1,0 +1,101 @@
+"""The rules that a request's fields must keep, on plain values; each breach names field, limit and value.
+
+A value is repeated in an error only if it is a number or a short plain name: whatever else a client may have put there,
+its own text included, is not.
+"""
+
+import math
+import re
+
+from server.bundle.bundle import Limits, Manifest
+from server.engine.sequence import DecodingOptions
+from server.errors import InvalidRequest, ModelNotFound
+
+MAX_TEXTS = 1024
+MAX_LENGTH_PENALTY = 10.0
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9._/+-]{1,64}")
+
+
+def check_texts(num_texts: int) -> None:
+    """There is something to translate, and not too much of it. Raises InvalidRequest."""
+    _check_range("contents", num_texts, 1, MAX_TEXTS, "texts")
+
+
+def check_model(manifest: Manifest, name: str) -> None:
+    """The model is the one served, or none is named. Raises ModelNotFound."""
+    if name not in ("", manifest.name):
+        raise ModelNotFound(f"model: {_shown(name)} is not served here; {manifest.name} is")
+
+
+def check_mime_type(mime_type: str) -> None:
+    """The text is plain. Raises InvalidRequest."""
+    if mime_type not in ("", "text/plain"):
+        raise InvalidRequest("mime_type", f"must be text/plain, not {_shown(mime_type)}")
+
+
+def choose_source_language(manifest: Manifest, source: str, target: str) -> str:
+    """Returns the source language of a pair that the model translates; case does not matter in codes.
+
+    Args:
+        manifest: the model's language pairs.
+        source: a code, or empty if the model has but one for the target.
+        target: a code.
+
+    Raises:
+        InvalidRequest: which code is wrong, and which are known.
+    """
+    pairs = manifest.language_pairs
+    targets = sorted({pair.target for pair in pairs})
+    if not target:
+        raise InvalidRequest("target_language_code", f"is required: one of {', '.join(targets)}")
+    sources = [pair.source for pair in pairs if pair.target.lower() == target.lower()]
+    if not sources:
+        raise InvalidRequest("target_language_code", f"must be one of {', '.join(targets)}, not {_shown(target)}")
+    if not source and len(sources) > 1:
+        raise InvalidRequest("source_language_code", f"is required: one of {', '.join(sources)}")
+    for known in sources:
+        if source.lower() in ("", known.lower()):
+            return known
+    raise InvalidRequest(
+        "source_language_code", f"must be one of {', '.join(sources)} for this target, not {_shown(source)}"
+    )
+
+
+def check_decoding(
+    limits: Limits,
+    *,
+    beam_size: int,
+    num_hypotheses: int,
+    length_penalty: float,
+    max_output_tokens: int | None,
+    with_scores: bool,
+    use_shortlist: bool,
+    has_shortlist: bool,
+) -> DecodingOptions:
+    """Returns the options if each is within its range. Raises InvalidRequest."""
+    _check_range("decoding.beam_size", beam_size, 1, limits.max_beam_size)
+    _check_range("decoding.num_hypotheses", num_hypotheses, 1, beam_size, "hypotheses (beam_size)")
+    if not 0.0 <= length_penalty <= MAX_LENGTH_PENALTY or not math.isfinite(length_penalty):
+        message = f"must be a number from 0 to {MAX_LENGTH_PENALTY:g}, not {length_penalty:g}"
+        raise InvalidRequest("decoding.length_penalty", message)
+    if max_output_tokens is not None:
+        _check_range("decoding.max_output_tokens", max_output_tokens, 1, limits.max_target_tokens)
+    if use_shortlist and not has_shortlist:
+        raise InvalidRequest("decoding.use_shortlist", "must be false: the model has no shortlist")
+    return DecodingOptions(
+        beam_size=beam_size,
+        num_hypotheses=num_hypotheses,
+        length_penalty=length_penalty,
+        max_output_tokens=max_output_tokens,
+        with_scores=with_scores,
+        use_shortlist=use_shortlist,
+    )
+
+
+def _check_range(field: str, value: int, low: int, high: int, of: str = "") -> None:
+    if not low <= value <= high:
+        raise InvalidRequest(field, f"must be from {low} to {high}{of and f' {of}'}, not {value}")
+
+
+def _shown(value: str) -> str:
+    return value if _PLAIN_NAME.fullmatch(value) else f"a value of {len(value)} characters"

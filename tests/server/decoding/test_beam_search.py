@@ -1,0 +1,156 @@
+import pytest
+
+from server.decoding.beam_search import BeamSearch, default_max_tokens
+
+BOS, EOS = 2, 3
+
+
+def new_search(beam_size: int = 1, max_tokens: int = 10, length_penalty: float = 1.0) -> BeamSearch:
+    return BeamSearch(beam_size=beam_size, length_penalty=length_penalty, max_tokens=max_tokens, bos_id=BOS, eos_id=EOS)
+
+
+def advance(search: BeamSearch, *rows: dict[int, float]) -> list[int]:
+    """Feeds one row of {token: log-probability}, best first, for each live beam."""
+    return search.advance([list(row) for row in rows], [list(row.values()) for row in rows])
+
+
+def test_search_starts_from_bos_with_an_empty_cache() -> None:
+    search = new_search(beam_size=4)
+
+    assert search.last_ids == [BOS]
+    assert search.num_tokens == 0
+
+
+def test_greedy_search_needs_one_candidate_and_a_beam_twice_its_width() -> None:
+    assert [new_search(beam_size=width).top_k for width in (1, 2, 4)] == [1, 4, 8]
+
+
+def test_greedy_search_follows_the_best_token_until_eos() -> None:
+    search = new_search()
+
+    assert advance(search, {7: -0.5}) == [0]
+    assert search.last_ids == [7]
+    assert advance(search, {8: -0.25}) == [0]
+    assert advance(search, {EOS: -0.25}) == []
+
+    (best,) = search.best(1)
+    assert best.ids == (7, 8)
+    assert best.is_complete
+    assert best.score == pytest.approx(-1.0 / 3)
+
+
+def test_limit_ends_a_sentence_that_has_not_ended() -> None:
+    search = new_search(max_tokens=2)
+
+    assert advance(search, {7: -1.0}) == [0]
+    assert advance(search, {8: -1.0}) == []
+
+    (best,) = search.best(1)
+    assert best.ids == (7, 8)
+    assert not best.is_complete
+    assert best.score == pytest.approx(-1.0)
+
+
+def test_a_sentence_that_ends_at_its_limit_is_complete() -> None:
+    search = new_search(max_tokens=2)
+    advance(search, {7: -1.0})
+
+    assert advance(search, {EOS: -1.0}) == []
+    assert [(best.ids, best.is_complete) for best in search.best(1)] == [((7,), True)]
+
+
+def test_beam_grows_from_one_row_to_its_width() -> None:
+    search = new_search(beam_size=2)
+
+    parents = advance(search, {7: -0.1, 8: -0.2, 9: -3.0, 10: -4.0})
+
+    assert parents == [0, 0]
+    assert search.last_ids == [7, 8]
+
+
+def test_beams_are_reordered_by_total_log_probability() -> None:
+    search = new_search(beam_size=2)
+    advance(search, {7: -0.1, 8: -0.2, 9: -3.0, 10: -4.0})
+
+    parents = advance(search, {11: -5.0, 12: -6.0, 13: -7.0, 14: -8.0}, {15: -0.1, 16: -0.2, 17: -9.0, 18: -9.5})
+
+    assert parents == [1, 1]
+    assert search.last_ids == [15, 16]
+
+
+def test_equal_candidates_go_to_the_better_beam_first() -> None:
+    search = new_search(beam_size=2)
+    advance(search, {7: -1.0, 8: -1.0, 9: -3.0, 10: -4.0})
+
+    parents = advance(search, {11: -1.0, 12: -2.0, 13: -3.0, 14: -4.0}, {15: -1.0, 16: -2.0, 17: -3.0, 18: -4.0})
+
+    assert parents == [0, 1]
+    assert search.last_ids == [11, 15]
+
+
+def test_eos_outside_the_best_candidates_does_not_finish_a_hypothesis() -> None:
+    search = new_search(beam_size=2)
+
+    parents = advance(search, {7: -0.1, 8: -0.2, EOS: -0.3, 10: -4.0})
+
+    assert parents == [0, 0]
+    assert search.best(2) == []
+
+
+def test_search_ends_when_the_beam_is_full_of_finished_hypotheses() -> None:
+    search = new_search(beam_size=2, length_penalty=0.0)
+    assert advance(search, {EOS: -0.1, 7: -0.2, 8: -0.3, 9: -0.4}) == [0, 0]
+    parents = advance(search, {EOS: -0.05, 10: -0.1, 11: -3.0, 12: -4.0}, {13: -5.0, 14: -6.0, 15: -7.0, 16: -8.0})
+
+    assert parents == []
+    assert [hypothesis.ids for hypothesis in search.best(2)] == [(), (7,)]
+
+
+def test_hypotheses_that_share_a_prefix_go_on_apart() -> None:
+    search = new_search(beam_size=2, length_penalty=0.0)
+    advance(search, {7: -0.1, 8: -5.0, 9: -6.0, 10: -7.0})
+
+    assert advance(search, {11: -0.1, 12: -0.2, 13: -3.0, 14: -4.0}, {15: -9.0, 16: -9.0, 17: -9.0, 18: -9.0}) == [0, 0]
+    advance(search, {EOS: -0.1, 20: -9.0, 21: -9.0, 22: -9.0}, {EOS: -0.1, 23: -9.0, 24: -9.0, 25: -9.0})
+
+    assert [hypothesis.ids for hypothesis in search.best(2)] == [(7, 11), (7, 12)]
+
+
+@pytest.mark.parametrize(("length_penalty", "best"), [(0.0, (7,)), (3.0, (8, 9, 10))])
+def test_length_penalty_decides_between_short_and_long(length_penalty: float, best: tuple[int, ...]) -> None:
+    search = new_search(beam_size=2, length_penalty=length_penalty)
+    advance(search, {7: -1.0, 8: -1.0, 9: -9.0, 10: -9.0})
+    advance(search, {EOS: -0.5, 20: -9.0, 21: -9.0, 22: -9.0}, {9: -0.5, 23: -8.0, 24: -8.0, 25: -8.0})
+    advance(search, {10: -0.5, 30: -9.0, 31: -9.0, 32: -9.0}, {33: -9.0, 34: -9.0, 35: -9.0, 36: -9.0})
+    assert advance(search, {EOS: -0.5, 40: -9.0, 41: -9.0, 42: -9.0}, {43: -9, 44: -9, 45: -9, 46: -9}) == []
+
+    assert search.best(1)[0].ids == best
+
+
+@pytest.mark.parametrize(("source_tokens", "limit", "expected"), [(1, 512, 18), (100, 512, 216), (300, 512, 512)])
+def test_default_limit_grows_with_the_source(source_tokens: int, limit: int, expected: int) -> None:
+    assert default_max_tokens(source_tokens, limit) == expected
+
+
+def test_beams_have_positions_in_common_until_they_part() -> None:
+    search = new_search(beam_size=2)
+    advance(search, {7: -0.1, 8: -0.2})
+    assert advance(search, {9: -0.1, 10: -0.3}, {9: -0.9, 10: -1.0}) == [0, 0]  # from bos 7 and bos 8
+    assert search.num_common(0, 1) == 1
+
+    assert advance(search, {11: -0.1, 12: -0.5}, {11: -0.1, 12: -0.5}) == [0, 1]  # from bos 7 9 and bos 7 10
+    assert (search.num_common(0, 1), search.num_common(1, 0), search.num_common(1, 1)) == (2, 2, 3)
+
+
+def test_greedy_search_is_a_beam_of_1() -> None:
+    steps = [(7, -0.5), (8, -0.25), (EOS, -0.125)]
+    for max_tokens in (2, 9):
+        beam, greedy = (
+            BeamSearch(beam_size=1, length_penalty=1.0, max_tokens=max_tokens, bos_id=BOS, eos_id=EOS) for _ in range(2)
+        )
+        for token, log_prob in steps[:max_tokens]:
+            lives_on = greedy.advance_greedily(token, log_prob)
+            assert lives_on == bool(advance(beam, {token: log_prob}))
+        assert not lives_on
+        assert greedy.is_greedy
+        assert greedy.best(1) == beam.best(1)

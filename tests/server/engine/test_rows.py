@@ -1,0 +1,87 @@
+"""What a step is fed, row by row."""
+
+import numpy as np
+
+from server.decoding.beam_search import BeamSearch
+from server.engine.rows import Rows
+from server.engine.scheduler import RowMoves
+from server.engine.sequence import DecodingOptions, Sequence
+
+BOS = 2
+
+
+def placed(row: int, source_tokens: int, beam_size: int = 1, *, with_scores: bool = False) -> Sequence:
+    search = BeamSearch(beam_size=beam_size, length_penalty=1.0, max_tokens=9, bos_id=BOS, eos_id=3)
+    options = DecodingOptions(beam_size=beam_size, with_scores=with_scores)
+    return Sequence(
+        source_ids=(7,) * source_tokens, options=options, search=search, deadline=None, submitted=0.0, rows=[row]
+    )
+
+
+def fed(rows: Rows, num_rows: int) -> tuple[list[int], list[int], list[int]]:
+    inputs = rows.inputs(num_rows, use_shortlist=False, is_alone=False)
+    assert [array.dtype.name for array in (inputs.input_ids, inputs.past_lengths, inputs.source_lengths)] == [
+        "int64",
+        "int32",
+        "int32",
+    ]
+    return inputs.input_ids.tolist(), inputs.past_lengths.tolist(), inputs.source_lengths.tolist()
+
+
+def test_rows_start_with_bos_and_go_on_with_the_best_tokens() -> None:
+    rows = Rows(max_rows=4)
+    rows.admit([placed(0, 5), placed(1, 8)])
+    assert fed(rows, 2) == ([BOS, BOS], [0, 0], [5, 8])
+
+    rows.advance(np.array([11, 12]))
+    rows.admit([placed(2, 3)])
+
+    assert fed(rows, 3) == ([11, 12, BOS], [1, 1, 0], [5, 8, 3])
+    assert rows.longest(3) == (1, 8)
+    assert rows.longest(0) == (0, 0)
+
+
+def test_a_moved_row_takes_all_of_it_along() -> None:
+    rows = Rows(max_rows=4)
+    rows.admit([placed(0, 5), placed(1, 8), placed(2, 6, 4)])
+    rows.advance(np.array([11, 12, 13]))
+
+    rows.move(RowMoves([0], [2], [0]))
+
+    assert fed(rows, 2) == ([13, 12], [1, 1], [6, 8])
+    assert rows.inputs(2, use_shortlist=False, is_alone=False).top_k == 8
+    assert rows.inputs(2, use_shortlist=False, is_alone=False).with_log_probs
+
+
+def test_beams_go_on_with_the_tokens_that_their_search_chose() -> None:
+    rows = Rows(max_rows=4)
+    sequence = placed(0, 5, beam_size=2)
+    rows.admit([sequence])
+    sequence.search.advance([[3, 21, 22, 23]], [[-0.1, -0.2, -0.3, -0.4]])
+    rows.advance(np.array([3]))
+    sequence.rows = [0, 1]
+
+    rows.move(RowMoves([1], [0], [1]))
+    rows.feed(sequence)
+
+    assert fed(rows, 2) == ([21, 22], [1, 1], [5, 5])
+
+
+def test_a_step_asks_for_no_more_than_its_rows_need() -> None:
+    rows = Rows(max_rows=4)
+    rows.admit([placed(0, 5), placed(1, 5, with_scores=True), placed(2, 5, 4)])
+
+    found = [rows.inputs(num_rows, use_shortlist=False, is_alone=False) for num_rows in (1, 2, 3)]
+
+    assert [(inputs.top_k, inputs.with_log_probs) for inputs in found] == [(1, False), (1, True), (8, True)]
+
+
+def test_what_was_fed_is_not_changed_by_the_next_step() -> None:
+    rows = Rows(max_rows=2)
+    rows.admit([placed(0, 5)])
+    inputs = rows.inputs(1, use_shortlist=True, is_alone=True)
+
+    rows.advance(np.array([9]))
+
+    assert (inputs.input_ids.tolist(), inputs.past_lengths.tolist()) == ([BOS], [0])
+    assert (inputs.use_shortlist, inputs.is_alone) == (True, True)

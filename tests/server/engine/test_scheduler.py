@@ -1,0 +1,545 @@
+"""The scheduler with integers only: no model, no threads but where two lanes meet at the queue."""
+
+import random
+import threading
+
+import pytest
+
+from server.decoding.beam_search import BeamSearch
+from server.engine.scheduler import RowMoves, Scheduler
+from server.engine.sequence import DecodingOptions, Sequence
+from server.engine.waiting_queue import Held, WaitingQueue
+from server.errors import NotServing, Overloaded
+from tests.fakes import batch_limits
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def new_sequence(
+    tokens: int = 5, beam_size: int = 1, deadline: float | None = None, *, use_shortlist: bool = False
+) -> Sequence:
+    search = BeamSearch(beam_size=beam_size, length_penalty=1.0, max_tokens=50, bos_id=2, eos_id=3)
+    options = DecodingOptions(beam_size=beam_size, use_shortlist=use_shortlist)
+    return Sequence(source_ids=(7,) * tokens, options=options, search=search, deadline=deadline, submitted=0.0)
+
+
+def new_queue(max_sentences: int = 1000, max_tokens: int = 100_000, num_lanes: int = 1) -> WaitingQueue:
+    return WaitingQueue(max_sentences=max_sentences, max_tokens=max_tokens, num_lanes=num_lanes)
+
+
+def new_scheduler(
+    queue: WaitingQueue,
+    max_rows: int = 8,
+    max_encode_tokens: int = 1000,
+    max_cached_positions: int = 10**6,
+    clock: Clock | None = None,
+) -> Scheduler:
+    limits = batch_limits(max_rows, max_cached_positions, max_encode_tokens)
+    return Scheduler(queue, limits, clock or Clock())
+
+
+def run_step(scheduler: Scheduler, parents: dict[Sequence, list[int]] | None = None) -> list[Sequence]:
+    """One iteration as the engine makes it; returns who was admitted."""
+    plan = scheduler.schedule()
+    scheduler.arrange(parents or {})
+    scheduler.place(plan.admitted)
+    return plan.admitted
+
+
+def test_sentences_are_admitted_in_order_of_arrival() -> None:
+    queue = new_queue()
+    sequences = [new_sequence() for _ in range(3)]
+    queue.add(sequences)
+
+    admitted = run_step(new_scheduler(queue))
+
+    assert admitted == sequences
+    assert [sequence.rows for sequence in sequences] == [[0], [1], [2]]
+    assert queue.num_sentences == 0
+    assert queue.num_tokens == 0
+
+
+def test_admission_stops_when_the_rows_are_taken() -> None:
+    queue = new_queue()
+    queue.add([new_sequence(beam_size=4) for _ in range(3)])
+
+    assert len(run_step(new_scheduler(queue, max_rows=8))) == 2
+    assert queue.num_sentences == 1
+
+
+def test_admission_stops_at_the_padded_token_budget() -> None:
+    queue = new_queue()
+    queue.add([new_sequence(tokens=10), new_sequence(tokens=20), new_sequence(tokens=1)])
+
+    # 2 x 20 padded tokens fit into 40; a third sentence would make it 3 x 20.
+    assert len(run_step(new_scheduler(queue, max_encode_tokens=40))) == 2
+
+
+def test_a_batch_of_long_sentences_has_fewer_rows() -> None:
+    queue = new_queue()
+    short, long, wide, last = sequences = [
+        new_sequence(tokens=10),
+        new_sequence(tokens=20),
+        new_sequence(tokens=5, beam_size=2),
+        new_sequence(tokens=5),
+    ]
+    queue.add(sequences)
+    scheduler = new_scheduler(queue, max_rows=64, max_cached_positions=75)
+
+    assert run_step(scheduler) == [short, long, wide]  # 2 x 30 positions, and 3 x 5 of a beam of 2
+    assert run_step(scheduler) == []
+    scheduler.remove([short])
+    assert run_step(scheduler) == [last]
+
+
+@pytest.mark.parametrize(("beam_size", "positions"), [(1, 2), (2, 3), (4, 5), (5, 7), (16, 20)])
+def test_a_beam_takes_its_rows_and_a_slot_for_each_four_of_them(beam_size: int, positions: int) -> None:
+    assert new_sequence(tokens=7, beam_size=beam_size).num_cached_positions == 7 * positions
+
+
+def test_a_batch_with_one_long_sentence_has_fewer_rows() -> None:
+    queue = new_queue()
+    long, *short = sequences = [new_sequence(tokens=100), *(new_sequence(tokens=10) for _ in range(9))]
+    queue.add(sequences)
+    scheduler = new_scheduler(queue, max_rows=64, max_cached_positions=375)
+
+    assert run_step(scheduler) == [long, *short[:6]]  # 7 x 2 rows of 100 positions, 320 of them counted
+    scheduler.remove([long])
+    assert run_step(scheduler) == short[6:]
+
+
+def test_a_sentence_that_has_become_long_counts_as_it_is() -> None:
+    queue = new_queue()
+    queue.add([new_sequence(tokens=10)])
+    scheduler = new_scheduler(queue, max_rows=64, max_cached_positions=100)
+    run_step(scheduler)
+    queue.add([new_sequence(tokens=10)])
+
+    assert scheduler.schedule(longest=101).admitted == []
+    assert len(scheduler.schedule(longest=100).admitted) == 1
+
+
+def test_a_sentence_beyond_all_limits_runs_alone() -> None:
+    queue = new_queue()
+    long = new_sequence(tokens=100, beam_size=4)
+    queue.add([long, new_sequence()])
+
+    assert run_step(new_scheduler(queue, max_cached_positions=120)) == [long]
+
+
+def test_sentence_longer_than_the_budget_is_encoded_alone() -> None:
+    queue = new_queue()
+    long = new_sequence(tokens=100)
+    queue.add([long, new_sequence()])
+
+    assert run_step(new_scheduler(queue, max_encode_tokens=40)) == [long]
+
+
+def test_wide_beam_at_the_head_is_not_overtaken() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue, max_rows=4)
+    queue.add([new_sequence(beam_size=2), new_sequence(beam_size=4), new_sequence(beam_size=1)])
+
+    assert len(run_step(scheduler)) == 1
+    assert run_step(scheduler) == []
+
+
+def test_requests_take_turns() -> None:
+    queue = new_queue()
+    large, small = [new_sequence() for _ in range(3)], [new_sequence() for _ in range(2)]
+    queue.add(large)
+    queue.add(small)
+
+    admitted = run_step(new_scheduler(queue))
+
+    assert admitted == [large[0], small[0], large[1], small[1], large[2]]
+
+
+def test_newcomer_joins_while_others_run() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue)
+    first, second = new_sequence(), new_sequence()
+    queue.add([first])
+    run_step(scheduler)
+    queue.add([second])
+
+    assert run_step(scheduler, {first: [0]}) == [second]
+    assert scheduler.running == [first, second]
+    assert second.rows == [1]
+
+
+def test_last_row_moves_into_the_gap_that_a_finished_sentence_leaves() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue)
+    first, second, third = (new_sequence() for _ in range(3))
+    queue.add([first, second, third])
+    run_step(scheduler)
+
+    scheduler.remove([first])
+    moves = scheduler.arrange({second: [0], third: [0]})
+
+    assert (moves.to, moves.from_, moves.common) == ([0], [2], [0])
+    assert (second.rows, third.rows) == ([1], [0])
+
+
+def test_beam_grows_into_free_rows() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue)
+    beam = new_sequence(beam_size=3)
+    queue.add([beam])
+    run_step(scheduler)
+
+    moves = scheduler.arrange({beam: [0, 0, 0]})
+
+    assert beam.rows == [0, 1, 2]
+    assert (moves.to, moves.from_) == ([1, 2], [0, 0])
+
+
+def test_beam_reorder_moves_only_changed_rows_within_the_sentence() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue)
+    beam = new_sequence(beam_size=3)
+    queue.add([beam])
+    run_step(scheduler)
+    scheduler.arrange({beam: beam.search.advance([[10, 11, 12]], [[-0.1, -0.2, -0.3]])})
+
+    parents = beam.search.advance([[13, 14, 15]] * 3, [[-5.0, -6.0, -7.0], [-9.0, -9.0, -9.0], [-0.1, -0.2, -5.0]])
+    moves = scheduler.arrange({beam: parents})
+
+    assert parents == [2, 2, 0]
+    assert beam.rows == [2, 1, 0]
+    assert (moves.to, moves.from_, moves.common) == ([1], [2], [1])  # of bos 11 and bos 12, bos
+
+
+def test_cancelled_sentence_frees_its_row_before_the_next_step() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue, max_rows=1)
+    first, second = new_sequence(), new_sequence()
+    queue.add([first, second])
+    run_step(scheduler)
+
+    first.future.cancel()
+    plan = scheduler.schedule()
+
+    assert plan.cancelled == [first]
+    assert plan.admitted == [second]
+
+
+def test_expired_sentence_is_dropped_whether_it_runs_or_waits() -> None:
+    clock = Clock()
+    queue = new_queue()
+    scheduler = new_scheduler(queue, max_rows=1, clock=clock)
+    runs, waits, later = new_sequence(deadline=1.0), new_sequence(deadline=1.0), new_sequence(deadline=9.0)
+    queue.add([runs, waits])
+    queue.add([later])
+    run_step(scheduler)
+
+    clock.now = 1.0
+    plan = scheduler.schedule()
+
+    assert plan.expired == [runs, waits]
+    assert plan.admitted == [later]
+
+
+def test_running_sentences_are_over_one_after_the_other() -> None:
+    queue, clock = new_queue(), Clock()
+    scheduler = new_scheduler(queue, clock=clock)
+    left, early, late, patient = new_sequence(), new_sequence(deadline=1.0), new_sequence(deadline=2.0), new_sequence()
+    queue.add([left, late, early, patient])
+    run_step(scheduler)
+    left.future.cancel()
+
+    plans = []
+    for clock.now in (0.5, 0.9, 1.0, 1.5, 2.0, 9.0):
+        plans.append(scheduler.schedule())
+
+    assert [plan.cancelled for plan in plans] == [[left], [], [], [], [], []]
+    assert [plan.expired for plan in plans] == [[], [], [early], [], [late], []]
+    patient.future.cancel()
+    assert scheduler.schedule().cancelled == [patient]
+    assert not scheduler.running
+
+
+def test_queue_refuses_at_its_limit_of_sentences_and_names_it() -> None:
+    queue = new_queue(max_sentences=2)
+    queue.add([new_sequence()])
+    queue.add([new_sequence()])
+
+    with pytest.raises(Overloaded, match="2 sentences wait, limit 2") as refusal:
+        queue.add([new_sequence()])
+
+    assert refusal.value.reason == "sentences"
+    assert queue.num_sentences == 2
+
+
+def test_queue_refuses_at_its_limit_of_tokens_and_names_it() -> None:
+    queue = new_queue(max_tokens=10)
+    queue.add([new_sequence(tokens=5)])
+    queue.add([new_sequence(tokens=5)])
+
+    with pytest.raises(Overloaded, match="10 source tokens wait, limit 10") as refusal:
+        queue.add([new_sequence()])
+
+    assert refusal.value.reason == "tokens"
+
+
+def test_large_request_leaves_room_for_others() -> None:
+    queue = new_queue(max_sentences=10, max_tokens=100)
+    queue.add([new_sequence(tokens=50) for _ in range(500)])
+
+    queue.check_room()
+    queue.add([new_sequence() for _ in range(4)])
+    queue.check_room()
+    queue.add([new_sequence() for _ in range(500)])
+    with pytest.raises(Overloaded, match=r"1004 sentences wait, limit 10"):
+        queue.check_room()
+
+    for _ in range(200):
+        assert queue.take(batch_limits(max_rows=5), Held())
+    queue.check_room()
+    assert queue.num_sentences < 10
+
+
+def test_request_larger_than_the_limits_is_taken_by_an_empty_queue() -> None:
+    queue = new_queue(max_sentences=2, max_tokens=10)
+
+    queue.add([new_sequence(tokens=10) for _ in range(5)])
+
+    assert queue.num_sentences == 5
+
+
+def test_closed_queue_returns_what_waits_and_refuses_more() -> None:
+    queue = new_queue()
+    waiting = new_sequence()
+    queue.add([waiting])
+
+    assert queue.close() == [waiting]
+    assert (queue.num_sentences, queue.num_tokens) == (0, 0)
+    with pytest.raises(NotServing):
+        queue.add([new_sequence()])
+    assert not queue.wait()
+
+
+def test_idle_lane_wakes_when_work_arrives() -> None:
+    queue = new_queue()
+    woken: list[bool] = []
+    lane = threading.Thread(target=lambda: woken.append(queue.wait()))
+    lane.start()
+
+    queue.add([new_sequence()])
+    lane.join(timeout=10)
+
+    assert woken == [True]
+
+
+def test_lanes_share_a_burst_evenly() -> None:
+    queue = new_queue(num_lanes=2)
+    lanes = [new_scheduler(queue, max_rows=32) for _ in range(2)]
+    queue.add([new_sequence() for _ in range(20)])
+
+    assert [len(run_step(lane)) for lane in lanes] == [10, 10]
+
+
+def test_lane_with_its_fair_share_leaves_the_next_sentence_to_the_other() -> None:
+    queue = new_queue(num_lanes=2)
+    busy, idle = (new_scheduler(queue) for _ in range(2))
+    queue.add([new_sequence(beam_size=4)])
+    run_step(busy)
+    queue.add([new_sequence(beam_size=4)])
+
+    assert run_step(busy) == []
+    assert len(run_step(idle)) == 1
+
+
+def test_rows_are_held_for_beams_that_will_grow() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue)
+    queue.add([new_sequence(beam_size=4), new_sequence()])
+
+    run_step(scheduler)
+
+    assert (scheduler.num_rows, scheduler.held_rows) == (2, 5)
+
+
+def kinds(sequences: list[Sequence]) -> list[bool]:
+    return [sequence.options.use_shortlist for sequence in sequences]
+
+
+def add_mixed(queue: WaitingQueue, num_sentences: int) -> None:
+    """Adds requests of one sentence, every other one with a shortlist."""
+    for i in range(num_sentences):
+        queue.add([new_sequence(use_shortlist=i % 2 == 1)])
+
+
+def test_sentences_with_and_without_a_shortlist_take_turns_in_batches() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue, max_rows=64)
+    add_mixed(queue, 60)
+
+    turns = []
+    while admitted := run_step(scheduler):
+        turns.append(kinds(admitted))
+        assert run_step(scheduler) == []  # those of the other kind have seen enough pass
+        scheduler.remove(admitted)
+
+    assert turns == [[False] * 16, [True] * 16, [False] * 14, [True] * 14]
+
+
+def test_of_two_lanes_each_stays_with_its_kind() -> None:
+    queue = new_queue(num_lanes=2)
+    lanes = [new_scheduler(queue, max_rows=4) for _ in range(2)]
+    add_mixed(queue, 100)
+
+    for _ in range(10):
+        for lane, use_shortlist in zip(lanes, (False, True), strict=True):
+            assert kinds(run_step(lane)) == [use_shortlist] * 4
+            lane.remove(lane.running[:])
+
+
+def test_a_lane_goes_on_while_nobody_of_the_other_kind_waits() -> None:
+    queue = new_queue()
+    scheduler = new_scheduler(queue, max_rows=64)
+    queue.add([new_sequence(use_shortlist=True) for _ in range(40)])
+
+    assert len(run_step(scheduler)) == 40
+    queue.add([new_sequence()])
+    assert run_step(scheduler) == []
+    queue.add([new_sequence(use_shortlist=True)])
+    assert kinds(run_step(scheduler)) == [True]
+
+
+def test_a_lane_is_alone_when_nothing_waits_and_no_other_lane_runs() -> None:
+    queue = new_queue(num_lanes=2)
+    lane, other = (new_scheduler(queue, max_rows=4) for _ in range(2))
+    first, second = new_sequence(beam_size=4), new_sequence(beam_size=4)
+    queue.add([first])
+    run_step(lane)
+    assert lane.is_alone
+
+    queue.add([second])
+    assert not lane.is_alone  # whoever takes it, soon there are two
+
+    run_step(other)
+    assert not lane.is_alone
+    assert not other.is_alone
+
+    lane.remove([first])
+    assert other.is_alone
+
+
+def check_counts(scheduler: Scheduler) -> None:
+    assert scheduler.num_rows == sum(len(sequence.rows) for sequence in scheduler.running)
+    assert scheduler.held_rows == sum(sequence.num_rows for sequence in scheduler.running)
+    assert scheduler._held.positions == sum(sequence.num_cached_positions for sequence in scheduler.running)
+
+
+Row = tuple[Sequence, tuple[int, ...]] | None  # whose it is, and what it was fed
+
+
+def replay(moves: RowMoves, rows: list[Row]) -> None:
+    assert not set(moves.to) & set(moves.from_)
+    for to, source, common in zip(moves.to, moves.from_, moves.common, strict=True):
+        owner, content = rows[to], rows[source]
+        assert content is not None
+        if common:
+            assert owner is not None
+            assert (owner[0], owner[1][:common]) == (content[0], content[1][:common])
+        rows[to] = content
+
+
+def test_rows_stay_without_gaps_and_follow_their_beams_through_random_traffic() -> None:
+    """Plays a cache of row contents along: every beam must find its own history in the row it was given."""
+    rng = random.Random(1)
+    queue = new_queue()
+    scheduler = new_scheduler(queue, max_rows=12)
+    rows: list[Row] = [None] * 12
+    histories: dict[Sequence, list[tuple[int, ...]]] = {}
+    parents: dict[Sequence, list[int]] = {}
+    for _ in range(400):
+        if rng.random() < 0.5:
+            queue.add([new_sequence(beam_size=rng.choice([1, 1, 2, 4]))])
+        for sequence, chosen in parents.items():
+            histories[sequence] = [histories[sequence][beam] for beam in chosen]
+        scheduler.remove([s for s in scheduler.running if not parents[s] or rng.random() < 0.1])
+        for sequence in scheduler.running:
+            if rng.random() < 0.02:
+                sequence.future.cancel()
+        plan = scheduler.schedule()
+        moves = scheduler.arrange({s: p for s, p in parents.items() if len(p) > 1 or len(s.rows) > 1})  # as a lane does
+        check_counts(scheduler)
+        replay(moves, rows)
+        scheduler.place(plan.admitted)
+        for sequence in plan.admitted:
+            histories[sequence] = [()]
+            rows[sequence.rows[0]] = (sequence, ())
+        used = [row for sequence in scheduler.running for row in sequence.rows]
+        assert sorted(used) == list(range(len(used)))
+        assert len(used) <= 12
+        parents = {}
+        for sequence in scheduler.running:
+            for beam, (row, token) in enumerate(zip(sequence.rows, sequence.search.last_ids, strict=True)):
+                assert rows[row] == (sequence, histories[sequence][beam])
+                histories[sequence][beam] += (token,)
+                rows[row] = (sequence, histories[sequence][beam])
+            count = len(sequence.rows)
+            best = [[*rng.sample(range(4, 9), 5), 10, 11, 12] for _ in range(count)]
+            log_probs = [sorted((-rng.random() for _ in range(8)), reverse=True) for _ in range(count)]
+            parents[sequence] = sequence.search.advance(best, log_probs)
+
+
+def test_many_waiting_requests_are_not_all_looked_at_in_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = new_queue(max_sentences=100_000, max_tokens=1_000_000)
+    for _ in range(10_000):
+        queue.add([new_sequence()])
+    looks = 0
+    is_over = Sequence.is_over
+
+    def counting(sequence: Sequence, now: float) -> bool:
+        nonlocal looks
+        looks += 1
+        return is_over(sequence, now)
+
+    monkeypatch.setattr(Sequence, "is_over", counting)
+    for _ in range(1000):
+        queue.drop_over(0.0)
+
+    assert 10_000 <= looks <= 1000 * 32
+
+
+def test_sentence_that_is_over_never_runs_however_many_wait() -> None:
+    clock = Clock()
+    queue = new_queue(num_lanes=1)
+    scheduler = new_scheduler(queue, max_rows=2, clock=clock)
+    cancelled, expired, wanted = new_sequence(), new_sequence(deadline=1.0), new_sequence()
+    for sequence in [cancelled, expired, wanted, *(new_sequence() for _ in range(500))]:
+        queue.add([sequence])
+
+    cancelled.future.cancel()
+    clock.now = 1.0
+    plan = scheduler.schedule()
+
+    assert (plan.cancelled, plan.expired, plan.admitted) == ([cancelled], [expired], [])
+    assert scheduler.held_rows == 0
+    assert run_step(scheduler)[0] is wanted
+
+
+def test_sentences_that_are_over_make_room_within_a_few_steps_wherever_they_wait() -> None:
+    queue = new_queue(max_sentences=500)
+    sequences = [new_sequence() for _ in range(500)]
+    for sequence in sequences:
+        queue.add([sequence])
+    scheduler = new_scheduler(queue, max_rows=1)
+    run_step(scheduler)
+
+    for sequence in sequences[100:]:
+        sequence.future.cancel()
+    plans = [scheduler.schedule() for _ in range(16)]
+
+    assert [sequence for plan in plans for sequence in plan.cancelled] == sequences[100:]
+    assert queue.num_sentences == 99
+    queue.check_room()

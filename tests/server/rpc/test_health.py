@@ -1,0 +1,84 @@
+"""Health behind a real gRPC server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import grpc
+import pytest
+import pytest_asyncio
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import HealthStub
+
+from server.rpc.health import Health
+from server.telemetry.metrics import Metrics
+
+SERVING, NOT_SERVING = HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING
+
+
+@pytest.fixture
+def health(metrics: Metrics) -> Health:
+    return Health(metrics)
+
+
+@pytest_asyncio.fixture
+async def stub(health: Health) -> AsyncIterator[HealthStub]:
+    await health.set_serving(False)
+    await health.set_alive(True)
+    server = grpc.aio.server()
+    health.add_to(server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        yield HealthStub(channel)
+    await server.stop(None)
+
+
+@pytest.mark.parametrize("name", ["", "babelserve.v1.TranslationService", "readiness"])
+async def test_serving_is_told_under_each_name(health: Health, stub: HealthStub, name: str) -> None:
+    before = await stub.Check(HealthCheckRequest(service=name))
+    await health.set_serving(True)
+    after = await stub.Check(HealthCheckRequest(service=name))
+
+    assert (before.status, after.status) == (NOT_SERVING, SERVING)
+
+
+async def test_a_process_that_does_not_serve_is_alive(health: Health, stub: HealthStub) -> None:
+    assert (await stub.Check(HealthCheckRequest(service="liveness"))).status == SERVING
+
+
+async def test_watchers_see_each_change(health: Health, stub: HealthStub) -> None:
+    watch = stub.Watch(HealthCheckRequest(service="readiness"))
+    seen = [(await watch.read()).status]
+
+    for is_serving in (True, False):
+        await health.set_serving(is_serving)
+        seen.append((await watch.read()).status)
+    watch.cancel()
+
+    assert seen == [NOT_SERVING, SERVING, NOT_SERVING]
+
+
+async def test_an_unknown_name_is_not_found(stub: HealthStub) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await stub.Check(HealthCheckRequest(service="other"))
+
+    assert caught.value.code() == grpc.StatusCode.NOT_FOUND
+
+
+async def test_liveness_follows_the_engine_and_the_loops_lag_is_measured(
+    health: Health, stub: HealthStub, metrics: Metrics
+) -> None:
+    alive = True
+    watching = asyncio.create_task(health.watch(lambda: alive, tick_seconds=0.001))
+    watch = stub.Watch(HealthCheckRequest(service="liveness"))
+    seen = [(await watch.read()).status]
+
+    alive = False
+    seen.append((await watch.read()).status)
+    watching.cancel()
+    watch.cancel()
+
+    assert seen == [SERVING, NOT_SERVING]
+    count = metrics.registry.get_sample_value("babelserve_event_loop_lag_seconds_count")
+    assert count is not None
+    assert count > 0

@@ -1,0 +1,266 @@
+"""Every way in which a call can end, behind a real gRPC server."""
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import grpc
+import pytest
+
+from protos import translation_pb2 as pb
+from protos.translation_pb2_grpc import TranslationServiceStub
+from server import errors
+from server.rpc.interceptors import CallInterceptor
+from server.telemetry.metrics import Metrics
+from tests.server.conftest import Live
+from tests.server.echo_engine import EchoEngine
+
+CANARY = "canary sentence"
+REQUEST = pb.TranslateRequest(contents=[CANARY], target_language_code="de")
+STREAM_REQUEST = pb.TranslateStreamRequest(request=REQUEST)
+
+
+def calls(live: Live, **more: Any) -> list[Any]:
+    """The same request unary and streamed, as awaitables."""
+    return [live.stub.Translate(REQUEST, **more), live.stub.TranslateStream(STREAM_REQUEST, **more).read()]
+
+
+def raw(live: Live) -> Any:
+    """The channel, whose stubs want serialisers that are optional."""
+    return live.channel
+
+
+async def failure(call: Any) -> grpc.aio.AioRpcError:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    return caught.value
+
+
+def trailing(error: grpc.aio.AioRpcError) -> dict[str, str | bytes]:
+    metadata: Any = error.trailing_metadata() or ()
+    return dict(metadata)
+
+
+def count(metrics: Metrics, method: str, code: str) -> float | None:
+    return metrics.registry.get_sample_value("babelserve_requests_total", {"method": method, "code": code})
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.InvalidRequest("field", "is wrong"),
+        errors.ModelNotFound("no such model"),
+        errors.Overloaded("queue is full", retry_after_seconds=1.0),
+        errors.NotServing("stopping"),
+        errors.DeadlineExceeded("too late"),
+        errors.EngineFailed("translation failed"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_a_declared_error_is_answered_with_its_code_and_text(
+    live: Live, engine: EchoEngine, metrics: Metrics, error: errors.TranslationError
+) -> None:
+    engine.refuses = error
+
+    for call in calls(live):
+        caught = await failure(call)
+
+        assert caught.code() == error.code
+        assert (caught.details() or "").startswith(str(error))
+    assert count(metrics, "Translate", error.code.name) == 1
+    assert count(metrics, "TranslateStream", error.code.name) == 1
+
+
+class Panic(BaseException):
+    """As PyO3 derives that of extensions written in Rust."""
+
+
+@pytest.mark.parametrize("unknown", [ValueError, Panic])
+async def test_an_unknown_exception_is_answered_with_fixed_words_and_the_request_id(
+    live: Live, engine: EchoEngine, caplog: pytest.LogCaptureFixture, unknown: type[BaseException]
+) -> None:
+    engine.fails = lambda _: unknown(CANARY)
+
+    for call in calls(live, metadata=(("x-request-id", "my-id"),)):
+        caught = await failure(call)
+
+        assert caught.code() == grpc.StatusCode.INTERNAL
+        assert caught.details() == "internal error; request id my-id"
+    assert any(record.exc_info and record.levelno == logging.ERROR for record in caplog.records)
+
+
+class Context:
+    """What the interceptor asks a call for before it runs it."""
+
+    def invocation_metadata(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit, GeneratorExit])
+async def test_what_ends_the_process_is_not_kept_from_it(metrics: Metrics, ending: type[BaseException]) -> None:
+    async def handle(request: Any, context: Any) -> None:
+        raise ending
+
+    handler = grpc.unary_unary_rpc_method_handler(handle)
+    with pytest.raises(ending):
+        await CallInterceptor(metrics, 1.0)._call("Translate", handler, None, Context())
+
+    assert count(metrics, "Translate", "CANCELLED") == 1
+
+
+async def test_cancellation_of_the_servers_own_making_is_answered(live: Live, engine: EchoEngine) -> None:
+    engine.fails = lambda _: asyncio.CancelledError()
+
+    for call in calls(live):
+        assert (await failure(call)).code() == grpc.StatusCode.UNAVAILABLE
+
+
+async def test_an_overloaded_server_says_when_to_come_back_and_clients_do(live: Live, engine: EchoEngine) -> None:
+    engine.refuses = errors.Overloaded("queue is full", retry_after_seconds=0.02)
+    policy = {
+        "maxAttempts": 3,
+        "initialBackoff": "30s",
+        "maxBackoff": "30s",
+        "backoffMultiplier": 1,
+        "retryableStatusCodes": ["RESOURCE_EXHAUSTED"],
+    }
+    config = json.dumps({"methodConfig": [{"name": [{}], "retryPolicy": policy}]})
+
+    caught = await failure(live.stub.Translate(REQUEST))
+    async with grpc.aio.insecure_channel(
+        f"127.0.0.1:{live.port}", options=[("grpc.service_config", config)]
+    ) as channel:
+        method = TranslationServiceStub(channel).Translate
+        retried = await failure(method(REQUEST, timeout=10))
+
+    assert trailing(caught)["grpc-retry-pushback-ms"] == "20"
+    assert retried.code() == grpc.StatusCode.RESOURCE_EXHAUSTED  # and not the deadline: no 30 s between attempts
+
+
+async def test_retries_are_separate_calls_to_the_server(live: Live, engine: EchoEngine, metrics: Metrics) -> None:
+    engine.refuses = errors.NotServing("loading")
+    policy = {
+        "maxAttempts": 3,
+        "initialBackoff": "0.01s",
+        "maxBackoff": "0.01s",
+        "backoffMultiplier": 1,
+        "retryableStatusCodes": ["UNAVAILABLE"],
+    }
+    config = json.dumps({"methodConfig": [{"name": [{}], "retryPolicy": policy}]})
+
+    async with grpc.aio.insecure_channel(
+        f"127.0.0.1:{live.port}", options=[("grpc.service_config", config)]
+    ) as channel:
+        method = TranslationServiceStub(channel).Translate
+        await failure(method(REQUEST))
+
+    assert count(metrics, "Translate", "UNAVAILABLE") == 3
+
+
+@pytest.mark.parametrize("identity", ["a", "A-b_c.9", "x" * 64])
+async def test_a_plain_request_id_comes_back(live: Live, identity: str) -> None:
+    call = live.stub.Translate(REQUEST, metadata=(("x-request-id", identity),))
+    stream = live.stub.TranslateStream(STREAM_REQUEST, metadata=(("x-request-id", identity),))
+
+    assert dict(await call.initial_metadata())["x-request-id"] == identity
+    assert dict(await stream.initial_metadata())["x-request-id"] == identity
+    await stream.read()
+
+
+@pytest.mark.parametrize("identity", ["", "x" * 65, 'a"b', "a b", "a/b"])
+async def test_any_other_request_id_is_replaced(live: Live, engine: EchoEngine, identity: str) -> None:
+    call = live.stub.Translate(REQUEST, metadata=(("x-request-id", identity),))
+    given = str(dict(await call.initial_metadata())["x-request-id"])
+    engine.refuses = errors.NotServing("stopping")
+    error = await failure(live.stub.Translate(REQUEST, metadata=(("x-request-id", identity),)))
+
+    assert given != identity
+    assert len(given) == 32
+    assert len(trailing(error)["x-request-id"]) == 32
+
+
+async def test_one_log_line_ends_each_call_and_holds_no_text(
+    live: Live, engine: EchoEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        await live.stub.Translate(REQUEST)
+        engine.refuses = errors.Overloaded("queue is full", retry_after_seconds=1.0)
+        await failure(live.stub.Translate(REQUEST))
+        engine.refuses = None
+        engine.fails = lambda _: errors.EngineFailed("translation failed")
+        await failure(live.stub.TranslateStream(STREAM_REQUEST).read())
+
+    records = [record for record in caplog.records if record.message == "request"]
+    facts = [vars(record)["facts"] for record in records]
+    assert [(each["method"], each["code"]) for each in facts] == [
+        ("Translate", "OK"),
+        ("Translate", "RESOURCE_EXHAUSTED"),
+        ("TranslateStream", "INTERNAL"),
+    ]
+    assert [record.levelno for record in records] == [logging.INFO, logging.WARNING, logging.ERROR]
+    assert facts[0]["texts"] == facts[0]["sentences"] == 1
+    assert facts[0]["source_tokens"] == facts[0]["target_tokens"] > 0
+    assert CANARY not in caplog.text
+    assert CANARY not in str(facts)
+
+
+async def test_calls_are_counted_by_closed_labels_whatever_clients_send(live: Live, metrics: Metrics) -> None:
+    def num_series() -> int:
+        return sum(len(family.samples) for family in metrics.registry.collect())
+
+    before = num_series()
+    for index in range(20):
+        language = pb.TranslateRequest(contents=["x"], target_language_code=f"l{index}", model=f"m{index}")
+        await failure(live.stub.Translate(language))
+        await failure(raw(live).unary_unary(f"/babelserve.v1.TranslationService/M{index}")(b""))
+        await failure(raw(live).unary_unary(f"/s{index}/M")(b""))
+
+    assert num_series() == before
+    assert count(metrics, "other", "UNIMPLEMENTED") == 40
+    assert count(metrics, "Translate", "NOT_FOUND") == 20
+
+
+async def test_what_started_has_ended_when_idle(live: Live, engine: EchoEngine, metrics: Metrics) -> None:
+    engine.is_holding = True
+    call = live.stub.Translate(REQUEST)
+    await engine.submitted.wait()
+
+    def value(name: str) -> float | None:
+        return metrics.registry.get_sample_value(f"babelserve_{name}", {"method": "Translate"})
+
+    assert (value("requests_started_total"), value("requests_in_flight")) == (1, 1)
+    call.cancel()
+    await live.interceptor.wait_until_idle()
+    assert (value("requests_started_total"), value("requests_in_flight")) == (1, 0)
+    assert value("request_duration_seconds_count") == 1
+    assert count(metrics, "Translate", "CANCELLED") == 1
+
+
+async def test_a_refusing_server_answers_unavailable(live: Live, engine: EchoEngine) -> None:
+    live.interceptor.refuse()
+
+    with pytest.raises(grpc.aio.AioRpcError) as refusal:
+        await live.stub.Translate(REQUEST)
+
+    assert refusal.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert refusal.value.details() == "the server is shutting down"
+    await live.interceptor.wait_until_quiet(0.01)
+
+
+async def test_an_engine_that_hangs_is_answered_at_the_servers_limit(
+    live: Live, engine: EchoEngine, metrics: Metrics
+) -> None:
+    engine.is_holding = True
+    live.interceptor._max_seconds = 0.05
+
+    for call in calls(live):
+        caught = await failure(call)
+
+        assert caught.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+        assert "0.05 seconds" in (caught.details() or "")
+    assert all(future.cancelled() for future in engine.futures)
+
+
+def test_the_interceptor_is_idle_at_first(metrics: Metrics) -> None:
+    assert CallInterceptor(metrics, 1.0)._idle.is_set()

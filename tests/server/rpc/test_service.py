@@ -1,0 +1,441 @@
+"""The service behind a real gRPC server; the engine echoes."""
+
+import asyncio
+import time
+from typing import Any
+
+import grpc
+import pytest
+
+from protos import translation_pb2 as pb
+from server.bundle.tokenizer import Tokenizer
+from server.engine.sequence import DecodingOptions
+from server.errors import DeadlineExceeded, EngineFailed, InvalidRequest, NotServing, Overloaded
+from server.rpc.service import SERVICE_NAME
+from server.telemetry.metrics import METHODS
+from server.text.sentences import SourceSentence, SplitText
+from server.text.splitter import MAX_TEXT_BYTES, Splitter
+from server.translation.job import ServedModel, Submission, submit
+from tests.server.conftest import Live
+from tests.server.echo_engine import EchoEngine
+
+INVALID = grpc.StatusCode.INVALID_ARGUMENT
+CANARY = "canary text"
+
+
+def request(*contents: str, **fields: Any) -> pb.TranslateRequest:
+    return pb.TranslateRequest(contents=contents, **({"target_language_code": "de"} | fields))
+
+
+def raw(live: Live) -> Any:
+    """The channel, whose stubs want serialisers that are optional."""
+    return live.channel
+
+
+async def failure(call: Any) -> tuple[grpc.StatusCode, str]:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    return caught.value.code(), caught.value.details() or ""
+
+
+async def streamed(live: Live, *contents: str, **fields: Any) -> list[pb.TranslateStreamResponse]:
+    call = live.stub.TranslateStream(pb.TranslateStreamRequest(request=request(*contents, **fields)))
+    return [message async for message in call]
+
+
+async def test_texts_are_answered_in_their_order_with_their_white_space(live: Live) -> None:
+    contents = ["  One dog runs. Two dogs run.\n\nThree!  ", "", " \n", "A man sits."]
+
+    response = await live.stub.Translate(request(*contents))
+
+    assert [translation.text for translation in response.translations] == contents
+    assert (response.model, response.model_version) == ("echo", "7")
+    assert all(translation.finish_reason == pb.FINISH_REASON_STOP for translation in response.translations)
+    assert response.timings.queue_seconds == 0.25
+    assert response.timings.encode_seconds == 0.5
+    assert response.timings.decode_seconds == 1.0
+    assert response.timings.total_seconds > 0
+
+
+async def test_tokens_scores_and_sentences_are_told(live: Live, tokenizer: Tokenizer) -> None:
+    response = await live.stub.Translate(
+        request("A dog runs.\n*** A man sits.", output=pb.OutputOptions(include_sentences=True))
+    )
+
+    (translation,) = response.translations
+    assert [(s.source_text, s.separator) for s in translation.sentences] == [
+        ("A dog runs.", "\n"),
+        ("*** A man sits.", ""),
+    ]
+    counts = [len(tokenizer.encode(s.source_text)) - 1 for s in translation.sentences]
+    assert [s.source_tokens for s in translation.sentences] == counts
+    assert [s.target_tokens for s in translation.sentences] == counts
+    assert translation.source_tokens == translation.target_tokens == sum(counts)
+    assert translation.score == -1.0
+
+
+async def test_a_text_without_a_letter_is_copied(live: Live, engine: EchoEngine) -> None:
+    response = await live.stub.Translate(request("*** 42 \U0001f600"))
+
+    assert response.translations[0].text == "*** 42 \U0001f600"
+    assert response.translations[0].score == 0.0
+    assert engine.futures == []
+
+
+async def test_hypotheses_join_each_sentences_candidates(live: Live) -> None:
+    decoding = pb.DecodingOptions(beam_size=3, num_hypotheses=2)
+
+    response = await live.stub.Translate(request("A dog runs. A man sits.", decoding=decoding))
+
+    (translation,) = response.translations
+    assert [h.text for h in translation.hypotheses] == ["A dog runs. A man sits.", "A dog runs A man sits"]
+    assert [h.score for h in translation.hypotheses] == [-1.0, -2.0]
+    assert translation.text == translation.hypotheses[0].text
+
+
+async def test_a_sentence_that_a_limit_stopped_is_marked(live: Live) -> None:
+    decoding = pb.DecodingOptions(max_output_tokens=1)
+
+    response = await live.stub.Translate(request("A dog runs over a field.", decoding=decoding))
+
+    assert response.translations[0].finish_reason == pb.FINISH_REASON_LENGTH
+
+
+async def test_absent_options_take_the_servers_defaults(live: Live, engine: EchoEngine) -> None:
+    await live.stub.Translate(request("A dog runs."))
+
+    (options,) = engine.options
+    assert (options.beam_size, options.num_hypotheses, options.length_penalty) == (4, 1, 1.0)
+    assert options.max_output_tokens is None
+    assert options.with_scores
+
+
+async def test_scores_can_be_declined(live: Live, engine: EchoEngine) -> None:
+    await live.stub.Translate(request("A dog runs.", decoding=pb.DecodingOptions(beam_size=1, with_scores=False)))
+    await live.stub.Translate(request("A dog runs.", decoding=pb.DecodingOptions(beam_size=1, with_scores=True)))
+
+    assert [options.with_scores for options in engine.options] == [False, True]
+
+
+async def test_a_request_without_a_deadline_gets_the_servers(live: Live, engine: EchoEngine) -> None:
+    before = time.monotonic()
+
+    await live.stub.Translate(request("A dog runs."))
+    await live.stub.Translate(request("A dog runs."), timeout=20)
+    await live.stub.Translate(request("A dog runs."), timeout=5000)
+
+    seconds = [deadline - before for deadline in engine.deadlines if deadline is not None]
+    assert [0 < each - bound < 15 for each, bound in zip(seconds, [60, 20 - 10, 60], strict=True)] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"contents": []}, ["contents", "1024", "0"]),
+        ({"contents": ["Hi."] * 1025}, ["contents", "1024", "1025"]),
+        ({"contents": ["Hi. " * (MAX_TEXT_BYTES // 4 + 1)]}, ["contents[0]", str(MAX_TEXT_BYTES)]),
+        ({"target_language_code": ""}, ["target_language_code", "required", "de"]),
+        ({"target_language_code": "tlh"}, ["target_language_code", "de", "tlh"]),
+        ({"target_language_code": CANARY}, ["target_language_code", "11 characters"]),
+        ({"source_language_code": "tlh"}, ["source_language_code", "en", "tlh"]),
+        ({"source_language_code": CANARY}, ["source_language_code", "11 characters"]),
+        ({"mime_type": "text/html"}, ["mime_type", "text/plain", "text/html"]),
+        ({"decoding": pb.DecodingOptions(beam_size=0)}, ["decoding.beam_size", "1 to 8", "0"]),
+        ({"decoding": pb.DecodingOptions(beam_size=9)}, ["decoding.beam_size", "1 to 8", "9"]),
+        ({"decoding": pb.DecodingOptions(num_hypotheses=0)}, ["decoding.num_hypotheses", "1 to 4"]),
+        ({"decoding": pb.DecodingOptions(beam_size=2, num_hypotheses=3)}, ["decoding.num_hypotheses", "1 to 2", "3"]),
+        ({"decoding": pb.DecodingOptions(length_penalty=-0.5)}, ["decoding.length_penalty", "0 to 10", "-0.5"]),
+        ({"decoding": pb.DecodingOptions(length_penalty=10.5)}, ["decoding.length_penalty", "0 to 10", "10.5"]),
+        ({"decoding": pb.DecodingOptions(length_penalty=float("nan"))}, ["decoding.length_penalty", "nan"]),
+        ({"decoding": pb.DecodingOptions(length_penalty=float("inf"))}, ["decoding.length_penalty", "inf"]),
+        ({"decoding": pb.DecodingOptions(max_output_tokens=0)}, ["decoding.max_output_tokens", "1 to 100", "0"]),
+        ({"decoding": pb.DecodingOptions(max_output_tokens=101)}, ["decoding.max_output_tokens", "101"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+async def test_a_field_that_breaks_a_rule_is_named_with_limit_and_value(
+    live: Live, fields: dict[str, Any], named: list[str]
+) -> None:
+    message = pb.TranslateRequest(**({"contents": ["A dog runs."], "target_language_code": "de"} | fields))
+
+    unary = await failure(live.stub.Translate(message))
+    stream = await failure(live.stub.TranslateStream(pb.TranslateStreamRequest(request=message)).read())
+
+    assert unary == stream
+    code, details = unary
+    assert code == INVALID
+    assert [word for word in named if word not in details] == []
+    assert CANARY not in details
+
+
+async def test_an_unknown_model_is_not_found(live: Live) -> None:
+    assert await failure(live.stub.Translate(request("Hi.", model="other"))) == (
+        grpc.StatusCode.NOT_FOUND,
+        "model: other is not served here; echo is",
+    )
+
+
+async def test_language_codes_and_the_models_own_name_are_understood(live: Live) -> None:
+    response = await live.stub.Translate(
+        request(
+            "A dog runs.", source_language_code="EN", target_language_code="De", model="echo", mime_type="text/plain"
+        )
+    )
+
+    assert response.translations[0].text == "A dog runs."
+
+
+@pytest.mark.parametrize("method", ["Translate", "TranslateStream", "ListModels"])
+@pytest.mark.parametrize("payload", [b"\x0a\x05\xff\xfe\xfd\xfc\xfb\x1a\x02de", b"\x0a\xff\xff\xff\xff\x0f", b"\xff"])
+async def test_bytes_that_are_no_message_are_invalid_and_counted(
+    live: Live, model: ServedModel, metrics: Any, method: str, payload: bytes
+) -> None:
+    if method == "TranslateStream":
+        payload = b"\x0a" + bytes([len(payload)]) + payload
+        call: Any = raw(live).unary_stream(f"/{SERVICE_NAME}/{method}")(payload).read()
+    else:
+        call = raw(live).unary_unary(f"/{SERVICE_NAME}/{method}")(payload)
+
+    if method == "ListModels" and payload.startswith(b"\x0a\x05"):
+        await call  # unknown fields are skipped, as protobuf demands
+        return
+    code, details = await failure(call)
+
+    assert code == INVALID
+    assert "protobuf" in details
+    labels = {"method": method, "code": "INVALID_ARGUMENT"}
+    assert metrics.registry.get_sample_value("babelserve_requests_total", labels) == 1
+
+
+async def test_a_text_that_is_too_long_fails_alone(live: Live) -> None:
+    long = "Hi. " * (MAX_TEXT_BYTES // 4 + 1)
+
+    response = await live.stub.Translate(request("A dog runs.", long, "A man sits."))
+    messages = await streamed(live, "A dog runs.", long, "A man sits.")
+
+    assert [t.text for t in response.translations] == ["A dog runs.", "", "A man sits."]
+    assert [t.status.code for t in response.translations] == [0, INVALID.value[0], 0]
+    assert "contents[1]" in response.translations[1].status.message
+    assert {m.content_index: m.status.code for m in messages} == {0: 0, 1: INVALID.value[0], 2: 0}
+
+
+def fails_on(tokenizer: Tokenizer, text: str, error: Exception) -> Any:
+    ids = tokenizer.encode(text)
+    return lambda source: error if source == ids else None
+
+
+async def test_a_text_with_a_failed_sentence_fails_alone(live: Live, engine: EchoEngine, tokenizer: Tokenizer) -> None:
+    engine.fails = fails_on(tokenizer, "Bad one.", EngineFailed("translation failed"))
+
+    response = await live.stub.Translate(request("A dog runs. Bad one. Bad one. Good one.", "A man sits."))
+    messages = await streamed(live, "A dog runs. Bad one. Bad one. Good one.", "A man sits.")
+
+    assert [t.status.code for t in response.translations] == [grpc.StatusCode.INTERNAL.value[0], 0]
+    assert response.translations[1].text == "A man sits."
+    first = [m for m in messages if m.content_index == 0]
+    assert [m.sentence.text for m in first] == ["A dog runs.", ""]
+    assert first[-1].status.code == grpc.StatusCode.INTERNAL.value[0]
+    assert [m.sentence.text for m in messages if m.content_index == 1] == ["A man sits."]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (EngineFailed("translation failed"), grpc.StatusCode.INTERNAL),
+        (DeadlineExceeded("too late"), grpc.StatusCode.DEADLINE_EXCEEDED),
+        (NotServing("stopping"), grpc.StatusCode.UNAVAILABLE),
+    ],
+)
+async def test_when_every_text_fails_so_does_the_call(
+    live: Live, engine: EchoEngine, error: Exception, code: grpc.StatusCode
+) -> None:
+    engine.fails = lambda _: error
+
+    assert (await failure(live.stub.Translate(request("One.", "Two."))))[0] == code
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await streamed(live, "One.", "Two.")
+    assert caught.value.code() == code
+
+
+async def test_the_stream_sends_sentences_as_they_finish_with_their_places(live: Live, engine: EchoEngine) -> None:
+    engine.is_holding = True
+    call = live.stub.TranslateStream(
+        pb.TranslateStreamRequest(request=request(" One dog. Two dogs.", "--- Three dogs.\n***", "\n"))
+    )
+    received = [await call.read(), await call.read()]  # the empty text, and what is copied
+    for index in (2, 1, 0):
+        engine.release(index)
+        received.append(await call.read())
+    end = await call.read()
+
+    assert end is grpc.aio.EOF  # type: ignore[attr-defined]
+    assert [(m.content_index, m.sentence_index, m.sentence_count, m.sentence.text) for m in received] == [
+        (2, 0, 0, ""),
+        (1, 1, 2, "***"),
+        (1, 0, 2, "--- Three dogs."),
+        (0, 1, 2, "Two dogs."),
+        (0, 0, 2, "One dog."),
+    ]
+    assert [m.leading for m in received] == ["\n", "", "", "", " "]
+
+
+async def test_stream_and_unary_give_the_same(live: Live) -> None:
+    text = "  One dog. Two dogs.\n\n* Three dogs? \u201cFour\u201d dogs! "
+
+    response = await live.stub.Translate(request(text))
+    messages = await streamed(live, text)
+
+    ordered = sorted(messages, key=lambda m: m.sentence_index)
+    assert ordered[0].leading + "".join(m.sentence.text + m.sentence.separator for m in ordered) == text
+    assert response.translations[0].text == text
+
+
+@pytest.mark.parametrize("method", ["Translate", "TranslateStream"])
+async def test_a_caller_who_leaves_takes_the_sentences_along(live: Live, engine: EchoEngine, method: str) -> None:
+    engine.is_holding = True
+    call: Any
+    if method == "Translate":
+        call = live.stub.Translate(request("One dog. Two dogs.", "Three dogs."))
+    else:
+        call = live.stub.TranslateStream(
+            pb.TranslateStreamRequest(request=request("One dog. Two dogs.", "Three dogs."))
+        )
+    await engine.submitted.wait()
+
+    call.cancel()
+    await live.interceptor.wait_until_idle()
+
+    assert [future.cancelled() for future in engine.futures] == [True] * 3
+
+
+async def test_a_passed_deadline_takes_the_sentences_along(live: Live, engine: EchoEngine, metrics: Any) -> None:
+    engine.is_holding = True
+
+    code, _ = await failure(live.stub.Translate(request("One dog."), timeout=0.2))
+    await live.interceptor.wait_until_idle()
+
+    assert code == grpc.StatusCode.DEADLINE_EXCEEDED
+    assert engine.futures[0].cancelled()
+    labels = {"method": "Translate", "code": "DEADLINE_EXCEEDED"}
+    assert metrics.registry.get_sample_value("babelserve_requests_total", labels) == 1
+
+
+async def test_long_texts_are_split_off_the_event_loop(live: Live, engine: EchoEngine) -> None:
+    text = "A dog runs over the field. " * 600
+
+    response = await live.stub.Translate(request(text))
+
+    assert response.translations[0].text == text
+    assert len(engine.futures) == 600
+
+
+async def test_a_caller_who_leaves_while_sentences_are_submitted_takes_them_along(
+    model: ServedModel, engine: EchoEngine
+) -> None:
+    engine.is_holding, engine.loop = True, asyncio.get_running_loop()
+    texts = await Splitter().split(model, ["A dog runs. " * 600], "en", time.monotonic() + 60)
+    submitting = asyncio.create_task(submit(model, texts, DecodingOptions(), time.monotonic() + 60))
+    await asyncio.sleep(0)  # it starts
+
+    submitting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await submitting
+    await engine.submitted.wait()
+    await asyncio.gather(*map(asyncio.wrap_future, engine.futures), return_exceptions=True)
+
+    assert [future.cancelled() for future in engine.futures] == [True] * 600
+
+
+async def test_a_full_server_refuses_before_it_splits(live: Live, engine: EchoEngine, metrics: Any) -> None:
+    engine.refuses = Overloaded("queue is full", retry_after_seconds=1.0)
+
+    code, _ = await failure(live.stub.Translate(request("A dog runs.")))
+
+    assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert metrics.registry.get_sample_value("babelserve_request_source_tokens_count") == 0
+
+
+def many_sentences(number: int) -> list[SplitText | InvalidRequest]:
+    """A text of so many sentences that are translated, and as many that are copied."""
+    pair = (SourceSentence("A dog runs.", " ", (5, 3)), SourceSentence("1", " ", None))
+    return [SplitText("", pair * number)]
+
+
+async def test_answering_many_sentences_lets_the_event_loop_turn(model: ServedModel) -> None:
+    num_turns = 0
+
+    async def turn() -> None:
+        nonlocal num_turns
+        while True:
+            num_turns += 1
+            await asyncio.sleep(0)
+
+    with Submission(model, many_sentences(5000), DecodingOptions(), time.monotonic() + 60) as submission:
+        turning = asyncio.create_task(turn())
+        num_done = len([done async for done in submission.completions()])
+        turning.cancel()
+
+    assert num_done == 10_000
+    assert num_turns >= 3 * 5000 // 500
+
+
+async def test_a_caller_who_leaves_is_not_told_of_the_sentences_that_are_cancelled(
+    model: ServedModel, engine: EchoEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.is_holding = True
+    loop = asyncio.get_running_loop()
+    num_calls = 0
+    call_soon_threadsafe = loop.call_soon_threadsafe
+
+    def count(*arguments: Any, **more: Any) -> Any:
+        nonlocal num_calls
+        num_calls += 1
+        return call_soon_threadsafe(*arguments, **more)
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", count)
+    with Submission(model, many_sentences(1200), DecodingOptions(), time.monotonic() + 60) as submission:
+        completions = submission.completions()
+        await anext(completions)
+    num_cancelled = [sum(future.cancelled() for future in engine.futures)]
+    for _ in range(2):
+        await asyncio.sleep(0)
+        num_cancelled.append(sum(future.cancelled() for future in engine.futures))
+
+    assert num_cancelled == [500, 1000, 1200]
+    assert num_calls == 0
+
+
+async def test_models_are_listed(live: Live) -> None:
+    response = await live.stub.ListModels(pb.ListModelsRequest())
+
+    assert response.models[0] == pb.ModelInfo(
+        name="echo",
+        version="7",
+        variant="cpu-fp32",
+        language_pairs=[pb.LanguagePair(source_language_code="en", target_language_code="de")],
+        max_beam_size=8,
+        max_source_tokens=64,
+        max_target_tokens=100,
+    )
+
+
+@pytest.mark.parametrize("message", [request("Hi."), pb.ListModelsRequest()])
+async def test_without_a_model_calls_are_unavailable(live: Live, message: Any) -> None:
+    live.service.model = None
+    method = live.stub.ListModels if isinstance(message, pb.ListModelsRequest) else live.stub.Translate
+
+    assert (await failure(method(message)))[0] == grpc.StatusCode.UNAVAILABLE
+
+
+def test_every_method_of_the_contract_has_a_handler_and_a_metric_label() -> None:
+    methods = {method.name for method in pb.DESCRIPTOR.services_by_name["TranslationService"].methods}
+
+    assert set(METHODS) - {"other"} == methods
+
+
+async def test_requests_at_once_get_their_own_answers(live: Live) -> None:
+    texts = [f"Dog number {index} runs." for index in range(50)]
+
+    responses = await asyncio.gather(*(live.stub.Translate(request(text)) for text in texts))
+
+    assert [response.translations[0].text for response in responses] == texts

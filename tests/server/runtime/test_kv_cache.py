@@ -1,0 +1,175 @@
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from server.engine.scheduler import RowMoves
+from server.runtime.kv_cache import BUCKET, KVCache
+
+
+def new_cache(max_rows: int = 4) -> KVCache:
+    return KVCache(num_layers=2, num_heads=3, head_dim=8, max_rows=max_rows, dtype=np.float32)
+
+
+def fill(cache: KVCache) -> None:
+    rng = np.random.default_rng(0)
+    for tensor in (*cache.self_attention, *cache.cross_attention):
+        tensor[...] = rng.random(tensor.shape)
+
+
+def encoded(num_rows: int, length: int = 6, rng: np.random.Generator | None = None) -> list[NDArray[np.float32]]:
+    rng = rng or np.random.default_rng(1)
+    return [rng.random((num_rows, 3, length, 8)).astype(np.float32) for _ in range(4)]
+
+
+def copies(tensors: list[NDArray[np.generic]]) -> list[NDArray[np.generic]]:
+    return [tensor.copy() for tensor in tensors]
+
+
+def capacities(tensors: list[NDArray[np.generic]]) -> set[int]:
+    return {tensor.shape[2] for tensor in tensors}
+
+
+def test_each_layer_has_a_key_and_a_value_buffer() -> None:
+    cache = new_cache()
+
+    for tensors in (cache.self_attention, cache.cross_attention):
+        assert [tensor.shape for tensor in tensors] == [(4, 3, BUCKET, 8)] * 4
+        assert len({tensor.ctypes.data for tensor in tensors}) == 4
+
+
+def test_buffers_grow_in_buckets_and_keep_their_content() -> None:
+    cache = new_cache()
+    fill(cache)
+    before = copies(cache.self_attention)
+
+    cache.reserve(num_rows=4, self_positions=BUCKET + 1, cross_positions=3)
+
+    for tensor, old in zip(cache.self_attention, before, strict=True):
+        assert tensor.shape == (4, 3, 2 * BUCKET, 8)
+        np.testing.assert_array_equal(tensor[:, :, :BUCKET], old)
+    assert capacities(cache.cross_attention) == {BUCKET}
+
+
+def test_buffers_shrink_when_more_than_one_and_a_half_times_too_long() -> None:
+    cache = new_cache()
+    cache.reserve(4, 6 * BUCKET, 6 * BUCKET)
+
+    cache.reserve(4, 4 * BUCKET, 4 * BUCKET - BUCKET)
+
+    assert capacities(cache.self_attention) == {6 * BUCKET}
+    assert capacities(cache.cross_attention) == {3 * BUCKET}
+
+
+def test_a_shrunken_buffer_keeps_the_positions_of_the_rows_in_use() -> None:
+    cache = new_cache()
+    cache.reserve(4, 4 * BUCKET, 2 * BUCKET)
+    fill(cache)
+    before = copies(cache.self_attention)
+
+    cache.reserve(num_rows=3, self_positions=BUCKET - 1, cross_positions=2 * BUCKET)
+
+    for tensor, old in zip(cache.self_attention, before, strict=True):
+        assert tensor.shape == (4, 3, BUCKET, 8)
+        np.testing.assert_array_equal(tensor[:3], old[:3, :, :BUCKET])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_in_use_keep_their_content_however_lengths_change(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cache = new_cache()
+    fill(cache)
+    positions = BUCKET
+    for _ in range(40):
+        before = copies(cache.self_attention)
+        num_rows, needed = int(rng.integers(1, 5)), int(rng.integers(1, 9 * BUCKET))
+        kept = min(positions, needed, before[0].shape[2])
+
+        cache.reserve(num_rows, needed, 1)
+
+        for tensor, old in zip(cache.self_attention, before, strict=True):
+            assert tensor.shape[2] >= needed
+            np.testing.assert_array_equal(tensor[:num_rows, :, :kept], old[:num_rows, :, :kept])
+            assert np.isfinite(tensor).all()
+            tensor[:num_rows, :, :needed] = rng.random((num_rows, 3, needed, 8))
+        positions = needed
+
+
+def test_layout_changes_only_with_a_buffer() -> None:
+    cache = new_cache()
+    cache.reserve(4, BUCKET, BUCKET)
+    assert cache.layout == 0
+
+    cache.reserve(4, BUCKET + 1, BUCKET)
+    assert cache.layout == 1
+
+    cache.reserve(4, 2 * BUCKET, 1)
+    assert cache.layout == 1
+
+    cache.reserve(4, BUCKET, BUCKET)
+    assert cache.layout == 2
+
+
+def test_first_rows_are_one_contiguous_tensor() -> None:
+    cache = new_cache()
+    cache.reserve(3, 40, 20)
+
+    assert all(tensor[:3].flags.c_contiguous for tensor in (*cache.self_attention, *cache.cross_attention))
+
+
+def test_admitted_sentence_fills_a_slot_up_to_its_length() -> None:
+    cache = new_cache()
+    cross = encoded(2)
+
+    cache.admit(row=2, cross=cross, index=1, length=4)
+
+    for tensor, each in zip(cache.cross_attention, cross, strict=True):
+        np.testing.assert_array_equal(tensor[0, :, :4], each[1, :, :4])
+        assert not tensor[0, :, 4:].any()
+
+
+def test_move_copies_what_differs_of_self_attention() -> None:
+    cache = new_cache()
+    for row in range(4):
+        cache.admit(row, encoded(1), 0, 6)
+    fill(cache)
+    before = copies(cache.self_attention)
+
+    cache.move(RowMoves(to=[0, 1], from_=[3, 2], common=[2, 0]), positions=5)
+
+    for tensor, old in zip(cache.self_attention, before, strict=True):
+        np.testing.assert_array_equal(tensor[0, :, 2:5], old[3, :, 2:5])
+        np.testing.assert_array_equal(tensor[0, :, :2], old[0, :, :2])
+        np.testing.assert_array_equal(tensor[1, :, :5], old[2, :, :5])
+        np.testing.assert_array_equal(tensor[:, :, 5:], old[:, :, 5:])
+
+
+def test_each_row_finds_its_sentence_in_its_slot_however_rows_come_and_go() -> None:
+    rng = np.random.default_rng(2)
+    cache = new_cache(max_rows=12)
+    sentences: list[list[NDArray[np.float32]]] = []  # of each row
+    for _ in range(300):
+        cross, positions = encoded(1, int(rng.integers(1, 60)), rng), BUCKET
+        if sentences and rng.random() < 0.7:
+            to, from_ = rng.integers(min(12, len(sentences) + 1)), rng.integers(len(sentences))
+            if to != from_:
+                cache.move(RowMoves([int(to)], [int(from_)], [0]), positions)
+                sentences[to : to + 1] = [sentences[from_]]
+        elif len(sentences) < 12:
+            cache.reserve(len(sentences), positions, max(each[0].shape[2] for each in [*sentences, cross]))
+            cache.admit(len(sentences), cross, 0, cross[0].shape[2])
+            sentences.append(cross)
+        del sentences[len(sentences) - int(rng.integers(3) == 0) :]
+        cache.reserve(len(sentences), positions, max([1, *(each[0].shape[2] for each in sentences)]))
+
+        assert {row for rows in cache.slots.rows.tolist() for row in rows} == set(range(len(sentences)))
+        for slot, rows in enumerate(cache.slots.rows.tolist()):
+            for row in rows:
+                for tensor, each in zip(cache.cross_attention, sentences[row], strict=True):
+                    np.testing.assert_array_equal(tensor[slot, :, : each.shape[2]], each[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8])
+def test_size_is_that_of_all_buffers(dtype: type[np.generic]) -> None:
+    cache = KVCache(num_layers=2, num_heads=3, head_dim=8, max_rows=4, dtype=dtype)
+
+    assert cache.size_bytes == 2 * (2 * 2) * 4 * 3 * BUCKET * 8 * np.dtype(dtype).itemsize

@@ -1,0 +1,120 @@
+import json
+import logging
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from server.telemetry.log import LineHandler, add_facts, begin_request, facts
+from server.telemetry.metrics import Metrics
+
+CANARY = "what the user wrote"
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    ends = os.pipe()
+    yield ends
+    for end in ends:
+        os.close(end)
+
+
+@pytest.fixture
+def handler(metrics: Metrics, pipe: tuple[int, int]) -> LineHandler:
+    return LineHandler(metrics, pipe[1])
+
+
+def logger_of(handler: LineHandler) -> logging.Logger:
+    logger = logging.getLogger("server.test")
+    logger.handlers = [handler]
+    logger.propagate = False
+    logger.setLevel(logging.INFO)
+    return logger
+
+
+def lines(pipe: tuple[int, int]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in os.read(pipe[0], 1 << 16).decode("ascii").splitlines()]
+
+
+def test_a_record_is_one_json_line(handler: LineHandler, pipe: tuple[int, int]) -> None:
+    logger_of(handler).info("one\ntwo %s", "\u2028", extra={"facts": {"code": "OK", "seconds": 0.5}})
+    handler.close()
+
+    (line,) = lines(pipe)
+    assert (line["level"], line["logger"], line["event"]) == ("info", "server.test", "one\ntwo \u2028")
+    assert (line["code"], line["seconds"]) == ("OK", 0.5)
+    assert line["ts"] > 0
+
+
+def test_a_traceback_is_logged_without_the_exceptions_text(handler: LineHandler, pipe: tuple[int, int]) -> None:
+    try:
+        raise ValueError(CANARY)
+    except ValueError:
+        logger_of(handler).exception("failed")
+    handler.close()
+
+    (line,) = lines(pipe)
+    assert line["exception"] == "ValueError"
+    assert "test_log.py" in line["traceback"][0]
+    assert CANARY not in json.dumps(line)
+
+
+async def test_lines_of_a_request_carry_its_id_and_facts_are_its_own(
+    handler: LineHandler, pipe: tuple[int, int]
+) -> None:
+    begin_request("id-1")
+    add_facts(texts=1)
+    add_facts(sentences=2)
+
+    logger_of(handler).warning("in between")
+    handler.close()
+
+    assert lines(pipe)[0]["request_id"] == "id-1"
+    assert facts() == {"texts": 1, "sentences": 2}
+
+
+def test_lines_are_counted_by_level(handler: LineHandler, metrics: Metrics) -> None:
+    logger = logger_of(handler)
+    logger.error("one")
+    logger.log(35, "a level without a name")
+    handler.close()
+
+    count = metrics.registry.get_sample_value
+    assert count("babelserve_log_messages_total", {"level": "error"}) == 1
+    assert count("babelserve_log_messages_total", {"level": "info"}) == 1
+
+
+def test_when_nobody_reads_lines_are_dropped_and_the_caller_goes_on(
+    metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.telemetry.log.MAX_QUEUED_LINES", 3)
+    reader, writer = os.pipe()
+    handler = LineHandler(metrics, writer)
+    logger = logger_of(handler)
+
+    for _ in range(20):
+        logger.info("x" * 65536)  # as much as a pipe holds
+
+    dropped = metrics.registry.get_sample_value("babelserve_log_messages_dropped_total")
+    with os.fdopen(reader, "rb") as readable, ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(readable.read)
+        handler.close()
+        os.close(writer)
+        written = reading.result().count(b"\n")
+    assert dropped is not None
+    assert dropped > 0
+    assert written + dropped == 20
+
+
+def test_a_closed_stdout_does_not_stop_the_log(metrics: Metrics) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    handler = LineHandler(metrics, writer)
+
+    logger_of(handler).info("to nobody")
+    handler.close()
+    os.close(writer)
+
+    assert metrics.registry.get_sample_value("babelserve_log_messages_dropped_total") == 1

@@ -1,0 +1,57 @@
+import re
+
+import grpc
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from server.telemetry.metrics import Metrics
+
+
+def test_names_follow_the_rules_of_prometheus(metrics: Metrics) -> None:
+    names = {family.name for family in metrics.registry.collect()}
+    own = {name for name in names if not name.startswith(("process_", "python_"))}
+
+    assert all(re.fullmatch(r"babelserve_[a-z0-9_]+", name) for name in own)
+    assert "process_resident_memory_bytes" in names
+    assert "_created" not in generate_latest(metrics.registry).decode()
+
+
+def test_closed_label_sets_are_there_from_the_start(metrics: Metrics) -> None:
+    value = metrics.registry.get_sample_value
+
+    for method in ("Translate", "TranslateStream", "ListModels", "other"):
+        for code in grpc.StatusCode:
+            assert value("babelserve_requests_total", {"method": method, "code": code.name}) == 0
+    for outcome in ("ok", "cancelled", "deadline", "error"):
+        assert value("babelserve_sentences_total", {"outcome": outcome}) == 0
+    for reason in ("sentences", "tokens"):
+        assert value("babelserve_queue_rejected_total", {"reason": reason}) == 0
+
+
+def test_a_call_is_counted_at_its_start_and_its_end(metrics: Metrics) -> None:
+    value = metrics.registry.get_sample_value
+
+    end = metrics.start_request("no such method")
+    assert value("babelserve_requests_in_flight", {"method": "other"}) == 1
+    end(grpc.StatusCode.UNIMPLEMENTED, 0.25)
+
+    assert value("babelserve_requests_in_flight", {"method": "other"}) == 0
+    assert value("babelserve_requests_total", {"method": "other", "code": "UNIMPLEMENTED"}) == 1
+    assert value("babelserve_request_duration_seconds_sum", {"method": "other"}) == 0.25
+
+
+def test_build_and_model_are_told(metrics: Metrics) -> None:
+    metrics.set_build_info(version="1.2", variant="cpu-fp32", device="cpu")
+    metrics.set_model_info(model="en-de", version="3", sha256="abc")
+
+    page = generate_latest(metrics.registry).decode()
+    assert 'babelserve_build_info{device="cpu"' in page
+    assert 'babelserve_model_info{model="en-de",sha256="abc",version="3"} 1.0' in page
+
+
+def test_two_sets_need_two_registries() -> None:
+    registry = CollectorRegistry()
+    Metrics(registry)
+
+    with pytest.raises(ValueError, match="Duplicated"):
+        Metrics(registry)

@@ -1,0 +1,197 @@
+import random
+import sys
+
+import pytest
+
+from server.text.sentences import WINDOW_CHARACTERS, SplitText, split_text
+
+
+def encode(text: str) -> tuple[int, ...]:
+    """One id per character, and eos."""
+    return (*map(ord, text), 3)
+
+
+def split(text: str, max_tokens: int = 1000) -> SplitText:
+    return split_text(text, "en", encode, max_tokens)
+
+
+def sentences(text: str, max_tokens: int = 1000) -> list[str]:
+    return [sentence.text for sentence in split(text, max_tokens).sentences]
+
+
+def rejoined(parts: SplitText) -> str:
+    return parts.join([sentence.text for sentence in parts.sentences])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Dr. Smith paid $3.50. Then he left.", ["Dr. Smith paid $3.50.", "Then he left."]),
+        ('He said "Stop. Now." Then he left.', ['He said "Stop. Now."', "Then he left."]),
+        ("Well... I don't know. Really?", ["Well... I don't know.", "Really?"]),
+        ("See https://a.org/b.html?x=1.2. It works.", ["See https://a.org/b.html?x=1.2.", "It works."]),
+        ("J. R. R. Tolkien wrote it. The U.S. Army came.", ["J. R. R. Tolkien wrote it.", "The U.S. Army came."]),
+        ("On Jan. 5 he left at 5 p.m. Then he slept.", ["On Jan. 5 he left at 5 p.m.", "Then he slept."]),
+        ("Hello!!! How are you???", ["Hello!!!", "How are you???"]),
+        ("one line\nthe next", ["one line", "the next"]),
+        ("a cell\tanother cell", ["a cell", "another cell"]),
+        ("  ", []),
+        ("", []),
+    ],
+)
+def test_sentences_are_found(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+
+
+def test_white_space_round_sentences_is_kept_apart_from_them() -> None:
+    parts = split("\n  One.  Two.\r\n\r\n\tThree. \u2003")
+
+    assert parts.leading == "\n  "
+    assert [(s.text, s.separator) for s in parts.sentences] == [
+        ("One.", "  "),
+        ("Two.", "\r\n\r\n\t"),
+        ("Three.", " \u2003"),
+    ]
+
+
+def test_a_sentence_without_a_letter_is_copied_not_translated() -> None:
+    parts = split("*** Hello! 42 ... \U0001f600\n---\n\ue000")
+
+    copied = [s.text for s in parts.sentences if s.source_ids is None]
+    assert "---" in copied
+    assert "\ue000" in copied
+    assert all(not any(map(str.isalpha, text)) for text in copied)
+    assert rejoined(parts) == "*** Hello! 42 ... \U0001f600\n---\n\ue000"
+
+
+def test_an_over_long_sentence_is_wrapped_at_a_clause_near_its_middle() -> None:
+    assert sentences("the first clause here, and the second clause", 30) == [
+        "the first clause here,",
+        "and the second clause",
+    ]
+
+
+def test_an_over_long_sentence_without_clauses_is_wrapped_at_white_space() -> None:
+    assert sentences("one two three four", 12) == ["one two", "three four"]
+
+
+def test_an_over_long_word_is_wrapped_anywhere() -> None:
+    parts = split("x" * 100, 11)
+
+    assert rejoined(parts) == "x" * 100
+    assert all(s.source_ids is not None and len(s.source_ids) <= 11 for s in parts.sentences)
+
+
+def test_a_cut_does_not_part_a_letter_from_its_accents() -> None:
+    pieces = sentences("e\u0301" * 20, 11)
+
+    assert all(piece.startswith("e") for piece in pieces)
+
+
+def test_a_single_character_of_too_many_tokens_is_copied() -> None:
+    parts = split_text("\ufdfa", "en", lambda text: (*[9] * 30 * len(text), 3), 11)
+
+    assert [s.source_ids for s in parts.sentences] == [None]
+
+
+def test_a_text_that_normalises_to_nothing_is_copied() -> None:
+    parts = split_text("abc", "en", lambda _: (3,), 11)
+
+    assert [(s.text, s.source_ids) for s in parts.sentences] == [("abc", None)]
+
+
+SPACES = [chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()]
+
+
+@pytest.mark.parametrize("space", SPACES, ids=ascii)
+def test_any_white_space_may_stand_before_a_full_stop(space: str) -> None:
+    text = f"Plan B{space}. B{space}{space}. Go on."
+
+    assert rejoined(split(text)) == text
+
+
+class Panic(BaseException):
+    """As PyO3 derives that of extensions written in Rust."""
+
+
+def test_a_line_that_the_splitter_fails_on_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(language: str, text: str) -> list[str]:
+        raise Panic
+
+    monkeypatch.setattr("sentencex.segment", fail)
+
+    assert sentences("One. Two.\nThree.") == ["One. Two.", "Three."]
+
+
+def test_a_line_that_the_splitter_changes_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentencex.segment", lambda language, text: [text[:-1]])
+
+    assert sentences("One. Two.\nThree.") == ["One. Two.", "Three."]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_ends_the_process_ends_the_splitting(monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
+    def end(language: str, text: str) -> list[str]:
+        raise error
+
+    monkeypatch.setattr("sentencex.segment", end)
+
+    with pytest.raises(error):
+        split("One. Two.")
+
+
+def test_who_watches_sees_every_sentence_and_ends_the_work() -> None:
+    seen: list[int] = []
+
+    def watch(num_sentences: int) -> None:
+        seen.append(num_sentences)
+        if num_sentences > 9:
+            raise TimeoutError
+
+    split_text("One.\n" * 9, "en", encode, 1000, watch)
+    assert seen[-1] == 9
+    with pytest.raises(TimeoutError):
+        split_text("One.\n" * 1000, "en", encode, 1000, watch)
+    assert seen[-1] == 10
+
+
+ALPHABET = [
+    *"ab. ,!?;:\n\t\r\"'()[]0-*\x00\x07\x85",
+    *"AB\u00a0\u00ab\u0301\u200b\u201c\u201d\u2026\u2028\u202e\u202f\u3000\u3002\u300a\u300b\u4f60\ufeff\U0001f600",
+    *("Dr. ", "http://a.b/c?d=e.f ", "1. ", "...", "U.S. ", "\r\n", "word "),
+]
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_whatever_the_text_nothing_is_lost(seed: int) -> None:
+    source = random.Random(seed)
+    text = "".join(source.choices(ALPHABET, k=source.choice([1, 5, 50, 500])))
+    max_tokens = source.choice([2, 8, 64, 1000])
+
+    parts = split(text, max_tokens)
+
+    assert rejoined(parts) == text
+    for sentence in parts.sentences:
+        assert sentence.text.strip() == sentence.text
+        assert sentence.text
+        assert not sentence.separator.strip()
+        assert sentence.source_ids is None or 2 <= len(sentence.source_ids) <= max_tokens
+    assert not parts.leading.strip()
+
+
+@pytest.mark.parametrize(
+    "unit", ["word ", "a. ", "\u201ca. ", "x", "\n", "a\n", ". ", "e\u0301", "\u4f60\u3002", "Dr. "]
+)
+def test_long_texts_are_looked_at_in_windows_and_nothing_is_lost(unit: str) -> None:
+    text = unit * (10 * WINDOW_CHARACTERS // len(unit))
+    longest = 0
+
+    def measure(sentence: str) -> tuple[int, ...]:
+        nonlocal longest
+        longest = max(longest, len(sentence))
+        return encode(sentence)
+
+    parts = split_text(text, "en", measure, 64)
+
+    assert rejoined(parts) == text
+    assert longest <= WINDOW_CHARACTERS
