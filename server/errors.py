@@ -13,16 +13,39 @@
 Any other exception becomes INTERNAL with fixed words and the request's id (`server/rpc/interceptors.py`).
 """
 
+import enum
 from collections.abc import Sequence
 from typing import ClassVar
 
-import grpc
+
+class Code(enum.Enum):
+    """How a call ended. Names are those of gRPC's statuses; each front has a table of its own for them."""
+
+    OK = enum.auto()
+    CANCELLED = enum.auto()
+    INVALID_ARGUMENT = enum.auto()
+    DEADLINE_EXCEEDED = enum.auto()
+    NOT_FOUND = enum.auto()
+    RESOURCE_EXHAUSTED = enum.auto()
+    UNIMPLEMENTED = enum.auto()
+    INTERNAL = enum.auto()
+    UNAVAILABLE = enum.auto()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the server is at fault."""
+        return self is Code.INTERNAL
+
+    @property
+    def is_capacity(self) -> bool:
+        """Whether the server could have answered at another time."""
+        return self in (Code.RESOURCE_EXHAUSTED, Code.UNAVAILABLE)
 
 
 class TranslationError(Exception):
     """A call's declared failure. `str()` of it is sent to the client."""
 
-    code: ClassVar[grpc.StatusCode] = grpc.StatusCode.INTERNAL
+    code: ClassVar[Code] = Code.INTERNAL
 
 
 class InvalidRequest(TranslationError):
@@ -33,7 +56,7 @@ class InvalidRequest(TranslationError):
         message: the rule with its limit, and the value found; no text of the user's.
     """
 
-    code = grpc.StatusCode.INVALID_ARGUMENT
+    code = Code.INVALID_ARGUMENT
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
@@ -43,7 +66,7 @@ class InvalidRequest(TranslationError):
 class ModelNotFound(TranslationError):
     """The model that was asked for is not served here."""
 
-    code = grpc.StatusCode.NOT_FOUND
+    code = Code.NOT_FOUND
 
 
 class Overloaded(TranslationError):
@@ -55,7 +78,7 @@ class Overloaded(TranslationError):
         reason: the full limit, "sentences" or "tokens", for the metric.
     """
 
-    code = grpc.StatusCode.RESOURCE_EXHAUSTED
+    code = Code.RESOURCE_EXHAUSTED
 
     def __init__(self, message: str, retry_after_seconds: float, reason: str = "sentences") -> None:
         super().__init__(message)
@@ -66,19 +89,19 @@ class Overloaded(TranslationError):
 class NotServing(TranslationError):
     """The server is loading or shutting down."""
 
-    code = grpc.StatusCode.UNAVAILABLE
+    code = Code.UNAVAILABLE
 
 
 class DeadlineExceeded(TranslationError):
     """The time for this call is over."""
 
-    code = grpc.StatusCode.DEADLINE_EXCEEDED
+    code = Code.DEADLINE_EXCEEDED
 
 
 class EngineFailed(TranslationError):
     """A step failed under this sentence."""
 
-    code = grpc.StatusCode.INTERNAL
+    code = Code.INTERNAL
 
 
 class StartupError(Exception):

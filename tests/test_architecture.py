@@ -54,5 +54,4 @@ def test_every_error_of_the_server_has_a_code_that_the_client_knows() -> None:
 
     assert errors
     for error in errors:
-        assert isinstance(error.code, grpc.StatusCode), error
-        assert error.code in client.errors.CLASSES, error
+        assert grpc.StatusCode[error.code.name] in client.errors.CLASSES, error

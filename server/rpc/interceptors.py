@@ -21,7 +21,7 @@ from typing import Any
 
 import grpc
 
-from server.errors import DeadlineExceeded, NotServing, Overloaded, TranslationError
+from server.errors import Code, DeadlineExceeded, NotServing, Overloaded, TranslationError
 from server.rpc.service import SERVICE_NAME
 from server.telemetry.log import begin_request, facts, request_id
 from server.telemetry.metrics import Metrics
@@ -31,8 +31,6 @@ logger = logging.getLogger(__name__)
 REQUEST_ID_KEY = "x-request-id"
 PUSHBACK_KEY = "grpc-retry-pushback-ms"
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_OURS = (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN)
-_CAPACITY = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE)
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # not generic at run time
@@ -78,7 +76,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
         handler = await continuation(handler_call_details)
         service, _, method = handler_call_details.method.strip("/").partition("/")
         if handler is None:
-            self._metrics.start_request("other")(grpc.StatusCode.UNIMPLEMENTED, 0.0)
+            self._metrics.start_request("other")(Code.UNIMPLEMENTED, 0.0)
         if handler is None or service != SERVICE_NAME:
             return handler
 
@@ -103,20 +101,20 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
         begin_request(_choose_id(context))
         end = self._metrics.start_request(method)
         started = time.monotonic()
-        code = grpc.StatusCode.CANCELLED
+        code = Code.CANCELLED
         failure: TranslationError | None = None
         try:
             if self._is_refusing:
                 raise NotServing("the server is shutting down")
             async with asyncio.timeout(self._max_seconds):
                 response = await _respond(handler, request, context)
-            code = grpc.StatusCode.OK
+            code = Code.OK
             return response
         except asyncio.CancelledError:
             if _is_cancelled_from_outside():
                 remaining = context.time_remaining()
                 if remaining is not None and remaining <= 0:
-                    code = grpc.StatusCode.DEADLINE_EXCEEDED
+                    code = Code.DEADLINE_EXCEEDED
                 raise
             failure = NotServing("the server gave up this request; it may be sent again")
         except TimeoutError:
@@ -160,11 +158,11 @@ async def _abort(context: Any, failure: TranslationError) -> None:
     identity = request_id.get() or ""
     trailing = [(REQUEST_ID_KEY, identity)]
     message = str(failure)
-    if failure.code in _OURS:
+    if failure.code.is_ours:
         message = f"{message}; request id {identity}"
     if isinstance(failure, Overloaded):
         trailing.append((PUSHBACK_KEY, str(round(failure.retry_after_seconds * 1000))))
-    await context.abort(failure.code, message, tuple(trailing))
+    await context.abort(grpc.StatusCode[failure.code.name], message, tuple(trailing))
 
 
 def _choose_id(context: Any) -> str:
@@ -180,11 +178,11 @@ def _is_cancelled_from_outside() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def _log_end(method: str, code: grpc.StatusCode, seconds: float) -> None:
+def _log_end(method: str, code: Code, seconds: float) -> None:
     level = logging.INFO
-    if code in _OURS:
+    if code.is_ours:
         level = logging.ERROR
-    elif code in _CAPACITY:
+    elif code.is_capacity:
         level = logging.WARNING
     fields = {"method": method, "code": code.name, "seconds": round(seconds, 6), **facts()}
     logger.log(level, "request", extra={"facts": fields})

@@ -271,7 +271,7 @@ def _sentence(sentence: TranslatedSentence) -> pb.Sentence:
 
 
 def _status(error: TranslationError) -> Status:
-    number: int = error.code.value[0]
+    number: int = grpc.StatusCode[error.code.name].value[0]
     return Status(code=number, message=str(error))
 
 

@@ -8,7 +8,6 @@ like its metric, without the prefix.
 import sys
 from collections.abc import Callable
 
-import grpc
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -18,6 +17,8 @@ from prometheus_client import (
     ProcessCollector,
     disable_created_metrics,
 )
+
+from server.errors import Code
 
 METHODS = ("Translate", "TranslateStream", "ListModels", "other")
 OUTCOMES = ("ok", "cancelled", "deadline", "error")
@@ -104,7 +105,7 @@ class Metrics:
             self.requests_started_total.labels(method)
             self.request_duration_seconds.labels(method)
             self.requests_in_flight.labels(method)
-            for code in grpc.StatusCode:
+            for code in Code:
                 self.requests_total.labels(method, code.name)
         for level in LOG_LEVELS:
             self.log_messages_total.labels(level)
@@ -160,13 +161,13 @@ class Metrics:
         """Says once which model is served; `sha256` is over all files of the variant that runs."""
         self._model_info.labels(model=model, version=version, sha256=sha256).set(1)
 
-    def start_request(self, method: str) -> Callable[[grpc.StatusCode, float], None]:
+    def start_request(self, method: str) -> Callable[[Code, float], None]:
         """Counts a call that arrived; the returned function counts its end, with status and seconds."""
         method = method if method in METHODS else "other"
         self.requests_started_total.labels(method).inc()
         self.requests_in_flight.labels(method).inc()
 
-        def end(code: grpc.StatusCode, seconds: float) -> None:
+        def end(code: Code, seconds: float) -> None:
             self.requests_in_flight.labels(method).dec()
             self.requests_total.labels(method, code.name).inc()
             self.request_duration_seconds.labels(method).observe(seconds)
