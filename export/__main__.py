@@ -13,7 +13,7 @@ from model.augment import Pair
 from model.checkpoint import load_checkpoint
 from model.config import CorpusConfig
 from model.data import read_corpus
-from server.bundle.bundle import VARIANTS
+from server.bundle.variants import VARIANTS
 from server.errors import StartupError
 
 
@@ -32,7 +32,7 @@ def main() -> None:
         help="line-aligned real sentences, at least 200, to calibrate and prove with; not those of a test set",
     )
     parser.add_argument("--version", default="1", help="the model's version in the manifest (default 1)")
-    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS, help="default: all")
+    parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS), help="default: all")
     parser.add_argument(
         "--max-bleu-loss",
         type=float,

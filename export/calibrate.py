@@ -13,8 +13,7 @@ from onnx import helper
 
 from export.quantize import linear_inputs
 from model.data import pad
-from server.bundle.bundle import cache_names
-from server.network import step_controls
+from server.bundle.graphs import cache_names, step_controls
 
 Array = NDArray[Any]
 _BATCH = 32  # sentences

@@ -4,7 +4,7 @@ import numpy as np
 
 from export.graph import Graph
 from model.config import TransformerConfig
-from server.runtime.slots import SLOT_ROWS
+from server.bundle.graphs import SLOT_ROWS
 
 
 class CrossAttention:

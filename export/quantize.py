@@ -14,8 +14,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from export.graphs import CANDIDATE_LOGITS
-from server.bundle.bundle import EMBEDDING
+from export.projection import CANDIDATE_LOGITS
+from server.bundle.graphs import EMBEDDING
 
 _LEVELS = 127  # of a signed byte
 _ZERO_SYMMETRIC = 128  # uint8 that stands for 0.0 where values have both signs

@@ -26,11 +26,14 @@ from prometheus_client import CollectorRegistry
 from model.data import pad
 from model.search import default_max_tokens, search
 from model.transformer import Transformer
-from server.bundle.bundle import Bundle, cache_names
+from server.bundle.bundle import Bundle
+from server.bundle.graphs import cache_names
+from server.decoding.options import DecodingOptions
+from server.decoding.result import Hypothesis, Result
 from server.engine.engine import Engine
-from server.engine.sequence import DecodingOptions, Hypothesis, Result
-from server.engine.waiting_queue import BatchLimits
-from server.runtime.runner import OrtRunner
+from server.engine.limits import BatchLimits, EngineLimits
+from server.network import Runner
+from server.runtime.runner import HostRunner
 from server.telemetry.metrics import Metrics
 
 LOGITS_ATOL = 1e-4
@@ -61,16 +64,18 @@ class Translator:
 
 
 @contextmanager
-def open_translator(runner: OrtRunner, bundle: Bundle, max_rows: int = 64) -> Iterator[Translator]:
+def open_translator(runner: Runner, bundle: Bundle, max_rows: int = 64) -> Iterator[Translator]:
     """Runs an engine of one lane for the time of a `with` block."""
     engine = Engine(
         runner,
         bundle.manifest,
-        Metrics(CollectorRegistry()),
-        num_lanes=1,
-        batch=BatchLimits(max_rows=max_rows, max_cached_positions=10**9, max_encode_tokens=2048),
-        max_waiting_tokens=10**9,
-        max_waiting_sentences=10**9,
+        Metrics(CollectorRegistry()).of_model(bundle.manifest.name),
+        EngineLimits(
+            num_lanes=1,
+            batch=BatchLimits(max_rows=max_rows, max_cached_positions=10**9, max_encode_tokens=2048),
+            max_waiting_tokens=10**9,
+            max_waiting_sentences=10**9,
+        ),
     )
     engine.start()
     try:
@@ -80,7 +85,7 @@ def open_translator(runner: OrtRunner, bundle: Bundle, max_rows: int = 64) -> It
 
 
 def check_step_logits(
-    model: Transformer, runner: OrtRunner, sources: list[list[int]], targets: list[list[int]]
+    model: Transformer, runner: HostRunner, sources: list[list[int]], targets: list[list[int]]
 ) -> dict[str, Any]:
     """Feeds the targets token by token and compares each step's logits with teacher forcing, position by position.
 

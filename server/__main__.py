@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry
 
 from server.app import serve
 from server.errors import StartupError
-from server.models.loading import check_bundle
-from server.settings.settings import CommandLine, read_settings
+from server.models.checking import check_bundle
+from server.settings.command_line import CommandLine, read_settings
 from server.telemetry.metrics import Metrics
 
 EXIT_CANNOT_START = 2

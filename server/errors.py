@@ -17,6 +17,8 @@ import enum
 from collections.abc import Sequence
 from typing import ClassVar
 
+REJECT_REASONS = ("sentences", "tokens", "splitting")  # limits of the waiting queue, and of what is being split
+
 
 class Code(enum.Enum):
     """How a call ended. Names are those of gRPC's statuses; each front has a table of its own for them."""
@@ -70,20 +72,20 @@ class ModelNotFound(TranslationError):
 
 
 class Overloaded(TranslationError):
-    """The waiting queue is at a limit.
+    """A limit of the server is reached.
 
     Args:
         message: which limit, and what waits.
-        retry_after_seconds: when a retry may succeed; sent as `grpc-retry-pushback-ms`.
-        reason: the full limit, "sentences" or "tokens", for the metric.
+        reason: which limit, one of `REJECT_REASONS`, for the metric.
+        retry_after_seconds: when a retry may succeed; fronts tell their clients.
     """
 
     code = Code.RESOURCE_EXHAUSTED
 
-    def __init__(self, message: str, retry_after_seconds: float, reason: str = "sentences") -> None:
+    def __init__(self, message: str, reason: str, retry_after_seconds: float = 1.0) -> None:
         super().__init__(message)
-        self.retry_after_seconds = retry_after_seconds
         self.reason = reason
+        self.retry_after_seconds = retry_after_seconds
 
 
 class NotServing(TranslationError):

@@ -1,5 +1,9 @@
-"""The decoder's contract: what a lane asks of it, and what one step of the graph takes besides caches."""
+"""What an engine asks of a network: a runner that encodes, and a decoder for each batch.
 
+Neither knows how: `server.runtime` has it on ONNX Runtime, `tests.fakes` by counting.
+"""
+
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -7,19 +11,21 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from server.engine.scheduler import RowMoves
-
-CONTROL_NAMES = ("input_ids", "past_lengths", "source_lengths", "self_total", "source_total", "top_k", "with_log_probs")
-SLOT_NAMES = ("slot_rows", "row_places")  # the same of steps whose rows share slots: see `server.runtime.slots`
-
 # Cross-attention keys and values of encoded sentences, per layer two tensors [B, H, S, D], in whatever memory the
 # decoder of the same runner has its own.
 Encoded = Sequence[Any]
 
 
+class StepKind(enum.Enum):
+    """What only sentences of the same kind can share: a step, hence a batch."""
+
+    PLAIN = "plain"  # chooses among the whole vocabulary
+    SHORTLIST = "shortlist"  # chooses among each sentence's candidates
+
+
 @dataclass(frozen=True, slots=True)
 class StepInputs:
-    """What a lane feeds to one step.
+    """What is fed to one step.
 
     Attributes:
         input_ids: int64 [B], the last token of each row (bos at first).
@@ -27,8 +33,7 @@ class StepInputs:
         source_lengths: int32 [B], at least 1.
         top_k: how many best tokens to return, at least 1.
         with_log_probs: False spares the softmax.
-        use_shortlist: all rows have been given candidates, and choose among them.
-        is_alone: no other lane is at work, so that the step may use its cores.
+        is_alone: no other batch is at work, so that the step may use its cores.
     """
 
     input_ids: NDArray[np.int64]
@@ -36,12 +41,30 @@ class StepInputs:
     source_lengths: NDArray[np.int32]
     top_k: int
     with_log_probs: bool = field(default=True, kw_only=True)
-    use_shortlist: bool = field(default=False, kw_only=True)
     is_alone: bool = field(default=False, kw_only=True)
 
 
+@dataclass(slots=True)
+class RowMoves:
+    """Row copies to make before the next step: to[i] becomes a copy of from_[i]; no row is on both sides.
+
+    `common[i]`: positions of the self-attention cache that are the same in both rows already, since they were beams of
+    the same sentence; 0 if the target row held another one, so that what depends on the source is to be copied too.
+    """
+
+    to: list[int] = field(default_factory=list)
+    from_: list[int] = field(default_factory=list)
+    common: list[int] = field(default_factory=list)
+
+    def add(self, to: int, from_: int, common: int) -> None:
+        """Appends one copy."""
+        self.to.append(to)
+        self.from_.append(from_)
+        self.common.append(common)
+
+
 class Decoder(Protocol):
-    """One lane's decoder: a cache and the step that reads and writes it. Used by one thread."""
+    """One batch's decoder: a cache and the step that reads and writes it. Used by one thread."""
 
     @property
     def cache_bytes(self) -> int:
@@ -53,14 +76,11 @@ class Decoder(Protocol):
         Between two steps it follows `move` and precedes `admit`.
         """
 
-    def admit(self, rows: list[int], encoded: Encoded, source_lengths: NDArray[np.int32]) -> None:
-        """Fills free rows, for which there is room, with encoded sentences: rows[i] with the i-th one."""
-
-    def admit_candidates(self, first_row: int, sources: list[tuple[int, ...]]) -> None:
-        """Gives rows that `admit` has filled last, the ones from `first_row` on, the shortlists of their sentences."""
+    def admit(self, first_row: int, encoded: Encoded, sources: Sequence[tuple[int, ...]]) -> None:
+        """Fills free rows, for which there is room, with encoded sentences: `first_row` + i with sources[i]."""
 
     def move(self, moves: RowMoves, positions: int) -> None:
-        """Copies rows with their candidates; of self-attention that many positions are filled at most."""
+        """Copies rows; of self-attention that many positions are filled at most."""
 
     def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Feeds one token to each of the first B rows of the cache.
@@ -71,30 +91,11 @@ class Decoder(Protocol):
         """
 
 
-def step_controls(
-    input_ids: NDArray[np.int64],
-    past_lengths: NDArray[np.int32],
-    source_lengths: NDArray[np.int32],
-    top_k: int = 1,
-    with_log_probs: bool = False,
-    slot_rows: NDArray[np.int64] | None = None,
-) -> dict[str, NDArray[np.generic]]:
-    """Returns a step's inputs that are not caches, `CONTROL_NAMES` and perhaps `SLOT_NAMES`, in arrays of their own.
+class Runner(Protocol):
+    """Runs the network of one bundle; may be called from several threads."""
 
-    All but `slot_rows` are what `StepInputs` says; these are `SlotTable.rows`, or None if each row has its own slot.
-    """
-    controls: dict[str, NDArray[np.generic]] = {
-        "input_ids": input_ids.copy(),
-        "past_lengths": past_lengths.copy(),
-        "source_lengths": source_lengths.copy(),
-        "self_total": past_lengths.max(keepdims=True) + np.int32(1),
-        "source_total": source_lengths.max(keepdims=True),
-        "top_k": np.array([top_k], np.int64),
-        "with_log_probs": np.array([with_log_probs]),
-    }
-    if slot_rows is not None:
-        row_places = np.empty(len(input_ids), np.int64)
-        row_places[slot_rows.ravel()] = np.arange(slot_rows.size)
-        controls["source_lengths"] = source_lengths[slot_rows[:, 0]]
-        controls |= {"slot_rows": slot_rows.copy(), "row_places": row_places}
-    return controls
+    def encode(self, source_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]) -> Encoded:
+        """Encodes padded sentences [B, S], for `Decoder.admit`."""
+
+    def open_decoder(self, kind: StepKind, max_rows: int) -> Decoder:
+        """Returns a decoder for steps of a kind, with an empty cache of `max_rows` rows."""

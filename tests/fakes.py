@@ -1,13 +1,13 @@
 """Test doubles, each with what it fakes: a clock that a test moves, and a network whose tokens a test can predict."""
 
 import threading
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from server.engine.scheduler import RowMoves
-from server.engine.waiting_queue import BatchLimits
-from server.network import Encoded, StepInputs
+from server.engine.limits import BatchLimits, EngineLimits
+from server.network import Encoded, RowMoves, StepInputs, StepKind
 from server.runtime.kv_cache import KVCache
 
 EOS = 3
@@ -18,6 +18,16 @@ def batch_limits(max_rows: int = 8, max_cached_positions: int = 10**6, max_encod
     """Limits that only matter where a test sets them."""
     return BatchLimits(
         max_rows=max_rows, max_cached_positions=max_cached_positions, max_encode_tokens=max_encode_tokens
+    )
+
+
+def engine_limits(num_lanes: int = 1, max_rows: int = 8, max_waiting_sentences: int = 100) -> EngineLimits:
+    """Limits of an engine, likewise."""
+    return EngineLimits(
+        num_lanes=num_lanes,
+        batch=batch_limits(max_rows),
+        max_waiting_tokens=10_000,
+        max_waiting_sentences=max_waiting_sentences,
     )
 
 
@@ -35,8 +45,8 @@ class CountingRunner:
     """Fakes the network: a source [n, ..., eos] is translated to n tokens 10, 11, 12, ..., whatever its neighbours.
 
     n travels through the cross-attention cache, so a row that lost its cache gives a wrong length. The failures given
-    are raised by the next calls; a step waits while `may_step` is clear. `had_log_probs` and `was_alone` note what each
-    step was asked for.
+    are raised by the next calls; a step waits while `may_step` is clear. `had_log_probs`, `was_alone` and `kinds` note
+    what each step was asked for, `admitted` which rows of which kind were filled.
     """
 
     def __init__(self) -> None:
@@ -44,8 +54,8 @@ class CountingRunner:
         self.step_failures: list[Exception] = []
         self.had_log_probs: list[bool] = []
         self.was_alone: list[bool] = []
-        self.used_shortlist: list[bool] = []
-        self.admitted_candidates: list[tuple[int, tuple[int, ...]]] = []
+        self.kinds: list[StepKind] = []
+        self.admitted: list[tuple[StepKind, int]] = []
         self.stepped = threading.Event()
         self.may_step = threading.Event()
         self.may_step.set()
@@ -61,8 +71,8 @@ class CountingRunner:
         counts = np.broadcast_to(source_ids[:, 0, None, None, None], (rows, 1, width, 8)).astype(np.float32)
         return [counts, counts]
 
-    def open_decoder(self, max_rows: int) -> "CountingDecoder":
-        return CountingDecoder(self, max_rows)
+    def open_decoder(self, kind: StepKind, max_rows: int) -> "CountingDecoder":
+        return CountingDecoder(self, kind, max_rows)
 
 
 class CountingDecoder:
@@ -71,8 +81,9 @@ class CountingDecoder:
     What a step returned is overwritten by the next one, as the real decoder may do.
     """
 
-    def __init__(self, runner: CountingRunner, max_rows: int) -> None:
+    def __init__(self, runner: CountingRunner, kind: StepKind, max_rows: int) -> None:
         self._runner = runner
+        self._kind = kind
         self.cache = KVCache(num_layers=1, num_heads=1, head_dim=8, max_rows=max_rows, dtype=np.float32)
         self._returned = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.float32)
 
@@ -82,7 +93,7 @@ class CountingDecoder:
             raise self._runner.step_failures.pop()
         self._runner.had_log_probs.append(inputs.with_log_probs)
         self._runner.was_alone.append(inputs.is_alone)
-        self._runner.used_shortlist.append(inputs.use_shortlist)
+        self._runner.kinds.append(self._kind)
         for stale in self._returned:
             stale[:] = -1
         assert self.cache.slots.num_rows == len(inputs.input_ids)
@@ -102,12 +113,10 @@ class CountingDecoder:
     def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
         self.cache.reserve(num_rows, self_positions, cross_positions)
 
-    def admit(self, rows: list[int], encoded: Encoded, source_lengths: NDArray[np.int32]) -> None:
-        for index, (row, length) in enumerate(zip(rows, source_lengths, strict=True)):
-            self.cache.admit(row, encoded, index, length)
-
-    def admit_candidates(self, first_row: int, sources: list[tuple[int, ...]]) -> None:
-        self._runner.admitted_candidates.extend(enumerate(sources, start=first_row))
+    def admit(self, first_row: int, encoded: Encoded, sources: Sequence[tuple[int, ...]]) -> None:
+        for index, source_ids in enumerate(sources):
+            self.cache.admit(first_row + index, encoded, index, len(source_ids))
+            self._runner.admitted.append((self._kind, first_row + index))
 
     def move(self, moves: RowMoves, positions: int) -> None:
         self.cache.move(moves, positions)

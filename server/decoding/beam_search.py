@@ -3,37 +3,37 @@
 The rules are those of `model.search`, the oracle, restated for one step at a time; parity tests hold them together.
 """
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedBeam:
-    """A hypothesis: ids without eos, score = log-probability / length^length_penalty, and whether eos ended it."""
-
-    ids: tuple[int, ...]
-    score: float
-    is_complete: bool
+from server.decoding.options import DecodingOptions
+from server.decoding.result import FinishReason, Hypothesis
 
 
 class BeamSearch:
     """The search state of one sentence.
 
-    `last_ids` are the tokens that its live beams feed to the next step, best beam first. If it `is_greedy`, with a beam
-    of 1, `advance_greedily` does.
+    Args:
+        options: its own; whether there is a shortlist does not matter here.
+        max_tokens: most target tokens, eos included.
+        bos_id: fed to the first step.
+        eos_id: ends a translation.
+
+    Attributes:
+        last_ids: tokens that the live beams feed to the next step, best beam first.
+        num_tokens: target tokens of every live beam: also the length of its self-attention cache.
+        is_greedy: it has a beam of 1, so that `advance_greedily` does.
     """
 
-    def __init__(self, *, beam_size: int, length_penalty: float, max_tokens: int, bos_id: int, eos_id: int) -> None:
-        self._beam_size = beam_size
-        self._length_penalty = length_penalty
+    def __init__(self, options: DecodingOptions, *, max_tokens: int, bos_id: int, eos_id: int) -> None:
+        self._options = options
+        self._beam_size = options.beam_size
         self._max_tokens = max_tokens
         self._eos_id = eos_id
-        self.is_greedy = beam_size == 1
+        self.is_greedy = options.beam_size == 1
         self._prefixes: list[list[int]] = [[]]
         self._stepped = self._prefixes  # of the last step's beams
         self._log_probs = [0.0]
-        self._finished: list[FinishedBeam] = []
+        self._finished: list[Hypothesis] = []
         self.last_ids = [bos_id]
-        self.num_tokens = 0  # target tokens of every live beam: also the length of its self-attention cache
+        self.num_tokens = 0
 
     @property
     def top_k(self) -> int:
@@ -65,7 +65,7 @@ class BeamSearch:
             token = top_ids[parent][place]
             if token == self._eos_id:
                 if rank < self._beam_size:
-                    self._finish(self._prefixes[parent], -negated, is_complete=True)
+                    self._finish(self._prefixes[parent], -negated, FinishReason.STOP)
             elif len(parents) < self._beam_size:
                 parents.append(parent)
                 ids.append(token)
@@ -75,7 +75,7 @@ class BeamSearch:
         self._log_probs, self.last_ids = totals, ids
         if self.num_tokens == self._max_tokens:
             for prefix, total in zip(self._prefixes, totals, strict=True):
-                self._finish(prefix, total, is_complete=False)
+                self._finish(prefix, total, FinishReason.LENGTH)
             return []
         return [] if len(self._finished) == self._beam_size else parents
 
@@ -84,28 +84,29 @@ class BeamSearch:
         pairs = zip(self._stepped[beam], self._stepped[other], strict=True)
         return next((i for i, (mine, others) in enumerate(pairs, start=1) if mine != others), self.num_tokens)
 
-    def best(self, count: int) -> list[FinishedBeam]:
-        """Returns the `count` best hypotheses, best first."""
-        return sorted(self._finished, key=lambda hypothesis: -hypothesis.score)[:count]
+    def best(self) -> list[Hypothesis]:
+        """Returns the `num_hypotheses` best, best first."""
+        return sorted(self._finished, key=lambda hypothesis: -hypothesis.score)[: self._options.num_hypotheses]
 
     def advance_greedily(self, token: int, log_prob: float) -> bool:
         """Does what `advance` does with a beam of 1, in a third of the time; says whether the beam lives on."""
         self.num_tokens += 1
         self._log_probs[0] += log_prob
         if token == self._eos_id:
-            self._finish(self._prefixes[0], self._log_probs[0], is_complete=True)
+            self._finish(self._prefixes[0], self._log_probs[0], FinishReason.STOP)
             return False
         self._prefixes[0].append(token)
         self.last_ids = [token]
         if self.num_tokens == self._max_tokens:
-            self._finish(self._prefixes[0], self._log_probs[0], is_complete=False)
+            self._finish(self._prefixes[0], self._log_probs[0], FinishReason.LENGTH)
             return False
         return True
 
-    def _finish(self, ids: list[int], log_prob: float, is_complete: bool) -> None:
+    def _finish(self, ids: list[int], log_prob: float, reason: FinishReason) -> None:
         if len(self._finished) < self._beam_size:
-            score = log_prob / self.num_tokens**self._length_penalty
-            self._finished.append(FinishedBeam(tuple(ids), score, is_complete))
+            has_score = self._options.needs_log_probs  # if not, what was added up are logits
+            score = log_prob / self.num_tokens**self._options.length_penalty if has_score else 0.0
+            self._finished.append(Hypothesis(tuple(ids), score, reason))
 
 
 def default_max_tokens(source_tokens: int, limit: int) -> int:

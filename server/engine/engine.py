@@ -1,82 +1,63 @@
 """The engine: sentences in, translations out, by continuous batching on one thread per lane.
 
 Guarantees: a sentence's fp32 result does not depend on its neighbours; each row stops at its own limit; nobody waits
-for a neighbour to finish, unless one of the two uses a shortlist and the other does not; a cancelled or expired
-sentence takes no part in the next step; a failed step answers every sentence in it; every future ends. What one
-iteration does is in `server.engine.lane`.
+for a neighbour to finish; a cancelled or expired sentence takes no part in the next step; a failed step answers every
+sentence in it; every future ends. What one iteration does is in `server.engine.batch`.
 """
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from contextlib import contextmanager
 
-from server.bundle.bundle import Manifest
+from server.bundle.manifest import Manifest
 from server.decoding.beam_search import BeamSearch, default_max_tokens
-from server.engine.lane import Lane, fail
-from server.engine.scheduler import Scheduler
-from server.engine.sequence import DecodingOptions, Result, Sequence
-from server.engine.waiting_queue import BatchLimits, WaitingQueue
-from server.errors import NotServing, Overloaded
-from server.runtime.runner import Runner
-from server.telemetry.metrics import Metrics
+from server.decoding.options import DecodingOptions
+from server.decoding.result import Result
+from server.engine.batch import fail
+from server.engine.lane import Lane
+from server.engine.limits import EngineLimits
+from server.engine.sentence import Sentence
+from server.engine.waiting_queue import WaitingQueue
+from server.errors import NotServing
+from server.network import Runner
+from server.telemetry.model_metrics import EngineLoad, ModelMetrics
 
 
 class Engine:
-    """Owns the waiting queue and the lanes; all of its methods may be called from any thread."""
+    """Owns the waiting queue and the lanes; all of its methods may be called from any thread.
+
+    Args:
+        runner: runs the network.
+        manifest: special ids and limits; its widest beam is at most the rows of a lane.
+        metrics: of this model, told of everything that happens.
+        limits: lanes, and what they and the queue hold.
+        clock: seconds, monotonic; deadlines are its instants.
+    """
 
     def __init__(
         self,
         runner: Runner,
         manifest: Manifest,
-        metrics: Metrics,
-        *,
-        num_lanes: int,
-        batch: BatchLimits,
-        max_waiting_tokens: int,
-        max_waiting_sentences: int,
+        metrics: ModelMetrics,
+        limits: EngineLimits,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Prepares the lanes; `start` runs them.
-
-        Args:
-            runner: runs the network.
-            manifest: special ids and limits.
-            metrics: told of everything that happens.
-            num_lanes: threads, each with a batch of its own.
-            batch: of each lane; its rows are at least the manifest's widest beam.
-            max_waiting_tokens: source tokens at which the queue refuses further requests.
-            max_waiting_sentences: sentences at which it does.
-            clock: seconds, monotonic; deadlines are its instants.
-        """
         self._special_ids = manifest.special_ids
-        self._limits = manifest.limits
+        self._max_target_tokens = manifest.limits.max_target_tokens
         self._metrics = metrics
+        self._limits = limits
         self._clock = clock
         self._queue = WaitingQueue(
-            max_sentences=max_waiting_sentences, max_tokens=max_waiting_tokens, num_lanes=num_lanes
+            max_sentences=limits.max_waiting_sentences,
+            max_tokens=limits.max_waiting_tokens,
+            num_lanes=limits.num_lanes,
         )
-        self._lanes = [
-            Lane(
-                runner,
-                Scheduler(self._queue, batch, clock),
-                runner.open_decoder(batch.max_rows),
-                batch.max_rows,
-                self._queue,
-                metrics,
-                clock,
-            )
-            for _ in range(num_lanes)
-        ]
+        self._lanes = [Lane(runner, self._queue, limits.batch, metrics, clock) for _ in range(limits.num_lanes)]
         self._threads = [
             threading.Thread(target=lane.run, name=f"lane-{i}", daemon=True) for i, lane in enumerate(self._lanes)
         ]
-        metrics.batch_slots.set(num_lanes * batch.max_rows)
-        metrics.queue_depth.set_function(lambda: self._queue.num_sentences)
-        metrics.queue_tokens.set_function(lambda: self._queue.num_tokens)
-        metrics.batch_slots_used.set_function(lambda: sum(lane.num_rows for lane in self._lanes))
-        metrics.kv_cache_bytes.set_function(lambda: sum(lane.cache_bytes for lane in self._lanes))
+        self._unwatch = metrics.watch(self._load)
 
     def start(self) -> None:
         """Starts the lanes."""
@@ -85,11 +66,12 @@ class Engine:
 
     def stop(self) -> None:
         """Fails whatever is left with `NotServing` and ends the lanes; safe to call twice."""
-        for sequence in self._queue.close():
-            fail(sequence, NotServing("the server has shut down"), self._metrics)
+        for sentence in self._queue.close():
+            fail(sentence, NotServing("the server has shut down"), self._metrics)
         for thread in self._threads:
             if thread.is_alive():
                 thread.join()
+        self._unwatch()
 
     def submit(
         self, sources: Iterable[Iterable[int]], options: DecodingOptions, deadline: float | None
@@ -111,19 +93,18 @@ class Engine:
         """
         self.check_room()
         now = self._clock()
-        sequences = [
-            Sequence(
-                source_ids=tuple(ids),
+        sentences = [
+            Sentence(
+                source_ids=source_ids,
                 options=options,
-                search=self._search(options, ids),
+                search=self._search(options, len(source_ids)),
                 deadline=deadline,
                 submitted=now,
             )
-            for ids in map(tuple, sources)
+            for source_ids in map(tuple, sources)
         ]
-        with self._counting_refusals():
-            self._queue.add(sequences)
-        return [sequence.future for sequence in sequences]
+        self._queue.add(sentences)
+        return [sentence.future for sentence in sentences]
 
     def check_room(self) -> None:
         """Says whether `submit` would take a request now, for callers whose next step is costly.
@@ -132,27 +113,26 @@ class Engine:
             Overloaded: the queue is at a limit.
             NotServing: the engine has been stopped.
         """
-        with self._counting_refusals():
-            self._queue.check_room()
+        self._queue.check_room()
 
     def is_alive(self) -> bool:
         """Says whether every lane makes progress: for liveness, whatever the load."""
         return all(thread.is_alive() for thread in self._threads) and all(lane.is_alive() for lane in self._lanes)
 
-    @contextmanager
-    def _counting_refusals(self) -> Iterator[None]:
-        try:
-            yield
-        except Overloaded as error:
-            self._metrics.queue_rejected_total.labels(reason=error.reason).inc()
-            raise
-
-    def _search(self, options: DecodingOptions, source_ids: tuple[int, ...]) -> BeamSearch:
-        limit = self._limits.max_target_tokens
+    def _search(self, options: DecodingOptions, source_tokens: int) -> BeamSearch:
+        default = default_max_tokens(source_tokens, self._max_target_tokens)
         return BeamSearch(
-            beam_size=options.beam_size,
-            length_penalty=options.length_penalty,
-            max_tokens=options.max_output_tokens or default_max_tokens(len(source_ids), limit),
+            options,
+            max_tokens=options.max_output_tokens or default,
             bos_id=self._special_ids.bos,
             eos_id=self._special_ids.eos,
+        )
+
+    def _load(self) -> EngineLoad:
+        return EngineLoad(
+            waiting_sentences=self._queue.num_sentences,
+            waiting_tokens=self._queue.num_tokens,
+            max_rows=len(self._lanes) * self._limits.batch.max_rows,
+            rows=sum(lane.num_rows for lane in self._lanes),
+            cache_bytes=sum(lane.cache_bytes for lane in self._lanes),
         )

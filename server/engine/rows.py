@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from server.engine.scheduler import RowMoves
-from server.engine.sequence import Sequence
-from server.network import StepInputs
+from server.engine.sentence import Sentence
+from server.network import RowMoves, StepInputs
 
 
 class Rows:
-    """The rows of one lane's batch; those in use are 0..num_rows - 1, as the scheduler has it."""
+    """The rows of one batch; those in use are 0..num_rows - 1, as the scheduler has it."""
 
     def __init__(self, max_rows: int) -> None:
         self._last_ids = np.zeros(max_rows, np.int64)
@@ -32,15 +31,15 @@ class Rows:
         past, source = (lengths[:num_rows].max(initial=0) for lengths in (self._past_lengths, self._source_lengths))
         return int(past), int(source)
 
-    def admit(self, sequences: list[Sequence]) -> None:
+    def admit(self, sentences: list[Sentence]) -> None:
         """Takes sentences that have just been placed in a row each."""
-        for sequence in sequences:
-            (row,) = sequence.rows
-            (self._last_ids[row],) = sequence.search.last_ids
+        for sentence in sentences:
+            (row,) = sentence.rows
+            (self._last_ids[row],) = sentence.search.last_ids
             self._past_lengths[row] = 0
-            self._source_lengths[row] = len(sequence.source_ids)
-            self._top_k[row] = sequence.search.top_k
-            self._needs_log_probs[row] = sequence.options.needs_log_probs
+            self._source_lengths[row] = len(sentence.source_ids)
+            self._top_k[row] = sentence.search.top_k
+            self._needs_log_probs[row] = sentence.options.needs_log_probs
 
     def move(self, moves: RowMoves) -> None:
         """Copies rows."""
@@ -48,14 +47,13 @@ class Rows:
             for array in self._all:
                 array[moves.to] = array[moves.from_]
 
-    def inputs(self, num_rows: int, *, use_shortlist: bool, is_alone: bool) -> StepInputs:
+    def inputs(self, num_rows: int, *, is_alone: bool) -> StepInputs:
         """Returns the next step's, in arrays of their own."""
         return StepInputs(
             self._last_ids[:num_rows].copy(),
             self._past_lengths[:num_rows].copy(),
             self._source_lengths[:num_rows].copy(),
             top_k=int(self._top_k[:num_rows].max()),
-            use_shortlist=use_shortlist,
             with_log_probs=bool(self._needs_log_probs[:num_rows].any()),
             is_alone=is_alone,
         )
@@ -65,6 +63,6 @@ class Rows:
         self._last_ids[: len(best_ids)] = best_ids
         self._past_lengths[: len(best_ids)] += 1
 
-    def feed(self, sequence: Sequence) -> None:
+    def feed(self, sentence: Sentence) -> None:
         """Has the rows of a beam go on with the tokens that its search chose."""
-        self._last_ids[sequence.rows] = sequence.search.last_ids
+        self._last_ids[sentence.rows] = sentence.search.last_ids

@@ -1,16 +1,14 @@
-"""What this machine and its processors say of themselves: cores, int8 dot products, a CUDA device, the time."""
+"""What this machine and its processors say of themselves: cores, int8 dot products, a CUDA device."""
 
 import math
 import os
 import re
-import time
 from pathlib import Path
 
 _DOT_PRODUCT_FLAGS = {"avx_vnni", "avx512_vnni", "amx_int8", "asimddp", "i8mm"}
 _CPU_INFO = Path("/proc/cpuinfo")
 _CGROUP_2_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _CGROUP_1 = Path("/sys/fs/cgroup/cpu")
-_OWN_STATUS = Path("/proc/self/stat")
 _NVIDIA_CONTROL = Path("/dev/nvidiactl")
 
 
@@ -35,12 +33,6 @@ def usable_cores(cgroup_2_quota: Path = _CGROUP_2_QUOTA, cgroup_1: Path = _CGROU
     except (ValueError, ZeroDivisionError):  # "max", or no cgroup
         return cores
     return max(1, min(cores, math.ceil(limit))) if limit > 0 else cores
-
-
-def process_age_seconds() -> float:
-    """Seconds since this process began, loading the interpreter and its modules included."""
-    start_ticks = int(_read(_OWN_STATUS).rpartition(")")[2].split()[19])
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - start_ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _read(path: Path) -> str:

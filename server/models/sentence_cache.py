@@ -23,9 +23,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from server.engine.sequence import DecodingOptions, Result
-from server.telemetry.metrics import Metrics
-from server.translation.job import SentenceEngine
+from server.decoding.options import DecodingOptions
+from server.decoding.result import Result, Timings
+from server.models.model import SentenceEngine
+from server.telemetry.model_metrics import ModelMetrics
 
 _LEAST_SHARE = 0.9  # of a caller's time, for a flight to be joined
 
@@ -65,7 +66,7 @@ class SentenceCache:
         self,
         engine: SentenceEngine,
         model: tuple[str, str, str],
-        metrics: Metrics,
+        metrics: ModelMetrics,
         *,
         max_sentences: int,
         is_single_flight: bool,
@@ -108,12 +109,21 @@ class SentenceCache:
             flight.translation = translation
             translation.add_done_callback(partial(self._land, flight))
         for result, count in counts.items():
-            self._metrics.sentence_cache_total.labels(result=result).inc(count)
+            self._metrics.count_cached(result, count)
         return callers
 
     def check_room(self) -> None:
-        """See `Engine.check_room`: a full server refuses before the sentences are there to be looked up."""
-        self._engine.check_room()
+        """See `Engine.check_room`. Where translations are kept, a full engine may not be needed: `submit` says so."""
+        if not self._results:
+            self._engine.check_room()
+
+    def is_alive(self) -> bool:
+        """See `Engine.is_alive`."""
+        return self._engine.is_alive()
+
+    def stop(self) -> None:
+        """See `Engine.stop`."""
+        self._engine.stop()
 
     def _look_up(self, key: _Key, caller: Future[Result], flights: list[_Flight], deadline: float, now: float) -> str:
         """Answers the caller or puts it on a flight, added to `flights` if it is new; returns the metric's label."""
@@ -151,7 +161,7 @@ class SentenceCache:
         with self._lock:
             self._forget(flight)
             if error is None:
-                took_none = replace(translation.result(), queue_seconds=0.0, encode_seconds=0.0, decode_seconds=0.0)
+                took_none = replace(translation.result(), timings=Timings())
                 self._results[flight.key] = took_none
                 self._results.move_to_end(flight.key)
                 if len(self._results) > self._max_sentences:

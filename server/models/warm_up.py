@@ -7,16 +7,18 @@ at export.
 
 import time
 
-from server.bundle.bundle import Manifest
-from server.engine.sequence import DecodingOptions, Hypothesis
+from server.bundle.manifest import Manifest
+from server.bundle.variants import VARIANTS
+from server.decoding.options import DecodingOptions
+from server.decoding.result import Hypothesis
 from server.errors import BundleError, TranslationError
-from server.translation.job import ServedModel
+from server.models.model import Model
 
 SCORE_MARGIN = 0.1
 _TIMEOUT_SECONDS = 60.0
 
 
-def warm_up(model: ServedModel) -> None:
+def warm_up(model: Model) -> None:
     """Translates the golden sentence and compares; blocks until the engine has answered.
 
     Args:
@@ -44,7 +46,7 @@ def warm_up(model: ServedModel) -> None:
 def compare_with_golden(manifest: Manifest, variant: str, found: Hypothesis) -> list[str]:
     """Returns what is wrong with a translation of the golden sentence."""
     golden = manifest.golden.outputs[variant]
-    if variant.endswith("fp32"):
+    if VARIANTS[variant].is_exact:
         same = found.ids == golden.ids
         return [] if same else [f"golden sentence: {variant} gives ids {found.ids}, at export {golden.ids}"]
     difference = abs(found.score - golden.score)

@@ -22,9 +22,11 @@ from typing import Any
 import grpc
 
 from server.errors import Code, DeadlineExceeded, NotServing, Overloaded, TranslationError
+from server.rpc.messages import STATUS_CODES
 from server.rpc.service import SERVICE_NAME
 from server.telemetry.log import begin_request, facts, request_id
 from server.telemetry.metrics import Metrics
+from server.translation.traffic import Traffic
 
 logger = logging.getLogger(__name__)
 
@@ -38,34 +40,15 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
 
     Args:
         metrics: told of each call's start and end.
+        traffic: counts the calls that run, and says whether they may.
         max_seconds: after which a call is answered DEADLINE_EXCEEDED whatever it does; later than any deadline that
             the service gives its requests, for the case that an engine hangs.
     """
 
-    def __init__(self, metrics: Metrics, max_seconds: float) -> None:
+    def __init__(self, metrics: Metrics, traffic: Traffic, max_seconds: float) -> None:
         self._metrics = metrics
+        self._traffic = traffic
         self._max_seconds = max_seconds
-        self._is_refusing = False
-        self._num_calls = 0
-        self._num_running = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
-
-    def refuse(self) -> None:
-        """Answers every further call UNAVAILABLE."""
-        self._is_refusing = True
-
-    async def wait_until_idle(self) -> None:
-        """Returns when no call of our service runs."""
-        await self._idle.wait()
-
-    async def wait_until_quiet(self, quiet_seconds: float) -> None:
-        """Returns when no call of our service has run for so long."""
-        num_calls = -1
-        while num_calls != self._num_calls or self._num_running:
-            await self._idle.wait()
-            num_calls = self._num_calls
-            await asyncio.sleep(quiet_seconds)
 
     async def intercept_service(
         self,
@@ -81,15 +64,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
             return handler
 
         async def call(request: Any, context: Any) -> Any:
-            self._num_calls += 1
-            self._num_running += 1
-            self._idle.clear()
-            try:
+            with self._traffic.call():
                 return await self._call(method, handler, request, context)
-            finally:
-                self._num_running -= 1
-                if not self._num_running:
-                    self._idle.set()
 
         wrap = grpc.unary_unary_rpc_method_handler
         if handler.response_streaming:
@@ -104,8 +80,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
         code = Code.CANCELLED
         failure: TranslationError | None = None
         try:
-            if self._is_refusing:
-                raise NotServing("the server is shutting down")
+            self._traffic.check()
             async with asyncio.timeout(self._max_seconds):
                 response = await _respond(handler, request, context)
             code = Code.OK
@@ -162,7 +137,7 @@ async def _abort(context: Any, failure: TranslationError) -> None:
         message = f"{message}; request id {identity}"
     if isinstance(failure, Overloaded):
         trailing.append((PUSHBACK_KEY, str(round(failure.retry_after_seconds * 1000))))
-    await context.abort(grpc.StatusCode[failure.code.name], message, tuple(trailing))
+    await context.abort(STATUS_CODES[failure.code], message, tuple(trailing))
 
 
 def _choose_id(context: Any) -> str:

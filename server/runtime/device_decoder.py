@@ -10,16 +10,17 @@ The same code runs on a CPU, without graphs, which is how it is tested where the
 
 import itertools
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from server.bundle.bundle import Dimensions, Limits, cache_names
-from server.engine.scheduler import RowMoves
-from server.network import Encoded, StepInputs
+from server.bundle.graphs import PLAIN_STEP, cache_names
+from server.bundle.manifest import Dimensions, Limits
+from server.network import Encoded, RowMoves, StepInputs
+from server.runtime.sessions import Sessions
 
 _Fields = dict[str, type[np.generic]]
 _CONTROLS: _Fields = {"input_ids": np.int64, "past_lengths": np.int32, "source_lengths": np.int32}  # of each row
@@ -28,36 +29,37 @@ _IDLE = (0, 0, 1)  # controls of a row that nobody uses
 _TOP_K = (1, 8)  # best tokens that steps are made for: greedy search, beams up to 4; and for the widest beam
 
 
+GraphIds = Iterator[int]  # each new: a graph is replayed for its id, whatever is bound by then
+
+
 class DeviceDecoder:
     """See `server.network.Decoder`. The first step prepares, and on CUDA captures, all steps: it takes longer."""
 
     def __init__(
         self,
-        step: onnxruntime.InferenceSession,
+        sessions: Sessions,
         copy_rows: onnxruntime.InferenceSession,
         device: str,
         dimensions: Dimensions,
         limits: Limits,
-        embedding: NDArray[np.generic],
-        graph_ids: Iterator[int],
+        graph_ids: "GraphIds",
         max_rows: int,
     ) -> None:
         """Takes the caches' memory.
 
         Args:
-            step: the decoder step; on CUDA with graphs enabled.
+            sessions: of the step, on CUDA with graphs enabled, and the token embedding, whose type the caches have.
             copy_rows: the graph of `COPY_ROWS_FILE`.
             device: whose memory, as ONNX Runtime calls it: "cpu" or "cuda".
             dimensions: of the model.
             limits: of the model, the caches' length.
-            embedding: the token embedding [V, M], of the caches' type, which the sessions may read and do not own.
-            graph_ids: of the step's session, each new: a graph is replayed for its id, whatever is bound by then.
+            graph_ids: of the step's session.
             max_rows: that may be in use at once.
         """
-        self._step = step
+        self._step = sessions.step(PLAIN_STEP)
         self._copy = copy_rows
         self._device = device
-        self._embedding = embedding
+        self._embedding = embedding = sessions.embedding
         self._graph_ids = graph_ids
         self._row_counts = [*(1 << i for i in range((max_rows - 1).bit_length())), max_rows]
         self._top_ks = sorted({min(k, dimensions.vocab_size) for k in (*_TOP_K, 2 * limits.max_beam_size)})
@@ -82,12 +84,10 @@ class DeviceDecoder:
     def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
         """See `Decoder.reserve`; there is room for all that the limits allow."""
 
-    def admit(self, rows: list[int], encoded: Encoded, source_lengths: NDArray[np.int32]) -> None:
+    def admit(self, first_row: int, encoded: Encoded, sources: Sequence[tuple[int, ...]]) -> None:
         """See `Decoder.admit`."""
-        self._copy_rows(self._cross_names, encoded, list(range(len(rows))), rows)
-
-    def admit_candidates(self, first_row: int, sources: list[tuple[int, ...]]) -> None:
-        """See `Decoder.admit_candidates`; on a GPU to project to the whole vocabulary is cheap."""
+        indices = range(len(sources))
+        self._copy_rows(self._cross_names, encoded, list(indices), [first_row + index for index in indices])
 
     def move(self, moves: RowMoves, positions: int) -> None:
         """See `Decoder.move`."""

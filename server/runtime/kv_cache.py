@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from server.engine.scheduler import RowMoves
+from server.network import RowMoves
+from server.runtime.sizes import fits, round_up
 from server.runtime.slots import SlotTable
 
 BUCKET = 16  # positions: what is moved on growth and what is wasted stay both small
-_MOST_SPARE = 1.5  # times what is needed that a buffer may have
 
 
 class KVCache:
@@ -73,9 +73,9 @@ class KVCache:
             self.slots.share(to, from_)
 
     def _fit(self, buffers: list["_Buffer"], num_rows: int, positions: int) -> list[NDArray[np.generic]]:
-        needed = -(-positions // BUCKET) * BUCKET
+        needed = round_up(positions, BUCKET)
         capacity = buffers[0].tensor.shape[2]
-        if not needed <= capacity <= _MOST_SPARE * needed:
+        if not fits(needed, capacity):
             _, num_heads, _, head_dim = buffers[0].tensor.shape
             kept = np.empty((num_rows, num_heads, min(needed, capacity), head_dim), buffers[0].tensor.dtype)
             for buffer in buffers:

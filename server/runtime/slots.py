@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-SLOT_ROWS = 4  # most rows that share a slot, a fact of the step graphs too; a wider beam has several slots
+from server.bundle.graphs import SLOT_ROWS
 
 
 class SlotTable:
@@ -62,24 +62,38 @@ class SlotTable:
         """
         for row in [row for row in self._slot_of if row >= num_rows]:
             self._leave(row)
-        if self._array is not None:
+        if self._array is not None:  # nothing has changed since it was made
             return [], []
-        contents = list(range(len(self._rows)))  # of each slot, where it is now
+        contents = self._spread()
+        order = self._order_without_gaps()
+        self._renumber(order)
+        to = [slot for slot, old in enumerate(order) if slot != contents[old]]
+        return to, [contents[order[slot]] for slot in to]
+
+    def _spread(self) -> list[int]:
+        """Moves rows from slots with too many to siblings; returns of each slot the one that has its contents yet."""
+        contents = list(range(len(self._rows)))
         for slot in range(len(self._rows)):
             while len(self._rows[slot]) > SLOT_ROWS:
                 self._move_to_sibling(self._rows[slot][-1], contents)
+        return contents
+
+    def _order_without_gaps(self) -> list[int]:
+        """Returns the slots in use, in their new order.
+
+        Once each has one row, slot i is row i's. Else the last ones fill the gaps, so that few are copied.
+        """
         used = [slot for slot, rows in enumerate(self._rows) if rows]
         if len(used) == self.num_rows:
-            order = [self._slot_of[row] for row in sorted(self._slot_of)]
-        else:
-            behind = [slot for slot in used if slot >= len(used)]
-            order = [slot if self._rows[slot] else behind.pop() for slot in range(len(used))]
+            return [self._slot_of[row] for row in sorted(self._slot_of)]
+        behind = [slot for slot in used if slot >= len(used)]
+        return [slot if self._rows[slot] else behind.pop() for slot in range(len(used))]
+
+    def _renumber(self, order: list[int]) -> None:
         self._rows = [self._rows[slot] for slot in order]
         self._sentences = [self._sentences[slot] for slot in order]
         moved = [slot for slot, old in enumerate(order) if slot != old]
         self._slot_of.update((row, slot) for slot in moved for row in self._rows[slot])
-        to = [slot for slot, old in enumerate(order) if slot != contents[old]]
-        return to, [contents[order[slot]] for slot in to]
 
     def _move_to_sibling(self, row: int, contents: list[int]) -> None:
         """Moves a row to another slot of its sentence, a new one if none has room."""

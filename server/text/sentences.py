@@ -28,6 +28,8 @@ from dataclasses import dataclass
 
 import sentencex  # type: ignore[import-untyped]
 
+from server.errors import InvalidRequest
+
 logger = logging.getLogger(__name__)
 
 WINDOW_CHARACTERS = 1024
@@ -55,13 +57,19 @@ class SourceSentence:
     separator: str
     source_ids: tuple[int, ...] | None
 
+    @property
+    def num_tokens(self) -> int:
+        """Tokens that are translated, eos not counted."""
+        return len(self.source_ids) - 1 if self.source_ids else 0
+
 
 @dataclass(frozen=True, slots=True)
 class SplitText:
-    """A text as `leading` white space and sentences."""
+    """A text as `leading` white space and sentences, or neither and the `error` of one that breaks a limit."""
 
     leading: str
     sentences: tuple[SourceSentence, ...]
+    error: InvalidRequest | None = None
 
     def join(self, translations: Sequence[str]) -> str:
         """Puts one translation in the place of each sentence."""

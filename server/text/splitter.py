@@ -8,16 +8,30 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
-from server.text.sentences import SplitText, split_text
-from server.translation.job import ServedModel
+from server.text.sentences import Encode, SplitText, split_text
 
 MAX_TEXT_BYTES = 2 << 20
 MAX_SENTENCES = 1 << 15  # of one request: each costs memory and the event loop's time; 2 MiB of prose have about 25,000
 MAX_CHARACTERS = 16 << 20  # of all requests that are being split; one message has at most 8 MiB
 _SHORT_CHARACTERS = 2000  # splitting less than that is not worth another thread
-_RETRY_AFTER_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRules:
+    """How texts are split.
+
+    Attributes:
+        language: BCP-47 code of the texts.
+        encode: a sentence's ids, eos included.
+        max_tokens: most ids of a sentence.
+    """
+
+    language: str
+    encode: Encode
+    max_tokens: int
 
 
 class Splitter:
@@ -26,15 +40,12 @@ class Splitter:
     def __init__(self) -> None:
         self._num_characters = 0  # that are being split on other threads
 
-    async def split(
-        self, model: ServedModel, texts: Sequence[str], language: str, deadline: float
-    ) -> list[SplitText | InvalidRequest]:
-        """Splits each text; one that breaks a limit becomes its error.
+    async def split(self, texts: Sequence[str], rules: SplitRules, deadline: float) -> list[SplitText]:
+        """Splits each text; one that breaks a limit has its error.
 
         Args:
-            model: whose tokenizer and limits apply.
             texts: any texts.
-            language: BCP-47 code of the texts.
+            rules: how.
             deadline: instant of `time.monotonic`.
 
         Raises:
@@ -43,40 +54,34 @@ class Splitter:
         """
         num_characters = sum(map(len, texts))
         if num_characters <= _SHORT_CHARACTERS:
-            return _split_texts(model, texts, language, lambda: False)
+            return _split_texts(texts, rules, lambda: False)
         if self._num_characters + num_characters > MAX_CHARACTERS:
             message = f"{self._num_characters} characters are being split into sentences, limit {MAX_CHARACTERS}"
-            raise Overloaded(message, _RETRY_AFTER_SECONDS)
+            raise Overloaded(message, "splitting")
         has_left = threading.Event()
         self._num_characters += num_characters
         try:
             return await asyncio.to_thread(
-                _split_texts, model, texts, language, lambda: has_left.is_set() or time.monotonic() >= deadline
+                _split_texts, texts, rules, lambda: has_left.is_set() or time.monotonic() >= deadline
             )
         finally:
             has_left.set()
             self._num_characters -= num_characters
 
 
-def _split_texts(
-    model: ServedModel, texts: Sequence[str], language: str, is_over: Callable[[], bool]
-) -> list[SplitText | InvalidRequest]:
-    split: list[SplitText | InvalidRequest] = []
+def _split_texts(texts: Sequence[str], rules: SplitRules, is_over: Callable[[], bool]) -> list[SplitText]:
+    split: list[SplitText] = []
     room = MAX_SENTENCES
     for index, text in enumerate(texts):
         try:
-            parts = _split_text(model, f"contents[{index}]", text, language, room, is_over)
+            split.append(_split_text(f"contents[{index}]", text, rules, room, is_over))
         except InvalidRequest as error:
-            split.append(error)
-        else:
-            split.append(parts)
-            room -= len(parts.sentences)
+            split.append(SplitText("", (), error))
+        room -= len(split[-1].sentences)
     return split
 
 
-def _split_text(
-    model: ServedModel, field: str, text: str, language: str, room: int, is_over: Callable[[], bool]
-) -> SplitText:
+def _split_text(field: str, text: str, rules: SplitRules, room: int, is_over: Callable[[], bool]) -> SplitText:
     # No character takes more than 4 bytes, so most texts need not be encoded to know.
     if len(text) * 4 > MAX_TEXT_BYTES and (num_bytes := len(text.encode())) > MAX_TEXT_BYTES:
         raise InvalidRequest(field, f"must be at most {MAX_TEXT_BYTES} bytes of UTF-8, not {num_bytes}")
@@ -87,4 +92,4 @@ def _split_text(
         if is_over():
             raise DeadlineExceeded("the time was over before the translation could start")
 
-    return split_text(text, language, model.tokenizer.encode, model.manifest.limits.max_source_tokens, watch)
+    return split_text(text, rules.language, rules.encode, rules.max_tokens, watch)

@@ -1,33 +1,46 @@
 """What is known of a text's translation, put together from its sentences; plain values, no protobuf."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from server.engine.sequence import FinishReason
+from server.decoding.result import FinishReason, Timings
 from server.errors import TranslationError
 from server.text.sentences import SourceSentence, SplitText
-from server.translation.job import Candidate, Completion, TranslatedSentence
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One translation of a sentence: its text, score, target tokens (eos not counted) and why it ended."""
+
+    text: str
+    score: float
+    num_tokens: int
+    finish_reason: FinishReason
+
+
+@dataclass(frozen=True, slots=True)
+class TranslatedSentence:
+    """A sentence with its candidates, best first, at least one, and the time that it took."""
+
+    source: SourceSentence
+    candidates: tuple[Candidate, ...]
+    timings: Timings = field(default_factory=Timings)
+
+    @classmethod
+    def copied(cls, source: SourceSentence) -> "TranslatedSentence":
+        """Returns a sentence that is its own translation."""
+        return cls(source, (Candidate(source.text, 0.0, 0, FinishReason.STOP),))
 
 
 @dataclass(slots=True)
 class TextAnswer:
     """The sentences of one text that are translated so far, or the first error of any."""
 
-    split: SplitText | None
-    error: TranslationError | None = None
+    split: SplitText
+    error: TranslationError | None = field(init=False)
     sentences: dict[int, TranslatedSentence] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, text: SplitText | TranslationError) -> "TextAnswer":
-        """Starts with a text, or with the error that it is."""
-        return cls(None, error=text) if isinstance(text, TranslationError) else cls(text)
-
-    def add(self, done: Completion) -> None:
-        """Takes in what became of a sentence."""
-        if isinstance(done.outcome, TranslationError):
-            self.error = self.error or done.outcome
-        else:
-            self.sentences[done.sentence_index] = done.outcome
+    def __post_init__(self) -> None:
+        self.error = self.split.error
 
     def in_order(self) -> list[TranslatedSentence]:
         """The sentences in reading order."""
@@ -35,7 +48,6 @@ class TextAnswer:
 
     def text(self, rank: int) -> str:
         """The text of every sentence's `rank`-th best candidate, 0 the best; a sentence with fewer gives its last."""
-        assert self.split is not None
         return self.split.join([candidate.text for candidate in self._candidates(rank)])
 
     def score(self, rank: int) -> float:
@@ -56,7 +68,7 @@ class TextAnswer:
     @property
     def num_source_tokens(self) -> int:
         """Source tokens that were translated."""
-        return count_source_tokens(sentence.source for sentence in self.sentences.values())
+        return sum(sentence.source.num_tokens for sentence in self.sentences.values())
 
     @property
     def num_target_tokens(self) -> int:
@@ -65,8 +77,3 @@ class TextAnswer:
 
     def _candidates(self, rank: int) -> list[Candidate]:
         return [each.candidates[min(rank, len(each.candidates) - 1)] for each in self.in_order()]
-
-
-def count_source_tokens(sentences: Iterable[SourceSentence]) -> int:
-    """Tokens that are translated, eos not counted; a copied sentence has none."""
-    return sum(len(sentence.source_ids) - 1 for sentence in sentences if sentence.source_ids)

@@ -1,120 +1,60 @@
-"""One request's way through the engine: sentences to the engine, translations as they complete.
+"""One request's sentences on their way through the engine.
 
-Knows neither gRPC nor protobuf. Unary and streamed calls both go this way, so that their results are the same.
+Unary and streamed calls both go this way, so that their results are the same.
 """
 
 import asyncio
 import contextlib
 import functools
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
-from server.bundle.bundle import Manifest
 from server.bundle.tokenizer import Tokenizer
-from server.engine.sequence import DecodingOptions, FinishReason, Result
-from server.errors import InvalidRequest, TranslationError
-from server.text.sentences import SourceSentence, SplitText
+from server.decoding.options import DecodingOptions
+from server.decoding.result import Result
+from server.errors import TranslationError
+from server.models.model import Model
+from server.text.sentences import SourceSentence
+from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
 
 _FEW_SENTENCES = 500  # the event loop is not kept waiting for more than that at once
 
 _T = TypeVar("_T")
 
 
-class SentenceEngine(Protocol):
-    """The part of `server.engine.engine.Engine` that answers requests."""
+class Place(NamedTuple):
+    """Where a sentence stands in the request."""
 
-    def submit(
-        self, sources: Sequence[Sequence[int]], options: DecodingOptions, deadline: float | None
-    ) -> list[Future[Result]]:
-        """See `Engine.submit`."""
-
-    def check_room(self) -> None:
-        """See `Engine.check_room`."""
+    text: int
+    sentence: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedModel:
-    """A loaded bundle and the engine that runs one of its variants."""
+class Job:
+    """A request under way: its answers fill as `completions` goes on. Leaving its `with` block cancels the rest.
 
-    manifest: Manifest
-    variant: str
-    tokenizer: Tokenizer
-    engine: SentenceEngine
+    Made by `start_job`.
 
-    @property
-    def has_shortlist(self) -> bool:
-        """Whether `DecodingOptions.use_shortlist` may be asked for."""
-        variant = self.manifest.variants.get(self.variant)
-        return variant is not None and variant.has_shortlist
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One translation of a sentence: its text, score, target tokens (eos not counted) and why it ended."""
-
-    text: str
-    score: float
-    num_tokens: int
-    finish_reason: FinishReason
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranslatedSentence:
-    """A sentence with its candidates, best first, at least one, and the seconds that it took."""
-
-    source: SourceSentence
-    candidates: tuple[Candidate, ...]
-    queue_seconds: float = 0.0
-    encode_seconds: float = 0.0
-    decode_seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """What became of one sentence; the indices place it."""
-
-    text_index: int
-    sentence_index: int
-    outcome: TranslatedSentence | TranslationError
-
-
-class Submission:
-    """A request's sentences in the engine. Leaving its `with` block cancels those that are not done.
-
-    Args:
-        model: translates them.
-        texts: those that are errors are left out.
-        options: checked.
-        deadline: instant of `time.monotonic`.
-
-    Raises:
-        Overloaded: the queue is at a limit.
-        NotServing: the engine has stopped.
+    Attributes:
+        model: that translates.
+        options: of the search.
+        answers: of each text.
     """
 
     def __init__(
         self,
-        model: ServedModel,
-        texts: Sequence[SplitText | InvalidRequest],
+        model: Model,
         options: DecodingOptions,
-        deadline: float,
+        answers: Sequence[TextAnswer],
+        places: Sequence[Place],
+        futures: Sequence[Future[Result]],
     ) -> None:
-        self._tokenizer = model.tokenizer
-        self._copied: list[tuple[int, int, SourceSentence]] = []
-        self._places: list[tuple[int, int, SourceSentence]] = []
-        sources: list[tuple[int, ...]] = []
-        for text_index, text in enumerate(texts):
-            for sentence_index, sentence in enumerate(text.sentences if isinstance(text, SplitText) else ()):
-                place = (text_index, sentence_index, sentence)
-                if sentence.source_ids is None:
-                    self._copied.append(place)
-                else:
-                    self._places.append(place)
-                    sources.append(sentence.source_ids)
-        self._futures = model.engine.submit(sources, options, deadline) if sources else []
+        self.model = model
+        self.options = options
+        self.answers = answers
+        self._places = places
+        self._futures = futures
         self._is_left = False
 
     def __enter__(self) -> Self:
@@ -123,88 +63,123 @@ class Submission:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.cancel()
-
-    def cancel(self) -> None:
-        """Cancels what is not done; of many sentences, most of them in the event loop's next turns."""
         self._is_left = True
-        self._cancel_from(0)
+        _cancel(self._futures, 0)
 
-    def _cancel_from(self, start: int) -> None:
-        end = start + _FEW_SENTENCES
-        for future in self._futures[start:end]:
-            future.cancel()
-        if end < len(self._futures):
-            asyncio.get_running_loop().call_soon(self._cancel_from, end)
+    async def finish(self) -> None:
+        """Waits until every text has its answer. Raises the first text's error if all of them fail."""
+        async for _ in self.completions():
+            pass
 
-    async def completions(self) -> AsyncIterator[Completion]:
-        """Yields the copied sentences, then each other one as it completes; to be used once."""
+    async def completions(self) -> AsyncIterator[Place]:
+        """Adds each sentence to its text's answer as it completes, copied ones first, and tells where; for one use.
+
+        Of a text that fails, the first failure is told and nothing more. Raises the first text's error if all fail.
+        """
+        for count, (place, sentence) in enumerate(_sentences(self.answers, are_copied=True)):
+            await _pause_after(count)
+            self.answers[place.text].sentences[place.sentence] = TranslatedSentence.copied(sentence)
+            yield place
+        async for place, future in self._done():
+            answer = self.answers[place.text]
+            if answer.error is None:
+                self._add(answer, place.sentence, future)
+                raise_if_all_failed(self.answers)
+                yield place
+
+    async def assemble(self, build: Callable[[], _T]) -> _T:
+        """Calls a function that puts the response together, on another thread when that takes long."""
+        is_short = sum(len(answer.split.sentences) for answer in self.answers) <= _FEW_SENTENCES
+        return build() if is_short else await asyncio.to_thread(build)
+
+    async def _done(self) -> AsyncIterator[tuple[Place, Future[Result]]]:
+        """Yields each future as it is done."""
         loop = asyncio.get_running_loop()
         completed: asyncio.Queue[int] = asyncio.Queue()
 
         def tell(index: int, _: Future[Result]) -> None:  # on the engine's thread
-            if self._is_left:
-                return
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(completed.put_nowait, index)
+            if not self._is_left:
+                with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                    loop.call_soon_threadsafe(completed.put_nowait, index)
 
         for index, future in enumerate(self._futures):
             future.add_done_callback(functools.partial(tell, index))
             await _pause_after(index)
-        for index, (text_index, sentence_index, sentence) in enumerate(self._copied):
-            yield Completion(text_index, sentence_index, _copied(sentence))
-            await _pause_after(index)
         for count in range(len(self._futures)):
             await _pause_after(count)
             index = await completed.get()
-            text_index, sentence_index, sentence = self._places[index]
-            yield Completion(text_index, sentence_index, self._outcome(sentence, self._futures[index]))
+            yield self._places[index], self._futures[index]
 
-    def _outcome(self, sentence: SourceSentence, future: Future[Result]) -> TranslatedSentence | TranslationError:
+    def _add(self, answer: TextAnswer, number: int, future: Future[Result]) -> None:
         try:
             result = future.result()
         except TranslationError as error:
-            return error
-        candidates = tuple(
-            Candidate(self._tokenizer.decode(each.ids), each.score, len(each.ids), each.finish_reason)
-            for each in result.hypotheses
-        )
-        return TranslatedSentence(
-            source=sentence,
-            candidates=candidates,
-            queue_seconds=result.queue_seconds,
-            encode_seconds=result.encode_seconds,
-            decode_seconds=result.decode_seconds,
-        )
+            answer.error = error
+        else:
+            answer.sentences[number] = _translated(answer.split.sentences[number], result, self.model.tokenizer)
 
 
-async def submit(
-    model: ServedModel, texts: Sequence[SplitText | InvalidRequest], options: DecodingOptions, deadline: float
-) -> Submission:
-    """Makes a `Submission`, on another thread when that takes long; if the caller leaves meanwhile, it is cancelled."""
-    if count_sentences(texts) <= _FEW_SENTENCES:
-        return Submission(model, texts, options, deadline)
-    making = asyncio.ensure_future(asyncio.to_thread(Submission, model, texts, options, deadline))
+async def start_job(model: Model, options: DecodingOptions, answers: Sequence[TextAnswer], deadline: float) -> Job:
+    """Gives the sentences of a request to the engine, on another thread when that takes long.
+
+    Args:
+        model: translates them.
+        options: checked.
+        answers: as they begin; those that have failed already get nothing.
+        deadline: instant of `time.monotonic`.
+
+    Raises:
+        Overloaded: the queue is at a limit.
+        NotServing: the engine has stopped.
+    """
+    waiting = list(_sentences(answers, are_copied=False))
+    sources = [sentence.source_ids or () for _, sentence in waiting]
+    futures: list[Future[Result]] = []
+    if len(sources) > _FEW_SENTENCES:
+        futures = await _submit_aside(model, sources, options, deadline)
+    elif sources:
+        futures = model.engine.submit(sources, options, deadline)
+    return Job(model, options, answers, [place for place, _ in waiting], futures)
+
+
+def raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:
+    """Raises the first text's error if there is no text without one."""
+    if answers[0].error is not None and all(answer.error is not None for answer in answers):
+        raise answers[0].error
+
+
+def _sentences(answers: Sequence[TextAnswer], are_copied: bool) -> Iterator[tuple[Place, SourceSentence]]:
+    """Yields the sentences that are copied, or else those that are translated, and where they stand."""
+    for index, answer in enumerate(answers):
+        for number, sentence in enumerate(answer.split.sentences):
+            if (sentence.source_ids is None) == are_copied:
+                yield Place(index, number), sentence
+
+
+async def _submit_aside(
+    model: Model, sources: list[tuple[int, ...]], options: DecodingOptions, deadline: float
+) -> list[Future[Result]]:
+    """Submits on another thread; if the caller leaves meanwhile, what has been submitted is cancelled."""
+    submitting = asyncio.ensure_future(asyncio.to_thread(model.engine.submit, sources, options, deadline))
     try:
-        return await asyncio.shield(making)
+        return await asyncio.shield(submitting)
     except asyncio.CancelledError:
-        making.add_done_callback(_cancel_made)
+        submitting.add_done_callback(_cancel_submitted)
         raise
 
 
-async def assemble(num_sentences: int, build: Callable[[], _T]) -> _T:
-    """Calls a function that puts an answer together, on another thread when that takes long."""
-    return build() if num_sentences <= _FEW_SENTENCES else await asyncio.to_thread(build)
+def _cancel_submitted(submitting: "asyncio.Future[list[Future[Result]]]") -> None:
+    if not submitting.cancelled() and submitting.exception() is None:
+        _cancel(submitting.result(), 0)
 
 
-def count_sentences(texts: Sequence[SplitText | InvalidRequest]) -> int:
-    """Sentences of all texts that are no errors."""
-    return sum(len(text.sentences) for text in texts if isinstance(text, SplitText))
-
-
-def _cancel_made(making: "asyncio.Future[Submission]") -> None:
-    if not making.cancelled() and making.exception() is None:
-        making.result().cancel()
+def _cancel(futures: Sequence[Future[Result]], start: int) -> None:
+    """Cancels what is not done; of many sentences, most of them in the event loop's next turns."""
+    end = start + _FEW_SENTENCES
+    for future in futures[start:end]:
+        future.cancel()
+    if end < len(futures):
+        asyncio.get_running_loop().call_soon(_cancel, futures, end)
 
 
 async def _pause_after(index: int) -> None:
@@ -213,6 +188,9 @@ async def _pause_after(index: int) -> None:
         await asyncio.sleep(0)
 
 
-def _copied(sentence: SourceSentence) -> TranslatedSentence:
-    candidate = Candidate(sentence.text, 0.0, 0, FinishReason.STOP)
-    return TranslatedSentence(source=sentence, candidates=(candidate,))
+def _translated(source: SourceSentence, result: Result, tokenizer: Tokenizer) -> TranslatedSentence:
+    candidates = tuple(
+        Candidate(tokenizer.decode(each.ids), each.score, len(each.ids), each.finish_reason)
+        for each in result.hypotheses
+    )
+    return TranslatedSentence(source, candidates, result.timings)

@@ -4,12 +4,13 @@ A value is repeated in an error only if it is a number or a short plain name: wh
 its own text included, is not.
 """
 
-import math
+import dataclasses
 import re
 
-from server.bundle.bundle import Limits, Manifest
-from server.engine.sequence import DecodingOptions
+from server.bundle.manifest import Limits, Manifest
+from server.decoding.options import DecodingOptions
 from server.errors import InvalidRequest, ModelNotFound
+from server.translation.request import DecodingRequest
 
 MAX_TEXTS = 1024
 MAX_LENGTH_PENALTY = 10.0
@@ -18,7 +19,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9._/+-]{1,64}")
 
 def check_texts(num_texts: int) -> None:
     """There is something to translate, and not too much of it. Raises InvalidRequest."""
-    _check_range("contents", num_texts, 1, MAX_TEXTS, "texts")
+    _check_range("contents", num_texts, 1, MAX_TEXTS, " texts")
 
 
 def check_model(manifest: Manifest, name: str) -> None:
@@ -62,39 +63,30 @@ def choose_source_language(manifest: Manifest, source: str, target: str) -> str:
 
 
 def check_decoding(
-    limits: Limits,
-    *,
-    beam_size: int,
-    num_hypotheses: int,
-    length_penalty: float,
-    max_output_tokens: int | None,
-    with_scores: bool,
-    use_shortlist: bool,
-    has_shortlist: bool,
+    request: DecodingRequest, defaults: DecodingOptions, limits: Limits, *, has_shortlist: bool
 ) -> DecodingOptions:
-    """Returns the options if each is within its range. Raises InvalidRequest."""
-    _check_range("decoding.beam_size", beam_size, 1, limits.max_beam_size)
-    _check_range("decoding.num_hypotheses", num_hypotheses, 1, beam_size, "hypotheses (beam_size)")
-    if not 0.0 <= length_penalty <= MAX_LENGTH_PENALTY or not math.isfinite(length_penalty):
-        message = f"must be a number from 0 to {MAX_LENGTH_PENALTY:g}, not {length_penalty:g}"
+    """Returns the options, with defaults for what the request leaves open, if each is within its range.
+
+    Raises:
+        InvalidRequest: one is not.
+    """
+    given = {name: value for name, value in dataclasses.asdict(request).items() if value is not None}
+    options = dataclasses.replace(defaults, **given)
+    _check_range("decoding.beam_size", options.beam_size, 1, limits.max_beam_size)
+    _check_range("decoding.num_hypotheses", options.num_hypotheses, 1, options.beam_size, " hypotheses (beam_size)")
+    if not 0.0 <= options.length_penalty <= MAX_LENGTH_PENALTY:  # nor NaN
+        message = f"must be a number from 0 to {MAX_LENGTH_PENALTY:g}, not {options.length_penalty:g}"
         raise InvalidRequest("decoding.length_penalty", message)
-    if max_output_tokens is not None:
-        _check_range("decoding.max_output_tokens", max_output_tokens, 1, limits.max_target_tokens)
-    if use_shortlist and not has_shortlist:
+    if options.max_output_tokens is not None:
+        _check_range("decoding.max_output_tokens", options.max_output_tokens, 1, limits.max_target_tokens)
+    if options.use_shortlist and not has_shortlist:
         raise InvalidRequest("decoding.use_shortlist", "must be false: the model has no shortlist")
-    return DecodingOptions(
-        beam_size=beam_size,
-        num_hypotheses=num_hypotheses,
-        length_penalty=length_penalty,
-        max_output_tokens=max_output_tokens,
-        with_scores=with_scores,
-        use_shortlist=use_shortlist,
-    )
+    return options
 
 
-def _check_range(field: str, value: int, low: int, high: int, of: str = "") -> None:
+def _check_range(field: str, value: int, low: int, high: int, unit: str = "") -> None:
     if not low <= value <= high:
-        raise InvalidRequest(field, f"must be from {low} to {high}{of and f' {of}'}, not {value}")
+        raise InvalidRequest(field, f"must be from {low} to {high}{unit}, not {value}")
 
 
 def _shown(value: str) -> str:

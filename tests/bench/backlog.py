@@ -26,14 +26,16 @@ from typing import Any
 import numpy as np
 from prometheus_client import CollectorRegistry
 
+from server.decoding.options import DecodingOptions
+from server.decoding.result import Result
 from server.engine.engine import Engine
-from server.engine.sequence import DecodingOptions, Result
 from server.errors import NotServing, Overloaded
 from server.settings.settings import Settings as ServerSettings
 from tests.bench.report import print_table
 from tests.bench.statistics import median_ratio
 from tests.bench.systems import NO_LIMIT, Ids, Settings, open_engine, peak_resident_bytes, resident_bytes
 from tests.bench.text import ROOT
+from tests.samples import total
 
 _SIZES = (10, 100, 1_000, 10_000)
 _MIN_TOKENS = 20_000
@@ -188,7 +190,7 @@ def _measure(run: Run, sources: Sequence[Ids]) -> dict[str, float]:
     after = _counts(registry)
     facts = {
         **{name: after[name] - before[name] for name in after},
-        "waiting": _value(registry, "babelserve_queue_depth"),
+        "waiting": total(registry, "babelserve_queue_depth"),
         "refused": backlog.num_refused,
         "resident_bytes": resident_bytes(),
         "peak_resident_bytes": peak_resident_bytes(),
@@ -200,15 +202,9 @@ def _measure(run: Run, sources: Sequence[Ids]) -> dict[str, float]:
 def _counts(registry: CollectorRegistry) -> dict[str, float]:
     return {
         "cpu_seconds": time.process_time(),
-        "tokens": _value(registry, "babelserve_batch_rows_sum"),  # each row of a step is a token
-        "steps": _value(registry, "babelserve_batch_rows_count"),
+        "tokens": total(registry, "babelserve_batch_rows_sum"),  # each row of a step is a token
+        "steps": total(registry, "babelserve_batch_rows_count"),
     }
-
-
-def _value(registry: CollectorRegistry, name: str) -> float:
-    value = registry.get_sample_value(name)
-    assert value is not None, name
-    return value
 
 
 def _in_own_process(run: Run, sources: Sequence[Ids]) -> dict[str, float]:

@@ -8,28 +8,20 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from export.bundle import dimensions_of, special_ids_of, write_variant
+from export.files import write_variant
+from export.manifest import draft_manifest
 from export.verify import open_translator
 from model.transformer import Transformer
-from server.bundle.bundle import (
+from server.bundle.bundle import Bundle, open_bundle
+from server.bundle.manifest import (
     MANIFEST_FILE,
-    MAX_BEAM_SIZE,
-    REVISION,
     SHORTLIST_FILE,
     TOKENIZER_FILE,
-    Bundle,
-    Golden,
     GoldenOutput,
-    LanguagePair,
-    Limits,
-    Manifest,
-    Variant,
-    describe_file,
-    open_bundle,
 )
 from server.bundle.shortlist import Shortlist
-from server.engine.sequence import DecodingOptions
-from server.runtime.runner import OrtRunner
+from server.decoding.options import DecodingOptions
+from server.runtime.runner import open_runner
 from tests.bench.text import Text
 
 _CALIBRATION_SENTENCES = 64
@@ -58,7 +50,16 @@ def write_bundle(
         described = {
             variant: write_variant(model, draft, variant, sources, targets, has_shortlist=True) for variant in variants
         }
-        manifest = _manifest(model, text, name, draft, described)
+        manifest = draft_manifest(
+            model.config,
+            draft,
+            described,
+            version="bench",
+            facts={"name": name, "source_language": "en", "target_language": "de"},
+            max_source_tokens=model.config.max_positions // 2 - 8,
+            golden_text=text.lines[0],
+            golden_ids=tuple(text.source_ids[0]),
+        )
         draft_bundle = Bundle(directory=draft, manifest=manifest)
         golden = dataclasses.replace(
             manifest.golden, outputs={variant: _translate(draft_bundle, variant) for variant in variants}
@@ -72,29 +73,8 @@ def write_bundle(
     return open_bundle(directory)
 
 
-def _manifest(model: Transformer, text: Text, name: str, draft: Path, variants: dict[str, Variant]) -> Manifest:
-    config = model.config
-    return Manifest(
-        revision=REVISION,
-        name=name,
-        version="bench",
-        language_pairs=(LanguagePair(source="en", target="de"),),
-        dimensions=dimensions_of(config),
-        special_ids=special_ids_of(config),
-        limits=Limits(
-            max_source_tokens=config.max_positions // 2 - 8,
-            max_target_tokens=config.max_positions,
-            max_beam_size=MAX_BEAM_SIZE,
-        ),
-        tokenizer=describe_file(draft / TOKENIZER_FILE),
-        variants=variants,
-        golden=Golden(source_text=text.lines[0], source_ids=text.source_ids[0], beam_size=4, outputs={}),
-        extra_files={SHORTLIST_FILE: describe_file(draft / SHORTLIST_FILE)},
-    )
-
-
 def _translate(bundle: Bundle, variant: str) -> GoldenOutput:
     golden = bundle.manifest.golden
-    with open_translator(OrtRunner(bundle, variant, "cpu"), bundle) as translator:
+    with open_translator(open_runner(bundle, variant, "cpu"), bundle) as translator:
         best = translator([list(golden.source_ids)], DecodingOptions(beam_size=golden.beam_size))[0]
     return GoldenOutput(ids=best.ids, score=best.score)

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -13,10 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from prometheus_client.parser import text_string_to_metric_families
+
 from server.bundle.bundle import Bundle
 from tests.acceptance.server_process import free_ports, running_server
 from tests.bench.systems import Settings, peak_resident_bytes
 from tests.bench.text import ROOT
+from tests.samples import total
 
 
 @dataclass(slots=True)
@@ -85,5 +87,5 @@ def ctranslate2_server(settings: Settings, bundle: Bundle) -> Iterator[Server]:
 def _counts(metrics_url: str) -> list[float]:
     with urllib.request.urlopen(metrics_url, timeout=10) as page:
         text = page.read().decode("utf-8")
-    names = ("babelserve_source_tokens_total", "babelserve_padded_source_tokens_total")
-    return [float(found[1]) for name in names if (found := re.search(rf"^{name} (\S+)$", text, re.MULTILINE))]
+    families = list(text_string_to_metric_families(text))
+    return [total(families, f"babelserve_{name}_total") for name in ("source_tokens", "padded_source_tokens")]

@@ -4,6 +4,7 @@ Each is used as its makers mean it to be: CTranslate2 by `translate_batch` over 
 ours by one `Engine.submit` of the whole text, longest sentences first, as CTranslate2 sorts them itself.
 """
 
+import dataclasses
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -151,7 +152,7 @@ class OurSystem:
         self._counted = (0.0, 0.0)
 
     def translate(self, sources: Sequence[Ids], beam_size: int) -> list[list[int]]:
-        from server.engine.sequence import DecodingOptions  # noqa: PLC0415
+        from server.decoding.options import DecodingOptions  # noqa: PLC0415
 
         self._counted = self._counts()
         order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
@@ -170,8 +171,10 @@ class OurSystem:
         self._engine.stop()
 
     def _counts(self) -> tuple[float, float]:
+        from tests.samples import total  # noqa: PLC0415
+
         names = ("babelserve_source_tokens_total", "babelserve_padded_source_tokens_total")
-        real, padded = (self._registry.get_sample_value(name) or 0.0 for name in names)
+        real, padded = (total(self._registry, name) for name in names)
         return real, padded
 
 
@@ -184,20 +187,20 @@ def open_engine(
     """Returns our engine, still to be started, with its metrics on the registry."""
     from server.bundle.bundle import open_bundle  # noqa: PLC0415
     from server.engine.engine import Engine  # noqa: PLC0415
-    from server.runtime.runner import OrtRunner  # noqa: PLC0415
+    from server.models.loading import engine_limits  # noqa: PLC0415
+    from server.runtime.runner import open_runner  # noqa: PLC0415
     from server.settings.settings import Settings as ServerSettings  # noqa: PLC0415
     from server.telemetry.metrics import Metrics  # noqa: PLC0415
 
     bundle = open_bundle(Path(settings.path), settings.precision)
-    position_bytes = bundle.manifest.position_bytes(settings.precision)
+    limits = engine_limits(
+        bundle.manifest, settings.precision, ServerSettings(lanes=settings.workers, max_rows=settings.batch)
+    )
     return Engine(
-        OrtRunner(bundle, settings.precision, settings.device, settings.threads, num_threads_alone=settings.workers),
+        open_runner(bundle, settings.precision, settings.device, settings.threads, num_threads_alone=settings.workers),
         bundle.manifest,
-        Metrics(registry),
-        num_lanes=settings.workers,
-        batch=ServerSettings(max_rows=settings.batch).batch(settings.precision, position_bytes),
-        max_waiting_tokens=max_waiting_tokens,
-        max_waiting_sentences=max_waiting_sentences,
+        Metrics(registry).of_model(bundle.manifest.name),
+        dataclasses.replace(limits, max_waiting_tokens=max_waiting_tokens, max_waiting_sentences=max_waiting_sentences),
     )
 
 

@@ -5,11 +5,13 @@ from prometheus_client import CollectorRegistry
 
 from server.bundle.bundle import open_bundle
 from server.engine.engine import Engine
+from server.engine.limits import EngineLimits
 from server.settings.settings import BUILTIN_BUNDLE
 from server.telemetry.metrics import Metrics
 from tests.bench.backlog import Backlog, plan_runs
 from tests.bench.systems import NO_LIMIT, Settings
 from tests.fakes import EOS, CountingRunner, batch_limits
+from tests.samples import total
 
 SETTINGS = Settings(system="ours", path="", precision="cpu-int8", workers=2, batch=4)
 SOURCES = [(count, 50, EOS) for count in (3, 1, 2)]
@@ -20,11 +22,13 @@ def new_engine(registry: CollectorRegistry, max_waiting_sentences: int = NO_LIMI
     return Engine(
         CountingRunner(),
         open_bundle(BUILTIN_BUNDLE).manifest,
-        Metrics(registry),
-        num_lanes=2,
-        batch=batch_limits(max_rows=4),
-        max_waiting_tokens=NO_LIMIT,
-        max_waiting_sentences=max_waiting_sentences,
+        Metrics(registry).of_model("builtin"),
+        EngineLimits(
+            num_lanes=2,
+            batch=batch_limits(max_rows=4),
+            max_waiting_tokens=NO_LIMIT,
+            max_waiting_sentences=max_waiting_sentences,
+        ),
     )
 
 
@@ -39,10 +43,7 @@ def test_sentences_that_are_done_are_replaced(num_per_request: int, least: int, 
     backlog.wait(200)
     engine.stop()
 
-    outcomes = [
-        registry.get_sample_value("babelserve_sentences_total", {"outcome": outcome}) or 0.0
-        for outcome in ("ok", "error")
-    ]
+    outcomes = [total(registry, "babelserve_sentences_total", outcome=outcome) for outcome in ("ok", "error")]
     assert backlog.num_finished == outcomes[0] >= 200
     # What was left when the engine stopped; those that its last step finished were not replaced.
     assert least - ROWS <= outcomes[1] - ROWS <= most
@@ -56,7 +57,7 @@ def test_what_a_full_queue_refuses_is_counted() -> None:
     backlog.fill()
 
     assert backlog.num_refused == ROWS + 20 - 10
-    assert registry.get_sample_value("babelserve_queue_depth") == 10
+    assert total(registry, "babelserve_queue_depth") == 10
 
 
 def test_all_runs_measure_the_same_whole_passes_over_the_text_after_the_rows_have_turned_over() -> None:

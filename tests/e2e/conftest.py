@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from server.bundle.bundle import Bundle
 from tests.acceptance.server_process import ServerProcess, launch_server, running_server
+from tests.samples import total
 
 Start = Callable[..., ServerProcess]
 
@@ -50,14 +51,10 @@ def start(launch: Start) -> Start:
 
 
 def metric(server: ServerProcess, name: str, **labels: str) -> float:
-    """Reads one sample off the server's metrics page."""
+    """Reads a sample, summed up over its other labels, off the server's metrics page."""
     with urllib.request.urlopen(server.metrics_url) as page:
         text = page.read().decode()
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            if sample.name == f"babelserve_{name}" and labels.items() <= sample.labels.items():
-                return float(sample.value)
-    raise AssertionError(f"no sample {name} {labels}")
+    return total(list(text_string_to_metric_families(text)), f"babelserve_{name}", **labels)
 
 
 def wait_for_metric(server: ServerProcess, expected: float, name: str, **labels: str) -> None:

@@ -11,12 +11,12 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from export.bundle import save_graphs
+from export.files import save_graphs
 from export.graphs import encoder_graph, step_graph
 from model.config import TransformerConfig
 from model.transformer import Transformer
-from server.bundle.bundle import ENCODER_FILE, PLAIN_STEP, Bundle, cache_names, step_forms
-from server.network import step_controls
+from server.bundle.bundle import Bundle
+from server.bundle.graphs import ENCODER_FILE, PLAIN_STEP, cache_names, step_controls, step_forms
 
 Array = NDArray[Any]
 SHAPES: dict[str, dict[str, Any]] = {

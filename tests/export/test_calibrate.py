@@ -11,7 +11,7 @@ from export.calibrate import calibrate
 from export.graphs import encoder_graph, step_graph
 from export.quantize import linear_inputs
 from model.transformer import Transformer
-from server.bundle.bundle import cache_names
+from server.bundle.graphs import cache_names
 from tests.export.conftest import build_model
 
 Ranges = Mapping[str, NDArray[np.float32]]

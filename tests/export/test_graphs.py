@@ -5,11 +5,11 @@ import torch
 from onnx import numpy_helper
 
 from export.graph import OPSETS
-from export.graphs import MAX_TOP_K, encoder_graph, step_graph
+from export.graphs import encoder_graph, step_graph
+from export.projection import MAX_TOP_K
 from model.data import pad
 from model.transformer import Transformer
-from server.bundle.bundle import StepForm, cache_names
-from server.network import CONTROL_NAMES, SLOT_NAMES
+from server.bundle.graphs import CONTROL_NAMES, SLOT_NAMES, StepForm, cache_names
 from tests.export.conftest import Array, Stepper, build_model, open_graph, run_encoder
 
 SOURCES = [[5, 9, 12, 7, 3], [8, 3], [6, 15, 3]]

@@ -14,7 +14,7 @@ from export.graphs import encoder_graph, step_graph
 from export.quantize import cache_name, linear_inputs, quantize_columns, quantize_graph
 from model.data import pad
 from model.transformer import Transformer
-from server.bundle.bundle import EMBEDDING, cache_names
+from server.bundle.graphs import EMBEDDING, cache_names
 from tests.export.conftest import SHAPES, Array, Stepper, build_model, open_graph, run_encoder
 
 Ranges = dict[str, NDArray[np.float32]]

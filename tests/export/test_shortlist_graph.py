@@ -7,13 +7,14 @@ import onnx
 import pytest
 
 from export.calibrate import calibrate
-from export.graphs import MAX_TOP_K, SHORTLIST_BLOCK, encoder_graph, step_graph
+from export.graphs import encoder_graph, step_graph
+from export.projection import MAX_TOP_K, SHORTLIST_BLOCK
 from export.quantize import quantize_graph
 from model.data import pad
 from model.transformer import Transformer
-from server.bundle.bundle import EMBEDDING, StepForm
-from server.bundle.shortlist import CANDIDATES, Columns
+from server.bundle.graphs import CANDIDATES, EMBEDDING, StepForm
 from server.models.machine import has_int8_dot_product
+from server.runtime.columns import Columns
 from tests.export.conftest import SHAPES, Array, Stepper, build_model, run_encoder
 
 SOURCES = [[5, 9, 12, 7, 3], [8, 3], [6, 15, 3]]

@@ -28,15 +28,16 @@ from model.checkpoint import Checkpoint
 from model.search import default_max_tokens, search
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle
-from server.engine.sequence import DecodingOptions
+from server.decoding.options import DecodingOptions
 from server.errors import NotServing
-from server.runtime.runner import OrtRunner
+from server.runtime.runner import HostRunner, open_runner
 from tests.export.conftest import write_fp32
+from tests.runners import open_host_runner
 
 
 @pytest.fixture(scope="module")
-def runner(tiny_bundle: Bundle) -> OrtRunner:
-    return OrtRunner(tiny_bundle, "cpu-fp32", "cpu")
+def runner(tiny_bundle: Bundle) -> HostRunner:
+    return open_host_runner(tiny_bundle)
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +58,9 @@ def changed(model: Transformer, change: Callable[[Transformer], object]) -> Tran
     return other
 
 
-def runner_of(model: Transformer, like: Bundle, directory: Path) -> tuple[OrtRunner, Bundle]:
+def runner_of(model: Transformer, like: Bundle, directory: Path) -> tuple[HostRunner, Bundle]:
     bundle = write_fp32(model, like, directory)
-    return OrtRunner(bundle, "cpu-fp32", "cpu"), bundle
+    return open_host_runner(bundle), bundle
 
 
 def swap_tokens(model: Transformer, one: int, other: int) -> None:
@@ -69,7 +70,7 @@ def swap_tokens(model: Transformer, one: int, other: int) -> None:
 
 class TestStepLogits:
     def test_right_graphs_pass_and_what_was_measured_is_returned(
-        self, tiny_model: Transformer, runner: OrtRunner, sources: list[list[int]], targets: list[list[int]]
+        self, tiny_model: Transformer, runner: HostRunner, sources: list[list[int]], targets: list[list[int]]
     ) -> None:
         report = check_step_logits(tiny_model, runner, sources[:8], targets[:8])
 
@@ -124,7 +125,7 @@ class TestIds:
         self,
         tiny_model: Transformer,
         tiny_bundle: Bundle,
-        runner: OrtRunner,
+        runner: HostRunner,
         sources: list[list[int]],
         max_tokens: int,
         beam_size: int,
@@ -226,7 +227,7 @@ class TestTieGap:
 
 class TestRowsApart:
     def test_rows_of_the_int8_graphs_are_apart(self, tiny_bundle: Bundle, sources: list[list[int]]) -> None:
-        runner = OrtRunner(tiny_bundle, "cpu-int8", "cpu")
+        runner = open_runner(tiny_bundle, "cpu-int8", "cpu")
 
         with open_translator(runner, tiny_bundle) as translator:
             report = check_rows_apart(translator, sources[:20])
@@ -240,7 +241,7 @@ class TestRowsApart:
         bundle = write_fp32(tiny_model, tiny_bundle, tmp_path, _mix_rows(step_graph(tiny_model)))
 
         with (
-            open_translator(OrtRunner(bundle, "cpu-fp32", "cpu"), bundle) as translator,
+            open_translator(open_runner(bundle, "cpu-fp32", "cpu"), bundle) as translator,
             pytest.raises(VerificationError, match=r"only \d+ of 12 sentences give the same ids alone and in a batch"),
         ):
             check_rows_apart(translator, sources[:12])
@@ -279,7 +280,7 @@ class TestQuality:
         tiny_checkpoint: Checkpoint,
         tiny_model: Transformer,
         tiny_bundle: Bundle,
-        runner: OrtRunner,
+        runner: HostRunner,
         sources: list[list[int]],
         dev_set: DevSet,
         max_tokens: int,
@@ -299,7 +300,7 @@ class TestQuality:
 
 
 def test_a_translator_answers_in_order_and_its_engine_ends_with_the_block(
-    tiny_bundle: Bundle, runner: OrtRunner, sources: list[list[int]]
+    tiny_bundle: Bundle, runner: HostRunner, sources: list[list[int]]
 ) -> None:
     options = DecodingOptions(beam_size=2)
 

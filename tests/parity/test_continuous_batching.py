@@ -12,10 +12,12 @@ from prometheus_client import CollectorRegistry
 from model.search import default_max_tokens, search
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle
+from server.decoding.options import DecodingOptions
+from server.decoding.result import Result
 from server.engine.engine import Engine
-from server.engine.sequence import DecodingOptions, Result
+from server.engine.limits import EngineLimits
 from server.models.machine import has_cuda_device
-from server.runtime.runner import OrtRunner
+from server.runtime.runner import open_runner
 from server.telemetry.metrics import Metrics
 from tests.fakes import batch_limits
 
@@ -28,13 +30,15 @@ class Stepper:
 
     def __init__(self, bundle: Bundle, variant: str, max_rows: int = 64, device: str = "cpu") -> None:
         self.engine = Engine(
-            OrtRunner(bundle, variant, device),
+            open_runner(bundle, variant, device),
             bundle.manifest,
-            Metrics(CollectorRegistry()),
-            num_lanes=1,
-            batch=batch_limits(max_rows, max_encode_tokens=256),
-            max_waiting_tokens=10**6,
-            max_waiting_sentences=10**6,
+            Metrics(CollectorRegistry()).of_model(bundle.manifest.name),
+            EngineLimits(
+                num_lanes=1,
+                batch=batch_limits(max_rows, max_encode_tokens=256),
+                max_waiting_tokens=10**6,
+                max_waiting_sentences=10**6,
+            ),
         )
 
         self.futures: list[Future[Result]] = []

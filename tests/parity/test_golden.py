@@ -10,8 +10,8 @@ import pytest
 
 from export.verify import open_translator
 from server.bundle.bundle import Bundle
-from server.engine.sequence import DecodingOptions
-from server.runtime.runner import OrtRunner
+from server.decoding.options import DecodingOptions
+from server.runtime.runner import open_runner
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tiny_ids.json"
 
@@ -20,7 +20,7 @@ def test_ids_are_those_of_the_golden_file(
     tiny_bundle: Bundle, sources: list[list[int]], request: pytest.FixtureRequest
 ) -> None:
     found: dict[str, list[list[int]]] = {}
-    with open_translator(OrtRunner(tiny_bundle, "cpu-fp32", "cpu"), tiny_bundle) as translator:
+    with open_translator(open_runner(tiny_bundle, "cpu-fp32", "cpu"), tiny_bundle) as translator:
         for width in (1, 4):
             best = translator(sources[:20], DecodingOptions(beam_size=width))
             found[f"beam_size {width}"] = [list(hypothesis.ids) for hypothesis in best]

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from export.bundle import write_variant
+from export.files import write_variant
 from model.checkpoint import Checkpoint
-from server.bundle.bundle import SHORTLIST_FILE, Bundle, describe_file
+from server.bundle.bundle import Bundle, describe_file
+from server.bundle.manifest import SHORTLIST_FILE
 from server.bundle.shortlist import Shortlist
-from server.engine.sequence import DecodingOptions
+from server.decoding.options import DecodingOptions
 from server.errors import BundleError
-from server.runtime.runner import OrtRunner
+from server.runtime.runner import open_runner
 from tests.parity.test_continuous_batching import Ids, Stepper, best
 
 WIDTHS = (1, 4, 2)
@@ -146,4 +147,4 @@ def test_a_list_whose_common_tokens_do_not_do_is_refused(
     bundle = with_shortlist(tiny_checkpoint, tiny_bundle, sources[:10], short, tmp_path)
 
     with pytest.raises(BundleError, match=fault):
-        OrtRunner(bundle, "cpu-fp32", "cpu")
+        open_runner(bundle, "cpu-fp32", "cpu")

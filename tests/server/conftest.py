@@ -12,7 +12,7 @@ import sentencepiece
 from prometheus_client import CollectorRegistry
 
 from protos.translation_pb2_grpc import TranslationServiceStub
-from server.bundle.bundle import (
+from server.bundle.manifest import (
     REVISION,
     Dimensions,
     FileFacts,
@@ -24,10 +24,12 @@ from server.bundle.bundle import (
     SpecialIds,
 )
 from server.bundle.tokenizer import Tokenizer
+from server.models.model import Model
 from server.rpc.interceptors import CallInterceptor
 from server.rpc.service import TranslationService
 from server.telemetry.metrics import Metrics
-from server.translation.job import ServedModel
+from server.translation.traffic import Traffic
+from server.translation.translator import Translator
 from tests.server.echo_engine import EchoEngine
 
 SENTENCES = Path(__file__).parents[1] / "data" / "multi30k_val_200.en.txt"
@@ -105,16 +107,31 @@ def engine() -> EchoEngine:
 
 
 @pytest.fixture
-def model(manifest: Manifest, tokenizer: Tokenizer, engine: EchoEngine) -> ServedModel:
+def model(manifest: Manifest, tokenizer: Tokenizer, engine: EchoEngine, metrics: Metrics) -> Model:
     """The echoing model."""
-    return ServedModel(manifest=manifest, variant="cpu-fp32", tokenizer=tokenizer, engine=engine)
+    return Model(
+        manifest=manifest,
+        variant="cpu-fp32",
+        tokenizer=tokenizer,
+        engine=engine,
+        metrics=metrics.of_model(manifest.name),
+    )
+
+
+@pytest_asyncio.fixture
+async def translator(model: Model) -> Translator:
+    """A translator with the echoing model, which gives up requests after 60 seconds."""
+    translator = Translator(beam_size=4, max_request_seconds=60.0)
+    translator.model = model
+    return translator
 
 
 @dataclass(frozen=True, slots=True)
 class Live:
     """A gRPC server on a free port of the loopback, and a client's channel to it."""
 
-    service: TranslationService
+    translator: Translator
+    traffic: Traffic
     interceptor: CallInterceptor
     channel: grpc.aio.Channel
     stub: "TranslationServiceStub"
@@ -122,15 +139,14 @@ class Live:
 
 
 @pytest_asyncio.fixture
-async def live(metrics: Metrics, model: ServedModel) -> AsyncIterator[Live]:
-    """The service with its interceptor on a real server, which gives up requests after 60 seconds."""
-    service = TranslationService(metrics, beam_size=4, max_request_seconds=60.0)
-    service.model = model
-    interceptor = CallInterceptor(metrics, 65.0)
+async def live(metrics: Metrics, translator: Translator) -> AsyncIterator[Live]:
+    """The service with its interceptor on a real server."""
+    service, traffic = TranslationService(translator), Traffic()
+    interceptor = CallInterceptor(metrics, traffic, 65.0)
     server = grpc.aio.server(interceptors=[interceptor], options=[("grpc.so_reuseport", 0)])
     server.add_generic_rpc_handlers((service.handler(),))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        yield Live(service, interceptor, channel, TranslationServiceStub(channel), port)
+        yield Live(translator, traffic, interceptor, channel, TranslationServiceStub(channel), port)
     await server.stop(None)

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from server.engine.sequence import DecodingOptions, FinishReason, Hypothesis, Result
-from server.errors import TranslationError
+from server.decoding.options import DecodingOptions
+from server.decoding.result import FinishReason, Hypothesis, Result, Timings
+from server.errors import NotServing, TranslationError
 
 
 @dataclass(slots=True)
@@ -50,6 +51,12 @@ class EchoEngine:
         if self.refuses is not None:
             raise self.refuses
 
+    def is_alive(self) -> bool:
+        return True
+
+    def stop(self) -> None:
+        self.refuses = NotServing("the server has shut down")
+
     def release(self, index: int) -> None:
         """Answers the index-th of all sentences."""
         self._answers[index]()
@@ -77,4 +84,4 @@ class EchoEngine:
             Hypothesis(ids=ids[: max(1, min(limit, len(ids) - rank))], score=self.score - rank, finish_reason=reason)
             for rank in range(options.num_hypotheses)
         )
-        return Result(hypotheses=hypotheses, queue_seconds=0.25, encode_seconds=0.5, decode_seconds=1.0)
+        return Result(hypotheses, Timings(queue_seconds=0.25, encode_seconds=0.5, decode_seconds=1.0))

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from server.bundle.bundle import REVISION, Bundle, cache_names, open_bundle
+from server.bundle.bundle import Bundle, open_bundle
+from server.bundle.graphs import cache_names
+from server.bundle.manifest import REVISION
 from server.errors import BundleError
 
 Change = Callable[[dict[str, Any]], None]

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from server.bundle.shortlist import CANDIDATES, COLUMNS, Columns, Shortlist
+from server.bundle.graphs import CANDIDATES, COLUMNS
+from server.bundle.shortlist import Shortlist
 from server.errors import BundleError
+from server.runtime.columns import Columns
 
 VOCAB_SIZE = 20
 

@@ -1,12 +1,15 @@
 import pytest
 
 from server.decoding.beam_search import BeamSearch, default_max_tokens
+from server.decoding.options import DecodingOptions
+from server.decoding.result import FinishReason
 
 BOS, EOS = 2, 3
 
 
 def new_search(beam_size: int = 1, max_tokens: int = 10, length_penalty: float = 1.0) -> BeamSearch:
-    return BeamSearch(beam_size=beam_size, length_penalty=length_penalty, max_tokens=max_tokens, bos_id=BOS, eos_id=EOS)
+    options = DecodingOptions(beam_size=beam_size, num_hypotheses=beam_size, length_penalty=length_penalty)
+    return BeamSearch(options, max_tokens=max_tokens, bos_id=BOS, eos_id=EOS)
 
 
 def advance(search: BeamSearch, *rows: dict[int, float]) -> list[int]:
@@ -33,9 +36,9 @@ def test_greedy_search_follows_the_best_token_until_eos() -> None:
     assert advance(search, {8: -0.25}) == [0]
     assert advance(search, {EOS: -0.25}) == []
 
-    (best,) = search.best(1)
+    (best,) = search.best()
     assert best.ids == (7, 8)
-    assert best.is_complete
+    assert best.finish_reason is FinishReason.STOP
     assert best.score == pytest.approx(-1.0 / 3)
 
 
@@ -45,9 +48,9 @@ def test_limit_ends_a_sentence_that_has_not_ended() -> None:
     assert advance(search, {7: -1.0}) == [0]
     assert advance(search, {8: -1.0}) == []
 
-    (best,) = search.best(1)
+    (best,) = search.best()
     assert best.ids == (7, 8)
-    assert not best.is_complete
+    assert best.finish_reason is FinishReason.LENGTH
     assert best.score == pytest.approx(-1.0)
 
 
@@ -56,7 +59,7 @@ def test_a_sentence_that_ends_at_its_limit_is_complete() -> None:
     advance(search, {7: -1.0})
 
     assert advance(search, {EOS: -1.0}) == []
-    assert [(best.ids, best.is_complete) for best in search.best(1)] == [((7,), True)]
+    assert [(best.ids, best.finish_reason) for best in search.best()] == [((7,), FinishReason.STOP)]
 
 
 def test_beam_grows_from_one_row_to_its_width() -> None:
@@ -94,7 +97,7 @@ def test_eos_outside_the_best_candidates_does_not_finish_a_hypothesis() -> None:
     parents = advance(search, {7: -0.1, 8: -0.2, EOS: -0.3, 10: -4.0})
 
     assert parents == [0, 0]
-    assert search.best(2) == []
+    assert search.best() == []
 
 
 def test_search_ends_when_the_beam_is_full_of_finished_hypotheses() -> None:
@@ -103,7 +106,7 @@ def test_search_ends_when_the_beam_is_full_of_finished_hypotheses() -> None:
     parents = advance(search, {EOS: -0.05, 10: -0.1, 11: -3.0, 12: -4.0}, {13: -5.0, 14: -6.0, 15: -7.0, 16: -8.0})
 
     assert parents == []
-    assert [hypothesis.ids for hypothesis in search.best(2)] == [(), (7,)]
+    assert [hypothesis.ids for hypothesis in search.best()] == [(), (7,)]
 
 
 def test_hypotheses_that_share_a_prefix_go_on_apart() -> None:
@@ -113,7 +116,7 @@ def test_hypotheses_that_share_a_prefix_go_on_apart() -> None:
     assert advance(search, {11: -0.1, 12: -0.2, 13: -3.0, 14: -4.0}, {15: -9.0, 16: -9.0, 17: -9.0, 18: -9.0}) == [0, 0]
     advance(search, {EOS: -0.1, 20: -9.0, 21: -9.0, 22: -9.0}, {EOS: -0.1, 23: -9.0, 24: -9.0, 25: -9.0})
 
-    assert [hypothesis.ids for hypothesis in search.best(2)] == [(7, 11), (7, 12)]
+    assert [hypothesis.ids for hypothesis in search.best()] == [(7, 11), (7, 12)]
 
 
 @pytest.mark.parametrize(("length_penalty", "best"), [(0.0, (7,)), (3.0, (8, 9, 10))])
@@ -124,7 +127,7 @@ def test_length_penalty_decides_between_short_and_long(length_penalty: float, be
     advance(search, {10: -0.5, 30: -9.0, 31: -9.0, 32: -9.0}, {33: -9.0, 34: -9.0, 35: -9.0, 36: -9.0})
     assert advance(search, {EOS: -0.5, 40: -9.0, 41: -9.0, 42: -9.0}, {43: -9, 44: -9, 45: -9, 46: -9}) == []
 
-    assert search.best(1)[0].ids == best
+    assert search.best()[0].ids == best
 
 
 @pytest.mark.parametrize(("source_tokens", "limit", "expected"), [(1, 512, 18), (100, 512, 216), (300, 512, 512)])
@@ -145,12 +148,18 @@ def test_beams_have_positions_in_common_until_they_part() -> None:
 def test_greedy_search_is_a_beam_of_1() -> None:
     steps = [(7, -0.5), (8, -0.25), (EOS, -0.125)]
     for max_tokens in (2, 9):
-        beam, greedy = (
-            BeamSearch(beam_size=1, length_penalty=1.0, max_tokens=max_tokens, bos_id=BOS, eos_id=EOS) for _ in range(2)
-        )
+        beam, greedy = (new_search(max_tokens=max_tokens) for _ in range(2))
         for token, log_prob in steps[:max_tokens]:
             lives_on = greedy.advance_greedily(token, log_prob)
             assert lives_on == bool(advance(beam, {token: log_prob}))
         assert not lives_on
         assert greedy.is_greedy
-        assert greedy.best(1) == beam.best(1)
+        assert greedy.best() == beam.best()
+
+
+def test_without_scores_there_are_none() -> None:
+    search = BeamSearch(DecodingOptions(beam_size=1, with_scores=False), max_tokens=9, bos_id=BOS, eos_id=EOS)
+
+    search.advance_greedily(EOS, 5.0)  # a logit
+
+    assert [hypothesis.score for hypothesis in search.best()] == [0.0]

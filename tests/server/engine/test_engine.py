@@ -11,13 +11,16 @@ import pytest
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 
-from server.bundle.bundle import Manifest
+from server.bundle.manifest import Manifest
+from server.decoding.options import DecodingOptions
+from server.decoding.result import FinishReason, Result, Timings
+from server.engine.batch import Batch
 from server.engine.engine import Engine
 from server.engine.lane import MAX_FAILURES, MAX_STEP_SECONDS
-from server.engine.sequence import DecodingOptions, FinishReason, Result
 from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded
+from server.network import StepKind
 from server.telemetry.metrics import Metrics
-from tests.fakes import EOS, FIRST_TOKEN, CountingRunner, FakeClock, batch_limits
+from tests.fakes import EOS, FIRST_TOKEN, CountingRunner, FakeClock, engine_limits
 
 GREEDY = DecodingOptions(beam_size=1)
 NO_SCORES = DecodingOptions(beam_size=1, with_scores=False)
@@ -43,7 +46,7 @@ class Bench:
             self.engine._lanes[lane].step()
 
     def sample(self, name: str, **labels: str) -> float:
-        value = self.registry.get_sample_value(f"babelserve_{name}", labels)
+        value = self.registry.get_sample_value(f"babelserve_{name}", {"model": "counting", **labels})
         assert value is not None
         return value
 
@@ -53,12 +56,9 @@ def new_bench(manifest: Manifest, num_lanes: int = 1, max_rows: int = 8, max_wai
     engine = Engine(
         runner,
         manifest,
-        Metrics(registry),
-        num_lanes=num_lanes,
-        batch=batch_limits(max_rows),
-        max_waiting_tokens=10_000,
-        max_waiting_sentences=max_waiting_sentences,
-        clock=clock,
+        Metrics(registry).of_model("counting"),
+        engine_limits(num_lanes, max_rows, max_waiting_sentences),
+        clock,
     )
     return Bench(engine=engine, runner=runner, clock=clock, registry=registry)
 
@@ -82,6 +82,10 @@ def running(manifest: Manifest) -> Iterator[Callable[..., Bench]]:
     for one in benches:
         one.runner.may_step.set()
         one.engine.stop()
+
+
+def plain_batch(bench: Bench) -> Batch:
+    return bench.engine._lanes[0]._batches[StepKind.PLAIN]
 
 
 def tokens(count: int) -> tuple[int, ...]:
@@ -195,13 +199,13 @@ def test_cancelled_sentence_is_gone_by_the_next_step(bench: Bench) -> None:
 def test_sentence_cancelled_during_its_last_step_does_no_harm(bench: Bench) -> None:
     leaves, stays = bench.submit(1, 2)
     bench.step()
-    original = bench.engine._lanes[0]._decoder.step
+    original = plain_batch(bench)._decoder.step
 
     def cancel_meanwhile(*arguments: Any, **options: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         leaves.cancel()
         return original(*arguments, **options)
 
-    bench.engine._lanes[0]._decoder.step = cancel_meanwhile  # type: ignore[method-assign]
+    plain_batch(bench)._decoder.step = cancel_meanwhile  # type: ignore[method-assign]
     bench.step(2)
 
     assert stays.result(0).hypotheses[0].ids == tokens(2)
@@ -265,17 +269,17 @@ def test_log_probabilities_that_are_not_finite_fail_their_own_sentence_alone(
 ) -> None:
     (broken,), (whole,) = bench.submit(3, options=options), bench.submit(3)
     bench.step()
-    lane = bench.engine._lanes[0]
-    sequence, original = lane._scheduler.running[0], lane._decoder.step
+    batch = plain_batch(bench)
+    sentence, original = batch._scheduler.running[0], batch._decoder.step
 
     def poison_last_row(*arguments: Any, **more: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         ids, log_probs = original(*arguments, **more)
-        log_probs[sequence.rows[-1]] = np.nan
+        log_probs[sentence.rows[-1]] = np.nan
         return ids, log_probs
 
-    lane._decoder.step = poison_last_row  # type: ignore[method-assign]
+    batch._decoder.step = poison_last_row  # type: ignore[method-assign]
     bench.step()
-    lane._decoder.step = original  # type: ignore[method-assign]
+    batch._decoder.step = original  # type: ignore[method-assign]
     bench.step(3)
 
     with pytest.raises(EngineFailed):
@@ -320,7 +324,6 @@ def test_full_queue_refuses_a_request_whole(manifest: Manifest) -> None:
         bench.submit(1)
 
     assert bench.sample("queue_depth") == 2
-    assert bench.sample("queue_rejected_total", reason="sentences") == 1
 
 
 def test_full_queue_says_so_before_a_request_is_made(manifest: Manifest) -> None:
@@ -387,7 +390,7 @@ def test_timings_are_the_clocks(bench: Bench) -> None:
     bench.step()
 
     result = future.result(0)
-    assert (result.queue_seconds, result.encode_seconds, result.decode_seconds) == (2.0, 0.0, 3.0)
+    assert result.timings == Timings(queue_seconds=2.0, encode_seconds=0.0, decode_seconds=3.0)
 
 
 def test_metrics_count_tokens_and_padding(bench: Bench) -> None:
@@ -402,24 +405,63 @@ def test_metrics_count_tokens_and_padding(bench: Bench) -> None:
     assert bench.sample("kv_cache_bytes") > 0
 
 
-def test_sentences_with_and_without_a_shortlist_never_share_a_step(bench: Bench) -> None:
-    short = DecodingOptions(beam_size=1, use_shortlist=True)
+SHORTLIST = DecodingOptions(beam_size=1, use_shortlist=True)
 
-    futures = [future for options in (GREEDY, short, GREEDY, short) for future in bench.submit(3, options=options)]
-    for _ in range(50):
+
+def test_sentences_of_different_kinds_run_side_by_side_and_never_share_a_step(bench: Bench) -> None:
+    futures = [
+        future for options in (GREEDY, SHORTLIST, GREEDY, SHORTLIST) for future in bench.submit(3, options=options)
+    ]
+    bench.step(4)
+
+    assert all(future.result(0).hypotheses[0].ids == tokens(3) for future in futures)
+    assert bench.runner.admitted == [(kind, row) for kind in StepKind for row in (0, 1)]  # two rows of a batch each
+    assert bench.runner.kinds == [*StepKind] * 4
+
+
+def test_a_lane_alone_with_both_kinds_waiting_does_not_run_empty(manifest: Manifest) -> None:
+    bench = new_bench(manifest, max_rows=8, max_waiting_sentences=1000)
+    for i in range(100):
+        bench.submit(2 + i % 5, options=SHORTLIST if i % 2 else GREEDY)
+
+    num_steps = 0
+    while bench.sample("queue_depth"):
         bench.step()
+        num_steps += 1
 
-    assert all(future.result().hypotheses for future in futures)
-    assert bench.runner.admitted_candidates == [(0, (3, 50, EOS)), (1, (3, 50, EOS))]  # rows of one batch
-    assert bench.runner.used_shortlist == [False] * 4 + [True] * 4
+    assert bench.sample("batch_rows_sum") / num_steps > 7.5  # of 8 at every turn
 
 
 def test_sentences_of_one_kind_share_their_steps(bench: Bench) -> None:
-    short = DecodingOptions(beam_size=1, use_shortlist=True)
-
-    bench.submit(3, 3, options=short)
-    bench.submit(3, options=short)
+    bench.submit(3, 3, options=SHORTLIST)
+    bench.submit(3, options=SHORTLIST)
     bench.step()
 
-    assert bench.runner.used_shortlist == [True]
-    assert [row for row, _ in bench.runner.admitted_candidates] == [0, 1, 2]
+    assert bench.runner.kinds == [StepKind.SHORTLIST]
+    assert [row for _, row in bench.runner.admitted] == [0, 1, 2]
+
+
+def test_two_engines_share_the_metrics_and_neither_hides_the_other(manifest: Manifest) -> None:
+    registry = CollectorRegistry()
+    metrics = Metrics(registry)
+    first, second, again = (
+        Engine(CountingRunner(), manifest, metrics.of_model(name), engine_limits(), FakeClock())
+        for name in ("first", "second", "second")
+    )
+    first.submit([(3, EOS)] * 2, GREEDY, None)
+    for engine in (second, again):
+        engine.submit([(3, EOS)], GREEDY, None)
+    first._lanes[0].step()
+
+    def value(name: str, model: str) -> float | None:
+        return registry.get_sample_value(f"babelserve_{name}", {"model": model})
+
+    assert [value("queue_depth", model) for model in ("first", "second")] == [0, 2]  # two engines of one model
+    assert [value("batch_slots_used", model) for model in ("first", "second")] == [2, 0]
+    assert [value("batch_slots", model) for model in ("first", "second")] == [8, 16]
+    assert [value("source_tokens_total", model) for model in ("first", "second")] == [4, 0]
+    again.stop()
+    assert [value("batch_slots", model) for model in ("first", "second")] == [8, 8]
+    second.stop()
+    assert value("queue_depth", "second") is None
+    first.stop()

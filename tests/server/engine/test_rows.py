@@ -3,23 +3,24 @@
 import numpy as np
 
 from server.decoding.beam_search import BeamSearch
+from server.decoding.options import DecodingOptions
 from server.engine.rows import Rows
-from server.engine.scheduler import RowMoves
-from server.engine.sequence import DecodingOptions, Sequence
+from server.engine.sentence import Sentence
+from server.network import RowMoves
 
 BOS = 2
 
 
-def placed(row: int, source_tokens: int, beam_size: int = 1, *, with_scores: bool = False) -> Sequence:
-    search = BeamSearch(beam_size=beam_size, length_penalty=1.0, max_tokens=9, bos_id=BOS, eos_id=3)
+def placed(row: int, source_tokens: int, beam_size: int = 1, *, with_scores: bool = False) -> Sentence:
     options = DecodingOptions(beam_size=beam_size, with_scores=with_scores)
-    return Sequence(
+    search = BeamSearch(options, max_tokens=9, bos_id=BOS, eos_id=3)
+    return Sentence(
         source_ids=(7,) * source_tokens, options=options, search=search, deadline=None, submitted=0.0, rows=[row]
     )
 
 
 def fed(rows: Rows, num_rows: int) -> tuple[list[int], list[int], list[int]]:
-    inputs = rows.inputs(num_rows, use_shortlist=False, is_alone=False)
+    inputs = rows.inputs(num_rows, is_alone=False)
     assert [array.dtype.name for array in (inputs.input_ids, inputs.past_lengths, inputs.source_lengths)] == [
         "int64",
         "int32",
@@ -49,20 +50,20 @@ def test_a_moved_row_takes_all_of_it_along() -> None:
     rows.move(RowMoves([0], [2], [0]))
 
     assert fed(rows, 2) == ([13, 12], [1, 1], [6, 8])
-    assert rows.inputs(2, use_shortlist=False, is_alone=False).top_k == 8
-    assert rows.inputs(2, use_shortlist=False, is_alone=False).with_log_probs
+    assert rows.inputs(2, is_alone=False).top_k == 8
+    assert rows.inputs(2, is_alone=False).with_log_probs
 
 
 def test_beams_go_on_with_the_tokens_that_their_search_chose() -> None:
     rows = Rows(max_rows=4)
-    sequence = placed(0, 5, beam_size=2)
-    rows.admit([sequence])
-    sequence.search.advance([[3, 21, 22, 23]], [[-0.1, -0.2, -0.3, -0.4]])
+    sentence = placed(0, 5, beam_size=2)
+    rows.admit([sentence])
+    sentence.search.advance([[3, 21, 22, 23]], [[-0.1, -0.2, -0.3, -0.4]])
     rows.advance(np.array([3]))
-    sequence.rows = [0, 1]
+    sentence.rows = [0, 1]
 
     rows.move(RowMoves([1], [0], [1]))
-    rows.feed(sequence)
+    rows.feed(sentence)
 
     assert fed(rows, 2) == ([21, 22], [1, 1], [5, 5])
 
@@ -71,7 +72,7 @@ def test_a_step_asks_for_no_more_than_its_rows_need() -> None:
     rows = Rows(max_rows=4)
     rows.admit([placed(0, 5), placed(1, 5, with_scores=True), placed(2, 5, 4)])
 
-    found = [rows.inputs(num_rows, use_shortlist=False, is_alone=False) for num_rows in (1, 2, 3)]
+    found = [rows.inputs(num_rows, is_alone=False) for num_rows in (1, 2, 3)]
 
     assert [(inputs.top_k, inputs.with_log_probs) for inputs in found] == [(1, False), (1, True), (8, True)]
 
@@ -79,9 +80,9 @@ def test_a_step_asks_for_no_more_than_its_rows_need() -> None:
 def test_what_was_fed_is_not_changed_by_the_next_step() -> None:
     rows = Rows(max_rows=2)
     rows.admit([placed(0, 5)])
-    inputs = rows.inputs(1, use_shortlist=True, is_alone=True)
+    inputs = rows.inputs(1, is_alone=True)
 
     rows.advance(np.array([9]))
 
     assert (inputs.input_ids.tolist(), inputs.past_lengths.tolist()) == ([BOS], [0])
-    assert (inputs.use_shortlist, inputs.is_alone) == (True, True)
+    assert inputs.is_alone

@@ -6,10 +6,12 @@ import threading
 import pytest
 
 from server.decoding.beam_search import BeamSearch
-from server.engine.scheduler import RowMoves, Scheduler
-from server.engine.sequence import DecodingOptions, Sequence
-from server.engine.waiting_queue import Held, WaitingQueue
+from server.decoding.options import DecodingOptions
+from server.engine.scheduler import Scheduler
+from server.engine.sentence import Sentence
+from server.engine.waiting_queue import WaitingQueue
 from server.errors import NotServing, Overloaded
+from server.network import RowMoves, StepKind
 from tests.fakes import batch_limits
 
 
@@ -20,12 +22,12 @@ class Clock:
         return self.now
 
 
-def new_sequence(
+def new_sentence(
     tokens: int = 5, beam_size: int = 1, deadline: float | None = None, *, use_shortlist: bool = False
-) -> Sequence:
-    search = BeamSearch(beam_size=beam_size, length_penalty=1.0, max_tokens=50, bos_id=2, eos_id=3)
+) -> Sentence:
     options = DecodingOptions(beam_size=beam_size, use_shortlist=use_shortlist)
-    return Sequence(source_ids=(7,) * tokens, options=options, search=search, deadline=deadline, submitted=0.0)
+    search = BeamSearch(options, max_tokens=50, bos_id=2, eos_id=3)
+    return Sentence(source_ids=(7,) * tokens, options=options, search=search, deadline=deadline, submitted=0.0)
 
 
 def new_queue(max_sentences: int = 1000, max_tokens: int = 100_000, num_lanes: int = 1) -> WaitingQueue:
@@ -38,12 +40,13 @@ def new_scheduler(
     max_encode_tokens: int = 1000,
     max_cached_positions: int = 10**6,
     clock: Clock | None = None,
+    kind: StepKind = StepKind.PLAIN,
 ) -> Scheduler:
     limits = batch_limits(max_rows, max_cached_positions, max_encode_tokens)
-    return Scheduler(queue, limits, clock or Clock())
+    return Scheduler(kind, queue, limits, clock or Clock())
 
 
-def run_step(scheduler: Scheduler, parents: dict[Sequence, list[int]] | None = None) -> list[Sequence]:
+def run_step(scheduler: Scheduler, parents: dict[Sentence, list[int]] | None = None) -> list[Sentence]:
     """One iteration as the engine makes it; returns who was admitted."""
     plan = scheduler.schedule()
     scheduler.arrange(parents or {})
@@ -53,20 +56,20 @@ def run_step(scheduler: Scheduler, parents: dict[Sequence, list[int]] | None = N
 
 def test_sentences_are_admitted_in_order_of_arrival() -> None:
     queue = new_queue()
-    sequences = [new_sequence() for _ in range(3)]
-    queue.add(sequences)
+    sentences = [new_sentence() for _ in range(3)]
+    queue.add(sentences)
 
     admitted = run_step(new_scheduler(queue))
 
-    assert admitted == sequences
-    assert [sequence.rows for sequence in sequences] == [[0], [1], [2]]
+    assert admitted == sentences
+    assert [sentence.rows for sentence in sentences] == [[0], [1], [2]]
     assert queue.num_sentences == 0
     assert queue.num_tokens == 0
 
 
 def test_admission_stops_when_the_rows_are_taken() -> None:
     queue = new_queue()
-    queue.add([new_sequence(beam_size=4) for _ in range(3)])
+    queue.add([new_sentence(beam_size=4) for _ in range(3)])
 
     assert len(run_step(new_scheduler(queue, max_rows=8))) == 2
     assert queue.num_sentences == 1
@@ -74,7 +77,7 @@ def test_admission_stops_when_the_rows_are_taken() -> None:
 
 def test_admission_stops_at_the_padded_token_budget() -> None:
     queue = new_queue()
-    queue.add([new_sequence(tokens=10), new_sequence(tokens=20), new_sequence(tokens=1)])
+    queue.add([new_sentence(tokens=10), new_sentence(tokens=20), new_sentence(tokens=1)])
 
     # 2 x 20 padded tokens fit into 40; a third sentence would make it 3 x 20.
     assert len(run_step(new_scheduler(queue, max_encode_tokens=40))) == 2
@@ -82,13 +85,13 @@ def test_admission_stops_at_the_padded_token_budget() -> None:
 
 def test_a_batch_of_long_sentences_has_fewer_rows() -> None:
     queue = new_queue()
-    short, long, wide, last = sequences = [
-        new_sequence(tokens=10),
-        new_sequence(tokens=20),
-        new_sequence(tokens=5, beam_size=2),
-        new_sequence(tokens=5),
+    short, long, wide, last = sentences = [
+        new_sentence(tokens=10),
+        new_sentence(tokens=20),
+        new_sentence(tokens=5, beam_size=2),
+        new_sentence(tokens=5),
     ]
-    queue.add(sequences)
+    queue.add(sentences)
     scheduler = new_scheduler(queue, max_rows=64, max_cached_positions=75)
 
     assert run_step(scheduler) == [short, long, wide]  # 2 x 30 positions, and 3 x 5 of a beam of 2
@@ -99,13 +102,13 @@ def test_a_batch_of_long_sentences_has_fewer_rows() -> None:
 
 @pytest.mark.parametrize(("beam_size", "positions"), [(1, 2), (2, 3), (4, 5), (5, 7), (16, 20)])
 def test_a_beam_takes_its_rows_and_a_slot_for_each_four_of_them(beam_size: int, positions: int) -> None:
-    assert new_sequence(tokens=7, beam_size=beam_size).num_cached_positions == 7 * positions
+    assert new_sentence(tokens=7, beam_size=beam_size).footprint.positions == 7 * positions
 
 
 def test_a_batch_with_one_long_sentence_has_fewer_rows() -> None:
     queue = new_queue()
-    long, *short = sequences = [new_sequence(tokens=100), *(new_sequence(tokens=10) for _ in range(9))]
-    queue.add(sequences)
+    long, *short = sentences = [new_sentence(tokens=100), *(new_sentence(tokens=10) for _ in range(9))]
+    queue.add(sentences)
     scheduler = new_scheduler(queue, max_rows=64, max_cached_positions=375)
 
     assert run_step(scheduler) == [long, *short[:6]]  # 7 x 2 rows of 100 positions, 320 of them counted
@@ -115,10 +118,10 @@ def test_a_batch_with_one_long_sentence_has_fewer_rows() -> None:
 
 def test_a_sentence_that_has_become_long_counts_as_it_is() -> None:
     queue = new_queue()
-    queue.add([new_sequence(tokens=10)])
+    queue.add([new_sentence(tokens=10)])
     scheduler = new_scheduler(queue, max_rows=64, max_cached_positions=100)
     run_step(scheduler)
-    queue.add([new_sequence(tokens=10)])
+    queue.add([new_sentence(tokens=10)])
 
     assert scheduler.schedule(longest=101).admitted == []
     assert len(scheduler.schedule(longest=100).admitted) == 1
@@ -126,16 +129,16 @@ def test_a_sentence_that_has_become_long_counts_as_it_is() -> None:
 
 def test_a_sentence_beyond_all_limits_runs_alone() -> None:
     queue = new_queue()
-    long = new_sequence(tokens=100, beam_size=4)
-    queue.add([long, new_sequence()])
+    long = new_sentence(tokens=100, beam_size=4)
+    queue.add([long, new_sentence()])
 
     assert run_step(new_scheduler(queue, max_cached_positions=120)) == [long]
 
 
 def test_sentence_longer_than_the_budget_is_encoded_alone() -> None:
     queue = new_queue()
-    long = new_sequence(tokens=100)
-    queue.add([long, new_sequence()])
+    long = new_sentence(tokens=100)
+    queue.add([long, new_sentence()])
 
     assert run_step(new_scheduler(queue, max_encode_tokens=40)) == [long]
 
@@ -143,7 +146,7 @@ def test_sentence_longer_than_the_budget_is_encoded_alone() -> None:
 def test_wide_beam_at_the_head_is_not_overtaken() -> None:
     queue = new_queue()
     scheduler = new_scheduler(queue, max_rows=4)
-    queue.add([new_sequence(beam_size=2), new_sequence(beam_size=4), new_sequence(beam_size=1)])
+    queue.add([new_sentence(beam_size=2), new_sentence(beam_size=4), new_sentence(beam_size=1)])
 
     assert len(run_step(scheduler)) == 1
     assert run_step(scheduler) == []
@@ -151,7 +154,7 @@ def test_wide_beam_at_the_head_is_not_overtaken() -> None:
 
 def test_requests_take_turns() -> None:
     queue = new_queue()
-    large, small = [new_sequence() for _ in range(3)], [new_sequence() for _ in range(2)]
+    large, small = [new_sentence() for _ in range(3)], [new_sentence() for _ in range(2)]
     queue.add(large)
     queue.add(small)
 
@@ -163,7 +166,7 @@ def test_requests_take_turns() -> None:
 def test_newcomer_joins_while_others_run() -> None:
     queue = new_queue()
     scheduler = new_scheduler(queue)
-    first, second = new_sequence(), new_sequence()
+    first, second = new_sentence(), new_sentence()
     queue.add([first])
     run_step(scheduler)
     queue.add([second])
@@ -176,7 +179,7 @@ def test_newcomer_joins_while_others_run() -> None:
 def test_last_row_moves_into_the_gap_that_a_finished_sentence_leaves() -> None:
     queue = new_queue()
     scheduler = new_scheduler(queue)
-    first, second, third = (new_sequence() for _ in range(3))
+    first, second, third = (new_sentence() for _ in range(3))
     queue.add([first, second, third])
     run_step(scheduler)
 
@@ -190,7 +193,7 @@ def test_last_row_moves_into_the_gap_that_a_finished_sentence_leaves() -> None:
 def test_beam_grows_into_free_rows() -> None:
     queue = new_queue()
     scheduler = new_scheduler(queue)
-    beam = new_sequence(beam_size=3)
+    beam = new_sentence(beam_size=3)
     queue.add([beam])
     run_step(scheduler)
 
@@ -203,7 +206,7 @@ def test_beam_grows_into_free_rows() -> None:
 def test_beam_reorder_moves_only_changed_rows_within_the_sentence() -> None:
     queue = new_queue()
     scheduler = new_scheduler(queue)
-    beam = new_sequence(beam_size=3)
+    beam = new_sentence(beam_size=3)
     queue.add([beam])
     run_step(scheduler)
     scheduler.arrange({beam: beam.search.advance([[10, 11, 12]], [[-0.1, -0.2, -0.3]])})
@@ -219,7 +222,7 @@ def test_beam_reorder_moves_only_changed_rows_within_the_sentence() -> None:
 def test_cancelled_sentence_frees_its_row_before_the_next_step() -> None:
     queue = new_queue()
     scheduler = new_scheduler(queue, max_rows=1)
-    first, second = new_sequence(), new_sequence()
+    first, second = new_sentence(), new_sentence()
     queue.add([first, second])
     run_step(scheduler)
 
@@ -234,7 +237,7 @@ def test_expired_sentence_is_dropped_whether_it_runs_or_waits() -> None:
     clock = Clock()
     queue = new_queue()
     scheduler = new_scheduler(queue, max_rows=1, clock=clock)
-    runs, waits, later = new_sequence(deadline=1.0), new_sequence(deadline=1.0), new_sequence(deadline=9.0)
+    runs, waits, later = new_sentence(deadline=1.0), new_sentence(deadline=1.0), new_sentence(deadline=9.0)
     queue.add([runs, waits])
     queue.add([later])
     run_step(scheduler)
@@ -249,7 +252,7 @@ def test_expired_sentence_is_dropped_whether_it_runs_or_waits() -> None:
 def test_running_sentences_are_over_one_after_the_other() -> None:
     queue, clock = new_queue(), Clock()
     scheduler = new_scheduler(queue, clock=clock)
-    left, early, late, patient = new_sequence(), new_sequence(deadline=1.0), new_sequence(deadline=2.0), new_sequence()
+    left, early, late, patient = new_sentence(), new_sentence(deadline=1.0), new_sentence(deadline=2.0), new_sentence()
     queue.add([left, late, early, patient])
     run_step(scheduler)
     left.future.cancel()
@@ -267,11 +270,11 @@ def test_running_sentences_are_over_one_after_the_other() -> None:
 
 def test_queue_refuses_at_its_limit_of_sentences_and_names_it() -> None:
     queue = new_queue(max_sentences=2)
-    queue.add([new_sequence()])
-    queue.add([new_sequence()])
+    queue.add([new_sentence()])
+    queue.add([new_sentence()])
 
     with pytest.raises(Overloaded, match="2 sentences wait, limit 2") as refusal:
-        queue.add([new_sequence()])
+        queue.add([new_sentence()])
 
     assert refusal.value.reason == "sentences"
     assert queue.num_sentences == 2
@@ -279,28 +282,28 @@ def test_queue_refuses_at_its_limit_of_sentences_and_names_it() -> None:
 
 def test_queue_refuses_at_its_limit_of_tokens_and_names_it() -> None:
     queue = new_queue(max_tokens=10)
-    queue.add([new_sequence(tokens=5)])
-    queue.add([new_sequence(tokens=5)])
+    queue.add([new_sentence(tokens=5)])
+    queue.add([new_sentence(tokens=5)])
 
     with pytest.raises(Overloaded, match="10 source tokens wait, limit 10") as refusal:
-        queue.add([new_sequence()])
+        queue.add([new_sentence()])
 
     assert refusal.value.reason == "tokens"
 
 
 def test_large_request_leaves_room_for_others() -> None:
     queue = new_queue(max_sentences=10, max_tokens=100)
-    queue.add([new_sequence(tokens=50) for _ in range(500)])
+    queue.add([new_sentence(tokens=50) for _ in range(500)])
 
     queue.check_room()
-    queue.add([new_sequence() for _ in range(4)])
+    queue.add([new_sentence() for _ in range(4)])
     queue.check_room()
-    queue.add([new_sequence() for _ in range(500)])
+    queue.add([new_sentence() for _ in range(500)])
     with pytest.raises(Overloaded, match=r"1004 sentences wait, limit 10"):
         queue.check_room()
 
     for _ in range(200):
-        assert queue.take(batch_limits(max_rows=5), Held())
+        assert queue.take(StepKind.PLAIN, batch_limits(max_rows=5))
     queue.check_room()
     assert queue.num_sentences < 10
 
@@ -308,20 +311,20 @@ def test_large_request_leaves_room_for_others() -> None:
 def test_request_larger_than_the_limits_is_taken_by_an_empty_queue() -> None:
     queue = new_queue(max_sentences=2, max_tokens=10)
 
-    queue.add([new_sequence(tokens=10) for _ in range(5)])
+    queue.add([new_sentence(tokens=10) for _ in range(5)])
 
     assert queue.num_sentences == 5
 
 
 def test_closed_queue_returns_what_waits_and_refuses_more() -> None:
     queue = new_queue()
-    waiting = new_sequence()
+    waiting = new_sentence()
     queue.add([waiting])
 
     assert queue.close() == [waiting]
     assert (queue.num_sentences, queue.num_tokens) == (0, 0)
     with pytest.raises(NotServing):
-        queue.add([new_sequence()])
+        queue.add([new_sentence()])
     assert not queue.wait()
 
 
@@ -331,7 +334,7 @@ def test_idle_lane_wakes_when_work_arrives() -> None:
     lane = threading.Thread(target=lambda: woken.append(queue.wait()))
     lane.start()
 
-    queue.add([new_sequence()])
+    queue.add([new_sentence()])
     lane.join(timeout=10)
 
     assert woken == [True]
@@ -340,7 +343,7 @@ def test_idle_lane_wakes_when_work_arrives() -> None:
 def test_lanes_share_a_burst_evenly() -> None:
     queue = new_queue(num_lanes=2)
     lanes = [new_scheduler(queue, max_rows=32) for _ in range(2)]
-    queue.add([new_sequence() for _ in range(20)])
+    queue.add([new_sentence() for _ in range(20)])
 
     assert [len(run_step(lane)) for lane in lanes] == [10, 10]
 
@@ -348,9 +351,9 @@ def test_lanes_share_a_burst_evenly() -> None:
 def test_lane_with_its_fair_share_leaves_the_next_sentence_to_the_other() -> None:
     queue = new_queue(num_lanes=2)
     busy, idle = (new_scheduler(queue) for _ in range(2))
-    queue.add([new_sequence(beam_size=4)])
+    queue.add([new_sentence(beam_size=4)])
     run_step(busy)
-    queue.add([new_sequence(beam_size=4)])
+    queue.add([new_sentence(beam_size=4)])
 
     assert run_step(busy) == []
     assert len(run_step(idle)) == 1
@@ -359,86 +362,93 @@ def test_lane_with_its_fair_share_leaves_the_next_sentence_to_the_other() -> Non
 def test_rows_are_held_for_beams_that_will_grow() -> None:
     queue = new_queue()
     scheduler = new_scheduler(queue)
-    queue.add([new_sequence(beam_size=4), new_sequence()])
+    queue.add([new_sentence(beam_size=4), new_sentence()])
 
     run_step(scheduler)
 
-    assert (scheduler.num_rows, scheduler.held_rows) == (2, 5)
-
-
-def kinds(sequences: list[Sequence]) -> list[bool]:
-    return [sequence.options.use_shortlist for sequence in sequences]
+    assert (scheduler.num_rows, scheduler.footprint.rows) == (2, 5)
 
 
 def add_mixed(queue: WaitingQueue, num_sentences: int) -> None:
     """Adds requests of one sentence, every other one with a shortlist."""
     for i in range(num_sentences):
-        queue.add([new_sequence(use_shortlist=i % 2 == 1)])
+        queue.add([new_sentence(use_shortlist=i % 2 == 1)])
 
 
-def test_sentences_with_and_without_a_shortlist_take_turns_in_batches() -> None:
+def test_a_batch_takes_sentences_of_its_own_kind() -> None:
     queue = new_queue()
-    scheduler = new_scheduler(queue, max_rows=64)
+    plain, short = (new_scheduler(queue, kind=kind) for kind in StepKind)
+    add_mixed(queue, 6)
+
+    for scheduler in (plain, short):
+        assert [sentence.kind for sentence in run_step(scheduler)] == [scheduler.kind] * 3
+
+
+def test_a_kind_that_has_seen_enough_of_others_pass_comes_next() -> None:
+    queue = new_queue()
+    plain, short = (new_scheduler(queue, max_rows=64, kind=kind) for kind in StepKind)
     add_mixed(queue, 60)
 
     turns = []
-    while admitted := run_step(scheduler):
-        turns.append(kinds(admitted))
-        assert run_step(scheduler) == []  # those of the other kind have seen enough pass
-        scheduler.remove(admitted)
+    for _ in range(4):
+        for scheduler in (plain, short):
+            admitted = run_step(scheduler)
+            assert run_step(scheduler) == []
+            turns.append(len(admitted))
+            scheduler.remove(admitted)
 
-    assert turns == [[False] * 16, [True] * 16, [False] * 14, [True] * 14]
-
-
-def test_of_two_lanes_each_stays_with_its_kind() -> None:
-    queue = new_queue(num_lanes=2)
-    lanes = [new_scheduler(queue, max_rows=4) for _ in range(2)]
-    add_mixed(queue, 100)
-
-    for _ in range(10):
-        for lane, use_shortlist in zip(lanes, (False, True), strict=True):
-            assert kinds(run_step(lane)) == [use_shortlist] * 4
-            lane.remove(lane.running[:])
+    assert turns == [16, 16, 14, 14, 0, 0, 0, 0]
 
 
-def test_a_lane_goes_on_while_nobody_of_the_other_kind_waits() -> None:
+def test_a_kind_goes_on_while_nobody_of_another_waits() -> None:
     queue = new_queue()
-    scheduler = new_scheduler(queue, max_rows=64)
-    queue.add([new_sequence(use_shortlist=True) for _ in range(40)])
+    plain, short = (new_scheduler(queue, max_rows=64, kind=kind) for kind in StepKind)
+    queue.add([new_sentence(use_shortlist=True) for _ in range(40)])
 
-    assert len(run_step(scheduler)) == 40
-    queue.add([new_sequence()])
-    assert run_step(scheduler) == []
-    queue.add([new_sequence(use_shortlist=True)])
-    assert kinds(run_step(scheduler)) == [True]
+    assert len(run_step(short)) == 40
+    queue.add([new_sentence()])
+    queue.add([new_sentence(use_shortlist=True)])
+    assert len(run_step(short)) == 1
+    assert len(run_step(plain)) == 1
 
 
-def test_a_lane_is_alone_when_nothing_waits_and_no_other_lane_runs() -> None:
+def test_batches_of_a_lane_share_its_limits() -> None:
+    queue = new_queue()
+    plain, short = (new_scheduler(queue, max_rows=8, kind=kind) for kind in StepKind)
+    add_mixed(queue, 20)
+
+    assert len(plain.schedule().admitted) == 8
+    assert short.schedule(others=plain.footprint).admitted == []
+    plain.remove(plain.running[:3])
+    assert len(short.schedule(others=plain.footprint).admitted) == 3
+
+
+def test_rows_are_all_when_nothing_waits_and_no_other_lane_runs() -> None:
     queue = new_queue(num_lanes=2)
     lane, other = (new_scheduler(queue, max_rows=4) for _ in range(2))
-    first, second = new_sequence(beam_size=4), new_sequence(beam_size=4)
+    first, second = new_sentence(beam_size=4), new_sentence(beam_size=4)
     queue.add([first])
     run_step(lane)
-    assert lane.is_alone
+    assert queue.is_all(lane.footprint.rows)
 
     queue.add([second])
-    assert not lane.is_alone  # whoever takes it, soon there are two
+    assert not queue.is_all(lane.footprint.rows)  # whoever takes it, soon there are two
 
     run_step(other)
-    assert not lane.is_alone
-    assert not other.is_alone
+    assert not queue.is_all(lane.footprint.rows)
+    assert not queue.is_all(other.footprint.rows)
 
     lane.remove([first])
-    assert other.is_alone
+    assert queue.is_all(other.footprint.rows)
 
 
 def check_counts(scheduler: Scheduler) -> None:
-    assert scheduler.num_rows == sum(len(sequence.rows) for sequence in scheduler.running)
-    assert scheduler.held_rows == sum(sequence.num_rows for sequence in scheduler.running)
-    assert scheduler._held.positions == sum(sequence.num_cached_positions for sequence in scheduler.running)
+    assert scheduler.num_rows == sum(len(sentence.rows) for sentence in scheduler.running)
+    assert scheduler.footprint.rows == sum(sentence.footprint.rows for sentence in scheduler.running)
+    assert scheduler.footprint.positions == sum(sentence.footprint.positions for sentence in scheduler.running)
 
 
-Row = tuple[Sequence, tuple[int, ...]] | None  # whose it is, and what it was fed
+Row = tuple[Sentence, tuple[int, ...]] | None  # whose it is, and what it was fed
 
 
 def replay(moves: RowMoves, rows: list[Row]) -> None:
@@ -458,53 +468,53 @@ def test_rows_stay_without_gaps_and_follow_their_beams_through_random_traffic() 
     queue = new_queue()
     scheduler = new_scheduler(queue, max_rows=12)
     rows: list[Row] = [None] * 12
-    histories: dict[Sequence, list[tuple[int, ...]]] = {}
-    parents: dict[Sequence, list[int]] = {}
+    histories: dict[Sentence, list[tuple[int, ...]]] = {}
+    parents: dict[Sentence, list[int]] = {}
     for _ in range(400):
         if rng.random() < 0.5:
-            queue.add([new_sequence(beam_size=rng.choice([1, 1, 2, 4]))])
-        for sequence, chosen in parents.items():
-            histories[sequence] = [histories[sequence][beam] for beam in chosen]
+            queue.add([new_sentence(beam_size=rng.choice([1, 1, 2, 4]))])
+        for sentence, chosen in parents.items():
+            histories[sentence] = [histories[sentence][beam] for beam in chosen]
         scheduler.remove([s for s in scheduler.running if not parents[s] or rng.random() < 0.1])
-        for sequence in scheduler.running:
+        for sentence in scheduler.running:
             if rng.random() < 0.02:
-                sequence.future.cancel()
+                sentence.future.cancel()
         plan = scheduler.schedule()
         moves = scheduler.arrange({s: p for s, p in parents.items() if len(p) > 1 or len(s.rows) > 1})  # as a lane does
         check_counts(scheduler)
         replay(moves, rows)
         scheduler.place(plan.admitted)
-        for sequence in plan.admitted:
-            histories[sequence] = [()]
-            rows[sequence.rows[0]] = (sequence, ())
-        used = [row for sequence in scheduler.running for row in sequence.rows]
+        for sentence in plan.admitted:
+            histories[sentence] = [()]
+            rows[sentence.rows[0]] = (sentence, ())
+        used = [row for sentence in scheduler.running for row in sentence.rows]
         assert sorted(used) == list(range(len(used)))
         assert len(used) <= 12
         parents = {}
-        for sequence in scheduler.running:
-            for beam, (row, token) in enumerate(zip(sequence.rows, sequence.search.last_ids, strict=True)):
-                assert rows[row] == (sequence, histories[sequence][beam])
-                histories[sequence][beam] += (token,)
-                rows[row] = (sequence, histories[sequence][beam])
-            count = len(sequence.rows)
+        for sentence in scheduler.running:
+            for beam, (row, token) in enumerate(zip(sentence.rows, sentence.search.last_ids, strict=True)):
+                assert rows[row] == (sentence, histories[sentence][beam])
+                histories[sentence][beam] += (token,)
+                rows[row] = (sentence, histories[sentence][beam])
+            count = len(sentence.rows)
             best = [[*rng.sample(range(4, 9), 5), 10, 11, 12] for _ in range(count)]
             log_probs = [sorted((-rng.random() for _ in range(8)), reverse=True) for _ in range(count)]
-            parents[sequence] = sequence.search.advance(best, log_probs)
+            parents[sentence] = sentence.search.advance(best, log_probs)
 
 
 def test_many_waiting_requests_are_not_all_looked_at_in_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     queue = new_queue(max_sentences=100_000, max_tokens=1_000_000)
     for _ in range(10_000):
-        queue.add([new_sequence()])
+        queue.add([new_sentence()])
     looks = 0
-    is_over = Sequence.is_over
+    is_over = Sentence.is_over
 
-    def counting(sequence: Sequence, now: float) -> bool:
+    def counting(sentence: Sentence, now: float) -> bool:
         nonlocal looks
         looks += 1
-        return is_over(sequence, now)
+        return is_over(sentence, now)
 
-    monkeypatch.setattr(Sequence, "is_over", counting)
+    monkeypatch.setattr(Sentence, "is_over", counting)
     for _ in range(1000):
         queue.drop_over(0.0)
 
@@ -515,31 +525,31 @@ def test_sentence_that_is_over_never_runs_however_many_wait() -> None:
     clock = Clock()
     queue = new_queue(num_lanes=1)
     scheduler = new_scheduler(queue, max_rows=2, clock=clock)
-    cancelled, expired, wanted = new_sequence(), new_sequence(deadline=1.0), new_sequence()
-    for sequence in [cancelled, expired, wanted, *(new_sequence() for _ in range(500))]:
-        queue.add([sequence])
+    cancelled, expired, wanted = new_sentence(), new_sentence(deadline=1.0), new_sentence()
+    for sentence in [cancelled, expired, wanted, *(new_sentence() for _ in range(500))]:
+        queue.add([sentence])
 
     cancelled.future.cancel()
     clock.now = 1.0
     plan = scheduler.schedule()
 
     assert (plan.cancelled, plan.expired, plan.admitted) == ([cancelled], [expired], [])
-    assert scheduler.held_rows == 0
+    assert scheduler.footprint.rows == 0
     assert run_step(scheduler)[0] is wanted
 
 
 def test_sentences_that_are_over_make_room_within_a_few_steps_wherever_they_wait() -> None:
     queue = new_queue(max_sentences=500)
-    sequences = [new_sequence() for _ in range(500)]
-    for sequence in sequences:
-        queue.add([sequence])
+    sentences = [new_sentence() for _ in range(500)]
+    for sentence in sentences:
+        queue.add([sentence])
     scheduler = new_scheduler(queue, max_rows=1)
     run_step(scheduler)
 
-    for sequence in sequences[100:]:
-        sequence.future.cancel()
+    for sentence in sentences[100:]:
+        sentence.future.cancel()
     plans = [scheduler.schedule() for _ in range(16)]
 
-    assert [sequence for plan in plans for sequence in plan.cancelled] == sequences[100:]
+    assert [sentence for plan in plans for sentence in plan.cancelled] == sentences[100:]
     assert queue.num_sentences == 99
     queue.check_room()

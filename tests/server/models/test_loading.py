@@ -4,69 +4,32 @@ import shutil
 import threading
 from pathlib import Path
 
-import onnxruntime
 import pytest
 
-from server.bundle.bundle import MANIFEST_FILE, PLAIN_STEP, Bundle, StepForm
+from server.bundle.bundle import Bundle, open_bundle
+from server.bundle.graphs import PLAIN_STEP
+from server.bundle.manifest import MANIFEST_FILE, Manifest
+from server.bundle.variants import VARIANTS
 from server.errors import BundleError, SettingsError
-from server.models.loading import check_bundle, check_packages, choose_variant, load_model
-from server.runtime.runner import OrtRunner
-from server.settings.settings import Settings
+from server.models.loading import engine_limits, load_model, open_network
+from server.settings.settings import BUILTIN_BUNDLE, Settings
 from server.telemetry.metrics import Metrics
 
 
-@pytest.mark.parametrize(
-    ("variant", "device", "can_use_cuda", "expected"),
-    [
-        ("auto", "auto", False, ("cpu", "cpu-int8")),
-        ("auto", "auto", True, ("cuda", "cuda-fp16")),
-        ("auto", "cpu", True, ("cpu", "cpu-int8")),
-        ("auto", "cuda", False, ("cuda", "cuda-fp16")),  # the runner says what is missing
-        ("cpu-int8", "auto", True, ("cpu", "cpu-int8")),
-        ("cuda-fp16", "auto", False, ("cuda", "cuda-fp16")),
-    ],
-)
-def test_auto_takes_the_fastest_that_the_machine_has(
-    tmp_path: Path, variant: str, device: str, can_use_cuda: bool, expected: tuple[str, str]
-) -> None:
-    for name in ("cpu-int8", "cpu-fp32", "cuda-fp16"):
-        (tmp_path / name).mkdir()
-    settings = Settings(bundle=tmp_path, variant=variant, device=device)
-
-    assert choose_variant(settings, can_use_cuda=can_use_cuda) == expected
-
-
-def test_auto_takes_only_what_the_bundle_has(tmp_path: Path) -> None:
-    (tmp_path / "cpu-fp32").mkdir()
-    settings = Settings(bundle=tmp_path)
-
-    assert choose_variant(settings, can_use_cuda=True) == ("cpu", "cpu-fp32")
-
-
-def test_exactly_one_onnx_runtime_is_accepted() -> None:
-    check_packages({"onnxruntime"})
-    check_packages({"onnxruntime-gpu"})
-    with pytest.raises(SettingsError, match=r"both installed.*babelserve\[cpu\]"):
-        check_packages({"onnxruntime", "onnxruntime-gpu"})
-    with pytest.raises(SettingsError, match=r"no ONNX Runtime.*babelserve\[gpu\]"):
-        check_packages(set())
-
-
 def test_a_bundle_becomes_an_engine_that_translates(tiny_bundle: Bundle, metrics: Metrics) -> None:
-    loaded = load_model(Settings(bundle=tiny_bundle.directory, variant="cpu-fp32", lanes=1), metrics)
+    model = load_model(Settings(bundle=tiny_bundle.directory, variant="cpu-fp32", lanes=1), metrics)
     try:
-        assert (loaded.device, loaded.served.variant, loaded.num_lanes) == ("cpu", "cpu-fp32", 1)
-        assert loaded.engine.is_alive()
+        assert (model.device, model.variant, model.num_lanes) == ("cpu", "cpu-fp32", 1)
+        assert model.engine.is_alive()
     finally:
-        loaded.engine.stop()
+        model.engine.stop()
 
 
 @pytest.mark.parametrize("lanes", [1, 3])
-def test_a_lane_alone_at_work_has_the_threads_of_all(tiny_bundle: Bundle, metrics: Metrics, lanes: int) -> None:
-    loaded = load_model(Settings(bundle=tiny_bundle.directory, variant="cpu-fp32", lanes=lanes), metrics)
-    loaded.engine.stop()
+def test_a_lane_alone_at_work_has_the_threads_of_all(tiny_bundle: Bundle, lanes: int) -> None:
+    runner = open_network(tiny_bundle, "cpu-fp32", Settings(lanes=lanes))
 
-    sessions = [loaded.runner.step_session(PLAIN_STEP, is_alone) for is_alone in (False, True)]
+    sessions = [runner.sessions.step(PLAIN_STEP, is_alone) for is_alone in (False, True)]
     assert [session.get_session_options().intra_op_num_threads for session in sessions] == [1, lanes]
 
 
@@ -103,34 +66,45 @@ def test_cuda_takes_one_lane(tiny_bundle: Bundle, metrics: Metrics) -> None:
         load_model(Settings(bundle=tiny_bundle.directory, variant="cuda-fp16", lanes=2), metrics)
 
 
-def test_a_whole_bundle_is_checked_variant_by_variant(tiny_bundle: Bundle, metrics: Metrics) -> None:
-    lines = list(check_bundle(tiny_bundle.directory, Settings(), metrics))
+@pytest.fixture(scope="module")
+def base() -> Manifest:
+    """The built-in model's manifest, with the dimensions of Transformer-base."""
+    small = open_bundle(BUILTIN_BUNDLE).manifest
+    return dataclasses.replace(small, dimensions=dataclasses.replace(small.dimensions, d_model=512, decoder_layers=6))
 
-    assert [line.split(":")[0] for line in lines] == ["tiny 0", *tiny_bundle.manifest.variants]
 
-
-def test_the_check_loads_steps_that_the_golden_sentence_does_not_take(
-    tiny_bundle: Bundle, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("variant", "source_tokens"), [("cpu-int8", 2048), ("cpu-fp32", 2730), ("cuda-fp16", 65536)])
+def test_by_default_so_many_source_tokens_of_transformer_base_run(
+    base: Manifest, variant: str, source_tokens: int
 ) -> None:
-    taken: list[tuple[str, bool]] = []
-    load = OrtRunner._load
+    batch = engine_limits(base, variant, Settings()).batch
 
-    def noted(runner: OrtRunner, file: str, num_threads: int, **options: str) -> onnxruntime.InferenceSession:
-        taken.append((file, num_threads > 1))
-        return load(runner, file, num_threads, **options)
-
-    monkeypatch.setattr(OrtRunner, "_load", noted)
-    lines = list(check_bundle(tiny_bundle.directory, Settings(lanes=2), metrics))
-
-    assert len(lines) == 1 + len(tiny_bundle.manifest.variants)
-    for is_alone in (False, True):
-        assert taken.count((StepForm(shares_slots=True).file, is_alone)) == 2  # of each variant for a CPU
-    assert taken.count((PLAIN_STEP.file, False)) == 2
+    assert batch.max_cached_positions // 2 == source_tokens
+    assert batch.max_encode_tokens == VARIANTS[variant].max_encode_tokens
 
 
-def test_a_faulty_bundle_does_not_pass_the_check(tiny_bundle: Bundle, tmp_path: Path, metrics: Metrics) -> None:
-    bundle = copied(tiny_bundle, tmp_path)
-    (bundle / "cpu-int8" / "encoder.onnx").write_bytes(b"")
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_what_is_set_wins_over_the_variants_defaults(base: Manifest, variant: str) -> None:
+    settings = Settings(max_rows=7, max_cache_mib=2 * VARIANTS[variant].max_cache_mib, max_encode_tokens=100)
+    doubled, default = (engine_limits(base, variant, each).batch for each in (settings, Settings()))
 
-    with pytest.raises(BundleError, match=r"cpu-int8/encoder\.onnx"):
-        list(check_bundle(bundle, Settings(), metrics))
+    assert (doubled.max_rows, doubled.max_encode_tokens) == (7, 100)
+    assert doubled.max_cached_positions // 2 == default.max_cached_positions
+
+
+def test_the_same_memory_holds_more_of_a_smaller_model(base: Manifest) -> None:
+    small = open_bundle(BUILTIN_BUNDLE).manifest
+
+    def positions(manifest: Manifest, variant: str) -> int:
+        return engine_limits(manifest, variant, Settings(max_cache_mib=48)).batch.max_cached_positions
+
+    assert positions(base, "cpu-fp32") == 2048
+    assert positions(base, "cpu-int8") == 4 * 2048
+    factor = 6 * 512 / (small.dimensions.decoder_layers * small.dimensions.d_model)
+    assert positions(small, "cpu-fp32") == int(factor * 2048)
+
+
+def test_a_position_larger_than_the_cache_is_one(base: Manifest) -> None:
+    wide = dataclasses.replace(base, dimensions=dataclasses.replace(base.dimensions, d_model=2**18))
+
+    assert engine_limits(wide, "cpu-int8", Settings(max_cache_mib=1)).batch.max_cached_positions == 1

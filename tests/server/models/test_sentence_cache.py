@@ -9,15 +9,18 @@ from dataclasses import dataclass
 import pytest
 from prometheus_client import CollectorRegistry
 
-from server.bundle.bundle import Bundle, Manifest
+from server.bundle.bundle import Bundle
+from server.bundle.manifest import Manifest
+from server.decoding.options import DecodingOptions
+from server.decoding.result import Result, Timings
 from server.engine.engine import Engine
-from server.engine.sequence import DecodingOptions, Result
+from server.engine.limits import EngineLimits
 from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded
 from server.models.loading import load_model
+from server.models.model import SentenceEngine
 from server.models.sentence_cache import SentenceCache
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
-from server.translation.job import SentenceEngine
 from tests.fakes import EOS, CountingRunner, FakeClock, batch_limits
 from tests.server.echo_engine import EchoEngine
 
@@ -44,7 +47,7 @@ def new_cache(
     return SentenceCache(
         engine,
         MODEL,
-        metrics,
+        metrics.of_model("echo"),
         max_sentences=max_sentences,
         is_single_flight=is_single_flight,
         clock=clock or FakeClock(),
@@ -74,10 +77,12 @@ def ids(future: Future[Result]) -> tuple[int, ...]:
     return future.result(SECONDS).hypotheses[0].ids
 
 
-def counted(metrics: Metrics) -> dict[str, float]:
+def counted(metrics: Metrics, model: str = "echo") -> dict[str, float]:
     value = metrics.registry.get_sample_value
     results = ("hit", "joined", "miss")
-    return {result: value("babelserve_sentence_cache_total", {"result": result}) or 0 for result in results}
+    return {
+        result: value("babelserve_sentence_cache_total", {"model": model, "result": result}) or 0 for result in results
+    }
 
 
 def test_a_sentence_that_comes_again_was_kept_and_took_no_time(
@@ -87,9 +92,8 @@ def test_a_sentence_that_comes_again_was_kept_and_took_no_time(
 
     assert len(engine.futures) == 1
     assert again.result().hypotheses == first.result().hypotheses
-    assert first.result().decode_seconds == 1.0
-    result = again.result()
-    assert (result.queue_seconds, result.encode_seconds, result.decode_seconds) == (0, 0, 0)
+    assert first.result().timings.decode_seconds == 1.0
+    assert again.result().timings == Timings()
     assert counted(metrics) == {"hit": 1, "joined": 0, "miss": 1}
 
 
@@ -270,7 +274,7 @@ def test_a_refused_request_leaves_nothing_behind(engine: EchoEngine, metrics: Me
     under_way = submit(cache, B)
     before = counted(metrics)
 
-    engine.refuses = Overloaded("full", retry_after_seconds=1.0)
+    engine.refuses = Overloaded("full", "sentences")
     with pytest.raises(Overloaded):
         cache.submit([A, B, C, C], GREEDY, None)
 
@@ -285,9 +289,17 @@ def test_a_refused_request_leaves_nothing_behind(engine: EchoEngine, metrics: Me
 def test_what_is_known_needs_no_room(cache: SentenceCache, engine: EchoEngine) -> None:
     submit(cache, A)
 
-    engine.refuses = Overloaded("full", retry_after_seconds=1.0)
+    engine.refuses = Overloaded("full", "sentences")
 
+    cache.check_room()
     assert ids(submit(cache, A)) == A[:-1]
+    with pytest.raises(Overloaded):
+        submit(cache, B)
+
+
+def test_while_nothing_is_known_there_must_be_room(cache: SentenceCache, engine: EchoEngine) -> None:
+    engine.refuses = Overloaded("full", "sentences")
+
     with pytest.raises(Overloaded):
         cache.check_room()
 
@@ -322,12 +334,14 @@ def new_engine(manifest: Manifest, runner: CountingRunner, clock: FakeClock, num
     return Engine(
         runner,
         manifest,
-        Metrics(CollectorRegistry()),
-        num_lanes=num_lanes,
-        batch=batch_limits(max_rows=4, max_encode_tokens=100),
-        max_waiting_tokens=200,
-        max_waiting_sentences=20,
-        clock=clock,
+        Metrics(CollectorRegistry()).of_model("counting"),
+        EngineLimits(
+            num_lanes=num_lanes,
+            batch=batch_limits(max_rows=4, max_encode_tokens=100),
+            max_waiting_tokens=200,
+            max_waiting_sentences=20,
+        ),
+        clock,
     )
 
 
@@ -399,23 +413,23 @@ def test_translations_are_the_same_with_and_without(tiny_bundle: Bundle, sources
         Settings(bundle=tiny_bundle.directory, variant="cpu-fp32", lanes=1, cache_sentences=15, single_flight=True),
     ):
         metrics = Metrics(CollectorRegistry())
-        loaded = load_model(settings, metrics)
+        model = load_model(settings, metrics)
         try:
             for _ in range(2):
-                futures = loaded.served.engine.submit(request, DecodingOptions(beam_size=4), None)
+                futures = model.engine.submit(request, DecodingOptions(beam_size=4), None)
                 answers.append([ids(future) for future in futures])
         finally:
-            loaded.engine.stop()
+            model.engine.stop()
 
     assert all(answer == answers[0] for answer in answers[1:])
-    counts = counted(metrics)
+    counts = counted(metrics, tiny_bundle.manifest.name)
     assert counts["joined"] >= 10
     assert counts["hit"] > 0
 
 
 def test_nothing_stands_before_the_engine_unless_asked_for(tiny_bundle: Bundle, metrics: Metrics) -> None:
-    loaded = load_model(Settings(bundle=tiny_bundle.directory, variant="cpu-fp32", lanes=1), metrics)
-    loaded.engine.stop()
+    model = load_model(Settings(bundle=tiny_bundle.directory, variant="cpu-fp32", lanes=1), metrics)
+    model.engine.stop()
 
-    assert loaded.served.engine is loaded.engine
-    assert counted(metrics) == {"hit": 0, "joined": 0, "miss": 0}
+    assert isinstance(model.engine, Engine)
+    assert counted(metrics, tiny_bundle.manifest.name) == {"hit": 0, "joined": 0, "miss": 0}

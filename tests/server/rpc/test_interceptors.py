@@ -13,6 +13,7 @@ from protos.translation_pb2_grpc import TranslationServiceStub
 from server import errors
 from server.rpc.interceptors import CallInterceptor
 from server.telemetry.metrics import Metrics
+from server.translation.traffic import Traffic
 from tests.server.conftest import Live
 from tests.server.echo_engine import EchoEngine
 
@@ -51,7 +52,7 @@ def count(metrics: Metrics, method: str, code: str) -> float | None:
     [
         errors.InvalidRequest("field", "is wrong"),
         errors.ModelNotFound("no such model"),
-        errors.Overloaded("queue is full", retry_after_seconds=1.0),
+        errors.Overloaded("queue is full", "sentences"),
         errors.NotServing("stopping"),
         errors.DeadlineExceeded("too late"),
         errors.EngineFailed("translation failed"),
@@ -104,7 +105,7 @@ async def test_what_ends_the_process_is_not_kept_from_it(metrics: Metrics, endin
 
     handler = grpc.unary_unary_rpc_method_handler(handle)
     with pytest.raises(ending):
-        await CallInterceptor(metrics, 1.0)._call("Translate", handler, None, Context())
+        await CallInterceptor(metrics, Traffic(), 1.0)._call("Translate", handler, None, Context())
 
     assert count(metrics, "Translate", "CANCELLED") == 1
 
@@ -117,7 +118,7 @@ async def test_cancellation_of_the_servers_own_making_is_answered(live: Live, en
 
 
 async def test_an_overloaded_server_says_when_to_come_back_and_clients_do(live: Live, engine: EchoEngine) -> None:
-    engine.refuses = errors.Overloaded("queue is full", retry_after_seconds=0.02)
+    engine.refuses = errors.Overloaded("queue is full", "sentences", retry_after_seconds=0.02)
     policy = {
         "maxAttempts": 3,
         "initialBackoff": "30s",
@@ -185,7 +186,7 @@ async def test_one_log_line_ends_each_call_and_holds_no_text(
 ) -> None:
     with caplog.at_level(logging.INFO):
         await live.stub.Translate(REQUEST)
-        engine.refuses = errors.Overloaded("queue is full", retry_after_seconds=1.0)
+        engine.refuses = errors.Overloaded("queue is full", "sentences")
         await failure(live.stub.Translate(REQUEST))
         engine.refuses = None
         engine.fails = lambda _: errors.EngineFailed("translation failed")
@@ -231,21 +232,21 @@ async def test_what_started_has_ended_when_idle(live: Live, engine: EchoEngine, 
 
     assert (value("requests_started_total"), value("requests_in_flight")) == (1, 1)
     call.cancel()
-    await live.interceptor.wait_until_idle()
+    await live.traffic.wait_until_idle()
     assert (value("requests_started_total"), value("requests_in_flight")) == (1, 0)
     assert value("request_duration_seconds_count") == 1
     assert count(metrics, "Translate", "CANCELLED") == 1
 
 
 async def test_a_refusing_server_answers_unavailable(live: Live, engine: EchoEngine) -> None:
-    live.interceptor.refuse()
+    live.traffic.refuse()
 
     with pytest.raises(grpc.aio.AioRpcError) as refusal:
         await live.stub.Translate(REQUEST)
 
     assert refusal.value.code() is grpc.StatusCode.UNAVAILABLE
     assert refusal.value.details() == "the server is shutting down"
-    await live.interceptor.wait_until_quiet(0.01)
+    await live.traffic.wait_until_quiet(0.01)
 
 
 async def test_an_engine_that_hangs_is_answered_at_the_servers_limit(
@@ -260,7 +261,3 @@ async def test_an_engine_that_hangs_is_answered_at_the_servers_limit(
         assert caught.code() == grpc.StatusCode.DEADLINE_EXCEEDED
         assert "0.05 seconds" in (caught.details() or "")
     assert all(future.cancelled() for future in engine.futures)
-
-
-def test_the_interceptor_is_idle_at_first(metrics: Metrics) -> None:
-    assert CallInterceptor(metrics, 1.0)._idle.is_set()

@@ -9,13 +9,11 @@ import pytest
 
 from protos import translation_pb2 as pb
 from server.bundle.tokenizer import Tokenizer
-from server.engine.sequence import DecodingOptions
-from server.errors import DeadlineExceeded, EngineFailed, InvalidRequest, NotServing, Overloaded
+from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded
+from server.models.model import Model
 from server.rpc.service import SERVICE_NAME
 from server.telemetry.metrics import METHODS
-from server.text.sentences import SourceSentence, SplitText
-from server.text.splitter import MAX_TEXT_BYTES, Splitter
-from server.translation.job import ServedModel, Submission, submit
+from server.text.splitter import MAX_TEXT_BYTES
 from tests.server.conftest import Live
 from tests.server.echo_engine import EchoEngine
 
@@ -188,7 +186,7 @@ async def test_language_codes_and_the_models_own_name_are_understood(live: Live)
 @pytest.mark.parametrize("method", ["Translate", "TranslateStream", "ListModels"])
 @pytest.mark.parametrize("payload", [b"\x0a\x05\xff\xfe\xfd\xfc\xfb\x1a\x02de", b"\x0a\xff\xff\xff\xff\x0f", b"\xff"])
 async def test_bytes_that_are_no_message_are_invalid_and_counted(
-    live: Live, model: ServedModel, metrics: Any, method: str, payload: bytes
+    live: Live, model: Model, metrics: Any, method: str, payload: bytes
 ) -> None:
     if method == "TranslateStream":
         payload = b"\x0a" + bytes([len(payload)]) + payload
@@ -303,7 +301,7 @@ async def test_a_caller_who_leaves_takes_the_sentences_along(live: Live, engine:
     await engine.submitted.wait()
 
     call.cancel()
-    await live.interceptor.wait_until_idle()
+    await live.traffic.wait_until_idle()
 
     assert [future.cancelled() for future in engine.futures] == [True] * 3
 
@@ -312,7 +310,7 @@ async def test_a_passed_deadline_takes_the_sentences_along(live: Live, engine: E
     engine.is_holding = True
 
     code, _ = await failure(live.stub.Translate(request("One dog."), timeout=0.2))
-    await live.interceptor.wait_until_idle()
+    await live.traffic.wait_until_idle()
 
     assert code == grpc.StatusCode.DEADLINE_EXCEEDED
     assert engine.futures[0].cancelled()
@@ -329,80 +327,15 @@ async def test_long_texts_are_split_off_the_event_loop(live: Live, engine: EchoE
     assert len(engine.futures) == 600
 
 
-async def test_a_caller_who_leaves_while_sentences_are_submitted_takes_them_along(
-    model: ServedModel, engine: EchoEngine
-) -> None:
-    engine.is_holding, engine.loop = True, asyncio.get_running_loop()
-    texts = await Splitter().split(model, ["A dog runs. " * 600], "en", time.monotonic() + 60)
-    submitting = asyncio.create_task(submit(model, texts, DecodingOptions(), time.monotonic() + 60))
-    await asyncio.sleep(0)  # it starts
-
-    submitting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await submitting
-    await engine.submitted.wait()
-    await asyncio.gather(*map(asyncio.wrap_future, engine.futures), return_exceptions=True)
-
-    assert [future.cancelled() for future in engine.futures] == [True] * 600
-
-
 async def test_a_full_server_refuses_before_it_splits(live: Live, engine: EchoEngine, metrics: Any) -> None:
-    engine.refuses = Overloaded("queue is full", retry_after_seconds=1.0)
+    engine.refuses = Overloaded("queue is full", "tokens")
 
     code, _ = await failure(live.stub.Translate(request("A dog runs.")))
 
     assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert metrics.registry.get_sample_value("babelserve_request_source_tokens_count") == 0
-
-
-def many_sentences(number: int) -> list[SplitText | InvalidRequest]:
-    """A text of so many sentences that are translated, and as many that are copied."""
-    pair = (SourceSentence("A dog runs.", " ", (5, 3)), SourceSentence("1", " ", None))
-    return [SplitText("", pair * number)]
-
-
-async def test_answering_many_sentences_lets_the_event_loop_turn(model: ServedModel) -> None:
-    num_turns = 0
-
-    async def turn() -> None:
-        nonlocal num_turns
-        while True:
-            num_turns += 1
-            await asyncio.sleep(0)
-
-    with Submission(model, many_sentences(5000), DecodingOptions(), time.monotonic() + 60) as submission:
-        turning = asyncio.create_task(turn())
-        num_done = len([done async for done in submission.completions()])
-        turning.cancel()
-
-    assert num_done == 10_000
-    assert num_turns >= 3 * 5000 // 500
-
-
-async def test_a_caller_who_leaves_is_not_told_of_the_sentences_that_are_cancelled(
-    model: ServedModel, engine: EchoEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine.is_holding = True
-    loop = asyncio.get_running_loop()
-    num_calls = 0
-    call_soon_threadsafe = loop.call_soon_threadsafe
-
-    def count(*arguments: Any, **more: Any) -> Any:
-        nonlocal num_calls
-        num_calls += 1
-        return call_soon_threadsafe(*arguments, **more)
-
-    monkeypatch.setattr(loop, "call_soon_threadsafe", count)
-    with Submission(model, many_sentences(1200), DecodingOptions(), time.monotonic() + 60) as submission:
-        completions = submission.completions()
-        await anext(completions)
-    num_cancelled = [sum(future.cancelled() for future in engine.futures)]
-    for _ in range(2):
-        await asyncio.sleep(0)
-        num_cancelled.append(sum(future.cancelled() for future in engine.futures))
-
-    assert num_cancelled == [500, 1000, 1200]
-    assert num_calls == 0
+    value = metrics.registry.get_sample_value
+    assert value("babelserve_request_source_tokens_count", {"model": "echo"}) == 0
+    assert value("babelserve_queue_rejected_total", {"model": "echo", "reason": "tokens"}) == 1
 
 
 async def test_models_are_listed(live: Live) -> None:
@@ -421,7 +354,7 @@ async def test_models_are_listed(live: Live) -> None:
 
 @pytest.mark.parametrize("message", [request("Hi."), pb.ListModelsRequest()])
 async def test_without_a_model_calls_are_unavailable(live: Live, message: Any) -> None:
-    live.service.model = None
+    live.translator.model = None
     method = live.stub.ListModels if isinstance(message, pb.ListModelsRequest) else live.stub.Translate
 
     assert (await failure(method(message)))[0] == grpc.StatusCode.UNAVAILABLE

@@ -9,11 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from server.bundle.bundle import Bundle
-from server.engine.scheduler import RowMoves
 from server.models.machine import has_cuda_device
-from server.network import StepInputs
+from server.network import RowMoves, StepInputs, StepKind
 from server.runtime.device_decoder import DeviceDecoder
-from server.runtime.runner import OrtRunner
+from server.runtime.runner import DeviceRunner, HostRunner, open_runner
+from tests.runners import open_host_runner
 
 MAX_ROWS = 6  # steps for 1, 2, 4 and 6 rows
 BOS = 2
@@ -25,19 +25,19 @@ on_cuda = pytest.param(
 
 
 @pytest.fixture(scope="module")
-def cpu_runner(tiny_bundle: Bundle) -> OrtRunner:
-    return OrtRunner(tiny_bundle, "cpu-fp32", "cpu")
+def cpu_runner(tiny_bundle: Bundle) -> HostRunner:
+    return open_host_runner(tiny_bundle)
 
 
 @pytest.fixture(scope="module", params=["cpu", on_cuda])
-def runner(tiny_bundle: Bundle, request: pytest.FixtureRequest) -> OrtRunner:
-    return OrtRunner(tiny_bundle, "cuda-fp16", request.param)
+def runner(tiny_bundle: Bundle, request: pytest.FixtureRequest) -> DeviceRunner:
+    runner = open_runner(tiny_bundle, "cuda-fp16", request.param)
+    assert isinstance(runner, DeviceRunner)
+    return runner
 
 
-def device_decoder(runner: OrtRunner, max_rows: int = MAX_ROWS) -> DeviceDecoder:
-    decoder = runner.open_decoder(max_rows)
-    assert isinstance(decoder, DeviceDecoder)
-    return decoder
+def device_decoder(runner: DeviceRunner, max_rows: int = MAX_ROWS) -> DeviceDecoder:
+    return runner.open_decoder(StepKind.PLAIN, max_rows)
 
 
 def common_positions(fed: list[int], other: list[int]) -> int:
@@ -48,9 +48,9 @@ def common_positions(fed: list[int], other: list[int]) -> int:
 class Walk:
     """Both decoders side by side, and what lies in each row: a sentence, and the tokens it was fed."""
 
-    def __init__(self, runner: OrtRunner, cpu_runner: OrtRunner, seed: int) -> None:
+    def __init__(self, runner: DeviceRunner, cpu_runner: HostRunner, seed: int) -> None:
         self.runner, self.cpu_runner = runner, cpu_runner
-        self.decoders = device_decoder(runner), cpu_runner.open_decoder(MAX_ROWS)
+        self.decoders = device_decoder(runner), cpu_runner.open_decoder(StepKind.PLAIN, MAX_ROWS)
         self.random = random.Random(seed)
         self.rows: list[tuple[tuple[int, ...], list[int]]] = []
         self.differences: list[float] = []
@@ -61,11 +61,11 @@ class Walk:
         source_ids = np.zeros((count, lengths.max()), np.int64)
         for row, sentence in zip(source_ids, sentences, strict=True):
             row[: len(sentence)] = sentence
-        rows = list(range(len(self.rows), len(self.rows) + count))
+        first_row = len(self.rows)
         self.reserve(int(lengths.max()))
         on_device, in_host_memory = self.decoders
-        on_device.admit(rows, self.runner.encode(source_ids, lengths), lengths)
-        in_host_memory.admit(rows, self.cpu_runner.encode(source_ids, lengths), lengths)
+        on_device.admit(first_row, self.runner.encode(source_ids, lengths), sentences)
+        in_host_memory.admit(first_row, self.cpu_runner.encode(source_ids, lengths), sentences)
         self.rows += [(sentence, []) for sentence in sentences]
 
     def move(self) -> None:
@@ -105,7 +105,7 @@ class Walk:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_steps_are_those_of_the_decoder_in_host_memory(runner: OrtRunner, cpu_runner: OrtRunner, seed: int) -> None:
+def test_steps_are_those_of_the_decoder_in_host_memory(runner: DeviceRunner, cpu_runner: HostRunner, seed: int) -> None:
     walk = Walk(runner, cpu_runner, seed)
     walk.admit(2)
     for _ in range(60):
@@ -121,9 +121,9 @@ def test_steps_are_those_of_the_decoder_in_host_memory(runner: OrtRunner, cpu_ru
     assert max(walk.differences) < 0.1
 
 
-def test_as_many_best_tokens_as_asked_for(runner: OrtRunner) -> None:
+def test_as_many_best_tokens_as_asked_for(runner: DeviceRunner) -> None:
     decoder = device_decoder(runner)
-    decoder.admit([0], *encoded(runner, 5))
+    decoder.admit(0, *encoded(runner, 5))
     found = [step(decoder, 1, top_k) for top_k in (1, 4, 8, 9, 32, 1)]
 
     assert [ids.shape for ids, _ in found] == [(1, 1), (1, 4), (1, 8), (1, 9), (1, 32), (1, 1)]
@@ -134,17 +134,17 @@ def test_as_many_best_tokens_as_asked_for(runner: OrtRunner) -> None:
         np.testing.assert_allclose(log_probs, found[4][1][:, : ids.shape[1]], atol=1e-3)
 
 
-def test_there_is_room_for_what_the_limits_allow(runner: OrtRunner, tiny_bundle: Bundle) -> None:
+def test_there_is_room_for_what_the_limits_allow(runner: DeviceRunner, tiny_bundle: Bundle) -> None:
     limits = tiny_bundle.manifest.limits
     decoder = device_decoder(runner, max_rows=1)
-    decoder.admit([0], *encoded(runner, limits.max_source_tokens))
+    decoder.admit(0, *encoded(runner, limits.max_source_tokens))
 
     for past in range(limits.max_target_tokens):
         _, log_probs = step(decoder, 1, 8, past, limits.max_source_tokens)
         assert np.isfinite(log_probs).all()
 
 
-def test_encoding_minds_lengths_not_what_pads(runner: OrtRunner) -> None:
+def test_encoding_minds_lengths_not_what_pads(runner: DeviceRunner) -> None:
     """Attention kernels for CUDA that know one length for all rows would let a sentence see its padding."""
     alone = runner.encode(np.arange(20, 25)[None], np.array([5], np.int32))
     source_ids = np.full((2, 30), 99)
@@ -156,7 +156,7 @@ def test_encoding_minds_lengths_not_what_pads(runner: OrtRunner) -> None:
         np.testing.assert_allclose(two.numpy()[:1, :, :5], one.numpy(), atol=0.01)
 
 
-def test_graph_ids_are_never_used_again(runner: OrtRunner) -> None:
+def test_graph_ids_are_never_used_again(runner: DeviceRunner) -> None:
     """A graph that was captured is replayed for its id, on memory that may be gone."""
     used = [id_ for _ in range(2) for id_ in graph_ids(device_decoder(runner))]
 
@@ -168,7 +168,7 @@ def graph_ids(decoder: DeviceDecoder) -> list[str]:
     return [taken._options.get_run_config_entry("gpu_graph_id") for taken in decoder._steps.values()]
 
 
-def test_encoded_sentences_outlive_their_run(runner: OrtRunner) -> None:
+def test_encoded_sentences_outlive_their_run(runner: DeviceRunner) -> None:
     first = encoded(runner, 5)
     values = [tensor.numpy().copy() for tensor in first[0]]
     for _ in range(20):
@@ -179,13 +179,13 @@ def test_encoded_sentences_outlive_their_run(runner: OrtRunner) -> None:
         np.testing.assert_array_equal(tensor.numpy(), value)
 
 
-def test_an_encoded_sentence_leaves_other_rows_alone(runner: OrtRunner) -> None:
+def test_an_encoded_sentence_leaves_other_rows_alone(runner: DeviceRunner) -> None:
     decoder = device_decoder(runner, max_rows=3)
     for row in range(3):
-        decoder.admit([row], *encoded(runner, 5 + row))
+        decoder.admit(row, *encoded(runner, 5 + row))
     before = [cache.numpy().copy() for name, cache in decoder._caches.items() if name.startswith("cross")]
 
-    decoder.admit([1], *encoded(runner, 9))
+    decoder.admit(1, *encoded(runner, 9))
 
     after = [cache.numpy() for name, cache in decoder._caches.items() if name.startswith("cross")]
     for old, new in zip(before, after, strict=True):
@@ -194,16 +194,17 @@ def test_an_encoded_sentence_leaves_other_rows_alone(runner: OrtRunner) -> None:
         assert not new[1, :, 9:].any()
 
 
-def test_bytes_of_the_caches(runner: OrtRunner, tiny_bundle: Bundle) -> None:
+def test_bytes_of_the_caches(runner: DeviceRunner, tiny_bundle: Bundle) -> None:
     sizes, limits = tiny_bundle.manifest.dimensions, tiny_bundle.manifest.limits
     positions = limits.max_source_tokens + limits.max_target_tokens
 
     assert device_decoder(runner).cache_bytes == MAX_ROWS * 2 * sizes.decoder_layers * positions * sizes.d_model * 2
 
 
-def encoded(runner: OrtRunner, length: int) -> tuple[list[onnxruntime.OrtValue], NDArray[np.int32]]:
-    lengths = np.array([length], np.int32)
-    return list(runner.encode(np.arange(20, 20 + length, dtype=np.int64)[None], lengths)), lengths
+def encoded(runner: DeviceRunner, length: int) -> tuple[list[onnxruntime.OrtValue], list[tuple[int, ...]]]:
+    """A sentence as the encoder returns it, and its ids."""
+    ids = tuple(range(20, 20 + length))
+    return runner.encode(np.array([ids]), np.array([length], np.int32)), [ids]
 
 
 def step(

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from server.engine.scheduler import RowMoves
+from server.network import RowMoves
 from server.runtime.kv_cache import BUCKET, KVCache
 
 

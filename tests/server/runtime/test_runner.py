@@ -8,42 +8,36 @@ import onnx
 import onnxruntime
 import pytest
 
-from server.bundle.bundle import PLAIN_STEP, Bundle, StepForm
-from server.engine.scheduler import RowMoves
+from server.bundle.bundle import Bundle
+from server.bundle.graphs import PLAIN_STEP, StepForm
 from server.errors import BundleError, SettingsError
-from server.network import Encoded, StepInputs
-from server.runtime.device_decoder import DeviceDecoder
+from server.network import Encoded, RowMoves, StepInputs, StepKind
 from server.runtime.host_decoder import HostDecoder
-from server.runtime.runner import OrtRunner
+from server.runtime.runner import HostRunner, open_runner
+from tests.runners import open_host_runner
 
 
 @pytest.fixture(scope="module")
-def runner(tiny_bundle: Bundle) -> OrtRunner:
-    return OrtRunner(tiny_bundle, "cpu-fp32", "cpu")
+def runner(tiny_bundle: Bundle) -> HostRunner:
+    return open_host_runner(tiny_bundle)
 
 
-def encode_one(runner: OrtRunner, length: int) -> Encoded:
+def encode_one(runner: HostRunner, length: int) -> Encoded:
     source_ids = np.arange(20, 20 + length, dtype=np.int64)[None]
     return runner.encode(source_ids, np.array([length], np.int32))
 
 
-def admit(runner: OrtRunner, decoder: HostDecoder | DeviceDecoder, row: int, length: int) -> None:
-    decoder.admit([row], encode_one(runner, length), np.array([length], np.int32))
+def admit(runner: HostRunner, decoder: HostDecoder, row: int, length: int) -> None:
+    decoder.admit(row, encode_one(runner, length), [tuple(range(20, 20 + length))])
 
 
-def host_decoder(runner: OrtRunner, max_rows: int) -> HostDecoder:
-    decoder = runner.open_decoder(max_rows)
-    assert isinstance(decoder, HostDecoder)
-    return decoder
-
-
-def test_encoder_returns_a_key_and_a_value_per_layer(runner: OrtRunner) -> None:
+def test_encoder_returns_a_key_and_a_value_per_layer(runner: HostRunner) -> None:
     encoded = encode_one(runner, 7)
 
     assert [tensor.shape for tensor in encoded] == [(1, 4, 7, 8)] * 4
 
 
-def test_what_pads_a_sentence_does_not_matter(runner: OrtRunner) -> None:
+def test_what_pads_a_sentence_does_not_matter(runner: HostRunner) -> None:
     lengths = np.array([3, 6], np.int32)
     source_ids = np.array([[20, 21, 3, 0, 0, 0], [22, 23, 24, 25, 26, 3]])
     other = source_ids.copy()
@@ -55,16 +49,16 @@ def test_what_pads_a_sentence_does_not_matter(runner: OrtRunner) -> None:
 
 @pytest.mark.parametrize(("variant", "dtype"), [("cpu-fp32", "float32"), ("cpu-int8", "int8")])
 def test_caches_are_of_the_variants_type(tiny_bundle: Bundle, variant: str, dtype: str) -> None:
-    runner = OrtRunner(tiny_bundle, variant, "cpu")
-    cache = host_decoder(runner, max_rows=2).cache
+    runner = open_host_runner(tiny_bundle, variant)
+    cache = runner.open_decoder(StepKind.PLAIN, max_rows=2).cache
 
     tensors = [*encode_one(runner, 7), *cache.self_attention, *cache.cross_attention]
     assert {tensor.dtype.name for tensor in tensors} == {dtype}
 
 
-def test_step_takes_another_number_of_candidates_on_the_same_rows(runner: OrtRunner) -> None:
+def test_step_takes_another_number_of_candidates_on_the_same_rows(runner: HostRunner) -> None:
     """A binding keeps the shape of its first output; greedy alone, then a beam alone, once failed."""
-    decoder = host_decoder(runner, max_rows=2)
+    decoder = runner.open_decoder(StepKind.PLAIN, max_rows=2)
     admit(runner, decoder, 0, 5)
     past, source = np.zeros(1, np.int32), np.array([5], np.int32)
 
@@ -75,8 +69,8 @@ def test_step_takes_another_number_of_candidates_on_the_same_rows(runner: OrtRun
     np.testing.assert_array_equal(ids[1][:, :1], ids[0])
 
 
-def test_step_writes_its_position_of_the_cache_and_no_other(runner: OrtRunner) -> None:
-    decoder = host_decoder(runner, max_rows=3)
+def test_step_writes_its_position_of_the_cache_and_no_other(runner: HostRunner) -> None:
+    decoder = runner.open_decoder(StepKind.PLAIN, max_rows=3)
     for row in range(2):
         admit(runner, decoder, row, 5)
     past = np.array([0, 4], np.int32)
@@ -93,8 +87,8 @@ def test_step_writes_its_position_of_the_cache_and_no_other(runner: OrtRunner) -
 def test_step_leaves_the_encoded_sentences_as_they_are(
     tiny_bundle: Bundle, variant: str, has_shared_slots: bool
 ) -> None:
-    runner = OrtRunner(tiny_bundle, variant, "cpu")
-    decoder = host_decoder(runner, max_rows=3)
+    runner = open_host_runner(tiny_bundle, variant)
+    decoder = runner.open_decoder(StepKind.PLAIN, max_rows=3)
     for row, length in enumerate((5, 2, 7)):
         admit(runner, decoder, row, length)
     decoder.move(RowMoves([2], [0], [0]), 1)
@@ -111,8 +105,8 @@ def test_step_leaves_the_encoded_sentences_as_they_are(
 
 @pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
 def test_rows_that_share_slots_step_as_with_slots_of_their_own(tiny_bundle: Bundle, variant: str) -> None:
-    runner = OrtRunner(tiny_bundle, variant, "cpu")
-    shared, own = (host_decoder(runner, max_rows=8) for _ in range(2))
+    runner = open_host_runner(tiny_bundle, variant)
+    shared, own = (runner.open_decoder(StepKind.PLAIN, max_rows=8) for _ in range(2))
     lengths = [5, 9, 5, 5, 5, 5, 5, 3]  # six beams of one sentence, and others
     for row in (0, 1):
         admit(runner, shared, row, lengths[row])
@@ -132,15 +126,15 @@ def test_rows_that_share_slots_step_as_with_slots_of_their_own(tiny_bundle: Bund
     assert len({tuple(row) for row in log_probs.tolist()}) > 4  # it is no constant
 
 
-def test_a_step_of_other_rows_than_those_in_use_is_refused(runner: OrtRunner) -> None:
-    decoder = host_decoder(runner, max_rows=2)
+def test_a_step_of_other_rows_than_those_in_use_is_refused(runner: HostRunner) -> None:
+    decoder = runner.open_decoder(StepKind.PLAIN, max_rows=2)
 
     with pytest.raises(ValueError, match="a step of 1 rows, but 0 are in use"):
         decoder.step(StepInputs(np.array([2]), np.zeros(1, np.int32), np.ones(1, np.int32), 1))
 
 
-def test_without_log_probabilities_the_same_tokens_come_with_logits(runner: OrtRunner) -> None:
-    decoder = host_decoder(runner, max_rows=1)
+def test_without_log_probabilities_the_same_tokens_come_with_logits(runner: HostRunner) -> None:
+    decoder = runner.open_decoder(StepKind.PLAIN, max_rows=1)
     admit(runner, decoder, 0, 5)
 
     found = []
@@ -161,8 +155,8 @@ def test_without_log_probabilities_the_same_tokens_come_with_logits(runner: OrtR
 @pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
 def test_a_lane_may_be_alone_at_any_step(tiny_bundle: Bundle, variant: str) -> None:
     """Two sessions write to one cache, each through a binding of its own."""
-    runner = OrtRunner(tiny_bundle, variant, "cpu", num_threads=1, num_threads_alone=2)
-    assert runner.step_session(PLAIN_STEP) is not runner.step_session(PLAIN_STEP, is_alone=True)
+    runner = open_host_runner(tiny_bundle, variant, num_threads=1, num_threads_alone=2)
+    assert runner.sessions.step(PLAIN_STEP) is not runner.sessions.step(PLAIN_STEP, is_alone=True)
 
     ids, log_probs = greedy(runner, [False] * 12)
     for turns in ([True] * 12, [True, False] * 6, [False, False, True] * 4):
@@ -172,12 +166,12 @@ def test_a_lane_may_be_alone_at_any_step(tiny_bundle: Bundle, variant: str) -> N
         np.testing.assert_allclose(other_log_probs, log_probs, atol=1e-5)
 
 
-def greedy(runner: OrtRunner, turns: list[bool]) -> tuple[list[list[int]], list[list[float]]]:
+def greedy(runner: HostRunner, turns: list[bool]) -> tuple[list[list[int]], list[list[float]]]:
     """Translates two sentences, row 1 alone at first; `turns` says at which steps the lane is alone.
 
     The cache gets longer on the way, and the rows and candidates change.
     """
-    decoder = host_decoder(runner, max_rows=4)
+    decoder = runner.open_decoder(StepKind.PLAIN, max_rows=4)
     admit(runner, decoder, 0, 9)
     admit(runner, decoder, 1, 5)
     found: list[list[int]] = [[2, 2]]
@@ -202,8 +196,8 @@ def greedy(runner: OrtRunner, turns: list[bool]) -> tuple[list[list[int]], list[
 
 @pytest.mark.parametrize("is_alone", [False, True])
 def test_only_a_lane_that_is_alone_takes_the_threads_of_others(tiny_bundle: Bundle, is_alone: bool) -> None:
-    runner = OrtRunner(tiny_bundle, "cpu-fp32", "cpu", num_threads_alone=2)
-    decoder = host_decoder(runner, max_rows=1)
+    runner = open_host_runner(tiny_bundle, num_threads_alone=2)
+    decoder = runner.open_decoder(StepKind.PLAIN, max_rows=1)
     admit(runner, decoder, 0, 1)
 
     decoder.step(StepInputs(np.array([2]), np.zeros(1, np.int32), np.ones(1, np.int32), 1, is_alone=is_alone))
@@ -212,15 +206,15 @@ def test_only_a_lane_that_is_alone_takes_the_threads_of_others(tiny_bundle: Bund
     assert step._session.get_session_options().intra_op_num_threads == (2 if is_alone else 1)
 
 
-def test_one_session_serves_where_a_lane_alone_has_no_more_threads(runner: OrtRunner) -> None:
-    assert runner.step_session(PLAIN_STEP, is_alone=True) is runner.step_session(PLAIN_STEP)
+def test_one_session_serves_where_a_lane_alone_has_no_more_threads(runner: HostRunner) -> None:
+    assert runner.sessions.step(PLAIN_STEP, is_alone=True) is runner.sessions.step(PLAIN_STEP)
 
 
 def test_lanes_that_need_a_step_at_once_load_it_once(tiny_bundle: Bundle) -> None:
-    runner, form = OrtRunner(tiny_bundle, "cpu-fp32", "cpu"), StepForm(shares_slots=True)
+    runner, form = open_host_runner(tiny_bundle), StepForm(shares_slots=True)
 
     with ThreadPoolExecutor(4) as lanes:
-        sessions = list(lanes.map(runner.step_session, [form] * 4))
+        sessions = list(lanes.map(runner.sessions.step, [form] * 4))
 
     assert len(set(map(id, sessions))) == 1
 
@@ -228,8 +222,8 @@ def test_lanes_that_need_a_step_at_once_load_it_once(tiny_bundle: Bundle) -> Non
 def test_a_step_that_was_never_needed_is_not_loaded(tiny_bundle: Bundle, tmp_path: Path) -> None:
     bundle = copied(tiny_bundle, tmp_path)
     (tmp_path / "cpu-fp32" / StepForm(shares_slots=True).file).write_bytes(b"no graph")
-    runner = OrtRunner(bundle, "cpu-fp32", "cpu")
-    decoder = host_decoder(runner, max_rows=2)
+    runner = open_host_runner(bundle)
+    decoder = runner.open_decoder(StepKind.PLAIN, max_rows=2)
     admit(runner, decoder, 0, 5)
     decoder.step(StepInputs(np.array([2]), np.zeros(1, np.int32), np.array([5], np.int32), 1))
 
@@ -238,11 +232,11 @@ def test_a_step_that_was_never_needed_is_not_loaded(tiny_bundle: Bundle, tmp_pat
     with pytest.raises(BundleError, match=r"decoder_step_shared.onnx: ONNX Runtime cannot load it"):
         decoder.step(StepInputs(np.array([2, 2]), np.zeros(2, np.int32), np.array([5, 5], np.int32), 1))
     with pytest.raises(BundleError, match=r"decoder_step_shared.onnx: ONNX Runtime cannot load it"):
-        runner.load_steps()
+        runner.sessions.load_steps()
 
 
-def test_step_follows_the_cache_to_a_new_buffer(runner: OrtRunner) -> None:
-    decoder = host_decoder(runner, max_rows=1)
+def test_step_follows_the_cache_to_a_new_buffer(runner: HostRunner) -> None:
+    decoder = runner.open_decoder(StepKind.PLAIN, max_rows=1)
     admit(runner, decoder, 0, 5)
     source = np.array([5], np.int32)
     first, _ = decoder.step(StepInputs(np.array([2]), np.zeros(1, np.int32), source, 4))
@@ -256,7 +250,7 @@ def test_step_follows_the_cache_to_a_new_buffer(runner: OrtRunner) -> None:
 @pytest.mark.skipif("CUDAExecutionProvider" in onnxruntime.get_available_providers(), reason="needs the CPU build")
 def test_device_that_this_build_lacks_is_a_settings_error(tiny_bundle: Bundle) -> None:
     with pytest.raises(SettingsError, match=r"has no CUDAExecutionProvider: install babelserve\[gpu\]"):
-        OrtRunner(tiny_bundle, "cuda-fp16", "cuda")
+        open_runner(tiny_bundle, "cuda-fp16", "cuda")
 
 
 def test_graph_that_onnx_runtime_cannot_load_is_a_bundle_error(tiny_bundle: Bundle, tmp_path: Path) -> None:
@@ -264,7 +258,7 @@ def test_graph_that_onnx_runtime_cannot_load_is_a_bundle_error(tiny_bundle: Bund
     (tmp_path / "cpu-fp32" / "encoder.onnx").write_bytes(b"no graph")
 
     with pytest.raises(BundleError, match=r"encoder.onnx: ONNX Runtime cannot load it"):
-        OrtRunner(bundle, "cpu-fp32", "cpu")
+        open_host_runner(bundle)
 
 
 def copied(tiny_bundle: Bundle, directory: Path) -> Bundle:
@@ -279,7 +273,7 @@ def test_an_embedding_that_is_not_there_is_a_bundle_error(tiny_bundle: Bundle, o
     manifest = dataclasses.replace(tiny_bundle.manifest, variants={"cpu-fp32": variant})
 
     with pytest.raises(BundleError, match=rf"weights\.bin: has no token embedding \(700, 32\) at {offset}"):
-        OrtRunner(dataclasses.replace(tiny_bundle, manifest=manifest), "cpu-fp32", "cpu")
+        open_host_runner(dataclasses.replace(tiny_bundle, manifest=manifest))
 
 
 def test_the_embedding_that_the_server_maps_is_the_one_that_counts(tiny_bundle: Bundle, tmp_path: Path) -> None:
@@ -287,7 +281,7 @@ def test_the_embedding_that_the_server_maps_is_the_one_that_counts(tiny_bundle: 
     facts, sizes = bundle.manifest.variants["cpu-fp32"], bundle.manifest.dimensions
     shape = (sizes.vocab_size, sizes.d_model)
     table = np.memmap(tmp_path / "cpu-fp32" / "weights.bin", facts.dtype, "r+", facts.embedding_offset, shape)
-    runner = OrtRunner(bundle, "cpu-fp32", "cpu")
+    runner = open_host_runner(bundle)
     before = encode_one(runner, 4)
 
     table[20] = -table[20]  # the first token of the sentence
@@ -304,7 +298,7 @@ def test_graph_with_other_names_is_a_bundle_error(tiny_bundle: Bundle, tmp_path:
     onnx.save(graph, tmp_path / "cpu-fp32" / "encoder.onnx")
 
     with pytest.raises(BundleError, match=r"the graph lacks output cross_key.0"):
-        OrtRunner(bundle, "cpu-fp32", "cpu")
+        open_host_runner(bundle)
 
 
 def test_graph_of_other_dimensions_is_a_bundle_error(tiny_bundle: Bundle) -> None:
@@ -313,4 +307,4 @@ def test_graph_of_other_dimensions_is_a_bundle_error(tiny_bundle: Bundle) -> Non
     bundle = dataclasses.replace(tiny_bundle, manifest=dataclasses.replace(manifest, dimensions=wide))
 
     with pytest.raises(BundleError, match=r"self_key.0 has heads x width 4 x 8, the manifest says \(2, 16\)"):
-        OrtRunner(bundle, "cpu-fp32", "cpu")
+        open_host_runner(bundle)

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from server.runtime.slots import SLOT_ROWS, SlotTable
+from server.bundle.graphs import SLOT_ROWS
+from server.runtime.slots import SlotTable
 
 
 def new_table(num_rows: int) -> SlotTable:

@@ -1,5 +1,4 @@
 import asyncio
-import dataclasses
 import threading
 import time
 from pathlib import Path
@@ -11,8 +10,7 @@ from server.bundle.tokenizer import Tokenizer
 from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
 from server.text import splitter
 from server.text.sentences import SplitText
-from server.text.splitter import MAX_SENTENCES, MAX_TEXT_BYTES, Splitter
-from server.translation.job import ServedModel
+from server.text.splitter import MAX_SENTENCES, MAX_TEXT_BYTES, SplitRules, Splitter
 from tests.server.conftest import EOS, VOCAB_SIZE
 
 LONG = "A dog runs. " * 1000
@@ -40,9 +38,8 @@ async def halting(tokenizer_path: Path) -> HaltingTokenizer:
     return HaltingTokenizer(tokenizer_path)
 
 
-@pytest.fixture
-def halting_model(model: ServedModel, halting: HaltingTokenizer) -> ServedModel:
-    return dataclasses.replace(model, tokenizer=halting)
+def rules(tokenizer: Tokenizer) -> SplitRules:
+    return SplitRules("en", tokenizer.encode, 64)
 
 
 @pytest.fixture
@@ -50,35 +47,34 @@ def later() -> float:
     return time.monotonic() + 60
 
 
-def num_sentences(text: SplitText | InvalidRequest) -> int | None:
-    return len(text.sentences) if isinstance(text, SplitText) else None
+def num_sentences(texts: list[SplitText]) -> list[int]:
+    return [len(text.sentences) for text in texts]
 
 
-async def test_a_request_has_room_for_so_many_sentences(model: ServedModel, later: float) -> None:
+async def test_a_request_has_room_for_so_many_sentences(tokenizer: Tokenizer, later: float) -> None:
     full = "1\n" * (MAX_SENTENCES - 1)
 
-    texts = await Splitter().split(model, [full, "1\n" * (MAX_TEXT_BYTES // 2), "1", "2"], "en", later)
+    texts = await Splitter().split([full, "1\n" * (MAX_TEXT_BYTES // 2), "1", "2"], rules(tokenizer), later)
 
-    assert [num_sentences(text) for text in texts] == [MAX_SENTENCES - 1, None, 1, None]
-    assert str(texts[1]) == f"contents[1]: makes more than 1 sentences; a request has room for {MAX_SENTENCES}"
+    assert num_sentences(texts) == [MAX_SENTENCES - 1, 0, 1, 0]
+    assert [text.error is None for text in texts] == [True, False, True, False]
+    assert str(texts[1].error) == f"contents[1]: makes more than 1 sentences; a request has room for {MAX_SENTENCES}"
 
 
 async def test_a_text_of_too_many_sentences_is_not_split_to_its_end(
-    halting_model: ServedModel, halting: HaltingTokenizer, monkeypatch: pytest.MonkeyPatch, later: float
+    halting: HaltingTokenizer, monkeypatch: pytest.MonkeyPatch, later: float
 ) -> None:
     monkeypatch.setattr(splitter, "MAX_SENTENCES", 10)
     halting.may_go_on.set()
 
-    (text,) = await Splitter().split(halting_model, ["a\n" * 10_000], "en", later)
+    (text,) = await Splitter().split(["a\n" * 10_000], rules(halting), later)
 
-    assert isinstance(text, InvalidRequest)
+    assert isinstance(text.error, InvalidRequest)
     assert halting.num_sentences == 11
 
 
-async def test_splitting_ends_when_the_caller_leaves(
-    halting_model: ServedModel, halting: HaltingTokenizer, later: float
-) -> None:
-    splitting = asyncio.create_task(Splitter().split(halting_model, [LONG, LONG], "en", later))
+async def test_splitting_ends_when_the_caller_leaves(halting: HaltingTokenizer, later: float) -> None:
+    splitting = asyncio.create_task(Splitter().split([LONG, LONG], rules(halting), later))
     await halting.started.wait()
 
     splitting.cancel()
@@ -90,29 +86,29 @@ async def test_splitting_ends_when_the_caller_leaves(
     assert halting.num_sentences < 3
 
 
-async def test_splitting_ends_when_the_deadline_passes(halting_model: ServedModel, halting: HaltingTokenizer) -> None:
+async def test_splitting_ends_when_the_deadline_passes(halting: HaltingTokenizer) -> None:
     halting.may_go_on.set()
 
     with pytest.raises(DeadlineExceeded):
-        await Splitter().split(halting_model, [LONG], "en", time.monotonic())
+        await Splitter().split([LONG], rules(halting), time.monotonic())
 
     assert halting.num_sentences == 0
 
 
 async def test_too_much_text_at_once_is_refused(
-    halting_model: ServedModel, halting: HaltingTokenizer, monkeypatch: pytest.MonkeyPatch, later: float
+    halting: HaltingTokenizer, monkeypatch: pytest.MonkeyPatch, later: float
 ) -> None:
     monkeypatch.setattr(splitter, "MAX_CHARACTERS", 2 * len(LONG))
     shared = Splitter()
-    splitting = asyncio.create_task(shared.split(halting_model, [LONG], "en", later))
+    splitting = asyncio.create_task(shared.split([LONG], rules(halting), later))
     await halting.started.wait()
 
     with pytest.raises(Overloaded) as caught:
-        await shared.split(halting_model, [LONG, "x"], "en", later)
+        await shared.split([LONG, "x"], rules(halting), later)
     halting.may_go_on.set()
     await splitting
-    texts = await shared.split(halting_model, [LONG, LONG], "en", later)
+    texts = await shared.split([LONG, LONG], rules(halting), later)
 
-    assert caught.value.retry_after_seconds > 0
+    assert (caught.value.reason, caught.value.retry_after_seconds > 0) == ("splitting", True)
     assert str(len(LONG)) in str(caught.value)
-    assert [num_sentences(text) for text in texts] == [1000, 1000]
+    assert num_sentences(texts) == [1000, 1000]

@@ -3,17 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from server.bundle.bundle import VARIANTS, Manifest, open_bundle
-from server.engine.waiting_queue import BatchLimits
 from server.errors import SettingsError
-from server.settings.settings import (
-    BUILTIN_BUNDLE,
-    MAX_CACHE_MIB,
-    MAX_ENCODE_TOKENS,
-    CommandLine,
-    Settings,
-    read_settings,
-)
+from server.settings.command_line import CommandLine, read_settings
+from server.settings.settings import BUILTIN_BUNDLE, Settings
 
 
 @pytest.fixture
@@ -53,50 +45,6 @@ def test_the_environment_counts_and_a_flag_wins(bundle: str) -> None:
     ).settings
 
     assert (settings.max_rows, settings.max_request_seconds, settings.reflection) == (16, 2.5, True)
-
-
-def test_each_variant_has_its_own_batch_and_what_is_set_wins(bundle: str) -> None:
-    settings = read("--max-cache-mib=10", "--max-encode-tokens=100", "--bundle", bundle).settings
-
-    assert MAX_CACHE_MIB.keys() == MAX_ENCODE_TOKENS.keys() == set(VARIANTS)
-    for variant in VARIANTS:
-        assert Settings().batch(variant, position_bytes=2**20) == BatchLimits(
-            max_rows=128,
-            max_cached_positions=MAX_CACHE_MIB[variant],
-            max_encode_tokens=MAX_ENCODE_TOKENS[variant],
-        )
-        assert settings.batch(variant, position_bytes=2**20) == BatchLimits(
-            max_rows=128, max_cached_positions=10, max_encode_tokens=100
-        )
-
-
-@pytest.mark.parametrize(
-    ("variant", "itemsize", "source_tokens"),
-    [("cpu-int8", 1, 2048), ("cpu-fp32", 4, 2730), ("cuda-fp16", 2, 65536)],
-)
-def test_by_default_so_many_source_tokens_of_transformer_base_run(
-    variant: str, itemsize: int, source_tokens: int
-) -> None:
-    batch = Settings().batch(variant, position_bytes=2 * 6 * 512 * itemsize)
-
-    assert batch.max_cached_positions // 2 == source_tokens
-
-
-def test_the_same_memory_holds_more_of_a_smaller_model() -> None:
-    small = open_bundle(BUILTIN_BUNDLE).manifest
-    base = dataclasses.replace(small, dimensions=dataclasses.replace(small.dimensions, d_model=512, decoder_layers=6))
-
-    def positions(manifest: Manifest, variant: str) -> int:
-        return Settings(max_cache_mib=48).batch(variant, manifest.position_bytes(variant)).max_cached_positions
-
-    assert positions(base, "cpu-fp32") == 2048
-    assert positions(base, "cpu-int8") == 4 * 2048
-    assert (small.dimensions.d_model, small.dimensions.decoder_layers) == (256, 2)
-    assert positions(small, "cpu-fp32") == 2 * 3 * 2048
-
-
-def test_a_position_larger_than_the_cache_is_one() -> None:
-    assert Settings(max_cache_mib=1).batch("cpu-int8", position_bytes=2**21).max_cached_positions == 1
 
 
 @pytest.mark.parametrize(("value", "expected"), [("1", True), ("yes", True), ("FALSE", False), ("0", False)])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sacrebleu
 
-from model.evaluate import main, scores, translate_by_checkpoint
+from export.evaluate import main, scores, translate_by_checkpoint
 from tests.client.scripted_server import ScriptedServer
 
 DATA = Path(__file__).parents[1] / "data"

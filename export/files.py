@@ -1,0 +1,91 @@
+"""A variant's graphs and weights, as the files of a bundle."""
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from export.calibrate import calibrate
+from export.graph import OPSETS
+from export.graphs import copy_rows_graph, encoder_graph, step_graph
+from export.quantize import quantize_graph
+from model.transformer import Transformer
+from server.bundle.bundle import describe_file
+from server.bundle.graphs import COPY_ROWS_FILE, EMBEDDING, ENCODER_FILE, PLAIN_STEP, WEIGHTS_FILE, step_forms
+from server.bundle.manifest import Variant
+from server.bundle.variants import VARIANTS
+
+logger = logging.getLogger(__name__)
+
+_ALIGNMENT = 64
+_INLINE_BYTES = 256  # smaller tensors stay in the graph, where shape inference sees them
+
+
+def write_variant(
+    model: Transformer,
+    bundle: Path,
+    name: str,
+    sources: list[list[int]],
+    targets: list[list[int]],
+    *,
+    has_shortlist: bool = False,
+) -> Variant:
+    """Writes one variant's graphs and weights.
+
+    Args:
+        model: in evaluation mode.
+        bundle: the directory to make the variant's own one in.
+        name: one of `server.bundle.variants.VARIANTS`.
+        sources: token ids with eos, to calibrate int8 with.
+        targets: token ids starting with bos, of the same sentences.
+        has_shortlist: write the steps with a shortlist too.
+    """
+    cache_dtype = VARIANTS[name].dtype
+    dtype = np.dtype("float32" if cache_dtype == "int8" else cache_dtype)
+    graphs = {ENCODER_FILE: encoder_graph(model, dtype)}
+    graphs |= {form.file: step_graph(model, dtype, form) for form in step_forms(name, has_shortlist)}
+    if VARIANTS[name].is_on_device:
+        graphs[COPY_ROWS_FILE] = copy_rows_graph(model.config, dtype)
+    if cache_dtype == "int8":
+        ranges = calibrate(graphs[ENCODER_FILE], graphs[PLAIN_STEP.file], sources, targets)
+        graphs = {file: quantize_graph(graph, ranges) for file, graph in graphs.items()}
+    directory = bundle / name
+    directory.mkdir()
+    embedding_offset = save_graphs(directory, graphs)
+    files = {path.name: describe_file(path) for path in sorted(directory.iterdir())}
+    logger.info("%s: %.1f MB", name, sum(facts.bytes for facts in files.values()) / 1e6)
+    return Variant(dtype=cache_dtype, embedding_offset=embedding_offset, opsets=OPSETS, files=files)
+
+
+def save_graphs(directory: Path, graphs: Mapping[str, onnx.ModelProto]) -> int:
+    """Writes the graphs with their weights in one `WEIGHTS_FILE`, in which equal tensors are stored once.
+
+    Returns:
+        Where in it the token embedding begins, in bytes.
+    """
+    places: dict[str, int] = {}
+    embedding_offset = -1
+    with (directory / WEIGHTS_FILE).open("wb") as weights:
+        for file, model in graphs.items():
+            for tensor in model.graph.initializer:
+                data = tensor.raw_data
+                if len(data) < _INLINE_BYTES:
+                    continue
+                key = hashlib.sha256(data).hexdigest()
+                if key not in places:
+                    weights.write(b"\0" * (-weights.tell() % _ALIGNMENT))
+                    places[key] = weights.tell()
+                    weights.write(data)
+                if tensor.name == EMBEDDING:
+                    embedding_offset = places[key]
+                facts = {"location": WEIGHTS_FILE, "offset": str(places[key]), "length": str(len(data))}
+                tensor.ClearField("raw_data")
+                tensor.data_location = TensorProto.EXTERNAL
+                tensor.external_data.extend(onnx.StringStringEntryProto(key=k, value=v) for k, v in facts.items())
+            onnx.save(model, directory / file)
+            onnx.checker.check_model(directory / file)
+    return embedding_offset

@@ -1,0 +1,117 @@
+"""The end of a decoder step: the projection to the vocabulary, or to a shortlist's columns, and its best tokens."""
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from export.graph import Graph
+from model.transformer import Transformer
+from server.bundle.graphs import CANDIDATES, COLUMNS, EMBEDDING, LOGITS, MAX_BEAM_SIZE, PRODUCTS
+
+MAX_TOP_K = 2 * MAX_BEAM_SIZE  # best tokens that a step can return
+MAX_BLOCK = 128  # vocabulary entries of which the exact top-k first takes the maximum
+SHORTLIST_BLOCK = CANDIDATES // MAX_TOP_K  # the same for the candidates of a shortlist
+CANDIDATE_LOGITS = "candidate_logits"  # of all rows, one after the other
+
+
+def choose_among_all(graph: Graph, model: Transformer, x: str, top_k: str, with_log_probs: str) -> None:
+    """Adds the projection to the whole vocabulary, and the best tokens."""
+    vocab_size = model.config.vocab_size
+    block = max(1, min(MAX_BLOCK, vocab_size // MAX_TOP_K))  # so that there are as many blocks as best tokens
+    num_blocks = -(-vocab_size // block)
+    logits = _logits(graph, x, graph.weight(EMBEDDING, model.embedding.tokens.weight))
+    graph.output(logits, np.float32, ["rows", vocab_size])
+    if num_blocks * block != vocab_size:
+        pads = graph.constant([0, 0, 0, num_blocks * block - vocab_size])
+        logits = graph.node("Pad", [logits, pads, graph.constant(-np.inf, np.float32)])
+    _choose(graph, logits, block, top_k, with_log_probs, "top_ids")
+
+
+def choose_among_candidates(graph: Graph, model: Transformer, x: str, top_k: str, with_log_probs: str) -> None:
+    """Adds the projection to columns that the server chose, and the best of each row's candidates among them.
+
+    The columns are the first factor, since the second is packed in every step, and in blocks, so that what is summed
+    up stays in the cache. Their logits are gathered as they lie, column by column, by their places in one long row.
+    """
+    weight = graph.input("shortlist_weight", graph.dtype, ["blocks", COLUMNS, model.config.d_model])
+    ids = graph.input("shortlist_ids", np.int64, ["columns"])
+    candidates = graph.input("candidates", np.int32, ["rows", "candidates"])
+    by_column = graph.node("Transpose", [graph.reshape(x, [1, -1, model.config.d_model])], perm=[0, 2, 1])
+    products = graph.node("MatMul", [weight, by_column], PRODUCTS)
+    graph.output(products, np.float32, ["blocks", COLUMNS, "rows"])
+    shape = graph.node("Shape", [candidates])
+    num_rows = graph.node("Squeeze", [graph.node("Shape", [candidates], end=1)])
+    num_rows = graph.node("Cast", [num_rows], to=onnx.TensorProto.INT32)
+    first, step = graph.constant(0, np.int32), graph.constant(1, np.int32)
+    rows = graph.reshape(graph.node("Range", [first, num_rows, step]), [-1, 1])
+    # -1 becomes a place counted from the end; what is gathered there is masked.
+    places = graph.node("Add", [graph.node("Mul", [candidates, num_rows]), rows])
+    flat = [graph.reshape(tensor, [1, -1]) for tensor in (products, places)]
+    gathered = graph.node("GatherElements", flat, CANDIDATE_LOGITS, axis=1)
+    is_candidate = graph.node("GreaterOrEqual", [candidates, first])
+    none = graph.constant(-np.inf, np.float32)
+    logits = graph.node("Where", [is_candidate, graph.node("Reshape", [gathered, shape]), none], LOGITS)
+    chosen = _choose(graph, logits, SHORTLIST_BLOCK, top_k, with_log_probs, "top_candidates")
+    graph.node("Gather", [ids, graph.node("GatherElements", [candidates, chosen], axis=1)], "top_ids")
+
+
+def _logits(graph: Graph, x: str, weight: str) -> str:
+    if graph.dtype == np.float32:
+        return graph.node("Gemm", [x, weight], LOGITS, transB=1)
+    projected = graph.node("Gemm", [x, weight], transB=1)
+    return graph.node("Cast", [projected], LOGITS, to=onnx.TensorProto.FLOAT)
+
+
+def _choose(graph: Graph, logits: str, block: int, top_k: str, with_log_probs: str, name: str) -> str:
+    """Adds the exact k best columns, under a name, and their log-probabilities.
+
+    They lie in the k blocks with the largest maxima, so only these are searched: on the CPU an order of magnitude
+    cheaper than TopK over all columns.
+    """
+    blocks = graph.reshape(logits, [0, -1, block])
+    block_maxima = graph.node("ReduceMax", [blocks, graph.constant([2])], keepdims=0)  # [B, blocks]
+    best_blocks = _top_k(graph, block_maxima, top_k, "best_blocks")[1]  # [B, k]
+    indices = graph.node("Unsqueeze", [best_blocks, graph.constant([2])])  # [B, k, 1]
+    searched = graph.node("GatherND", [blocks, indices], batch_dims=1)  # [B, k, block]
+    values, places = _top_k(graph, graph.node("Flatten", [searched], axis=1), top_k, "best")
+    block_size = graph.constant(block)
+    chosen = graph.node("GatherElements", [best_blocks, graph.node("Div", [places, block_size])], axis=1)
+    offset = graph.node("Mod", [places, block_size])
+    columns = graph.node("Add", [graph.node("Mul", [chosen, block_size]), offset], name)
+    log_total = _log_sum_exp(graph, logits, columns, with_log_probs)
+    graph.node("Sub", [values, log_total], "top_log_probs")
+    graph.output("top_ids", np.int64, ["rows", "k"])
+    graph.output("top_log_probs", np.float32, ["rows", "k"])
+    return columns
+
+
+def _log_sum_exp(graph: Graph, logits: str, columns: str, condition: str) -> str:
+    """Returns the logarithm of the sum of exponentials of each row, [B, 1], or 0 [1, 1] unless the condition holds.
+
+    In half precision, which is for CUDA, there is no condition: its graphs are captured, and cannot hold a branch.
+    """
+    if graph.dtype != np.float32:
+        return _unconditional_log_sum_exp(graph, logits, columns)
+    branch, otherwise = Graph("log_sum_exp", np.float32), Graph("no_log_sum_exp", np.float32)
+    branch.output(_unconditional_log_sum_exp(branch, logits, columns), np.float32, ["rows", 1])
+    zero = otherwise.node("Constant", [], "zero", value=numpy_helper.from_array(np.zeros((1, 1), np.float32)))
+    otherwise.output(zero, np.float32, [1, 1])
+    return graph.node("If", [condition], then_branch=branch.build().graph, else_branch=otherwise.build().graph)
+
+
+def _unconditional_log_sum_exp(graph: Graph, logits: str, columns: str) -> str:
+    """LogSoftmax goes over the logits once; ReduceLogSumExp, and exponentials node by node, go several times.
+
+    What it took off the best column's logit, it took off every one.
+    """
+    log_probs = graph.node("LogSoftmax", [logits], "all_log_probs", axis=-1)
+    first = [graph.node("Constant", [], name, value_ints=[value]) for name, value in (("first", 0), ("second", 1))]
+    best = graph.node("Slice", [columns, *first, first[1]], "best_column")
+    logit, log_prob = (graph.node("GatherElements", [x, best], f"{x}.best", axis=1) for x in (logits, log_probs))
+    return graph.node("Sub", [logit, log_prob], "log_sum_exp")
+
+
+def _top_k(graph: Graph, x: str, k: str, name: str) -> tuple[str, str]:
+    values, indices = f"{name}.values", f"{name}.indices"
+    graph.node_of_many("TopK", [x, k], [values, indices], axis=-1)
+    return values, indices

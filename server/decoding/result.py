@@ -1,0 +1,48 @@
+"""What comes out of a search."""
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+
+class FinishReason(enum.Enum):
+    """Why a translation ended."""
+
+    STOP = "stop"  # the model ended the sentence
+    LENGTH = "length"  # the limit on output tokens did
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """One translation: ids without bos and eos; score = log-probability / length^length_penalty, 0 without scores."""
+
+    ids: tuple[int, ...]
+    score: float
+    finish_reason: FinishReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timings:
+    """Where the time of a sentence went, in seconds."""
+
+    queue_seconds: float = 0.0
+    encode_seconds: float = 0.0
+    decode_seconds: float = 0.0
+
+    @classmethod
+    def longest(cls, timings: Iterable["Timings"]) -> "Timings":
+        """Returns the largest of each."""
+        each = list(timings)
+        return cls(
+            queue_seconds=max((t.queue_seconds for t in each), default=0.0),
+            encode_seconds=max((t.encode_seconds for t in each), default=0.0),
+            decode_seconds=max((t.decode_seconds for t in each), default=0.0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The `num_hypotheses` best translations of a sentence, best first, and where its time went."""
+
+    hypotheses: tuple[Hypothesis, ...]
+    timings: Timings = field(default_factory=Timings)

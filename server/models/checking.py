@@ -1,0 +1,90 @@
+"""`--check`: everything about a bundle that can be known before it serves, variant by variant."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from server.bundle.bundle import open_bundle
+from server.bundle.graphs import all_cache_names
+from server.bundle.manifest import Manifest
+from server.decoding.options import DecodingOptions
+from server.errors import BundleError, TranslationError
+from server.models.choosing import can_run
+from server.models.loading import open_network, start_model
+from server.models.model import Model
+from server.settings.settings import Settings
+from server.telemetry.metrics import Metrics
+
+if TYPE_CHECKING:
+    from server.runtime.runner import DeviceRunner, HostRunner
+
+logger = logging.getLogger(__name__)
+
+_TIMEOUT_SECONDS = 60.0
+
+
+def check_bundle(directory: Path, settings: Settings, metrics: Metrics) -> Iterator[str]:
+    """Checks a whole bundle and translates with each variant that this machine can run; yields what is well.
+
+    Raises:
+        StartupError: every fault of the files, or the first one of a variant.
+    """
+    bundle = open_bundle(directory)
+    manifest = bundle.manifest
+    yield f"{manifest.name} {manifest.version}: manifest and files are as they should be"
+    for variant in manifest.variants:
+        if not can_run(variant):
+            yield f"{variant}: not tried, since there is no CUDA device here"
+            continue
+        runner = open_network(bundle, variant, settings)
+        runner.sessions.load_steps()
+        _check_positions(runner, manifest, variant)
+        model = start_model(bundle, variant, runner, settings, metrics)
+        try:
+            for options in _every_step(model):
+                _translate(model, options)
+        finally:
+            model.engine.stop()
+        yield f"{variant}: passes the golden sentence, every kind of step, and the longest sentences"
+
+
+def _every_step(model: Model) -> Iterator[DecodingOptions]:
+    """Yields options that together take every step form of the variant, at least once."""
+    for use_shortlist in (False, True) if model.has_shortlist else (False,):
+        for beam_size in {1, min(4, model.manifest.limits.max_beam_size)}:
+            yield DecodingOptions(beam_size=beam_size, use_shortlist=use_shortlist)
+
+
+def _translate(model: Model, options: DecodingOptions) -> None:
+    try:
+        (future,) = model.engine.submit([model.manifest.golden.source_ids], options, None)
+        future.result(_TIMEOUT_SECONDS)
+    except (TranslationError, TimeoutError) as error:
+        message = f"{model.variant}: translating with {options} failed: {str(error) or 'no answer'}"
+        raise BundleError([message]) from error
+
+
+def _check_positions(runner: "HostRunner | DeviceRunner", manifest: Manifest, variant: str) -> None:
+    """Encodes the longest source, and takes the last step of the longest target: beyond the positions both fail."""
+    limits, sizes = manifest.limits, manifest.dimensions
+    ids = np.full((1, limits.max_source_tokens), manifest.special_ids.eos, np.int64)
+    try:
+        runner.encode(ids, np.array([limits.max_source_tokens], np.int32))
+    except Exception as error:  # ONNX Runtime's errors have no common base of their own
+        field = f"limits.max_source_tokens, {limits.max_source_tokens}"
+        raise BundleError([f"{variant}: the encoder fails at {field}: it is beyond the model's positions"]) from error
+    if runner.has_host_caches:
+        shape = (1, sizes.num_heads, limits.max_target_tokens, sizes.head_dim)
+        caches = {
+            name: np.zeros(shape, manifest.variants[variant].dtype) for name in all_cache_names(sizes.decoder_layers)
+        }
+        past = np.array([limits.max_target_tokens - 1], np.int32)
+        try:
+            runner.step_logits(ids[0, :1], past, np.array([1], np.int32), caches)
+        except Exception as error:
+            field = f"limits.max_target_tokens, {limits.max_target_tokens}"
+            message = f"{variant}: the decoder step fails at {field}: it is beyond the model's positions"
+            raise BundleError([message]) from error

@@ -1,0 +1,63 @@
+"""Which ONNX Runtime, device and variant: what the operator asks for, else the best that machine and bundle have."""
+
+import contextlib
+import importlib.metadata
+
+from server.bundle.variants import VARIANTS
+from server.errors import SettingsError
+from server.models.machine import has_cuda_device
+from server.settings.settings import AUTO, Settings
+
+_CPU_PACKAGE, _GPU_PACKAGE = "onnxruntime", "onnxruntime-gpu"
+_ON_CPU = ["cpu-int8", "cpu-fp32"]
+
+
+def can_use_cuda() -> bool:
+    """Whether there are a CUDA device and the package for it.
+
+    Raises:
+        SettingsError: there is no ONNX Runtime, or there are two.
+    """
+    return _GPU_PACKAGE in installed_packages() and has_cuda_device()
+
+
+def choose_variant(settings: Settings, *, can_use_cuda: bool) -> str:
+    """Returns the variant that is asked for; `auto` takes the fastest that machine and bundle have.
+
+    Args:
+        settings: `variant`, `device` and `bundle` count.
+        can_use_cuda: see the function of that name.
+    """
+    if settings.variant != AUTO:
+        return settings.variant
+    if settings.device == "cuda" or (settings.device == AUTO and can_use_cuda):
+        preferred = ["cuda-fp16"] if settings.device == "cuda" else ["cuda-fp16", *_ON_CPU]
+    else:
+        preferred = _ON_CPU
+    found = [variant for variant in preferred if (settings.bundle / variant).is_dir()]
+    return (found or preferred)[0]
+
+
+def can_run(variant: str) -> bool:
+    """Whether this machine has the device of a variant."""
+    return not VARIANTS[variant].is_on_device or can_use_cuda()
+
+
+def installed_packages() -> set[str]:
+    """Returns the one distribution of ONNX Runtime that is installed. Raises SettingsError unless it is one."""
+    found = set()
+    for name in (_CPU_PACKAGE, _GPU_PACKAGE):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            importlib.metadata.version(name)
+            found.add(name)
+    check_packages(found)
+    return found
+
+
+def check_packages(found: set[str]) -> None:
+    """Exactly one distribution of ONNX Runtime is installed; else SettingsError says what to install."""
+    if len(found) > 1:
+        message = f"{' and '.join(sorted(found))} are both installed and overwrite each other: uninstall both, then"
+        raise SettingsError([f"{message} install 'babelserve[cpu]' or 'babelserve[gpu]'"])
+    if not found:
+        raise SettingsError(["no ONNX Runtime is installed: install 'babelserve[cpu]' or 'babelserve[gpu]'"])

@@ -1,0 +1,54 @@
+"""A bundle brought to life."""
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Protocol
+
+from server.bundle.manifest import Manifest
+from server.bundle.tokenizer import Tokenizer
+from server.bundle.variants import VARIANTS
+from server.decoding.options import DecodingOptions
+from server.decoding.result import Result
+from server.telemetry.model_metrics import ModelMetrics
+
+
+class SentenceEngine(Protocol):
+    """What answers requests: `server.engine.engine.Engine`, or a cache in front of it."""
+
+    def submit(
+        self, sources: Sequence[Sequence[int]], options: DecodingOptions, deadline: float | None
+    ) -> list[Future[Result]]:
+        """See `Engine.submit`."""
+
+    def check_room(self) -> None:
+        """See `Engine.check_room`."""
+
+    def is_alive(self) -> bool:
+        """See `Engine.is_alive`."""
+
+    def stop(self) -> None:
+        """See `Engine.stop`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A loaded bundle, and the engine that runs one of its variants."""
+
+    manifest: Manifest
+    variant: str
+    tokenizer: Tokenizer
+    engine: SentenceEngine
+    metrics: ModelMetrics
+    num_lanes: int = 1
+
+    @property
+    def device(self) -> str:
+        """The variant's: "cpu" or "cuda"."""
+        return VARIANTS[self.variant].device
+
+    @property
+    def has_shortlist(self) -> bool:
+        """Whether `DecodingOptions.use_shortlist` may be asked for."""
+        variant = self.manifest.variants.get(self.variant)
+        return variant is not None and variant.has_shortlist

@@ -1,0 +1,171 @@
+"""protobuf to plain values and back; nothing else knows messages."""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+import grpc
+from google.protobuf.message import DecodeError, Message
+from google.rpc.status_pb2 import Status
+
+from protos import translation_pb2 as pb
+from server.decoding.result import FinishReason, Timings
+from server.errors import Code, InvalidRequest, TranslationError
+from server.models.model import Model
+from server.translation.answer import TextAnswer, TranslatedSentence
+from server.translation.job import Job, Place
+from server.translation.request import DecodingRequest, TranslationRequest
+
+STATUS_CODES = {code: grpc.StatusCode[code.name] for code in Code}
+_FINISH_REASONS = {FinishReason.STOP: pb.FINISH_REASON_STOP, FinishReason.LENGTH: pb.FINISH_REASON_LENGTH}
+
+_M = TypeVar("_M", bound=Message)
+_R = TypeVar("_R")
+
+
+def parsed(kind: type[_M], handler: Callable[[_M, Any], Awaitable[_R]]) -> Callable[[bytes, Any], Awaitable[_R]]:
+    """Returns a handler that takes bytes, so that those which are no message are answered like any request."""
+
+    async def handle(data: bytes, context: Any) -> _R:
+        return await handler(_parse(kind, data), context)
+
+    return handle
+
+
+def parsed_stream(
+    kind: type[_M], handler: Callable[[_M, Any], AsyncIterator[_R]]
+) -> Callable[[bytes, Any], AsyncIterator[_R]]:
+    """Does what `parsed` does, for a handler that yields."""
+
+    async def handle(data: bytes, context: Any) -> AsyncIterator[_R]:
+        async for response in handler(_parse(kind, data), context):
+            yield response
+
+    return handle
+
+
+def serialized(message: Message) -> bytes:
+    """Returns the bytes of a response."""
+    return message.SerializeToString()
+
+
+def read_request(message: pb.TranslateRequest, remaining: float | None) -> TranslationRequest:
+    """Returns what a message asks; `remaining` are the seconds that its caller still waits, None for ever."""
+    decoding, has = message.decoding, message.decoding.HasField
+    arrived = time.monotonic()
+    return TranslationRequest(
+        contents=message.contents,
+        source_language_code=message.source_language_code,
+        target_language_code=message.target_language_code,
+        model=message.model,
+        mime_type=message.mime_type,
+        decoding=DecodingRequest(
+            beam_size=decoding.beam_size if has("beam_size") else None,
+            num_hypotheses=decoding.num_hypotheses if has("num_hypotheses") else None,
+            length_penalty=decoding.length_penalty if has("length_penalty") else None,
+            max_output_tokens=decoding.max_output_tokens if has("max_output_tokens") else None,
+            with_scores=decoding.with_scores if has("with_scores") else None,
+            use_shortlist=decoding.use_shortlist,
+        ),
+        arrived=arrived,
+        deadline=float("inf") if remaining is None else arrived + remaining,
+    )
+
+
+def response(job: Job, arrived: float, *, with_sentences: bool) -> pb.TranslateResponse:
+    """Returns the answer to a job that is finished; `arrived` is the instant of its request."""
+    sentences = [sentence for answer in job.answers for sentence in answer.sentences.values()]
+    timings = Timings.longest(sentence.timings for sentence in sentences)
+    return pb.TranslateResponse(
+        translations=[_translation(answer, job.options.num_hypotheses, with_sentences) for answer in job.answers],
+        model=job.model.manifest.name,
+        model_version=job.model.manifest.version,
+        timings=pb.Timings(
+            total_seconds=time.monotonic() - arrived,
+            queue_seconds=timings.queue_seconds,
+            encode_seconds=timings.encode_seconds,
+            decode_seconds=timings.decode_seconds,
+        ),
+    )
+
+
+def opening_responses(answers: Sequence[TextAnswer]) -> list[pb.TranslateStreamResponse]:
+    """Returns what a stream has to say of texts before any sentence is translated: errors, and texts without any."""
+    return [
+        pb.TranslateStreamResponse(content_index=index, leading=answer.split.leading, status=_status(answer.error))
+        for index, answer in enumerate(answers)
+        if answer.error is not None or not answer.split.sentences
+    ]
+
+
+def stream_response(place: Place, answer: TextAnswer) -> pb.TranslateStreamResponse:
+    """Returns a sentence that has completed, or the error of its text."""
+    if answer.error is not None:
+        return pb.TranslateStreamResponse(content_index=place.text, status=_status(answer.error))
+    return pb.TranslateStreamResponse(
+        content_index=place.text,
+        sentence_index=place.sentence,
+        sentence_count=len(answer.split.sentences),
+        leading=answer.split.leading if place.sentence == 0 else "",  # once is enough: it may be long
+        sentence=_sentence(answer.sentences[place.sentence]),
+    )
+
+
+def model_info(model: Model) -> pb.ModelInfo:
+    """Describes a model."""
+    manifest = model.manifest
+    return pb.ModelInfo(
+        name=manifest.name,
+        version=manifest.version,
+        variant=model.variant,
+        language_pairs=[
+            pb.LanguagePair(source_language_code=pair.source, target_language_code=pair.target)
+            for pair in manifest.language_pairs
+        ],
+        max_beam_size=manifest.limits.max_beam_size,
+        max_source_tokens=manifest.limits.max_source_tokens,
+        max_target_tokens=manifest.limits.max_target_tokens,
+        has_shortlist=model.has_shortlist,
+    )
+
+
+def _parse(kind: type[_M], data: bytes) -> _M:
+    try:
+        return kind.FromString(data)
+    except DecodeError as error:
+        raise InvalidRequest("request", "is no valid protobuf message, or holds text that is no UTF-8") from error
+
+
+def _translation(answer: TextAnswer, num_hypotheses: int, with_sentences: bool) -> pb.Translation:
+    if answer.error is not None:
+        return pb.Translation(status=_status(answer.error))
+    hypotheses = [pb.Hypothesis(text=answer.text(rank), score=answer.score(rank)) for rank in range(num_hypotheses)]
+    return pb.Translation(
+        text=hypotheses[0].text,
+        score=hypotheses[0].score,
+        finish_reason=_FINISH_REASONS[answer.finish_reason],
+        hypotheses=hypotheses,
+        sentences=[_sentence(sentence) for sentence in answer.in_order()] if with_sentences else [],
+        source_tokens=answer.num_source_tokens,
+        target_tokens=answer.num_target_tokens,
+    )
+
+
+def _sentence(sentence: TranslatedSentence) -> pb.Sentence:
+    best = sentence.candidates[0]
+    return pb.Sentence(
+        source_text=sentence.source.text,
+        text=best.text,
+        separator=sentence.source.separator,
+        score=best.score,
+        finish_reason=_FINISH_REASONS[best.finish_reason],
+        source_tokens=sentence.source.num_tokens,
+        target_tokens=best.num_tokens,
+    )
+
+
+def _status(error: TranslationError | None) -> Status | None:
+    if error is None:
+        return None
+    number: int = STATUS_CODES[error.code].value[0]
+    return Status(code=number, message=str(error))

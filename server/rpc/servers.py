@@ -1,0 +1,118 @@
+"""The gRPC servers: one for translations, one for health alone, one for channelz; and the ports that they listen on."""
+
+import ssl
+from dataclasses import dataclass
+
+import grpc
+from grpc_channelz.v1.channelz import add_channelz_servicer
+from grpc_reflection.v1alpha.reflection import SERVICE_NAME as REFLECTION_NAME
+from grpc_reflection.v1alpha.reflection import enable_server_reflection
+
+from server.errors import SettingsError
+from server.rpc.health import HEALTH_NAME, Health
+from server.rpc.interceptors import CallInterceptor
+from server.rpc.service import SERVICE_NAME, TranslationService
+from server.settings.settings import Settings
+
+MAX_MESSAGE_BYTES = 8 << 20
+_OPTIONS = (
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_metadata_size", 16 << 10),
+    ("grpc.max_concurrent_streams", 1024),
+    ("grpc.so_reuseport", 0),  # or a second server on the port would start silently and take connections
+    ("grpc.keepalive_time_ms", 60_000),  # dead clients hold rows; gRPC's default is two hours
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 30_000),
+    ("grpc.max_connection_age_ms", 30 * 60_000),  # rebalances connections behind L4 balancers
+    ("grpc.max_connection_age_grace_ms", 10 * 60_000),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RpcServers:
+    """The three servers, and where they listen.
+
+    Attributes:
+        translation, health, admin: the servers.
+        ports: of each in turn; the real numbers, where 0 was asked for.
+    """
+
+    translation: grpc.aio.Server
+    health: grpc.aio.Server
+    admin: grpc.aio.Server
+    ports: tuple[int, int, int]
+
+    async def start(self) -> None:
+        """Begins to serve."""
+        for server in (self.translation, self.health, self.admin):
+            await server.start()
+
+    async def stop(self) -> None:
+        """Ends whatever still runs."""
+        for server in (self.translation, self.health, self.admin):
+            await server.stop(None)
+
+
+def open_servers(
+    settings: Settings, service: TranslationService, interceptor: CallInterceptor, health: Health
+) -> RpcServers:
+    """Makes the servers and binds their ports; nothing is served yet.
+
+    Raises:
+        SettingsError: every port that cannot be bound, or certificates that are none.
+    """
+    translation = grpc.aio.server(interceptors=[interceptor], options=_OPTIONS)
+    translation.add_generic_rpc_handlers((service.handler(),))
+    health.add_to(translation)
+    if settings.reflection:
+        enable_server_reflection([SERVICE_NAME, HEALTH_NAME, REFLECTION_NAME], translation)
+    health_server = grpc.aio.server(options=_OPTIONS)
+    health.add_to(health_server)
+    admin = grpc.aio.server(options=_OPTIONS)
+    add_channelz_servicer(admin)  # type: ignore[arg-type] # it takes both kinds
+    credentials = _credentials(settings)
+    faults: list[str] = []
+    ports = (
+        _bind(translation, "--port", settings.host, settings.port, credentials, faults),
+        _bind(health_server, "--health-port", settings.host, settings.health_port, None, faults),
+        _bind(admin, "--admin-port", "127.0.0.1", settings.admin_port, None, faults),
+    )
+    if faults:
+        raise SettingsError(faults)
+    return RpcServers(translation, health_server, admin, ports)
+
+
+def address(host: str, port: int) -> str:
+    """Returns host and port as one string; an IPv6 host in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _bind(
+    server: grpc.aio.Server,
+    flag: str,
+    host: str,
+    port: int,
+    credentials: grpc.ServerCredentials | None,
+    faults: list[str],
+) -> int:
+    """Returns the port's number; if it cannot be bound, a fault is added."""
+    try:
+        if credentials is None:
+            return server.add_insecure_port(address(host, port))
+        return server.add_secure_port(address(host, port), credentials)
+    except RuntimeError:
+        faults.append(f"{flag}: cannot listen on {host} port {port}: does something listen there already?")
+        return 0
+
+
+def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
+    if settings.tls_cert is None or settings.tls_key is None:
+        return None
+    try:
+        # gRPC would only say that it cannot listen. The password keeps OpenSSL from asking the terminal for one.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(settings.tls_cert, settings.tls_key, password="")
+        pair = (settings.tls_key.read_bytes(), settings.tls_cert.read_bytes())
+    except OSError as error:  # SSLError is one
+        message = f"--tls-cert, --tls-key: are no PEM certificate chain and its unencrypted private key: {error}"
+        raise SettingsError([message]) from error
+    return grpc.ssl_server_credentials([pair])

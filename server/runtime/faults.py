@@ -1,0 +1,49 @@
+"""What is wrong with a bundle's graphs: their tensors against the contract in `server.bundle.graphs`."""
+
+from pathlib import Path
+from typing import Any
+
+from server.bundle.graphs import CHOSEN_NAMES, StepForm, all_cache_names
+from server.bundle.manifest import Dimensions
+from server.bundle.shortlist import Shortlist
+from server.errors import BundleError
+
+
+def refuse(path: Path, faults: list[str]) -> None:
+    """Raises BundleError if there are any faults of a file."""
+    if faults:
+        raise BundleError([f"{path}: {fault}" for fault in faults])
+
+
+def tensor_faults(session: Any, inputs: list[str], outputs: list[str]) -> list[str]:
+    """Compares the names of a session's inputs and outputs with those that are needed."""
+    has_inputs = {tensor.name for tensor in session.get_inputs()}
+    has_outputs = {tensor.name for tensor in session.get_outputs()}
+    return [
+        *(f"the graph lacks input {name}" for name in inputs if name not in has_inputs),
+        *(f"the graph has an unknown input {name}" for name in sorted(has_inputs - set(inputs))),
+        *(f"the graph lacks output {name}" for name in outputs if name not in has_outputs),
+    ]
+
+
+def step_faults(session: Any, form: StepForm, sizes: Dimensions) -> list[str]:
+    """Compares a step's tensors, and the shapes of its caches, with the form and the manifest's dimensions."""
+    caches = all_cache_names(sizes.decoder_layers)
+    outputs = [*CHOSEN_NAMES, form.projected, *(f"new_{name}" for name in caches)]
+    shape = sizes.num_heads, sizes.head_dim
+    return [
+        *tensor_faults(session, [*form.input_names, *caches], outputs),
+        *(
+            f"input {tensor.name} has heads x width {tensor.shape[1]} x {tensor.shape[3]}, the manifest says {shape}"
+            for tensor in session.get_inputs()
+            if tensor.name in caches and (tensor.shape[1], tensor.shape[3]) != shape
+        ),
+    ]
+
+
+def shortlist_faults(shortlist: Shortlist, max_beam_size: int, eos_id: int) -> list[str]:
+    """Says whether every sentence has candidates enough for the widest beam, and one that ends it."""
+    least = 2 * max_beam_size  # a step may ask for so many best tokens
+    common = set(shortlist.common.tolist())
+    faults = [f"it has {len(common)} common tokens, it needs {least}"] if len(common) < least else []
+    return faults if eos_id in common else [*faults, f"the end of a sentence, {eos_id}, is none of the common tokens"]

@@ -1,0 +1,159 @@
+"""Settings from flags and environment. The flag `--max-rows` is the variable `BABELSERVE_MAX_ROWS`; the flag wins.
+
+All faults are reported at once. An unknown `BABELSERVE_` variable is a fault, since someone believes it to be in force.
+"""
+
+import argparse
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from server.bundle.variants import VARIANTS
+from server.errors import SettingsError
+from server.settings.settings import AUTO, BUILTIN_BUNDLE, Settings
+
+PREFIX = "BABELSERVE_"
+_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandLine:
+    """What the command line asks for: to serve with `settings`, or to check a bundle."""
+
+    settings: Settings
+    check: Path | None
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises instead of leaving."""
+
+    def error(self, message: str) -> NoReturn:
+        raise SettingsError([message])
+
+
+def read_settings(arguments: Sequence[str], environment: Mapping[str, str], version: str) -> CommandLine:
+    """Reads flags and environment.
+
+    Args:
+        arguments: the command line without the program's name.
+        environment: variables, of which those with the prefix count.
+        version: printed by `--version`.
+
+    Raises:
+        SettingsError: every fault.
+        SystemExit: after `--help` or `--version`.
+    """
+    fields = {each.name: each for each in dataclasses.fields(Settings)}
+    faults = [
+        f"{name}: unknown variable"
+        for name in sorted(environment)
+        if name.startswith(PREFIX) and name not in map(_variable, fields)
+    ]
+    given: dict[str, tuple[str, str]] = {
+        name: (_variable(name), environment[_variable(name)]) for name in fields if _variable(name) in environment
+    }
+    check = None
+    try:
+        flags, unknown = _parser(version).parse_known_args(arguments)
+        faults += [f"{argument}: unknown argument" for argument in unknown]
+        check = flags.check
+        named = {name: value for name, value in vars(flags).items() if name in fields and value is not None}
+        given |= {name: (_flag(name), value) for name, value in named.items()}
+    except SettingsError as error:
+        raise SettingsError([*faults, *error.faults]) from error  # flags that are not read cannot be judged
+    values: dict[str, Any] = {}
+    for name, (source, text) in given.items():
+        try:
+            values[name] = _convert(fields[name], text)
+        except ValueError as error:
+            faults.append(f"{source}: {error}")
+    settings = Settings(**values)
+    faults += _contradictions(settings)
+    if check is None and not settings.bundle.is_dir():
+        faults.append(f"--bundle: {settings.bundle} is no directory")
+    if faults:
+        raise SettingsError(faults)
+    return CommandLine(settings=settings, check=check)
+
+
+def _variable(name: str) -> str:
+    return PREFIX + name.upper()
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _parser(version: str) -> _Parser:
+    parser = _Parser(
+        prog="babelserve",
+        description="Serves a translation model over gRPC.",
+        epilog=f"Each flag --some-name can be given as environment variable {PREFIX}SOME_NAME; the flag wins.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"babelserve {version}")
+    parser.add_argument("--check", type=Path, metavar="BUNDLE", help="check a bundle, say what is wrong, and end")
+    for each in dataclasses.fields(Settings):
+        text = each.metadata["help"].replace("%", "%%")
+        if isinstance(each.default, bool):
+            parser.add_argument(_flag(each.name), action="store_const", const="true", help=text)
+            continue
+        choices = each.metadata.get("choices")
+        default = "the built-in model" if each.default is BUILTIN_BUNDLE else each.default
+        parser.add_argument(
+            _flag(each.name),
+            metavar="|".join(choices) if choices else each.name.rpartition("_")[2].upper(),
+            help=text if each.default is None else f"{text} (default: {default})",
+        )
+    return parser
+
+
+def _convert(each: "dataclasses.Field[Any]", text: str) -> Any:
+    """Reads one value; ValueError says what it should be."""
+    kind, default = each.metadata, each.default
+    if isinstance(default, bool):
+        if text.lower() not in (*_TRUE, *_FALSE):
+            raise ValueError(f"must be true or false, not {text!r}")
+        return text.lower() in _TRUE
+    if isinstance(default, int | float):
+        return _number(text, type(default), kind["low"], kind["high"])
+    choices = kind.get("choices")
+    if choices and text not in choices:
+        raise ValueError(f"must be one of {', '.join(choices)}, not {text!r}")
+    if not text:
+        raise ValueError("must not be empty")
+    return text if isinstance(default, str) else Path(text)
+
+
+def _number(text: str, kind: type[int] | type[float], low: float, high: float | None) -> float:
+    limits = f"at least {low}" if high is None else f"from {low} to {high}"
+    wanted = f"must be {'a whole number' if kind is int else 'a number'} {limits}, not {text!r}"
+    try:
+        value = kind(text)
+    except ValueError as error:
+        raise ValueError(wanted) from error
+    if not low <= value <= (high if high is not None else float("inf")):  # also refuses NaN
+        raise ValueError(wanted)
+    return value
+
+
+def _contradictions(settings: Settings) -> Iterator[str]:
+    """Faults between settings."""
+    ports: dict[int, str] = {}
+    for name in ("port", "health_port", "admin_port", "metrics_port"):
+        number = getattr(settings, name)
+        if number and number in ports:
+            yield f"{_flag(name)}: {number} is also {ports[number]}"
+        ports.setdefault(number, _flag(name))
+    if (settings.tls_cert is None) != (settings.tls_key is None):
+        yield "--tls-cert and --tls-key: one needs the other"
+    for name in ("tls_cert", "tls_key"):
+        path = getattr(settings, name)
+        if path is not None and not path.is_file():
+            yield f"{_flag(name)}: {path} is no file"
+    if settings.beam_size > settings.max_rows:
+        yield f"--beam-size: {settings.beam_size} does not fit into --max-rows {settings.max_rows}"
+    if AUTO not in (settings.variant, settings.device) and VARIANTS[settings.variant].device != settings.device:
+        yield f"--variant: {settings.variant} does not fit --device {settings.device}"

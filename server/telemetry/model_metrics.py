@@ -1,0 +1,143 @@
+"""The metrics of one model's engine: children of the families in `server.telemetry.metrics`, bound once."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import astuple, dataclass
+
+from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from server.errors import REJECT_REASONS
+
+OUTCOMES = ("ok", "cancelled", "deadline", "error")
+CACHE_RESULTS = ("hit", "joined", "miss")
+
+_QUEUE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_STEP_SECONDS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1)
+_ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_TOKENS = (1, 4, 16, 64, 128, 256, 512, 1024, 4096, 16384)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLoad:
+    """What an engine holds at a moment; in the order of `_GAUGES`."""
+
+    waiting_sentences: int
+    waiting_tokens: int
+    max_rows: int
+    rows: int
+    cache_bytes: int
+
+
+_GAUGES = (
+    ("babelserve_queue_depth", "Sentences that wait for a row of a batch."),
+    ("babelserve_queue_tokens", "Source tokens of the waiting sentences."),
+    ("babelserve_batch_slots", "Rows that all lanes can hold."),
+    ("babelserve_batch_slots_used", "Rows that are taken."),
+    ("babelserve_kv_cache_bytes", "Memory of the attention caches."),
+)
+
+
+class EngineGauges(Collector):
+    """Asks the engines for their load when the page is read; engines of one model are added up."""
+
+    def __init__(self) -> None:
+        self._engines: list[tuple[str, Callable[[], EngineLoad]]] = []
+
+    def collect(self) -> Iterable[Metric]:
+        """See `Collector.collect`."""
+        families = [GaugeMetricFamily(name, text, labels=["model"]) for name, text in _GAUGES]
+        sums: dict[str, list[int]] = {}
+        for model, read in list(self._engines):
+            so_far = sums.get(model, [0] * len(_GAUGES))
+            sums[model] = [total + value for total, value in zip(so_far, astuple(read()), strict=True)]
+        for model, values in sums.items():
+            for family, value in zip(families, values, strict=True):
+                family.add_metric([model], value)
+        return families
+
+    def watch(self, model: str, read: Callable[[], EngineLoad]) -> Callable[[], None]:
+        """Adds an engine; the returned function takes it out again."""
+        entry = (model, read)
+        self._engines.append(entry)
+        return lambda: self._engines.remove(entry) if entry in self._engines else None
+
+
+class EngineFamilies:
+    """The families whose label `model` is bound by `ModelMetrics`, on one registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"babelserve_{name}", text, ("model", *labels), registry=registry)
+
+        def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
+            return Histogram(f"babelserve_{name}", text, ("model",), buckets=buckets, registry=registry)
+
+        self.gauges = EngineGauges()
+        registry.register(self.gauges)
+        self.request_source_tokens = histogram(
+            "request_source_tokens", "Source tokens of one well-formed call.", _TOKENS
+        )
+        self.queue_rejected = counter("queue_rejected", "Calls refused because a limit was reached.", "reason")
+        self.queue_duration_seconds = histogram(
+            "queue_duration_seconds", "Wait of a sentence for a row of a batch.", _QUEUE_SECONDS
+        )
+        self.encode_duration_seconds = histogram("encode_duration_seconds", "One run of the encoder.", _STEP_SECONDS)
+        self.step_duration_seconds = histogram("step_duration_seconds", "One decoder step.", _STEP_SECONDS)
+        self.batch_rows = histogram("batch_rows", "Rows of one decoder step.", _ROWS)
+        self.source_tokens = counter("source_tokens", "Source tokens that were encoded.")
+        self.padded_source_tokens = counter("padded_source_tokens", "Source tokens that were encoded, with padding.")
+        self.generated_tokens = counter("generated_tokens", "Target tokens of finished translations.")
+        self.sentences = counter("sentences", "Sentences that left the engine.", "outcome")
+        self.sentence_cache = counter(
+            "sentence_cache", "Sentences that were kept (hit), under way (joined) or new (miss).", "result"
+        )
+        self.engine_last_step_timestamp_seconds = Gauge(
+            "babelserve_engine_last_step_timestamp_seconds",
+            "Unix time of the last finished step.",
+            ("model",),
+            registry=registry,
+        )
+        self.engine_failures = counter("engine_failures", "Encoder runs and decoder steps that failed.")
+
+
+class ModelMetrics:
+    """What one model's engine counts; every series is there from the start.
+
+    Args:
+        families: of the server.
+        model: name of the model, one of those that the operator serves.
+    """
+
+    def __init__(self, families: EngineFamilies, model: str) -> None:
+        self._gauges = families.gauges
+        self._model = model
+        self.request_source_tokens = families.request_source_tokens.labels(model)
+        self.queue_duration_seconds = families.queue_duration_seconds.labels(model)
+        self.encode_duration_seconds = families.encode_duration_seconds.labels(model)
+        self.step_duration_seconds = families.step_duration_seconds.labels(model)
+        self.batch_rows = families.batch_rows.labels(model)
+        self.source_tokens_total = families.source_tokens.labels(model)
+        self.padded_source_tokens_total = families.padded_source_tokens.labels(model)
+        self.generated_tokens_total = families.generated_tokens.labels(model)
+        self.engine_last_step_timestamp_seconds = families.engine_last_step_timestamp_seconds.labels(model)
+        self.engine_failures_total = families.engine_failures.labels(model)
+        self._sentences = {outcome: families.sentences.labels(model, outcome) for outcome in OUTCOMES}
+        self._rejected = {reason: families.queue_rejected.labels(model, reason) for reason in REJECT_REASONS}
+        self._cached = {result: families.sentence_cache.labels(model, result) for result in CACHE_RESULTS}
+
+    def watch(self, read: Callable[[], EngineLoad]) -> Callable[[], None]:
+        """Shows an engine's load from now on; the returned function ends that."""
+        return self._gauges.watch(self._model, read)
+
+    def count_sentences(self, outcome: str, count: int = 1) -> None:
+        """Counts sentences that left the engine; `outcome` is one of `OUTCOMES`."""
+        self._sentences[outcome].inc(count)
+
+    def count_refusal(self, reason: str) -> None:
+        """Counts a call that was refused; `reason` is one of `REJECT_REASONS`."""
+        self._rejected[reason].inc()
+
+    def count_cached(self, result: str, count: int) -> None:
+        """Counts sentences that were looked up; `result` is one of `CACHE_RESULTS`."""
+        self._cached[result].inc(count)

@@ -1,0 +1,41 @@
+"""What is asked, whatever protocol brought it. Fields are named as in `protos/translation.proto`, and so are errors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodingRequest:
+    """How a translation is to be searched for; None leaves a choice to the server. See `DecodingOptions`."""
+
+    beam_size: int | None = None
+    num_hypotheses: int | None = None
+    length_penalty: float | None = None
+    max_output_tokens: int | None = None
+    with_scores: bool | None = None
+    use_shortlist: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslationRequest:
+    """Texts to translate, as a client gave them: nothing is checked yet.
+
+    Attributes:
+        contents: the texts.
+        source_language_code: BCP-47; empty for the model's only one.
+        target_language_code: BCP-47.
+        model: name; empty for the server's choice.
+        mime_type: empty for plain text.
+        decoding: how to search.
+        arrived: instant of `time.monotonic`.
+        deadline: the same, when the caller stops waiting; infinite for never.
+    """
+
+    contents: Sequence[str]
+    source_language_code: str = ""
+    target_language_code: str = ""
+    model: str = ""
+    mime_type: str = ""
+    decoding: DecodingRequest = field(default_factory=DecodingRequest)
+    arrived: float
+    deadline: float

@@ -1,0 +1,52 @@
+"""The calls that are running, for who must know when there are none: the end of the server's life."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+
+from server.errors import NotServing
+
+
+class Traffic:
+    """Counts calls of all fronts, on the event loop's thread."""
+
+    def __init__(self) -> None:
+        self._is_refusing = False
+        self._num_calls = 0
+        self._num_running = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @contextlib.contextmanager
+    def call(self) -> Iterator[None]:
+        """Counts one call, from its arrival to its end."""
+        self._num_calls += 1
+        self._num_running += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._num_running -= 1
+            if not self._num_running:
+                self._idle.set()
+
+    def refuse(self) -> None:
+        """Lets no further call in."""
+        self._is_refusing = True
+
+    def check(self) -> None:
+        """Raises NotServing once `refuse` has been called."""
+        if self._is_refusing:
+            raise NotServing("the server is shutting down")
+
+    async def wait_until_idle(self) -> None:
+        """Returns when no call runs."""
+        await self._idle.wait()
+
+    async def wait_until_quiet(self, quiet_seconds: float) -> None:
+        """Returns when no call has run for so long."""
+        num_calls = -1
+        while num_calls != self._num_calls or self._num_running:
+            await self._idle.wait()
+            num_calls = self._num_calls
+            await asyncio.sleep(quiet_seconds)

@@ -1,0 +1,44 @@
+from pathlib import Path
+
+import pytest
+
+from server.errors import SettingsError
+from server.models.choosing import check_packages, choose_variant
+from server.settings.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("variant", "device", "can_use_cuda", "expected"),
+    [
+        ("auto", "auto", False, "cpu-int8"),
+        ("auto", "auto", True, "cuda-fp16"),
+        ("auto", "cpu", True, "cpu-int8"),
+        ("auto", "cuda", False, "cuda-fp16"),  # the runner says what is missing
+        ("cpu-int8", "auto", True, "cpu-int8"),
+        ("cuda-fp16", "auto", False, "cuda-fp16"),
+    ],
+)
+def test_auto_takes_the_fastest_that_the_machine_has(
+    tmp_path: Path, variant: str, device: str, can_use_cuda: bool, expected: str
+) -> None:
+    for name in ("cpu-int8", "cpu-fp32", "cuda-fp16"):
+        (tmp_path / name).mkdir()
+    settings = Settings(bundle=tmp_path, variant=variant, device=device)
+
+    assert choose_variant(settings, can_use_cuda=can_use_cuda) == expected
+
+
+def test_auto_takes_only_what_the_bundle_has(tmp_path: Path) -> None:
+    (tmp_path / "cpu-fp32").mkdir()
+    settings = Settings(bundle=tmp_path)
+
+    assert choose_variant(settings, can_use_cuda=True) == "cpu-fp32"
+
+
+def test_exactly_one_onnx_runtime_is_accepted() -> None:
+    check_packages({"onnxruntime"})
+    check_packages({"onnxruntime-gpu"})
+    with pytest.raises(SettingsError, match=r"both installed.*babelserve\[cpu\]"):
+        check_packages({"onnxruntime", "onnxruntime-gpu"})
+    with pytest.raises(SettingsError, match=r"no ONNX Runtime.*babelserve\[gpu\]"):
+        check_packages(set())

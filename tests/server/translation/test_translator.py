@@ -1,0 +1,110 @@
+"""The translator without any protocol: what a second front would do."""
+
+import time
+from typing import Any
+
+import pytest
+
+from server.errors import DeadlineExceeded, InvalidRequest, ModelNotFound, NotServing, Overloaded
+from server.models.model import Model
+from server.telemetry.metrics import Metrics
+from server.text.splitter import MAX_TEXT_BYTES
+from server.translation.request import DecodingRequest, TranslationRequest
+from server.translation.translator import Translator
+from tests.server.echo_engine import EchoEngine
+
+
+def request(*contents: str, seconds: float = 30.0, model: str = "", **decoding: Any) -> TranslationRequest:
+    now = time.monotonic()
+    return TranslationRequest(
+        contents=contents,
+        target_language_code="de",
+        model=model,
+        decoding=DecodingRequest(**decoding),
+        arrived=now,
+        deadline=now + seconds,
+    )
+
+
+async def test_texts_go_in_and_their_translations_come_out(translator: Translator) -> None:
+    with await translator.accept(request("  One dog runs. Two dogs.\n", "***", num_hypotheses=2)) as job:
+        await job.finish()
+
+    assert [answer.text(0) for answer in job.answers] == ["  One dog runs. Two dogs.\n", "***"]
+    assert job.answers[0].text(1) == "  One dog runs Two dogs\n"
+    assert [answer.error for answer in job.answers] == [None, None]
+    assert (job.model.manifest.name, job.options.beam_size, job.options.num_hypotheses) == ("echo", 4, 2)
+
+
+async def test_sentences_are_told_as_they_complete(translator: Translator, engine: EchoEngine) -> None:
+    engine.is_holding = True
+    with await translator.accept(request("One dog. Two dogs.", "*** \nThree dogs.")) as job:
+        completions = job.completions()
+        told = [await anext(completions)]
+        for index in (2, 0, 1):
+            engine.release(index)
+            told.append(await anext(completions))
+
+    assert told == [(1, 0), (1, 1), (0, 0), (0, 1)]
+
+
+async def test_a_text_that_breaks_a_limit_fails_alone(translator: Translator) -> None:
+    with await translator.accept(request("One dog.", "x " * MAX_TEXT_BYTES)) as job:
+        await job.finish()
+
+    assert job.answers[0].text(0) == "One dog."
+    assert isinstance(job.answers[1].error, InvalidRequest)
+
+
+async def test_leaving_a_job_cancels_what_is_not_done(translator: Translator, engine: EchoEngine) -> None:
+    engine.is_holding = True
+    with await translator.accept(request("One dog. Two dogs.")):
+        engine.release(0)
+
+    assert [future.cancelled() for future in engine.futures] == [False, True]
+
+
+async def test_the_earlier_deadline_counts(translator: Translator, engine: EchoEngine) -> None:
+    before = time.monotonic()
+    for seconds in (30.0, 3000.0, float("inf")):
+        with await translator.accept(request("One dog.", seconds=seconds)):
+            pass
+
+    given = [round(deadline - before) for deadline in engine.deadlines if deadline is not None]
+    assert given == [30, 60, 60]
+
+
+async def test_what_is_wrong_is_raised_before_anything_is_done(translator: Translator, engine: EchoEngine) -> None:
+    for wrong, error in (
+        (request(), InvalidRequest),
+        (request("One dog.", model="other"), ModelNotFound),
+        (request("One dog.", beam_size=99), InvalidRequest),
+        (request("x " * MAX_TEXT_BYTES), InvalidRequest),
+        (request("One dog.", seconds=-1.0), DeadlineExceeded),
+    ):
+        with pytest.raises(error):
+            await translator.accept(wrong)
+
+    assert engine.futures == []
+
+
+async def test_refusals_are_counted_by_their_limit(
+    translator: Translator, engine: EchoEngine, metrics: Metrics
+) -> None:
+    for reason in ("sentences", "tokens", "splitting", "tokens"):
+        engine.refuses = Overloaded("full", reason)
+        with pytest.raises(Overloaded):
+            await translator.accept(request("One dog."))
+
+    def counted(reason: str) -> float | None:
+        labels = {"model": "echo", "reason": reason}
+        return metrics.registry.get_sample_value("babelserve_queue_rejected_total", labels)
+
+    assert [counted(reason) for reason in ("sentences", "tokens", "splitting")] == [1, 2, 1]
+
+
+async def test_without_a_model_every_request_is_refused(translator: Translator, model: Model) -> None:
+    translator.model = None
+
+    with pytest.raises(NotServing):
+        await translator.accept(request("One dog."))
