@@ -1,0 +1,13 @@
+"""The console scripts of this room: see `model.command`."""
+
+from model.command import run
+
+
+def export() -> None:
+    """Entry point of `babelserve-export`."""
+    run("export.__main__", "cpu,export")
+
+
+def evaluate() -> None:
+    """Entry point of `babelserve-evaluate`."""
+    run("export.evaluate", "train")
