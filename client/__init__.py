@@ -1,1 +1,46 @@
-"""Python client and command line of a babelserve server: `from client.client import Client`."""
+"""Python client and command line of a babelserve server: `from client import Client`."""
+
+from client.channel import TlsOptions
+from client.client import AsyncClient, Client
+from client.errors import (
+    DeadlineExceeded,
+    InvalidRequest,
+    ModelNotFound,
+    Overloaded,
+    ServerFailed,
+    TranslationError,
+    Unavailable,
+)
+from client.results import (
+    FinishReason,
+    Hypothesis,
+    ModelInfo,
+    Sentence,
+    StreamedSentence,
+    TextError,
+    Timings,
+    TranslateResult,
+    Translation,
+)
+
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "DeadlineExceeded",
+    "FinishReason",
+    "Hypothesis",
+    "InvalidRequest",
+    "ModelInfo",
+    "ModelNotFound",
+    "Overloaded",
+    "Sentence",
+    "ServerFailed",
+    "StreamedSentence",
+    "TextError",
+    "Timings",
+    "TlsOptions",
+    "TranslateResult",
+    "Translation",
+    "TranslationError",
+    "Unavailable",
+]

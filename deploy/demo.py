@@ -18,8 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from client.client import Client
-from client.errors import TranslationError, Unavailable
+from client import Client, TranslationError, Unavailable
 
 SAMPLES = (
     "A man in a blue shirt is standing on a ladder cleaning a window.",

@@ -28,7 +28,7 @@ def translate_by_server(address: str, sources: list[str], source: str, target: s
     Raises:
         client.errors.TranslationError: the server did not answer, or a text has no translation.
     """
-    from client.client import Client  # noqa: PLC0415  # the one thing here that needs gRPC
+    from client import Client  # noqa: PLC0415  # the one thing here that needs gRPC
 
     texts: list[str] = []
     with Client(address) as client:

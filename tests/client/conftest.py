@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from client.client import Client
+from client import Client
 from tests.client.scripted_server import ScriptedServer, ScriptedService
 
 

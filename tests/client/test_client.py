@@ -1,12 +1,14 @@
 import asyncio
 import contextlib
+import inspect
 from pathlib import Path
 
 import grpc
 import pytest
 
+import client
+from client import AsyncClient, Client
 from client.channel import TlsOptions
-from client.client import AsyncClient, Client
 from client.errors import DeadlineExceeded, InvalidRequest, ModelNotFound, Overloaded, ServerFailed, Unavailable
 from client.results import FinishReason, Hypothesis, ModelInfo
 from tests.client.scripted_server import ScriptedServer, ScriptedService
@@ -256,3 +258,14 @@ async def test_cancelling_the_task_cancels_the_call(server: ScriptedServer, serv
             await task
 
         assert await asyncio.to_thread(service.cancelled.wait, 20)
+
+
+def test_what_the_package_exports_is_what_its_methods_give_and_raise() -> None:
+    own = {
+        name
+        for module in (client.results, client.errors)
+        for name, value in vars(module).items()
+        if inspect.isclass(value) and value.__module__ == module.__name__
+    }
+
+    assert set(client.__all__) == own | {"AsyncClient", "Client", "TlsOptions"}

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from client.client import Client
+from client import Client
 from client.errors import InvalidRequest, ServerFailed
 from client.lines import MAX_BATCH_BYTES, MAX_TEXT_BYTES, Line, batches, read_line, translate_lines
 from protos import translation_pb2
