@@ -1,6 +1,7 @@
 """`make demo TEXT="..."` hands the text on whole: no shell and no make expansion touches it."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -37,3 +38,11 @@ def test_the_demos_text_arrives_whole(text: str, tmp_path: Path) -> None:
 
     assert (done.returncode, done.stdout) == (0, text)
     assert not (tmp_path / "pwned").exists()
+
+
+def test_the_readme_lists_the_targets_as_make_help_does() -> None:
+    targets = re.findall(r"^([a-z-]+):.*## (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    readme = (ROOT / "README.md").read_text()
+
+    assert targets
+    assert re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", readme.partition("| `make ...` |")[2], re.MULTILINE) == targets
