@@ -16,7 +16,7 @@ import onnx
 import torch
 from numpy.typing import DTypeLike
 
-from export.cross_attention import CrossAttention
+from export.attention import CrossAttention, SelfAttention
 from export.graph import Graph
 from export.projection import choose_among_all, choose_among_candidates
 from model.attention import MultiHeadAttention
@@ -104,30 +104,8 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm
     table = graph.weight("positions", model.embedding.positions)
     position = graph.node("Gather", [table, past_lengths])
     x = graph.node("Add", [_embed(graph, model, ids), position], "decoder.input")  # [B, M]
-    attend_encoded = CrossAttention(graph, config, x, source_lengths, source_total, form.shares_slots)
-
-    def attend_self(name: str, x: str, attention: MultiHeadAttention) -> str:
-        layer = name.split(".")[1]
-        qkv = graph.linear(f"{name}.qkv", x, attention.qkv.weight, attention.qkv.bias)
-        qkv = graph.reshape(qkv, [-1, 1, 3 * config.d_model])
-        past, new = ([f"{kind}_{part}.{layer}" for part in ("key", "value")] for kind in ("self", "new_self"))
-        context = graph.node_of_many(
-            "GroupQueryAttention",
-            [qkv, "", "", *past, past_lengths, self_total],
-            [f"{name}.context", *new],
-            domain="com.microsoft",
-            num_heads=config.num_heads,
-            kv_num_heads=config.num_heads,
-        )
-        return graph.reshape(context, [-1, config.d_model])
-
-    def attend_cross(name: str, x: str, attention: MultiHeadAttention) -> str:
-        weight, bias = attention.qkv.weight[: config.d_model], attention.qkv.bias[: config.d_model]
-        query = graph.linear(f"{name}.query", x, weight, bias)
-        layer = name.split(".")[1]
-        past, new = ([f"{kind}_{part}.{layer}" for part in ("key", "value")] for kind in ("cross", "new_cross"))
-        return attend_encoded(name, query, past, new)
-
+    attend_self = SelfAttention(graph, config, past_lengths, self_total)
+    attend_cross = CrossAttention(graph, config, x, source_lengths, source_total, form.shares_slots)
     for i, layer in enumerate(model.decoder):
         x = _layer(graph, f"decoder.{i}", x, layer, attend_self, attend_cross)
     if config.norm == "pre":

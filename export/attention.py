@@ -1,10 +1,42 @@
-"""The decoder step's attention over encoded sentences, for `export.graphs`."""
+"""The decoder step's two attentions over caches, for `export.graphs`."""
 
 import numpy as np
 
 from export.graph import Graph
+from model.attention import MultiHeadAttention
 from model.config import TransformerConfig
 from server.bundle.graphs import SLOT_ROWS
+
+
+class SelfAttention:
+    """Adds one `GroupQueryAttention` after the other to a step graph, each of which writes its position of its caches.
+
+    Args:
+        graph: the step.
+        config: of the model.
+        past_lengths: int32 [B].
+        total: int32 [1], the longest of them and one more.
+    """
+
+    def __init__(self, graph: Graph, config: TransformerConfig, past_lengths: str, total: str) -> None:
+        self._graph = graph
+        self._config = config
+        self._lengths = [past_lengths, total]
+
+    def __call__(self, name: str, x: str, attention: MultiHeadAttention) -> str:
+        """Adds the attention of one layer, from [B, M] to the context [B, M]."""
+        graph, config = self._graph, self._config
+        qkv = graph.linear(f"{name}.qkv", x, attention.qkv.weight, attention.qkv.bias)
+        past, new = (_caches_of(name, kind) for kind in ("self", "new_self"))
+        context = graph.node_of_many(
+            "GroupQueryAttention",
+            [graph.reshape(qkv, [-1, 1, 3 * config.d_model]), "", "", *past, *self._lengths],
+            [f"{name}.context", *new],
+            domain="com.microsoft",
+            num_heads=config.num_heads,
+            kv_num_heads=config.num_heads,
+        )
+        return graph.reshape(context, [-1, config.d_model])
 
 
 class CrossAttention:
@@ -32,7 +64,7 @@ class CrossAttention:
             x: any tensor [B, M], to make an empty one of: there are no new keys.
             source_lengths: int32 [slots].
             source_total: int32 [1], the largest of them.
-            shares_slots: as in `server.bundle.bundle.StepForm`.
+            shares_slots: as in `server.bundle.graphs.StepForm`.
         """
         self._graph = graph
         self._config = config
@@ -46,19 +78,16 @@ class CrossAttention:
         start, end, axis = (graph.constant([value]) for value in (0, 0, 1))
         self._no_token = graph.node("Slice", [one_token, start, end, axis])  # [slots, 0, M]
 
-    def __call__(self, name: str, query: str, past: list[str], new: list[str]) -> str:
-        """Adds the attention of one layer.
+    def __call__(self, name: str, x: str, attention: MultiHeadAttention) -> str:
+        """Adds the attention of one layer, from [B, M] to the context [B, M].
 
-        Args:
-            name: of the layer's attention.
-            query: [B, M].
-            past: names of the caches that are read, keys and values [slots, H, S, D].
-            new: names under which they are returned.
-
-        Returns:
-            The context, [B, M].
+        It reads caches [slots, H, S, D], and returns them under other names.
         """
         graph, heads, width = self._graph, self._config.num_heads, self._config.head_dim
+        query_width = heads * width
+        weight, bias = attention.qkv.weight[:query_width], attention.qkv.bias[:query_width]
+        query = graph.linear(f"{name}.query", x, weight, bias)
+        past, new = (_caches_of(name, kind) for kind in ("cross", "new_cross"))
         context = f"{name}.context"  # the same in both forms, which are calibrated as one
         if not self._shares_slots:
             return graph.reshape(self._kernel(context, query, 1, past, new), [-1, heads * width])
@@ -84,3 +113,9 @@ class CrossAttention:
             num_heads=num_rows * config.num_heads,
             kv_num_heads=config.num_heads,
         )
+
+
+def _caches_of(name: str, kind: str) -> list[str]:
+    """Returns the names of the caches of the layer that an attention is named for, such as "decoder.3.self"."""
+    layer = name.split(".")[1]
+    return [f"{kind}_{part}.{layer}" for part in ("key", "value")]
