@@ -2,21 +2,18 @@
 
 import numpy as np
 
-from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.engine.rows import Rows
 from server.engine.sentence import Sentence
 from server.network import RowMoves
-
-BOS = 2
+from tests.server.engine.parts import BOS, sentence_of
 
 
 def placed(row: int, source_tokens: int, beam_size: int = 1, *, with_scores: bool = False) -> Sentence:
     options = DecodingOptions(beam_size=beam_size, with_scores=with_scores)
-    search = BeamSearch(options, max_tokens=9, bos_id=BOS, eos_id=3)
-    return Sentence(
-        source_ids=(7,) * source_tokens, options=options, search=search, deadline=None, submitted=0.0, rows=[row]
-    )
+    sentence = sentence_of((7,) * source_tokens, options)
+    sentence.rows = [row]
+    return sentence
 
 
 def fed(rows: Rows, num_rows: int) -> tuple[list[int], list[int], list[int]]:

@@ -1,37 +1,13 @@
-"""The scheduler with integers only: no model, no threads but where two lanes meet at the queue."""
+"""The scheduler with integers only: no model, no threads."""
 
 import random
-import threading
 
-import pytest
-
-from server.decoding.beam_search import BeamSearch
-from server.decoding.options import DecodingOptions
 from server.engine.scheduler import Scheduler
 from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
-from server.errors import NotServing, Overloaded
 from server.network import RowMoves, StepKind
-from tests.fakes import batch_limits
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def new_sentence(
-    tokens: int = 5, beam_size: int = 1, deadline: float | None = None, *, use_shortlist: bool = False
-) -> Sentence:
-    options = DecodingOptions(beam_size=beam_size, use_shortlist=use_shortlist)
-    search = BeamSearch(options, max_tokens=50, bos_id=2, eos_id=3)
-    return Sentence(source_ids=(7,) * tokens, options=options, search=search, deadline=deadline, submitted=0.0)
-
-
-def new_queue(max_sentences: int = 1000, max_tokens: int = 100_000, num_lanes: int = 1) -> WaitingQueue:
-    return WaitingQueue(max_sentences=max_sentences, max_tokens=max_tokens, num_lanes=num_lanes)
+from tests.fakes import FakeClock, batch_limits
+from tests.server.engine.parts import new_queue, new_sentence
 
 
 def new_scheduler(
@@ -39,11 +15,11 @@ def new_scheduler(
     max_rows: int = 8,
     max_encode_tokens: int = 1000,
     max_cached_positions: int = 10**6,
-    clock: Clock | None = None,
+    clock: FakeClock | None = None,
     kind: StepKind = StepKind.PLAIN,
 ) -> Scheduler:
     limits = batch_limits(max_rows, max_cached_positions, max_encode_tokens)
-    return Scheduler(kind, queue, limits, clock or Clock())
+    return Scheduler(kind, queue, limits, clock or FakeClock())
 
 
 def run_step(scheduler: Scheduler, parents: dict[Sentence, list[int]] | None = None) -> list[Sentence]:
@@ -100,11 +76,6 @@ def test_a_batch_of_long_sentences_has_fewer_rows() -> None:
     assert run_step(scheduler) == [last]
 
 
-@pytest.mark.parametrize(("beam_size", "positions"), [(1, 2), (2, 3), (4, 5), (5, 7), (16, 20)])
-def test_a_beam_takes_its_rows_and_a_slot_for_each_four_of_them(beam_size: int, positions: int) -> None:
-    assert new_sentence(tokens=7, beam_size=beam_size).footprint.positions == 7 * positions
-
-
 def test_a_batch_with_one_long_sentence_has_fewer_rows() -> None:
     queue = new_queue()
     long, *short = sentences = [new_sentence(tokens=100), *(new_sentence(tokens=10) for _ in range(9))]
@@ -150,17 +121,6 @@ def test_wide_beam_at_the_head_is_not_overtaken() -> None:
 
     assert len(run_step(scheduler)) == 1
     assert run_step(scheduler) == []
-
-
-def test_requests_take_turns() -> None:
-    queue = new_queue()
-    large, small = [new_sentence() for _ in range(3)], [new_sentence() for _ in range(2)]
-    queue.add(large)
-    queue.add(small)
-
-    admitted = run_step(new_scheduler(queue))
-
-    assert admitted == [large[0], small[0], large[1], small[1], large[2]]
 
 
 def test_newcomer_joins_while_others_run() -> None:
@@ -234,7 +194,7 @@ def test_cancelled_sentence_frees_its_row_before_the_next_step() -> None:
 
 
 def test_expired_sentence_is_dropped_whether_it_runs_or_waits() -> None:
-    clock = Clock()
+    clock = FakeClock()
     queue = new_queue()
     scheduler = new_scheduler(queue, max_rows=1, clock=clock)
     runs, waits, later = new_sentence(deadline=1.0), new_sentence(deadline=1.0), new_sentence(deadline=9.0)
@@ -250,7 +210,7 @@ def test_expired_sentence_is_dropped_whether_it_runs_or_waits() -> None:
 
 
 def test_running_sentences_are_over_one_after_the_other() -> None:
-    queue, clock = new_queue(), Clock()
+    queue, clock = new_queue(), FakeClock()
     scheduler = new_scheduler(queue, clock=clock)
     left, early, late, patient = new_sentence(), new_sentence(deadline=1.0), new_sentence(deadline=2.0), new_sentence()
     queue.add([left, late, early, patient])
@@ -268,97 +228,6 @@ def test_running_sentences_are_over_one_after_the_other() -> None:
     assert not scheduler.running
 
 
-def test_queue_refuses_at_its_limit_of_sentences_and_names_it() -> None:
-    queue = new_queue(max_sentences=2)
-    queue.add([new_sentence()])
-    queue.add([new_sentence()])
-
-    with pytest.raises(Overloaded, match="2 sentences wait, limit 2") as refusal:
-        queue.add([new_sentence()])
-
-    assert refusal.value.reason == "sentences"
-    assert queue.num_sentences == 2
-
-
-def test_queue_refuses_at_its_limit_of_tokens_and_names_it() -> None:
-    queue = new_queue(max_tokens=10)
-    queue.add([new_sentence(tokens=5)])
-    queue.add([new_sentence(tokens=5)])
-
-    with pytest.raises(Overloaded, match="10 source tokens wait, limit 10") as refusal:
-        queue.add([new_sentence()])
-
-    assert refusal.value.reason == "tokens"
-
-
-def test_large_request_leaves_room_for_others() -> None:
-    queue = new_queue(max_sentences=10, max_tokens=100)
-    queue.add([new_sentence(tokens=50) for _ in range(500)])
-
-    queue.check_room()
-    queue.add([new_sentence() for _ in range(4)])
-    queue.check_room()
-    queue.add([new_sentence() for _ in range(500)])
-    with pytest.raises(Overloaded, match=r"1004 sentences wait, limit 10"):
-        queue.check_room()
-
-    for _ in range(200):
-        assert queue.take(StepKind.PLAIN, batch_limits(max_rows=5))
-    queue.check_room()
-    assert queue.num_sentences < 10
-
-
-def test_request_larger_than_the_limits_is_taken_by_an_empty_queue() -> None:
-    queue = new_queue(max_sentences=2, max_tokens=10)
-
-    queue.add([new_sentence(tokens=10) for _ in range(5)])
-
-    assert queue.num_sentences == 5
-
-
-def test_closed_queue_returns_what_waits_and_refuses_more() -> None:
-    queue = new_queue()
-    waiting = new_sentence()
-    queue.add([waiting])
-
-    assert queue.close() == [waiting]
-    assert (queue.num_sentences, queue.num_tokens) == (0, 0)
-    with pytest.raises(NotServing):
-        queue.add([new_sentence()])
-    assert not queue.wait()
-
-
-def test_idle_lane_wakes_when_work_arrives() -> None:
-    queue = new_queue()
-    woken: list[bool] = []
-    lane = threading.Thread(target=lambda: woken.append(queue.wait()))
-    lane.start()
-
-    queue.add([new_sentence()])
-    lane.join(timeout=10)
-
-    assert woken == [True]
-
-
-def test_lanes_share_a_burst_evenly() -> None:
-    queue = new_queue(num_lanes=2)
-    lanes = [new_scheduler(queue, max_rows=32) for _ in range(2)]
-    queue.add([new_sentence() for _ in range(20)])
-
-    assert [len(run_step(lane)) for lane in lanes] == [10, 10]
-
-
-def test_lane_with_its_fair_share_leaves_the_next_sentence_to_the_other() -> None:
-    queue = new_queue(num_lanes=2)
-    busy, idle = (new_scheduler(queue) for _ in range(2))
-    queue.add([new_sentence(beam_size=4)])
-    run_step(busy)
-    queue.add([new_sentence(beam_size=4)])
-
-    assert run_step(busy) == []
-    assert len(run_step(idle)) == 1
-
-
 def test_rows_are_held_for_beams_that_will_grow() -> None:
     queue = new_queue()
     scheduler = new_scheduler(queue)
@@ -369,77 +238,16 @@ def test_rows_are_held_for_beams_that_will_grow() -> None:
     assert (scheduler.num_rows, scheduler.footprint.rows) == (2, 5)
 
 
-def add_mixed(queue: WaitingQueue, num_sentences: int) -> None:
-    """Adds requests of one sentence, every other one with a shortlist."""
-    for i in range(num_sentences):
-        queue.add([new_sentence(use_shortlist=i % 2 == 1)])
-
-
-def test_a_batch_takes_sentences_of_its_own_kind() -> None:
-    queue = new_queue()
-    plain, short = (new_scheduler(queue, kind=kind) for kind in StepKind)
-    add_mixed(queue, 6)
-
-    for scheduler in (plain, short):
-        assert [sentence.kind for sentence in run_step(scheduler)] == [scheduler.kind] * 3
-
-
-def test_a_kind_that_has_seen_enough_of_others_pass_comes_next() -> None:
-    queue = new_queue()
-    plain, short = (new_scheduler(queue, max_rows=64, kind=kind) for kind in StepKind)
-    add_mixed(queue, 60)
-
-    turns = []
-    for _ in range(4):
-        for scheduler in (plain, short):
-            admitted = run_step(scheduler)
-            assert run_step(scheduler) == []
-            turns.append(len(admitted))
-            scheduler.remove(admitted)
-
-    assert turns == [16, 16, 14, 14, 0, 0, 0, 0]
-
-
-def test_a_kind_goes_on_while_nobody_of_another_waits() -> None:
-    queue = new_queue()
-    plain, short = (new_scheduler(queue, max_rows=64, kind=kind) for kind in StepKind)
-    queue.add([new_sentence(use_shortlist=True) for _ in range(40)])
-
-    assert len(run_step(short)) == 40
-    queue.add([new_sentence()])
-    queue.add([new_sentence(use_shortlist=True)])
-    assert len(run_step(short)) == 1
-    assert len(run_step(plain)) == 1
-
-
 def test_batches_of_a_lane_share_its_limits() -> None:
     queue = new_queue()
     plain, short = (new_scheduler(queue, max_rows=8, kind=kind) for kind in StepKind)
-    add_mixed(queue, 20)
+    for i in range(20):
+        queue.add([new_sentence(use_shortlist=i % 2 == 1)])
 
     assert len(plain.schedule().admitted) == 8
     assert short.schedule(others=plain.footprint).admitted == []
     plain.remove(plain.running[:3])
     assert len(short.schedule(others=plain.footprint).admitted) == 3
-
-
-def test_rows_are_all_when_nothing_waits_and_no_other_lane_runs() -> None:
-    queue = new_queue(num_lanes=2)
-    lane, other = (new_scheduler(queue, max_rows=4) for _ in range(2))
-    first, second = new_sentence(beam_size=4), new_sentence(beam_size=4)
-    queue.add([first])
-    run_step(lane)
-    assert queue.is_all(lane.footprint.rows)
-
-    queue.add([second])
-    assert not queue.is_all(lane.footprint.rows)  # whoever takes it, soon there are two
-
-    run_step(other)
-    assert not queue.is_all(lane.footprint.rows)
-    assert not queue.is_all(other.footprint.rows)
-
-    lane.remove([first])
-    assert queue.is_all(other.footprint.rows)
 
 
 def check_counts(scheduler: Scheduler) -> None:
@@ -502,27 +310,8 @@ def test_rows_stay_without_gaps_and_follow_their_beams_through_random_traffic() 
             parents[sentence] = sentence.search.advance(best, log_probs)
 
 
-def test_many_waiting_requests_are_not_all_looked_at_in_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    queue = new_queue(max_sentences=100_000, max_tokens=1_000_000)
-    for _ in range(10_000):
-        queue.add([new_sentence()])
-    looks = 0
-    is_over = Sentence.is_over
-
-    def counting(sentence: Sentence, now: float) -> bool:
-        nonlocal looks
-        looks += 1
-        return is_over(sentence, now)
-
-    monkeypatch.setattr(Sentence, "is_over", counting)
-    for _ in range(1000):
-        queue.drop_over(0.0)
-
-    assert 10_000 <= looks <= 1000 * 32
-
-
 def test_sentence_that_is_over_never_runs_however_many_wait() -> None:
-    clock = Clock()
+    clock = FakeClock()
     queue = new_queue(num_lanes=1)
     scheduler = new_scheduler(queue, max_rows=2, clock=clock)
     cancelled, expired, wanted = new_sentence(), new_sentence(deadline=1.0), new_sentence()

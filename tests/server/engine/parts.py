@@ -1,0 +1,76 @@
+"""The parts of an engine, put together by hand: sentences, their queue, and what batches and lanes are made of."""
+
+from concurrent.futures import Future
+
+from prometheus_client import CollectorRegistry
+
+from server.decoding.beam_search import BeamSearch
+from server.decoding.options import DecodingOptions
+from server.decoding.result import Result
+from server.engine.batch import Batch
+from server.engine.lane import Lane
+from server.engine.sentence import Sentence
+from server.engine.waiting_queue import WaitingQueue
+from server.network import StepKind
+from server.telemetry.metrics import Metrics
+from tests.fakes import EOS, FIRST_TOKEN, CountingRunner, FakeClock, batch_limits
+
+BOS = 2
+GREEDY = DecodingOptions(beam_size=1)
+NO_SCORES = DecodingOptions(beam_size=1, with_scores=False)
+SHORTLIST = DecodingOptions(beam_size=1, use_shortlist=True)
+
+
+def sentence_of(
+    source_ids: tuple[int, ...], options: DecodingOptions = GREEDY, deadline: float | None = None
+) -> Sentence:
+    """Returns a sentence that was submitted at instant 0 and may be translated to 50 tokens."""
+    search = BeamSearch(options, max_tokens=50, bos_id=BOS, eos_id=EOS)
+    return Sentence(source_ids=source_ids, options=options, search=search, deadline=deadline, submitted=0.0)
+
+
+def new_sentence(
+    tokens: int = 5, beam_size: int = 1, deadline: float | None = None, *, use_shortlist: bool = False
+) -> Sentence:
+    """Returns a sentence whose ids do not matter."""
+    return sentence_of((7,) * tokens, DecodingOptions(beam_size=beam_size, use_shortlist=use_shortlist), deadline)
+
+
+def new_queue(max_sentences: int = 1000, max_tokens: int = 100_000, num_lanes: int = 1) -> WaitingQueue:
+    """Returns a queue whose limits only matter where a test sets them."""
+    return WaitingQueue(max_sentences=max_sentences, max_tokens=max_tokens, num_lanes=num_lanes)
+
+
+def tokens(count: int) -> tuple[int, ...]:
+    """What `CountingRunner` translates a sentence to whose first id is `count`."""
+    return tuple(range(FIRST_TOKEN, FIRST_TOKEN + count))
+
+
+class Parts:
+    """A queue and a fake network, for as many batches or lanes as a test opens."""
+
+    def __init__(self, num_lanes: int = 1, max_rows: int = 8) -> None:
+        self.runner, self.clock, self.registry = CountingRunner(), FakeClock(), CollectorRegistry()
+        self.metrics = Metrics(self.registry).of_model("counting")
+        self.limits = batch_limits(max_rows)
+        self.queue = new_queue(num_lanes=num_lanes)
+
+    def open_batch(self, kind: StepKind = StepKind.PLAIN) -> Batch:
+        return Batch(kind, self.runner, self.queue, self.limits, self.metrics, self.clock)
+
+    def open_lane(self) -> Lane:
+        return Lane(self.runner, self.queue, self.limits, self.metrics, self.clock)
+
+    def submit(
+        self, *counts: int, options: DecodingOptions = GREEDY, deadline: float | None = None
+    ) -> list[Future[Result]]:
+        """Queues one request, of a sentence for each count of tokens that it is to be translated to."""
+        sentences = [sentence_of((count, 50, EOS), options, deadline) for count in counts]
+        self.queue.add(sentences)
+        return [sentence.future for sentence in sentences]
+
+    def sample(self, name: str, **labels: str) -> float:
+        """Returns a metric of the model; there must be one."""
+        value = self.registry.get_sample_value(f"babelserve_{name}", {"model": "counting", **labels})
+        assert value is not None
+        return value

@@ -1,0 +1,288 @@
+"""A batch over a fake network, stepped by hand."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from server.decoding.options import DecodingOptions
+from server.decoding.result import Timings
+from server.engine.batch import Batch
+from server.engine.limits import Footprint
+from server.errors import DeadlineExceeded, EngineFailed, NotServing
+from server.network import StepKind
+from tests.fakes import EOS
+from tests.server.engine.parts import GREEDY, NO_SCORES, SHORTLIST, Parts, sentence_of, tokens
+
+
+@pytest.fixture
+def parts() -> Parts:
+    return Parts()
+
+
+@pytest.fixture
+def batch(parts: Parts) -> Batch:
+    return parts.open_batch()
+
+
+def step(batch: Batch, times: int = 1) -> None:
+    """Takes steps with a batch that is its lane's only one."""
+    for _ in range(times):
+        batch.step(Footprint())
+
+
+def test_each_sentence_leaves_when_it_is_done(parts: Parts, batch: Batch) -> None:
+    short, long = parts.submit(1, 4)
+
+    step(batch, 2)
+    assert short.result(0).hypotheses[0].ids == tokens(1)
+    assert not long.done()
+
+    step(batch, 3)
+    assert long.result(0).hypotheses[0].ids == tokens(4)
+    assert batch.num_rows == 0
+
+
+def test_newcomer_joins_between_two_steps(parts: Parts, batch: Batch) -> None:
+    (first,) = parts.submit(5)
+    step(batch, 3)
+    (second,) = parts.submit(1)
+    step(batch, 2)
+
+    assert second.result(0).hypotheses[0].ids == tokens(1)
+    assert not first.done()
+    step(batch)
+    assert first.result(0).hypotheses[0].ids == tokens(5)
+
+
+def test_greedy_and_beams_share_a_step(parts: Parts, batch: Batch) -> None:
+    (greedy,) = parts.submit(3)
+    (beam,) = parts.submit(3, options=DecodingOptions(beam_size=4, num_hypotheses=3))
+
+    step(batch)
+    assert batch.num_rows == 1 + 1
+    step(batch)
+    assert batch.num_rows == 1 + 4
+    while not beam.done():
+        step(batch)
+
+    assert greedy.result(0).hypotheses[0].ids == tokens(3)
+    assert beam.result(0).hypotheses[0].ids == tokens(3)
+    assert len(beam.result(0).hypotheses) == 3
+
+
+def test_greedy_search_without_scores_is_spared_the_softmax(parts: Parts, batch: Batch) -> None:
+    futures = parts.submit(1, 3, options=NO_SCORES)
+
+    step(batch, 4)
+
+    assert [future.result(0).hypotheses[0].ids for future in futures] == [tokens(1), tokens(3)]
+    assert [future.result(0).hypotheses[0].score for future in futures] == [0.0, 0.0]
+    assert parts.runner.had_log_probs == [False] * 4
+
+
+@pytest.mark.parametrize("options", [GREEDY, dataclasses.replace(GREEDY, beam_size=2, with_scores=False)])
+def test_a_step_has_log_probabilities_while_anyone_needs_them(
+    parts: Parts, batch: Batch, options: DecodingOptions
+) -> None:
+    (spared,) = parts.submit(9, options=NO_SCORES)
+    step(batch)
+    (scored,) = parts.submit(1, options=options)
+    while not scored.done():
+        step(batch)
+    num_scored = parts.runner.num_steps - 1
+    step(batch, 9 - num_scored)
+
+    assert parts.runner.had_log_probs == [False, *[True] * num_scored, *[False] * (9 - num_scored)]
+    assert spared.result(0).hypotheses[0].ids == tokens(9)
+    assert spared.result(0).hypotheses[0].score == 0.0
+    assert scored.result(0).hypotheses[0].ids == tokens(1)
+    assert scored.result(0).hypotheses[0].score == pytest.approx(-0.125)
+
+
+def test_cancelled_sentence_is_gone_by_the_next_step(parts: Parts, batch: Batch) -> None:
+    leaves, stays = parts.submit(5, 5)
+    step(batch)
+
+    leaves.cancel()
+    step(batch)
+
+    assert batch.num_rows == 1
+    assert parts.sample("sentences_total", outcome="cancelled") == 1
+    step(batch, 4)
+    assert stays.result(0).hypotheses[0].ids == tokens(5)
+
+
+def test_sentence_cancelled_during_its_last_step_does_no_harm(parts: Parts, batch: Batch) -> None:
+    leaves, stays = parts.submit(1, 2)
+    step(batch)
+    original = batch._decoder.step
+
+    def cancel_meanwhile(*arguments: Any, **options: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        leaves.cancel()
+        return original(*arguments, **options)
+
+    batch._decoder.step = cancel_meanwhile  # type: ignore[method-assign]
+    step(batch, 2)
+
+    assert stays.result(0).hypotheses[0].ids == tokens(2)
+    assert parts.sample("sentences_total", outcome="cancelled") == 1
+
+
+def test_expired_sentence_never_starts_a_step(parts: Parts, batch: Batch) -> None:
+    (expired,) = parts.submit(5, deadline=1.0)
+    parts.clock.now = 1.0
+
+    step(batch)
+
+    with pytest.raises(DeadlineExceeded):
+        expired.result(0)
+    assert parts.runner.num_steps == 0
+    assert parts.sample("sentences_total", outcome="deadline") == 1
+
+
+def test_sentence_that_expires_while_it_runs_is_answered(parts: Parts, batch: Batch) -> None:
+    expires, stays = parts.submit(5, deadline=1.0)[0], parts.submit(5)[0]
+    step(batch, 2)
+    parts.clock.now = 2.0
+    step(batch, 4)
+
+    with pytest.raises(DeadlineExceeded):
+        expires.result(0)
+    assert stays.result(0).hypotheses[0].ids == tokens(5)
+
+
+def test_failed_step_answers_every_sentence_in_it_and_the_next_ones_work(parts: Parts, batch: Batch) -> None:
+    first, second = parts.submit(5, 5)
+    step(batch)
+    parts.runner.step_failures = [RuntimeError("secret")]
+    step(batch)
+
+    for future in (first, second):
+        with pytest.raises(EngineFailed, match=r"^translation failed$"):
+            future.result(0)
+    (after,) = parts.submit(1)
+    step(batch, 2)
+    assert after.result(0).hypotheses[0].ids == tokens(1)
+    assert parts.sample("engine_failures_total") == 1
+
+
+def test_failed_encoding_spares_the_sentences_that_run(parts: Parts, batch: Batch) -> None:
+    (runs,) = parts.submit(3)
+    step(batch)
+    parts.runner.encode_failures = [RuntimeError("secret")]
+    (fails,) = parts.submit(3)
+    step(batch, 3)
+
+    with pytest.raises(EngineFailed):
+        fails.result(0)
+    assert runs.result(0).hypotheses[0].ids == tokens(3)
+    assert batch.num_rows == 0
+
+
+@pytest.mark.parametrize("options", [GREEDY, DecodingOptions(beam_size=2)])
+def test_log_probabilities_that_are_not_finite_fail_their_own_sentence_alone(
+    parts: Parts, batch: Batch, options: DecodingOptions
+) -> None:
+    (broken,), (whole,) = parts.submit(3, options=options), parts.submit(3)
+    step(batch)
+    sentence, original = batch._scheduler.running[0], batch._decoder.step
+
+    def poison_last_row(*arguments: Any, **more: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        ids, log_probs = original(*arguments, **more)
+        log_probs[sentence.rows[-1]] = np.nan
+        return ids, log_probs
+
+    batch._decoder.step = poison_last_row  # type: ignore[method-assign]
+    step(batch)
+    batch._decoder.step = original  # type: ignore[method-assign]
+    step(batch, 3)
+
+    with pytest.raises(EngineFailed):
+        broken.result(0)
+    assert whole.result(0).hypotheses[0].ids == tokens(3)
+
+
+def test_failures_are_counted_until_a_step_succeeds(parts: Parts, batch: Batch) -> None:
+    counts = []
+    for num_failures in (1, 1, 0):
+        parts.submit(3)
+        parts.runner.step_failures = [RuntimeError("broken")] * num_failures
+        step(batch)
+        counts.append(batch.num_failures)
+
+    assert counts == [1, 2, 0]
+
+
+def test_timings_are_the_clocks(parts: Parts, batch: Batch) -> None:
+    (future,) = parts.submit(1)
+    parts.clock.now = 2.0
+    step(batch)
+    parts.clock.now = 5.0
+    step(batch)
+
+    result = future.result(0)
+    assert result.timings == Timings(queue_seconds=2.0, encode_seconds=0.0, decode_seconds=3.0)
+
+
+def test_metrics_count_tokens_and_padding(parts: Parts, batch: Batch) -> None:
+    parts.queue.add([sentence_of((2, EOS)), sentence_of((2, 50, 50, EOS))])
+
+    step(batch, 3)
+
+    assert parts.sample("source_tokens_total") == 2 + 4
+    assert parts.sample("padded_source_tokens_total") == 2 * 4
+    assert parts.sample("generated_tokens_total") == 2 * 3
+    assert parts.sample("sentences_total", outcome="ok") == 2
+    assert batch.cache_bytes > 0
+
+
+def test_metrics_count_steps_and_their_rows(parts: Parts, batch: Batch) -> None:
+    parts.submit(1, 3)
+
+    step(batch, 4)
+
+    assert parts.sample("step_duration_seconds_count") == 4
+    assert parts.sample("batch_rows_sum") == 2 + 2 + 1 + 1
+    assert parts.sample("encode_duration_seconds_count") == 1
+    assert parts.sample("queue_duration_seconds_count") == 2
+
+
+def test_it_is_busy_while_anyone_of_its_kind_waits_or_runs(parts: Parts, batch: Batch) -> None:
+    assert not batch.is_busy
+    parts.submit(1, options=SHORTLIST)
+    assert not batch.is_busy
+    parts.submit(1)
+    assert batch.is_busy
+
+    step(batch)
+    assert batch.is_busy
+    step(batch)
+    assert not batch.is_busy
+    assert parts.queue.has_waiting(StepKind.SHORTLIST)
+
+
+def test_other_batches_of_its_lane_leave_it_less_room(parts: Parts, batch: Batch) -> None:
+    parts.submit(*[3] * 8)
+
+    batch.step(Footprint(rows=6, cache_rows=12, positions=36))
+    assert batch.footprint.rows == 2
+    batch.step(Footprint(rows=1, cache_rows=2, positions=6))
+    assert batch.footprint.rows == 7
+
+
+def test_dropped_sentences_are_answered_and_free_their_rows(parts: Parts, batch: Batch) -> None:
+    left, *others = parts.submit(5, 5, 5)
+    step(batch)
+    left.cancel()
+
+    batch.drop(NotServing("the server has shut down"))
+
+    for future in others:
+        with pytest.raises(NotServing):
+            future.result(0)
+    assert (batch.num_rows, batch.footprint) == (0, Footprint())
+    assert parts.sample("sentences_total", outcome="error") == 2
+    assert parts.sample("sentences_total", outcome="cancelled") == 1
