@@ -1,0 +1,158 @@
+"""What a manifest may say; the files that it names are not there."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.bundle.bundle import Bundle
+from server.bundle.manifest import REVISION, FileFacts, Variant, read_manifest
+from server.errors import BundleError
+
+Change = Callable[[dict[str, Any]], None]
+
+
+@pytest.fixture
+def directory(tiny_bundle: Bundle, tmp_path: Path) -> Path:
+    """Holds the tiny bundle's manifest, which a test may change, and nothing else."""
+    (tmp_path / "manifest.json").write_text(tiny_bundle.manifest.to_json(), encoding="utf-8")
+    return tmp_path
+
+
+def change_manifest(directory: Path, change: Change) -> None:
+    path = directory / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    change(manifest)
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def faults_of(directory: Path) -> list[str]:
+    with pytest.raises(BundleError) as error:
+        read_manifest(directory)
+    return error.value.faults
+
+
+def test_what_is_written_is_read(tiny_bundle: Bundle, directory: Path) -> None:
+    assert read_manifest(directory) == tiny_bundle.manifest
+
+
+@pytest.mark.parametrize("revision", [REVISION - 1, REVISION + 1])
+def test_other_revision_is_refused_before_anything_else(directory: Path, revision: int) -> None:
+    change_manifest(directory, lambda manifest: manifest.update(revision=revision, name=None))
+
+    (fault,) = faults_of(directory)
+    assert f"revision is {revision}; this server reads revision {REVISION}" in fault
+
+
+@pytest.mark.parametrize("text", ["", "[]", '"text"', "{", "null"])
+def test_manifest_that_is_no_object_is_refused(directory: Path, text: str) -> None:
+    (directory / "manifest.json").write_text(text, encoding="utf-8")
+
+    assert len(faults_of(directory)) == 1
+
+
+def test_manifest_that_is_no_text_is_refused(directory: Path) -> None:
+    (directory / "manifest.json").write_bytes(b"\xff\xfe\x00")
+
+    (fault,) = faults_of(directory)
+    assert "manifest.json: cannot be read" in fault
+
+
+def test_missing_directory_is_a_fault_and_no_crash(tmp_path: Path) -> None:
+    assert "cannot be read" in faults_of(tmp_path / "nowhere")[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda m: m.pop("name"), "name is missing"),
+        (lambda m: m.update(extra=1), "extra is unknown"),
+        (lambda m: m.update(name=3), "name must be str, not int"),
+        (lambda m: m["limits"].update(max_beam_size=True), "limits.max_beam_size must be int, not bool"),
+        (lambda m: m["limits"].update(max_beam_size=0), "max_beam_size must be at least 1, not 0"),
+        (lambda m: m["limits"].update(max_beam_size=17), "limits.max_beam_size must be at most 16, not 17"),
+        (lambda m: m["dimensions"].update(head_dim=5), "d_model 32 is not num_heads * head_dim"),
+        (lambda m: m["dimensions"].update(encoder_layers=0), "encoder_layers must be at least 1, not 0"),
+        (lambda m: m["special_ids"].update(eos=-1), "special_ids.eos must be in 0..699, not -1"),
+        (lambda m: m["special_ids"].update(pad=700), "special_ids.pad must be in 0..699, not 700"),
+        (lambda m: m.update(language_pairs=[]), "language_pairs is empty"),
+        (lambda m: m.update(language_pairs=[{"source": "en"}]), "language_pairs[0].target is missing"),
+        (lambda m: m.update(variants={}), "variants is empty"),
+        (
+            lambda m: m["variants"].update({"cpu-int4": m["variants"]["cpu-int8"]}),
+            "variants.cpu-int4: unknown variant; known are cpu-fp32, cpu-int8, cuda-fp16",
+        ),
+        (lambda m: m["variants"]["cpu-int8"].update(dtype="float32"), "variants.cpu-int8.dtype must be int8, not "),
+        (
+            lambda m: m["variants"]["cpu-fp32"].update(embedding_offset=-1),
+            "variants.cpu-fp32.embedding_offset must be at least 0, not -1",
+        ),
+        (lambda m: m["golden"]["outputs"].pop("cpu-int8"), "golden.outputs lacks cpu-int8"),
+        (
+            lambda m: m["variants"]["cpu-fp32"]["files"].update(
+                {"decoder_step_shortlist.onnx": {"sha256": "", "bytes": 0}}
+            ),
+            "extra_files lacks shortlist.npz, which steps of variants.cpu-fp32 need",
+        ),
+        *(
+            (
+                lambda m, name=name: m["variants"]["cpu-fp32"]["files"].update({name: {"sha256": "", "bytes": 0}}),
+                f"variants.cpu-fp32.files: {name!r} is not a plain file name",
+            )
+            for name in ("../x", "..", "/x", "x/y", "")
+        ),
+        (
+            lambda m: m["extra_files"].update({"../x": {"sha256": "", "bytes": 0}}),
+            "extra_files: '../x' is not a plain file name",
+        ),
+    ],
+)
+def test_each_fault_of_a_manifest_is_named(directory: Path, change: Change, expected: str) -> None:
+    change_manifest(directory, change)
+
+    assert any(expected in fault for fault in faults_of(directory))
+
+
+def test_all_faults_of_a_manifest_are_listed_at_once(directory: Path) -> None:
+    def damage(manifest: dict[str, Any]) -> None:
+        del manifest["name"]
+        manifest["limits"]["max_source_tokens"] = "many"
+        manifest["surprise"] = {}
+
+    change_manifest(directory, damage)
+
+    assert len(faults_of(directory)) == 3
+
+
+@pytest.mark.parametrize(("variant", "itemsize"), [("cpu-fp32", 4), ("cpu-int8", 1), ("cuda-fp16", 2)])
+def test_a_position_takes_a_key_and_a_value_of_each_decoder_layer(
+    tiny_bundle: Bundle, variant: str, itemsize: int
+) -> None:
+    sizes = tiny_bundle.manifest.dimensions
+
+    assert tiny_bundle.manifest.position_bytes(variant) == 2 * sizes.decoder_layers * sizes.d_model * itemsize
+
+
+@pytest.fixture
+def variant(tiny_bundle: Bundle) -> Variant:
+    return tiny_bundle.manifest.variants["cpu-fp32"]
+
+
+def test_one_hash_stands_for_all_files_in_any_order(variant: Variant) -> None:
+    turned = dataclasses.replace(variant, files=dict(reversed(variant.files.items())))
+    renamed = dataclasses.replace(variant, files={f"{name}x": facts for name, facts in variant.files.items()})
+    changed = dataclasses.replace(variant, files={**variant.files, "encoder.onnx": FileFacts(sha256="0", bytes=1)})
+
+    assert list(turned.files) != list(variant.files)
+    assert turned.sha256 == variant.sha256
+    assert len({variant.sha256, renamed.sha256, changed.sha256}) == 3
+
+
+def test_a_variant_has_a_shortlist_if_it_has_a_step_for_one(variant: Variant) -> None:
+    files = {**variant.files, "decoder_step_shortlist.onnx": FileFacts(sha256="0", bytes=1)}
+
+    assert not variant.has_shortlist
+    assert dataclasses.replace(variant, files=files).has_shortlist
