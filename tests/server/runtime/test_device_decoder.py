@@ -13,7 +13,6 @@ from server.models.machine import has_cuda_device
 from server.network import RowMoves, StepInputs, StepKind
 from server.runtime.device_decoder import DeviceDecoder
 from server.runtime.runner import DeviceRunner, HostRunner, open_runner
-from tests.runners import open_host_runner
 
 MAX_ROWS = 6  # steps for 1, 2, 4 and 6 rows
 BOS = 2
@@ -22,11 +21,6 @@ has_cuda = has_cuda_device() and "CUDAExecutionProvider" in onnxruntime.get_avai
 on_cuda = pytest.param(
     "cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not has_cuda, reason="no CUDA device, or no onnxruntime-gpu")]
 )
-
-
-@pytest.fixture(scope="module")
-def cpu_runner(tiny_bundle: Bundle) -> HostRunner:
-    return open_host_runner(tiny_bundle)
 
 
 @pytest.fixture(scope="module", params=["cpu", on_cuda])
@@ -48,9 +42,9 @@ def common_positions(fed: list[int], other: list[int]) -> int:
 class Walk:
     """Both decoders side by side, and what lies in each row: a sentence, and the tokens it was fed."""
 
-    def __init__(self, runner: DeviceRunner, cpu_runner: HostRunner, seed: int) -> None:
-        self.runner, self.cpu_runner = runner, cpu_runner
-        self.decoders = device_decoder(runner), cpu_runner.open_decoder(StepKind.PLAIN, MAX_ROWS)
+    def __init__(self, runner: DeviceRunner, host_runner: HostRunner, seed: int) -> None:
+        self.runner, self.host_runner = runner, host_runner
+        self.decoders = device_decoder(runner), host_runner.open_decoder(StepKind.PLAIN, MAX_ROWS)
         self.random = random.Random(seed)
         self.rows: list[tuple[tuple[int, ...], list[int]]] = []
         self.differences: list[float] = []
@@ -65,7 +59,7 @@ class Walk:
         self.reserve(int(lengths.max()))
         on_device, in_host_memory = self.decoders
         on_device.admit(first_row, self.runner.encode(source_ids, lengths), sentences)
-        in_host_memory.admit(first_row, self.cpu_runner.encode(source_ids, lengths), sentences)
+        in_host_memory.admit(first_row, self.host_runner.encode(source_ids, lengths), sentences)
         self.rows += [(sentence, []) for sentence in sentences]
 
     def move(self) -> None:
@@ -105,8 +99,10 @@ class Walk:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_steps_are_those_of_the_decoder_in_host_memory(runner: DeviceRunner, cpu_runner: HostRunner, seed: int) -> None:
-    walk = Walk(runner, cpu_runner, seed)
+def test_steps_are_those_of_the_decoder_in_host_memory(
+    runner: DeviceRunner, host_runner: HostRunner, seed: int
+) -> None:
+    walk = Walk(runner, host_runner, seed)
     walk.admit(2)
     for _ in range(60):
         if len(walk.rows) < MAX_ROWS and walk.random.random() < 0.2:

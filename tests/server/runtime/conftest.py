@@ -1,0 +1,38 @@
+"""The tiny bundle's network with caches in host memory, and sentences for it."""
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from server.bundle.bundle import Bundle
+from server.network import Encoded
+from server.runtime.host_decoder import HostDecoder
+from server.runtime.runner import HostRunner
+from tests.runners import open_host_runner
+
+
+@pytest.fixture(scope="session")
+def host_runner(tiny_bundle: Bundle) -> HostRunner:
+    """cpu-fp32, for tests that change nothing of it."""
+    return open_host_runner(tiny_bundle)
+
+
+@pytest.fixture
+def copied(tiny_bundle: Bundle, tmp_path: Path) -> Bundle:
+    """A copy of cpu-fp32, in `tmp_path`, that a test may damage."""
+    shutil.copytree(tiny_bundle.directory / "cpu-fp32", tmp_path / "cpu-fp32")
+    return dataclasses.replace(tiny_bundle, directory=tmp_path)
+
+
+def encode_one(runner: HostRunner, length: int) -> Encoded:
+    """Encodes a sentence of so many tokens: 20, 21, ..."""
+    source_ids = np.arange(20, 20 + length, dtype=np.int64)[None]
+    return runner.encode(source_ids, np.array([length], np.int32))
+
+
+def admit(runner: HostRunner, decoder: HostDecoder, row: int, length: int) -> None:
+    """Encodes that sentence and fills a row with it."""
+    decoder.admit(row, encode_one(runner, length), [tuple(range(20, 20 + length))])

@@ -1,0 +1,137 @@
+"""Graphs against the contract: what is said of those that are not as they should be."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from server.bundle.bundle import Bundle
+from server.bundle.graphs import CHOSEN_NAMES, PLAIN_STEP, StepForm, all_cache_names
+from server.bundle.manifest import Dimensions
+from server.bundle.shortlist import Shortlist
+from server.errors import BundleError
+from server.runtime.faults import refuse, shortlist_faults, step_faults, tensor_faults
+from tests.runners import open_host_runner
+
+SIZES = Dimensions(vocab_size=50, d_model=16, num_heads=2, head_dim=8, encoder_layers=1, decoder_layers=1)
+
+
+@dataclass
+class Tensor:
+    name: str
+    shape: list[int | str]
+
+
+@dataclass
+class Graph:
+    """Stands in for a session of ONNX Runtime, of which only names and shapes are asked."""
+
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+
+    def get_inputs(self) -> list[Tensor]:
+        return self.inputs
+
+    def get_outputs(self) -> list[Tensor]:
+        return self.outputs
+
+
+def graph_of(inputs: list[str], outputs: list[str]) -> Graph:
+    """A graph whose caches have the shapes that `SIZES` says."""
+    shape: list[int | str] = ["rows", SIZES.num_heads, "positions", SIZES.head_dim]
+    return Graph([Tensor(name, shape) for name in inputs], [Tensor(name, shape) for name in outputs])
+
+
+def step_graph(form: StepForm) -> Graph:
+    caches = all_cache_names(SIZES.decoder_layers)
+    outputs = [*CHOSEN_NAMES, form.projected, *(f"new_{name}" for name in caches)]
+    return graph_of([*form.input_names, *caches], outputs)
+
+
+def test_without_faults_nothing_is_refused() -> None:
+    refuse(Path("encoder.onnx"), [])
+
+
+def test_every_fault_of_a_file_is_told_with_its_path() -> None:
+    with pytest.raises(BundleError) as caught:
+        refuse(Path("cpu-fp32/encoder.onnx"), ["one", "two"])
+
+    assert caught.value.faults == ["cpu-fp32/encoder.onnx: one", "cpu-fp32/encoder.onnx: two"]
+
+
+def test_tensors_that_lack_or_are_unknown_are_named() -> None:
+    graph = graph_of(["a", "surprise", "another"], ["x", "more"])
+
+    assert tensor_faults(graph, ["a", "b"], ["x", "y"]) == [
+        "the graph lacks input b",
+        "the graph has an unknown input another",
+        "the graph has an unknown input surprise",
+        "the graph lacks output y",
+    ]
+
+
+@pytest.mark.parametrize("form", [StepForm(*flags) for flags in ((False, False), (False, True), (True, True))])
+def test_a_step_is_well_that_has_the_tensors_of_its_form_and_no_others(form: StepForm) -> None:
+    other = StepForm(not form.has_shortlist, form.shares_slots)
+
+    assert step_faults(step_graph(form), form, SIZES) == []
+    assert step_faults(step_graph(other), form, SIZES)
+
+
+def test_a_step_of_fewer_layers_lacks_their_caches() -> None:
+    deeper = dataclasses.replace(SIZES, decoder_layers=2)
+
+    faults = step_faults(step_graph(PLAIN_STEP), PLAIN_STEP, deeper)
+
+    assert [fault for fault in faults if "input" in fault] == [
+        "the graph lacks input self_key.1",
+        "the graph lacks input self_value.1",
+        "the graph lacks input cross_key.1",
+        "the graph lacks input cross_value.1",
+    ]
+    assert len(faults) == 4 + 4
+
+
+def test_a_cache_of_another_shape_is_named_with_both() -> None:
+    graph = step_graph(PLAIN_STEP)
+    graph.inputs[-1].shape = ["rows", 4, "positions", 4]
+
+    assert step_faults(graph, PLAIN_STEP, SIZES) == [
+        "input cross_value.0 has heads x width 4 x 4, the manifest says (2, 8)"
+    ]
+
+
+def shortlist_of(*common: int) -> Shortlist:
+    return Shortlist(np.zeros((50, 1), np.int32), np.array(common, np.int32))
+
+
+def test_common_tokens_must_do_for_the_widest_beam_and_end_a_sentence() -> None:
+    assert shortlist_faults(shortlist_of(3, 4, 5, 6), max_beam_size=2, eos_id=3) == []
+    assert shortlist_faults(shortlist_of(3, 4, 5), max_beam_size=2, eos_id=3) == ["it has 3 common tokens, it needs 4"]
+    assert shortlist_faults(shortlist_of(7, 7, 7, 7), max_beam_size=2, eos_id=3) == [
+        "it has 1 common tokens, it needs 4",
+        "the end of a sentence, 3, is none of the common tokens",
+    ]
+
+
+def test_graph_with_other_names_is_a_bundle_error(copied: Bundle, tmp_path: Path) -> None:
+    graph = onnx.load(tmp_path / "cpu-fp32" / "encoder.onnx", load_external_data=False)
+    for node in graph.graph.node:
+        node.output[:] = ["cross_query.0" if name == "cross_key.0" else name for name in node.output]
+    graph.graph.output[0].name = "cross_query.0"
+    onnx.save(graph, tmp_path / "cpu-fp32" / "encoder.onnx")
+
+    with pytest.raises(BundleError, match=r"the graph lacks output cross_key.0"):
+        open_host_runner(copied)
+
+
+def test_graph_of_other_dimensions_is_a_bundle_error(tiny_bundle: Bundle) -> None:
+    manifest = tiny_bundle.manifest
+    wide = dataclasses.replace(manifest.dimensions, num_heads=2, head_dim=16)
+    bundle = dataclasses.replace(tiny_bundle, manifest=dataclasses.replace(manifest, dimensions=wide))
+
+    with pytest.raises(BundleError, match=r"self_key.0 has heads x width 4 x 8, the manifest says \(2, 16\)"):
+        open_host_runner(bundle)
