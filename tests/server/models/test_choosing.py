@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from server.errors import SettingsError
-from server.models.choosing import check_packages, choose_variant
+from server.models.choosing import can_run, check_packages, choose_variant, installed_packages
 from server.settings.settings import Settings
 
 
@@ -35,6 +35,17 @@ def test_auto_takes_only_what_the_bundle_has(tmp_path: Path) -> None:
     assert choose_variant(settings, can_use_cuda=True) == "cpu-fp32"
 
 
+def test_auto_of_a_bundle_without_any_is_the_one_that_will_be_missed(tmp_path: Path) -> None:
+    settings = Settings(bundle=tmp_path)
+
+    assert choose_variant(settings, can_use_cuda=False) == "cpu-int8"
+
+
+def test_this_machine_runs_every_variant_for_its_processor() -> None:
+    assert can_run("cpu-fp32")
+    assert can_run("cpu-int8")
+
+
 def test_exactly_one_onnx_runtime_is_accepted() -> None:
     check_packages({"onnxruntime"})
     check_packages({"onnxruntime-gpu"})
@@ -42,3 +53,9 @@ def test_exactly_one_onnx_runtime_is_accepted() -> None:
         check_packages({"onnxruntime", "onnxruntime-gpu"})
     with pytest.raises(SettingsError, match=r"no ONNX Runtime.*babelserve\[gpu\]"):
         check_packages(set())
+
+
+def test_the_one_that_is_installed_is_found() -> None:
+    (package,) = installed_packages()
+
+    assert package in ("onnxruntime", "onnxruntime-gpu")

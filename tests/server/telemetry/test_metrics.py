@@ -5,7 +5,6 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from server.errors import Code
 from server.telemetry.metrics import Metrics
-from server.telemetry.model_metrics import EngineLoad
 
 
 def test_names_follow_the_rules_of_prometheus(metrics: Metrics) -> None:
@@ -23,33 +22,6 @@ def test_closed_label_sets_are_there_from_the_start(metrics: Metrics) -> None:
     for method in ("Translate", "TranslateStream", "ListModels", "other"):
         for code in Code:
             assert value("babelserve_requests_total", {"method": method, "code": code.name}) == 0
-
-
-def test_a_models_series_are_there_once_it_is_known(metrics: Metrics) -> None:
-    value = metrics.registry.get_sample_value
-
-    assert value("babelserve_sentences_total", {"model": "m", "outcome": "ok"}) is None
-    metrics.of_model("m")
-
-    for outcome in ("ok", "cancelled", "deadline", "error"):
-        assert value("babelserve_sentences_total", {"model": "m", "outcome": outcome}) == 0
-    for reason in ("sentences", "tokens", "splitting"):
-        assert value("babelserve_queue_rejected_total", {"model": "m", "reason": reason}) == 0
-    for result in ("hit", "joined", "miss"):
-        assert value("babelserve_sentence_cache_total", {"model": "m", "result": result}) == 0
-    assert value("babelserve_queue_depth", {"model": "m"}) is None  # before there is an engine
-
-
-def test_an_engine_is_asked_for_its_load_while_it_is_watched(metrics: Metrics) -> None:
-    value = metrics.registry.get_sample_value
-    loads = [EngineLoad(1, 2, 3, 4, 5), EngineLoad(10, 20, 30, 40, 50)]
-    ends = [metrics.of_model("m").watch(lambda load=load: load) for load in loads]  # type: ignore[misc]
-    names = ("queue_depth", "queue_tokens", "batch_slots", "batch_slots_used", "kv_cache_bytes")
-
-    assert [value(f"babelserve_{name}", {"model": "m"}) for name in names] == [11, 22, 33, 44, 55]
-    for end in (ends[0], ends[0], ends[1]):
-        end()
-    assert value("babelserve_queue_depth", {"model": "m"}) is None
 
 
 def test_a_call_is_counted_at_its_start_and_its_end(metrics: Metrics) -> None:

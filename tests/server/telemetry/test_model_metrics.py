@@ -1,0 +1,92 @@
+import pytest
+
+from server.errors import REJECT_REASONS
+from server.telemetry.metrics import Metrics
+from server.telemetry.model_metrics import CACHE_RESULTS, OUTCOMES, EngineLoad
+
+
+def count(metrics: Metrics, name: str, **labels: str) -> float | None:
+    return metrics.registry.get_sample_value(f"babelserve_{name}", {"model": "m", **labels})
+
+
+def test_a_models_series_are_there_once_it_is_known(metrics: Metrics) -> None:
+    value = metrics.registry.get_sample_value
+
+    assert value("babelserve_sentences_total", {"model": "m", "outcome": "ok"}) is None
+    metrics.of_model("m")
+
+    for outcome in ("ok", "cancelled", "deadline", "error"):
+        assert value("babelserve_sentences_total", {"model": "m", "outcome": outcome}) == 0
+    for reason in ("sentences", "tokens", "splitting"):
+        assert value("babelserve_queue_rejected_total", {"model": "m", "reason": reason}) == 0
+    for result in ("hit", "joined", "miss"):
+        assert value("babelserve_sentence_cache_total", {"model": "m", "result": result}) == 0
+    assert value("babelserve_queue_depth", {"model": "m"}) is None  # before there is an engine
+
+
+def test_an_engine_is_asked_for_its_load_while_it_is_watched(metrics: Metrics) -> None:
+    value = metrics.registry.get_sample_value
+    loads = [EngineLoad(1, 2, 3, 4, 5), EngineLoad(10, 20, 30, 40, 50)]
+    ends = [metrics.of_model("m").watch(lambda load=load: load) for load in loads]  # type: ignore[misc]
+    names = ("queue_depth", "queue_tokens", "batch_slots", "batch_slots_used", "kv_cache_bytes")
+
+    assert [value(f"babelserve_{name}", {"model": "m"}) for name in names] == [11, 22, 33, 44, 55]
+    for end in (ends[0], ends[0], ends[1]):
+        end()
+    assert value("babelserve_queue_depth", {"model": "m"}) is None
+
+
+def test_engines_of_several_models_are_told_apart(metrics: Metrics) -> None:
+    end = metrics.of_model("m").watch(lambda: EngineLoad(0, 0, 8, 1, 0))
+    metrics.of_model("other").watch(lambda: EngineLoad(0, 0, 8, 2, 0))
+
+    def rows() -> list[float | None]:
+        value = metrics.registry.get_sample_value
+        return [value("babelserve_batch_slots_used", {"model": name}) for name in ("m", "other")]
+
+    assert rows() == [1, 2]
+    end()
+    assert rows() == [None, 2]
+
+
+def test_an_engine_is_asked_anew_whenever_the_page_is_read(metrics: Metrics) -> None:
+    waiting = 1
+    metrics.of_model("m").watch(lambda: EngineLoad(waiting, 0, 0, 0, 0))
+
+    found = [count(metrics, "queue_depth")]
+    waiting = 5
+    found.append(count(metrics, "queue_depth"))
+
+    assert found == [1, 5]
+
+
+def test_what_is_counted_is_counted_under_its_label_alone(metrics: Metrics) -> None:
+    model = metrics.of_model("m")
+
+    model.count_sentences("ok")
+    model.count_sentences("cancelled", 3)
+    model.count_refusal("tokens")
+    model.count_cached("hit", 2)
+
+    assert [count(metrics, "sentences_total", outcome=outcome) for outcome in OUTCOMES] == [1, 3, 0, 0]
+    assert [count(metrics, "queue_rejected_total", reason=reason) for reason in REJECT_REASONS] == [0, 1, 0]
+    assert [count(metrics, "sentence_cache_total", result=result) for result in CACHE_RESULTS] == [2, 0, 0]
+
+
+def test_labels_outside_the_closed_sets_are_refused(metrics: Metrics) -> None:
+    model = metrics.of_model("m")
+
+    with pytest.raises(KeyError):
+        model.count_sentences("exploded")
+    with pytest.raises(KeyError):
+        model.count_refusal("mood")
+    with pytest.raises(KeyError):
+        model.count_cached("maybe", 1)
+
+
+def test_whoever_binds_a_model_counts_on_the_same_series(metrics: Metrics) -> None:
+    for _ in range(2):
+        metrics.of_model("m").source_tokens_total.inc(5)
+    metrics.of_model("other").source_tokens_total.inc(1)
+
+    assert count(metrics, "source_tokens_total") == 10
