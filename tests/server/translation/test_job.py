@@ -1,23 +1,27 @@
 """A job over an engine that echoes; no protocol."""
 
 import asyncio
+import threading
 import time
 from typing import Any
 
 import pytest
 
+from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions
+from server.errors import DeadlineExceeded, EngineFailed, InvalidRequest
 from server.models.model import Model
 from server.text.sentences import SourceSentence, SplitText
 from server.translation.answer import TextAnswer
-from server.translation.job import Job, start_job
+from server.translation.job import Job, raise_if_all_failed, start_job
 from tests.server.echo_engine import EchoEngine
+
+DOG, STARS = SourceSentence("A dog runs.", " ", (5, 3)), SourceSentence("***", " ", None)
 
 
 def many_sentences(number: int) -> list[TextAnswer]:
     """A text of so many sentences that are translated, and as many that are copied."""
-    pair = (SourceSentence("A dog runs.", " ", (5, 3)), SourceSentence("1", " ", None))
-    return [TextAnswer(SplitText("", pair * number))]
+    return [TextAnswer(SplitText("", (DOG, STARS) * number))]
 
 
 async def start(model: Model, answers: list[TextAnswer]) -> Job:
@@ -82,3 +86,74 @@ async def test_a_caller_who_leaves_is_not_told_of_the_sentences_that_are_cancell
 
     assert num_cancelled == [500, 1000, 1200]
     assert num_calls == 0
+
+
+async def test_sentences_are_translated_or_copied_into_their_places(
+    model: Model, engine: EchoEngine, tokenizer: Tokenizer
+) -> None:
+    ids = tokenizer.encode("A dog runs.")
+    texts = [TextAnswer(SplitText(" ", (STARS, SourceSentence("Ein Hund.", "", ids)))), TextAnswer(SplitText("\n", ()))]
+
+    with await start(model, texts) as job:
+        told = [place async for place in job.completions()]
+
+    assert told == [(0, 0), (0, 1)]  # what is copied first
+    assert [answer.text(0) for answer in job.answers] == [" *** A dog runs.", "\n"]
+    assert engine.options == [job.options]
+
+
+async def test_a_job_with_nothing_to_translate_asks_nothing_of_the_engine(model: Model, engine: EchoEngine) -> None:
+    with await start(model, [TextAnswer(SplitText("", (STARS,)))]) as job:
+        await job.finish()
+
+    assert job.answers[0].text(0) == "*** "
+    assert engine.deadlines == []
+
+
+async def test_of_a_text_that_fails_the_first_failure_is_told_and_nothing_more(
+    model: Model, engine: EchoEngine
+) -> None:
+    first, second = EngineFailed("first"), EngineFailed("second")
+    engine.fails = lambda source: {5: first, 6: second}.get(source[0])
+    failing = SplitText("", tuple(SourceSentence("x", "", ids) for ids in [(5, 3), (6, 3), (7, 3)]))
+    whole = SplitText("", (SourceSentence("y", "", (8, 3)),))
+
+    with await start(model, [TextAnswer(failing), TextAnswer(whole)]) as job:
+        told = [place async for place in job.completions()]
+
+    assert told == [(0, 0), (1, 0)]
+    assert [answer.error for answer in job.answers] == [first, None]
+
+
+async def test_when_every_text_has_failed_the_job_does_and_leaves_the_rest(model: Model, engine: EchoEngine) -> None:
+    error = DeadlineExceeded("too late")
+    engine.is_holding, engine.fails = True, lambda _: error
+
+    with await start(model, [TextAnswer(SplitText("", (DOG, DOG)))]) as job:
+        engine.release(1)
+        with pytest.raises(DeadlineExceeded) as caught:
+            await job.finish()
+
+    assert caught.value is error
+    assert [future.cancelled() for future in engine.futures] == [True, False]
+
+
+def test_a_request_has_failed_when_no_text_is_without_an_error() -> None:
+    one, other = (TextAnswer(SplitText("", (), InvalidRequest("contents", f"{i}"))) for i in range(2))
+    whole = TextAnswer(SplitText("", ()))
+
+    for answers in ([whole], [whole, one], [one, whole, other]):
+        raise_if_all_failed(answers)
+    with pytest.raises(InvalidRequest) as caught:
+        raise_if_all_failed([one, other])
+    assert caught.value is one.error
+
+
+@pytest.mark.parametrize(("num_sentences", "is_aside"), [(1, False), (600, True)])
+async def test_long_answers_are_put_together_off_the_event_loop(
+    model: Model, num_sentences: int, is_aside: bool
+) -> None:
+    with await start(model, [TextAnswer(SplitText("", (STARS,) * num_sentences))]) as job:
+        thread = await job.assemble(threading.get_ident)
+
+    assert (thread != threading.get_ident()) is is_aside

@@ -1,0 +1,44 @@
+"""A request is the contract's, without protobuf: whoever adds a field to one of them adds it to the others."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from protos import translation_pb2 as pb
+from server.decoding.options import DecodingOptions
+from server.translation.request import DecodingRequest, TranslationRequest
+
+OF_THE_ANSWER = {"output"}  # what the answer's message holds is its front's
+OF_THE_CALL = {"arrived", "deadline"}  # come with the call, not in its message
+
+
+def names(kind: Any) -> set[str]:
+    return {field.name for field in dataclasses.fields(kind)}
+
+
+def test_its_fields_are_those_of_the_contract() -> None:
+    contract = {field.name for field in pb.TranslateRequest.DESCRIPTOR.fields}
+
+    assert names(TranslationRequest) | OF_THE_ANSWER == contract | OF_THE_CALL
+    assert not OF_THE_ANSWER & names(TranslationRequest)
+    assert not OF_THE_CALL & contract
+
+
+def test_its_decoding_fields_are_those_of_the_contract_and_of_the_engine() -> None:
+    contract = {field.name for field in pb.DecodingOptions.DESCRIPTOR.fields}
+
+    assert names(DecodingRequest) == contract == names(DecodingOptions)
+
+
+@pytest.mark.parametrize("field", [*pb.DecodingOptions.DESCRIPTOR.fields], ids=lambda field: field.name)
+def test_every_decoding_field_may_be_left_to_the_server(field: Any) -> None:
+    assert field.has_presence  # on the wire an absent one is not a 0
+    assert getattr(DecodingRequest(), field.name) is None
+
+
+def test_only_texts_and_times_must_be_given() -> None:
+    request = TranslationRequest(contents=["Hi."], arrived=1.0, deadline=2.0)
+
+    assert request.decoding == DecodingRequest()
+    assert {request.source_language_code, request.target_language_code, request.model, request.mime_type} == {""}

@@ -1,0 +1,157 @@
+"""The rules on plain values, each at its limits and beyond."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from server.bundle.manifest import LanguagePair, Manifest
+from server.decoding.options import DecodingOptions
+from server.errors import InvalidRequest, ModelNotFound
+from server.translation.request import DecodingRequest
+from server.translation.rules import check_decoding, check_mime_type, check_model, check_texts, choose_source_language
+
+CANARY = "canary text"
+
+
+def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) -> DecodingOptions:
+    """Checks what a request may ask of a server whose default is a beam of 4; the widest is 8."""
+    return check_decoding(
+        DecodingRequest(**fields), DecodingOptions(beam_size=4), manifest.limits, has_shortlist=has_shortlist
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "named"),
+    [
+        (lambda _: check_texts(0), ["contents", "1024", "0"]),
+        (lambda _: check_texts(1025), ["contents", "1024", "1025"]),
+        (lambda m: choose_source_language(m, "", ""), ["target_language_code", "required", "de"]),
+        (lambda m: choose_source_language(m, "", "tlh"), ["target_language_code", "de", "tlh"]),
+        (lambda m: choose_source_language(m, "", CANARY), ["target_language_code", "11 characters"]),
+        (lambda m: choose_source_language(m, "tlh", "de"), ["source_language_code", "en", "tlh"]),
+        (lambda m: choose_source_language(m, CANARY, "de"), ["source_language_code", "11 characters"]),
+        (lambda _: check_mime_type("text/html"), ["mime_type", "text/plain", "text/html"]),
+        (lambda _: check_mime_type(CANARY), ["mime_type", "text/plain", "11 characters"]),
+        (lambda m: decoding(m, beam_size=0), ["decoding.beam_size", "1 to 8", "0"]),
+        (lambda m: decoding(m, beam_size=9), ["decoding.beam_size", "1 to 8", "9"]),
+        (lambda m: decoding(m, num_hypotheses=0), ["decoding.num_hypotheses", "1 to 4"]),
+        (lambda m: decoding(m, beam_size=2, num_hypotheses=3), ["decoding.num_hypotheses", "1 to 2", "3"]),
+        (lambda m: decoding(m, length_penalty=-0.5), ["decoding.length_penalty", "0 to 10", "-0.5"]),
+        (lambda m: decoding(m, length_penalty=10.5), ["decoding.length_penalty", "0 to 10", "10.5"]),
+        (lambda m: decoding(m, length_penalty=float("nan")), ["decoding.length_penalty", "nan"]),
+        (lambda m: decoding(m, length_penalty=float("inf")), ["decoding.length_penalty", "inf"]),
+        (lambda m: decoding(m, max_output_tokens=0), ["decoding.max_output_tokens", "1 to 100", "0"]),
+        (lambda m: decoding(m, max_output_tokens=101), ["decoding.max_output_tokens", "101"]),
+        (lambda m: decoding(m, use_shortlist=True), ["decoding.use_shortlist", "no shortlist"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_field_that_breaks_a_rule_is_named_with_limit_and_value(
+    manifest: Manifest, rule: Callable[[Manifest], object], named: list[str]
+) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        rule(manifest)
+
+    details = str(caught.value)
+    assert [word for word in named if word not in details] == []
+    assert details.startswith(f"{caught.value.field}: ")
+    assert caught.value.field == named[0]
+    assert CANARY not in details
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"beam_size": 1},
+        {"beam_size": 8, "num_hypotheses": 8},
+        {"num_hypotheses": 4},
+        {"length_penalty": 0.0},
+        {"length_penalty": 10.0},
+        {"max_output_tokens": 1},
+        {"max_output_tokens": 100},
+        {"with_scores": False},
+        {"use_shortlist": False},
+    ],
+    ids=str,
+)
+def test_what_is_given_counts_up_to_its_limits_and_the_rest_is_the_servers(
+    manifest: Manifest, fields: dict[str, Any]
+) -> None:
+    assert decoding(manifest, **fields) == dataclasses.replace(DecodingOptions(beam_size=4), **fields)
+
+
+def test_a_shortlist_may_be_asked_for_where_there_is_one(manifest: Manifest) -> None:
+    assert decoding(manifest, has_shortlist=True, use_shortlist=True).use_shortlist
+
+
+def test_so_many_texts_are_taken_and_no_more() -> None:
+    for num_texts in (1, 1024):
+        check_texts(num_texts)
+
+
+@pytest.mark.parametrize("mime_type", ["", "text/plain"])
+def test_plain_text_need_not_be_named(mime_type: str) -> None:
+    check_mime_type(mime_type)
+
+
+@pytest.mark.parametrize("name", ["", "echo"])
+def test_the_model_need_not_be_named(manifest: Manifest, name: str) -> None:
+    check_model(manifest, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("other", "model: other is not served here; echo is"),
+        ("Echo", "model: Echo is not served here; echo is"),
+        (CANARY, "model: a value of 11 characters is not served here; echo is"),
+        ("x" * 65, "model: a value of 65 characters is not served here; echo is"),
+    ],
+)
+def test_any_other_model_is_not_found_and_only_plain_names_are_repeated(
+    manifest: Manifest, name: str, message: str
+) -> None:
+    with pytest.raises(ModelNotFound) as caught:
+        check_model(manifest, name)
+
+    assert str(caught.value) == message
+
+
+@pytest.fixture
+def polyglot(manifest: Manifest) -> Manifest:
+    """Translates two languages to German, and one to Brazilian Portuguese."""
+    pairs = (("en", "de"), ("fr", "de"), ("en", "pt-BR"))
+    return dataclasses.replace(
+        manifest, language_pairs=tuple(LanguagePair(source=source, target=target) for source, target in pairs)
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "language"),
+    [("en", "de", "en"), ("FR", "De", "fr"), ("", "pt-BR", "en"), ("EN", "PT-br", "en")],
+)
+def test_the_source_language_is_chosen_by_the_pairs_that_there_are(
+    polyglot: Manifest, source: str, target: str, language: str
+) -> None:
+    assert choose_source_language(polyglot, source, target) == language
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ("", "de", "source_language_code: is required: one of en, fr"),
+        ("fr", "pt-BR", "source_language_code: must be one of en for this target, not fr"),
+        ("de", "de", "source_language_code: must be one of en, fr for this target, not de"),
+        ("en", "fr", "target_language_code: must be one of de, pt-BR, not fr"),
+        ("en", "", "target_language_code: is required: one of de, pt-BR"),
+    ],
+)
+def test_a_pair_that_there_is_not_is_refused_with_those_there_are(
+    polyglot: Manifest, source: str, target: str, message: str
+) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        choose_source_language(polyglot, source, target)
+
+    assert str(caught.value) == message
