@@ -1,0 +1,225 @@
+"""Messages to plain values and back, without a server."""
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+import pytest
+
+from protos import translation_pb2 as pb
+from server.decoding.result import FinishReason, Timings
+from server.errors import Code, EngineFailed, InvalidRequest
+from server.models.model import Model
+from server.rpc.messages import (
+    STATUS_CODES,
+    model_info,
+    opening_responses,
+    parsed,
+    parsed_stream,
+    read_request,
+    response,
+    serialized,
+    stream_response,
+)
+from server.text.sentences import SourceSentence, SplitText
+from server.text.splitter import MAX_TEXT_BYTES
+from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
+from server.translation.job import Job, Place
+from server.translation.request import DecodingRequest
+from server.translation.translator import Translator
+
+MESSAGE = pb.TranslateRequest(contents=["A dog runs."], target_language_code="de")
+NO_MESSAGE = b"\xff"
+INVALID, INTERNAL = (code.value[0] for code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.INTERNAL))
+
+
+@pytest.mark.parametrize("code", Code)
+def test_every_code_has_the_status_of_its_name(code: Code) -> None:
+    assert STATUS_CODES[code].name == code.name
+
+
+def test_every_field_of_a_request_is_read() -> None:
+    message = pb.TranslateRequest(
+        contents=["one", "two"],
+        source_language_code="en",
+        target_language_code="de",
+        model="m",
+        mime_type="text/plain",
+        decoding=pb.DecodingOptions(
+            beam_size=3,
+            num_hypotheses=2,
+            length_penalty=0.5,
+            max_output_tokens=9,
+            with_scores=False,
+            use_shortlist=True,
+        ),
+    )
+
+    request = read_request(message, None)
+
+    assert list(request.contents) == ["one", "two"]
+    assert (request.source_language_code, request.target_language_code) == ("en", "de")
+    assert (request.model, request.mime_type) == ("m", "text/plain")
+    assert request.decoding == DecodingRequest(
+        beam_size=3, num_hypotheses=2, length_penalty=0.5, max_output_tokens=9, with_scores=False, use_shortlist=True
+    )
+
+
+@pytest.mark.parametrize("name", ["beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores"])
+def test_a_zero_is_not_what_is_absent(name: str) -> None:
+    given = pb.TranslateRequest(decoding=pb.DecodingOptions(**{name: 0}))  # type: ignore[arg-type]
+
+    assert getattr(read_request(given, None).decoding, name) == 0
+    assert getattr(read_request(MESSAGE, None).decoding, name) is None
+
+
+def test_a_deadline_is_an_instant_from_the_arrival_on() -> None:
+    before = time.monotonic()
+    soon, never = read_request(MESSAGE, 2.5), read_request(MESSAGE, None)
+
+    assert before <= soon.arrived <= time.monotonic()
+    assert soon.deadline == soon.arrived + 2.5
+    assert never.deadline == float("inf")
+
+
+async def test_bytes_are_parsed_for_a_handler_and_those_that_are_none_are_an_invalid_request() -> None:
+    async def handle(message: pb.TranslateRequest, context: Any) -> str:
+        return f"{message.contents[0]} {context}"
+
+    handler = parsed(pb.TranslateRequest, handle)
+
+    assert await handler(serialized(MESSAGE), "with context") == "A dog runs. with context"
+    with pytest.raises(InvalidRequest, match=r"^request: is no valid protobuf message"):
+        await handler(NO_MESSAGE, None)
+
+
+async def test_bytes_are_parsed_for_a_handler_that_yields() -> None:
+    async def handle(message: pb.TranslateRequest, context: Any) -> AsyncIterator[str]:
+        for word in message.contents[0].split():
+            yield word
+
+    handler = parsed_stream(pb.TranslateRequest, handle)
+
+    assert [word async for word in handler(serialized(MESSAGE), None)] == ["A", "dog", "runs."]
+    with pytest.raises(InvalidRequest, match=r"^request: is no valid protobuf message"):
+        await anext(handler(NO_MESSAGE, None))
+
+
+async def finished(translator: Translator, *contents: str, num_hypotheses: int = 1) -> tuple[Job, float]:
+    """A job that has its answers, and the instant of its request."""
+    decoding = pb.DecodingOptions(num_hypotheses=num_hypotheses)
+    request = read_request(pb.TranslateRequest(contents=contents, target_language_code="de", decoding=decoding), None)
+    with await translator.accept(request) as job:
+        await job.finish()
+    return job, request.arrived
+
+
+async def test_a_response_names_the_model_and_the_longest_times(translator: Translator) -> None:
+    job, arrived = await finished(translator, "A dog runs. A man sits.")
+
+    message = response(job, arrived - 2.0, with_sentences=False)
+
+    assert (message.model, message.model_version) == ("echo", "7")
+    times = message.timings
+    assert (times.queue_seconds, times.encode_seconds, times.decode_seconds) == (0.25, 0.5, 1.0)
+    assert times.total_seconds >= 2.0
+
+
+async def test_sentences_are_in_a_response_if_they_were_asked_for(translator: Translator) -> None:
+    job, arrived = await finished(translator, " A dog runs.\n***")
+
+    (without,) = response(job, arrived, with_sentences=False).translations
+    (with_sentences,) = response(job, arrived, with_sentences=True).translations
+
+    assert without.text == with_sentences.text == " A dog runs.\n***"
+    assert not without.sentences
+    assert [(s.source_text, s.text, s.separator) for s in with_sentences.sentences] == [
+        ("A dog runs.", "A dog runs.", "\n"),
+        ("***", "***", ""),
+    ]
+
+
+async def test_a_translation_has_as_many_hypotheses_as_were_asked_for(translator: Translator) -> None:
+    job, arrived = await finished(translator, "A dog runs.", "", num_hypotheses=2)
+
+    whole, empty = response(job, arrived, with_sentences=False).translations
+
+    assert [(h.text, h.score) for h in whole.hypotheses] == [("A dog runs.", -1.0), ("A dog runs", -2.0)]
+    assert (whole.text, whole.score) == (whole.hypotheses[0].text, whole.hypotheses[0].score)
+    assert [(h.text, h.score) for h in empty.hypotheses] == [("", 0.0)] * 2
+
+
+async def test_a_text_that_failed_has_its_status_and_nothing_else(translator: Translator) -> None:
+    job, arrived = await finished(translator, "x " * MAX_TEXT_BYTES, "A dog runs.")
+
+    failed, whole = response(job, arrived, with_sentences=True).translations
+
+    assert failed.status.code == INVALID
+    assert failed.status.message.startswith("contents[0]: must be at most")
+    assert failed == pb.Translation(status=failed.status)
+    assert not whole.HasField("status")
+
+
+def test_a_stream_opens_with_what_will_have_no_sentence() -> None:
+    sentence = SourceSentence("A dog runs.", "", (5, 3))
+    answers = [
+        TextAnswer(SplitText(" ", (sentence,))),
+        TextAnswer(SplitText(" \n", ())),
+        TextAnswer(SplitText("", (), InvalidRequest("contents[2]", "is too long"))),
+    ]
+
+    empty, failed = opening_responses(answers)
+
+    assert empty == pb.TranslateStreamResponse(content_index=1, leading=" \n")
+    assert (failed.content_index, failed.status.code) == (2, INVALID)
+    assert failed.status.message == "contents[2]: is too long"
+
+
+REASONS = {FinishReason.STOP: pb.FINISH_REASON_STOP, FinishReason.LENGTH: pb.FINISH_REASON_LENGTH}
+
+
+@pytest.mark.parametrize("reason", FinishReason)
+def test_a_sentence_in_a_stream_has_its_place_and_how_it_ended(reason: FinishReason) -> None:
+    one, two = SourceSentence("one", " ", (5, 6, 3)), SourceSentence("two", "\n", (7, 3))
+    answer = TextAnswer(SplitText("\t", (one, two)))
+    answer.sentences[0] = TranslatedSentence(one, (Candidate("eins", -1.5, 4, reason),), Timings(queue_seconds=1.0))
+    answer.sentences[1] = TranslatedSentence(two, (Candidate("zwei", -0.5, 1, reason),))
+
+    first, second = (stream_response(Place(3, index), answer) for index in range(2))
+
+    assert (first.content_index, first.sentence_index, first.sentence_count, first.leading) == (3, 0, 2, "\t")
+    assert first.sentence == pb.Sentence(
+        source_text="one",
+        text="eins",
+        separator=" ",
+        score=-1.5,
+        finish_reason=REASONS[reason],
+        source_tokens=2,
+        target_tokens=4,
+    )
+    assert (second.sentence_index, second.leading, second.sentence.text) == (1, "", "zwei")
+
+
+def test_a_text_that_fails_in_a_stream_sends_its_status() -> None:
+    answer = TextAnswer(SplitText("\t", (SourceSentence("one", "", (5, 3)),)))
+    answer.error = EngineFailed("translation failed")
+
+    message = stream_response(Place(1, 0), answer)
+
+    assert (message.status.code, message.status.message) == (INTERNAL, "translation failed")
+    assert message == pb.TranslateStreamResponse(content_index=1, status=message.status)
+
+
+def test_a_model_is_described_by_its_manifest(model: Model) -> None:
+    limits = model.manifest.limits
+
+    info = model_info(model)
+
+    assert (info.name, info.version, info.variant, info.has_shortlist) == ("echo", "7", "cpu-fp32", False)
+    assert [(pair.source_language_code, pair.target_language_code) for pair in info.language_pairs] == [("en", "de")]
+    assert (info.max_beam_size, info.max_source_tokens, info.max_target_tokens) == (
+        limits.max_beam_size,
+        limits.max_source_tokens,
+        limits.max_target_tokens,
+    )
