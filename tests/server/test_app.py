@@ -1,0 +1,164 @@
+"""The server's life within the tests' own process; tests/e2e has that of real processes."""
+
+import asyncio
+import contextlib
+import io
+import logging
+import os
+import re
+import signal
+import socket
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import HealthStub
+
+from protos import translation_pb2 as pb
+from protos.translation_pb2_grpc import TranslationServiceStub
+from server.app import _process_age_seconds, _stop_on_signals, serve
+from server.bundle.bundle import Bundle
+from server.errors import BundleError, SettingsError
+from server.settings.settings import Settings
+
+REQUEST = pb.TranslateRequest(contents=["A dog runs."], target_language_code="de")
+SECONDS = 20.0  # far above what any of these needs; a hang fails
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """For `serve` takes the root logger over."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = handlers, level
+
+
+@pytest.fixture(autouse=True)
+def signals_as_they_were() -> Iterator[None]:
+    """One that nobody listens to is ignored meanwhile, or it would end the tests."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def settings(bundle: Path, **more: Any) -> Settings:
+    """Of a server on free ports, which leaves without delay."""
+    ports = {"port": 0, "health_port": 0, "admin_port": 0, "metrics_port": 0}
+    return Settings(bundle=bundle, variant="cpu-fp32", lanes=1, drain_delay=0.0, **(ports | more))
+
+
+class Announcements(io.StringIO):
+    """Takes the place of stderr, and says when the server says that it serves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.serving = asyncio.Event()
+
+    def write(self, text: str) -> int:
+        if "SERVING" in text:
+            self.serving.set()
+        return super().write(text)
+
+
+def listen_to_stderr(monkeypatch: pytest.MonkeyPatch) -> Announcements:
+    """To be called by the test itself: between it and its fixtures pytest sets stderr anew."""
+    announcements = Announcements()
+    monkeypatch.setattr(sys, "stderr", announcements)
+    return announcements
+
+
+async def test_the_faults_of_all_ports_are_listed_together(tmp_path: Path) -> None:
+    names = ("metrics_port", "port", "health_port", "admin_port")
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in names]
+        taken = {name: each.getsockname()[1] for name, each in zip(names, sockets, strict=True)}
+
+        with pytest.raises(SettingsError) as caught:
+            await serve(settings(tmp_path, **taken), "1.2.3")
+
+    for fault, (name, port) in zip(caught.value.faults, taken.items(), strict=True):
+        assert fault.startswith(f"--{name.replace('_', '-')}: cannot listen on 127.0.0.1 port {port}:")
+
+
+async def test_a_bundle_that_is_none_ends_the_server_and_frees_its_ports(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+
+    with pytest.raises(BundleError, match=r"manifest\.json: cannot be read"):
+        await serve(settings(tmp_path, metrics_port=port), "1.2.3")
+
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+
+
+async def test_a_signal_before_the_model_is_loaded_ends_the_server(
+    tiny_bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stderr = listen_to_stderr(monkeypatch)
+    serving = asyncio.create_task(serve(settings(tiny_bundle.directory), "1.2.3"))
+    await asyncio.sleep(0)  # it starts
+
+    signal.raise_signal(signal.SIGTERM)
+    await asyncio.wait_for(serving, SECONDS)
+
+    assert not stderr.serving.is_set()
+
+
+async def test_a_server_serves_until_a_signal_comes(tiny_bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = listen_to_stderr(monkeypatch)
+    serving = asyncio.create_task(serve(settings(tiny_bundle.directory), "1.2.3"))
+    await asyncio.wait_for(stderr.serving.wait(), SECONDS)
+    (line,) = stderr.getvalue().splitlines()
+    address = line.partition(" on ")[2].split()[0]
+    health_port, admin_port = re.findall(r"(?:health on port|admin on) (\d+)", line)
+    (page,) = re.findall(r"http://\S+", line)
+
+    async with grpc.aio.insecure_channel(address) as channel:
+        response = await TranslationServiceStub(channel).Translate(REQUEST, timeout=SECONDS)
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{health_port}") as channel:
+        ready = await HealthStub(channel).Check(HealthCheckRequest(service="readiness"), timeout=SECONDS)
+    metrics = await asyncio.to_thread(lambda: urllib.request.urlopen(page).read().decode())
+    signal.raise_signal(signal.SIGINT)
+    await asyncio.wait_for(serving, SECONDS)
+
+    assert line.startswith("babelserve: SERVING tiny 0 (cpu-fp32, lanes: 1) on 127.0.0.1:")
+    assert response.translations[0].text
+    assert ready.status == HealthCheckResponse.SERVING
+    assert 'babelserve_build_info{device="cpu",' in metrics
+    assert 'variant="cpu-fp32",version="1.2.3"} 1.0' in metrics
+    for port in (address.rpartition(":")[2], health_port, admin_port, page.split(":")[2].partition("/")[0]):
+        with socket.create_server(("127.0.0.1", int(port))):
+            pass  # it is free again
+
+
+async def test_the_first_signal_is_told_and_the_second_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    exit_codes: list[int] = []
+    left = asyncio.Event()
+
+    def leave(code: int) -> None:
+        exit_codes.append(code)
+        left.set()
+
+    monkeypatch.setattr(os, "_exit", leave)
+    stop = _stop_on_signals()
+
+    signal.raise_signal(signal.SIGINT)
+    await asyncio.wait_for(stop.wait(), SECONDS)
+    assert exit_codes == []
+    signal.raise_signal(signal.SIGTERM)
+    await asyncio.wait_for(left.wait(), SECONDS)
+
+    assert exit_codes == [128 + signal.SIGTERM]
+
+
+def test_a_process_gets_older() -> None:
+    before = _process_age_seconds()
+
+    assert 0.0 < before < _process_age_seconds()
