@@ -14,6 +14,7 @@ import server.errors
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("model", "export", "server", "protos", "client")
+WITHOUT_TESTS = ("__init__.py", "__main__.py")  # a docstring, and what tests/e2e starts
 
 
 @pytest.mark.parametrize(
@@ -55,3 +56,19 @@ def test_every_error_of_the_server_has_a_code_that_the_client_knows() -> None:
     assert errors
     for error in errors:
         assert grpc.StatusCode[error.code.name] in client.errors.CLASSES, error
+
+
+def test_tests_of_the_server_mirror_its_files() -> None:
+    files = {path.relative_to(ROOT / "server") for path in (ROOT / "server").rglob("*.py")}
+    files -= {Path("network.py")}  # protocols only
+    tests = {path.relative_to(ROOT / "tests" / "server") for path in (ROOT / "tests" / "server").rglob("test_*.py")}
+
+    mirrored = {path.with_name(f"test_{path.name}") for path in files if path.name not in WITHOUT_TESTS}
+    assert sorted(mirrored - tests) == []  # what lacks its tests
+    assert sorted(tests - mirrored) == []  # what has lost its file
+
+
+def test_every_folder_of_tests_is_a_package() -> None:
+    folders = {path.parent for path in (ROOT / "tests").rglob("test_*.py")}
+
+    assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
