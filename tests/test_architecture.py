@@ -1,7 +1,9 @@
-"""What holds the rooms apart, beside import-linter (`make check`): see the contracts in pyproject.toml."""
+"""What keeps rooms apart, beside import-linter (`make check`; its contracts are in pyproject.toml), and files small."""
 
+import ast
 import importlib.metadata
 import inspect
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,8 @@ import server.errors
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("model", "export", "server", "protos", "client")
+SOURCES = [path for room in ROOMS for path in (ROOT / room).rglob("*.py") if "_pb2" not in path.name]
+SOURCES.append(ROOT / "deploy" / "demo.py")
 WITHOUT_TESTS = ("__init__.py", "__main__.py")  # a docstring, and what tests/e2e starts
 
 
@@ -72,3 +76,24 @@ def test_every_folder_of_tests_is_a_package() -> None:
     folders = {path.parent for path in (ROOT / "tests").rglob("test_*.py")}
 
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
+
+
+def test_files_are_short() -> None:
+    num_lines = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES
+    }
+
+    assert {name: lines for name, lines in num_lines.items() if lines > 300} == {}
+    assert statistics.median(num_lines.values()) <= 150
+
+
+def test_functions_are_short() -> None:
+    num_lines = {
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+
+    assert {name: lines for name, lines in num_lines.items() if lines > 60} == {}
+    assert statistics.quantiles(num_lines.values(), n=10)[-1] <= 30
