@@ -11,7 +11,7 @@ MAKEOVERRIDES :=
 unexport TEXT
 export DEMO_TEXT := $(value TEXT)
 
-RECIPE ?= model/configs/small.toml
+RECIPE ?= model/configs/general.toml
 DATA ?= data
 RUN ?= runs/en-de
 CHECKPOINT ?= model/checkpoints/en-de-small.pt

@@ -1,20 +1,44 @@
-"""Rewritings of training pairs that teach what real text needs and parallel text lacks: case, copying, placeholders.
+"""Rewritings of training pairs that teach what real text needs and parallel text lacks: case, copying, careless typing.
 
 Each is a function of one pair and a random generator, applied to the text before it is split into tokens.
 """
 
 import random
+import re
 from collections.abc import Callable
 
 from model.config import AugmentationConfig
+from model.noise import mistype
+from model.verbatim import KINDS, PLACEHOLDER_START, anything, field, name
 
 Pair = tuple[str, str]
 
-PLACEHOLDER_START = 0xE000  # private-use characters, reserved as whole tokens of every vocabulary (`model.vocabulary`)
-
-_EMOJI = "😀😂😍🙏👍🎉🔥❤🚀🌍✅⚠📦🐶🍕⚽🎵☕🌞💡"
-_HOSTS = ("example.org", "test.io", "my-site.de", "news.net", "shop.co.uk", "docs.dev")
-_WORDS = ("index", "blog", "a1", "item", "news", "en", "v2", "about", "img", "data", "user", "page")
+_SLOT = re.compile(r"⟦([a-z]+)\d?⟧")
+_ENDS = (".", "!", "?", "…", '"', "”", "“")  # of a sentence, in either language
+_WORD = re.compile(r"[^\W_]+(?:[.,:/-][^\W_]+)*")
+_FALSE_FRIENDS = frozenset(
+    [
+        "also",
+        "art",
+        "boot",
+        "chef",
+        "die",
+        "gift",
+        "hat",
+        "hell",
+        "man",
+        "mode",
+        "not",
+        "rat",
+        "see",
+        "so",
+        "tag",
+        "war",
+        "was",
+        "wider",
+        "will",
+    ]
+)
 
 
 def upper_case(pair: Pair, _rng: random.Random) -> Pair:
@@ -32,36 +56,51 @@ def lower_case(pair: Pair, _rng: random.Random) -> Pair:
     return pair[0].lower().rstrip(" ."), pair[1]
 
 
+def noise(pair: Pair, rng: random.Random) -> Pair:
+    """The source as a hurried writer leaves it; the target stays correct."""
+    return mistype(pair[0], rng), pair[1]
+
+
 def copy(pair: Pair, rng: random.Random) -> Pair:
-    """The same URL, address, number, code or emoji before or behind both sides."""
-    return _attach(pair, _copied_token(rng), rng)
+    """The same URL, address, number, code, name or emoji before, behind or in brackets within both sides."""
+    return _attach(pair, anything(rng), rng)
+
+
+def replace(pair: Pair, rng: random.Random) -> Pair:
+    """Another name, number, code or placeholder for one that both sides share, or else one beside both sides."""
+    shared = _shared_words(pair)
+    if not shared:
+        return copy(pair, rng)
+    word = rng.choice(shared)
+    return _replace_word(pair, word, _other_number(word, rng) if _has_digit(word) else _other_name(rng))
 
 
 def placeholder(pair: Pair, rng: random.Random, num_placeholders: int) -> Pair:
-    """A placeholder symbol for a word that both sides share (a name, a number), or else beside both sides."""
+    """A placeholder symbol for a name or a number that both sides share, or else beside both sides."""
     symbol = chr(PLACEHOLDER_START + rng.randrange(num_placeholders))
-    source, target = pair[0].split(" "), pair[1].split(" ")
-    shared = [w for w in source if len(w) > 1 and source.count(w) == 1 and target.count(w) == 1]
-    if not shared:
-        return _attach(pair, symbol, rng)
-    word = rng.choice(shared)
-    return " ".join(symbol if w == word else w for w in source), " ".join(symbol if w == word else w for w in target)
+    shared = _shared_words(pair)
+    return _replace_word(pair, rng.choice(shared), symbol) if shared else _attach(pair, symbol, rng)
 
 
 class Augmentation:
-    """Applies at most one rewriting to a pair, with the configured probabilities."""
+    """Fills a pair's slots, such as ⟦url⟧, or applies at most one rewriting, with the configured probabilities."""
 
     def __init__(self, config: AugmentationConfig, num_placeholders: int) -> None:
+        self._join = config.join
         self._choices: list[tuple[float, Callable[[Pair, random.Random], Pair]]] = [
             (config.upper_case, upper_case),
             (config.title_case, title_case),
             (config.lower_case, lower_case),
+            (config.noise, noise),
             (config.copy, copy),
+            (config.replace, replace),
             (config.placeholder, lambda pair, rng: placeholder(pair, rng, num_placeholders)),
         ]
 
     def __call__(self, pair: Pair, rng: random.Random) -> Pair:
         """Returns the pair, rewritten or as it is."""
+        if "⟦" in pair[0]:
+            return fill_slots(pair, rng)
         draw = rng.random()
         for probability, rewrite in self._choices:
             if draw < probability:
@@ -69,24 +108,78 @@ class Augmentation:
             draw -= probability
         return pair
 
+    def join(self, pairs: list[Pair], max_characters: int, rng: random.Random) -> list[Pair]:
+        """Puts two or three neighbours into one pair, with the configured probability, if all are whole sentences."""
+        if not self._join:
+            return pairs
+        joined: list[Pair] = []
+        start = 0
+        while start < len(pairs):
+            group = pairs[start : start + (rng.choice((2, 2, 3)) if rng.random() < self._join else 1)]
+            start += len(group)
+            both = " ".join(source for source, _ in group), " ".join(target for _, target in group)
+            is_whole = all(side.endswith(_ENDS) for pair in group for side in pair)
+            joined += [both] if is_whole and max(map(len, both)) <= max_characters else group
+        return joined
 
-def _attach(pair: Pair, token: str, rng: random.Random) -> Pair:
-    if rng.random() < 0.3:
-        return f"{token} {pair[0]}", f"{token} {pair[1]}"
-    return f"{pair[0]} {token}", f"{pair[1]} {token}"
+
+def fill_slots(pair: Pair, rng: random.Random) -> Pair:
+    """Puts the same random text into the slots of the same name on both sides: ⟦time⟧, ⟦time2⟧, ⟦url⟧, ..."""
+    texts = {slot[0]: KINDS[slot[1]](rng) for slot in _SLOT.finditer(pair[0])}
+    source, target = (_SLOT.sub(lambda slot: texts[slot[0]], side) for side in pair)
+    return source, target
 
 
-def _copied_token(rng: random.Random) -> str:
-    kind = rng.randrange(6)
-    if kind == 0:
-        path = "/".join(rng.choice(_WORDS) for _ in range(rng.randint(0, 3)))
-        return f"https://{rng.choice(('', 'www.'))}{rng.choice(_HOSTS)}/{path}"
-    if kind == 1:
-        return f"{rng.choice(_WORDS)}.{rng.choice(_WORDS)}@{rng.choice(_HOSTS)}"
-    if kind == 2:
-        return str(rng.randint(0, 10 ** rng.randint(1, 9)))
-    if kind == 3:
-        return "".join(rng.choice("ABCDEFGHJKLMNPQRSTUVWXYZ0123456789-") for _ in range(rng.randint(3, 10)))
-    if kind == 4:
-        return f"{rng.randint(1, 31):02}.{rng.randint(1, 12):02}.{rng.randint(1950, 2030)}"
-    return "".join(rng.choice(_EMOJI) for _ in range(rng.randint(1, 3)))
+def _attach(pair: Pair, text: str, rng: random.Random) -> Pair:
+    forms = [
+        "{text} {side}",
+        "{text}: {side}",
+        "{side} {text}",
+        "{side} {text}",
+        "{side} ({text})",
+        "{text} \u2013 {side}",
+    ]
+    stop = pair[0][-1:]
+    if stop and stop in ".!?" and pair[1].endswith(stop) and not pair[0].endswith(".."):
+        pair = pair[0][:-1], pair[1][:-1]
+        inner = ["{side} ({text}){stop}", "{side}: {text}" if stop == "." else "{side}{stop} ({text})"]
+        forms = [form.replace("{side}", "{side}{stop}") for form in forms[:4]] + inner
+    form = rng.choice(forms)
+    return form.format(side=pair[0], text=text, stop=stop), form.format(side=pair[1], text=text, stop=stop)
+
+
+def _shared_words(pair: Pair) -> list[str]:
+    """Names and numbers (but "1", whose noun is a singular) that stand once on either side."""
+    source, target = (_WORD.findall(side) for side in pair)
+    return [
+        word
+        for word in source
+        if (
+            (_has_digit(word) and word != "1")
+            or (word[0].isupper() and len(word) > 2 and word.lower() not in _FALSE_FRIENDS)
+        )
+        and source.count(word) == 1
+        and target.count(word) == 1
+    ]
+
+
+def _replace_word(pair: Pair, word: str, text: str) -> Pair:
+    source, target = (_WORD.sub(lambda match: text if match[0] == word else match[0], side) for side in pair)
+    return source, target
+
+
+def _has_digit(word: str) -> bool:
+    return any(ch.isdecimal() for ch in word)
+
+
+def _other_number(word: str, rng: random.Random) -> str:
+    if rng.random() < 0.2:
+        return field(rng)
+    return "".join(rng.choice("23456789") if ch.isdecimal() else ch for ch in word)
+
+
+def _other_name(rng: random.Random) -> str:
+    kind = rng.random()
+    if kind < 0.5:
+        return name(rng)
+    return field(rng) if kind < 0.7 else anything(rng)

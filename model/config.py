@@ -15,7 +15,8 @@ class TransformerConfig:
         vocab_size: entries of the joint source and target vocabulary.
         d_model: width M of every layer's input and output; a multiple of `num_heads`, and M / num_heads of 8.
         ffn_dim: width of the hidden layer of the position-wise feed-forward network.
-        dropout: probability in [0, 1) on embeddings, attention weights, hidden and residual activations.
+        dropout: probability in [0, 1) on embeddings and on what a sub-layer adds to the residual sum.
+        inner_dropout: probability in [0, 1) on attention weights and hidden activations; None is as `dropout`.
         max_positions: longest sequence in tokens, source or target, that the position table covers.
         norm: "post" normalises after the residual sum (the paper), "pre" before each sub-layer.
         positions: "sinusoidal" (the paper) or "learned".
@@ -28,6 +29,7 @@ class TransformerConfig:
     decoder_layers: int = 6
     ffn_dim: int = 2048
     dropout: float = 0.1
+    inner_dropout: float | None = None
     max_positions: int = 512
     norm: Literal["post", "pre"] = "post"
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"
@@ -41,14 +43,20 @@ class TransformerConfig:
         faults = [f"{name} must be at least 1, not {getattr(self, name)}" for name in sizes if getattr(self, name) < 1]
         if not faults and self.d_model % (8 * self.num_heads):
             faults.append(f"d_model / num_heads must be a multiple of 8, not {self.d_model} / {self.num_heads}")
-        if not 0 <= self.dropout < 1:
-            faults.append(f"dropout must be in [0, 1), not {self.dropout}")
+        for name, probability in (("dropout", self.dropout), ("inner_dropout", self.inner_dropout)):
+            if probability is not None and not 0 <= probability < 1:
+                faults.append(f"{name} must be in [0, 1), not {probability}")
         if self.norm not in ("post", "pre"):
             faults.append(f'norm must be "post" or "pre", not "{self.norm}"')
         if self.positions not in ("sinusoidal", "learned"):
             faults.append(f'positions must be "sinusoidal" or "learned", not "{self.positions}"')
         if faults:
             raise ValueError("; ".join(faults))
+
+    @property
+    def activation_dropout(self) -> float:
+        """Probability of dropout within a sub-layer."""
+        return self.dropout if self.inner_dropout is None else self.inner_dropout
 
     @property
     def head_dim(self) -> int:
@@ -58,13 +66,14 @@ class TransformerConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorpusConfig:
-    """One parallel corpus, as paths below the data directory; plain or gzipped.
+    """One parallel corpus, as paths below the data directory, or below `model/configs` if they start with "./".
 
     Attributes:
-        source, target: line-aligned files; or else
+        source, target: line-aligned files, plain or gzipped; or else
         tsv: one file of `source TAB target` lines (further columns are ignored).
         weight: share of the pairs that each epoch sees: 0.5 is another random half every epoch, 2 is every pair twice.
         hold_out: so many distinct source sentences, with all their translations, are kept out of training.
+        limit: only so many pairs, from the first; 0 is all.
     """
 
     source: str = ""
@@ -72,21 +81,30 @@ class CorpusConfig:
     tsv: str = ""
     weight: float = 1.0
     hold_out: int = 0
+    limit: int = 0
 
     def __post_init__(self) -> None:
-        if self.weight < 0 or self.hold_out < 0:
-            raise ValueError(f"weight and hold_out must be at least 0, not {self.weight} and {self.hold_out}")
+        if min(self.weight, self.hold_out, self.limit) < 0:
+            given = f"{self.weight}, {self.hold_out} and {self.limit}"
+            raise ValueError(f"weight, hold_out and limit must be at least 0, not {given}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AugmentationConfig:
-    """Probabilities, per pair and epoch, of each kind of rewriting in `model.augment`."""
+    """Probabilities, per pair and epoch, of each kind of rewriting in `model.augment`.
+
+    Attributes:
+        join: share of the examples that are several sentences; the others are probabilities that exclude each other.
+    """
 
     upper_case: float = 0.0
     title_case: float = 0.0
     lower_case: float = 0.0
+    noise: float = 0.0
     copy: float = 0.0
+    replace: float = 0.0
     placeholder: float = 0.0
+    join: float = 0.0
 
     def __post_init__(self) -> None:
         shares = dataclasses.asdict(self)
@@ -111,6 +129,7 @@ class TrainingConfig:
         word_dropout: share of decoder input tokens replaced by random ones, so that errors are less exposed at serving.
         evaluate_every: updates between two scores on the dev set, and two checkpoints.
         average_last: checkpoints whose weights are averaged into the final model.
+        optimizer: "adam", or "muon" for the matrices of the layers (`model.optimizer`).
         bf16: use bfloat16 autocast where the processor has it.
     """
 
@@ -126,10 +145,11 @@ class TrainingConfig:
     evaluate_every: int = 1000
     average_last: int = 5
     seed: int = 1
+    optimizer: Literal["adam", "muon"] = "adam"
     bf16: bool = True
 
     def __post_init__(self) -> None:
-        may_be_less = ("lr_scale", "cooldown_steps", "label_smoothing", "word_dropout", "seed", "bf16")
+        may_be_less = ("lr_scale", "cooldown_steps", "label_smoothing", "word_dropout", "seed", "optimizer", "bf16")
         counts = {name: value for name, value in dataclasses.asdict(self).items() if name not in may_be_less}
         faults = [f"{name} must be at least 1, not {count}" for name, count in counts.items() if count < 1]
         if not 0 <= self.cooldown_steps <= self.max_steps:
@@ -138,17 +158,35 @@ class TrainingConfig:
             faults.append(f"lr_scale must be over 0, not {self.lr_scale}")
         shares = ("label_smoothing", "word_dropout")
         faults += [f"{s} must be in [0, 1), not {getattr(self, s)}" for s in shares if not 0 <= getattr(self, s) < 1]
+        if self.optimizer not in ("adam", "muon"):
+            faults.append(f'optimizer must be "adam" or "muon", not "{self.optimizer}"')
         if faults:
             raise ValueError("; ".join(faults))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenizerConfig:
-    """How the SentencePiece vocabulary is learned; its size is the model's `vocab_size`."""
+    """How the SentencePiece vocabulary is learned; its size is the model's `vocab_size`.
+
+    Attributes:
+        normalization: "nmt_nfkc" (SentencePiece's: "m²" becomes "m2") or "invisible", which changes white space and
+            control characters alone.
+        split_digits: each digit is a token.
+        required_characters: are tokens however rare; others beyond `character_coverage` fall back to bytes.
+        from_first_epoch: learn from what the first epoch shows, weighted and rewritten, not from the bare corpora.
+    """
 
     model_type: Literal["unigram", "bpe"] = "unigram"
     character_coverage: float = 0.9995
     num_placeholders: int = 16
+    normalization: Literal["nmt_nfkc", "invisible"] = "nmt_nfkc"
+    split_digits: bool = False
+    required_characters: str = ""
+    from_first_epoch: bool = False
+
+    def __post_init__(self) -> None:
+        if self.normalization not in ("nmt_nfkc", "invisible"):
+            raise ValueError(f'normalization must be "nmt_nfkc" or "invisible", not "{self.normalization}"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +201,7 @@ class Recipe:
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
     train: tuple[CorpusConfig, ...] = ()
-    dev: CorpusConfig = field(default_factory=CorpusConfig)
+    dev: tuple[CorpusConfig, ...] = ()
 
     def __post_init__(self) -> None:
         if self.training.max_tokens > self.model.max_positions:
@@ -183,13 +221,14 @@ def load_recipe(path: Path) -> Recipe:
         "training": TrainingConfig,
         "tokenizer": TokenizerConfig,
         "augmentation": AugmentationConfig,
-        "dev": CorpusConfig,
     }
     for name, table in tables.items():
         if name in document:
             document[name] = _build(table, document[name], f"{path}: [{name}]")
-    corpora = document.get("train", [])
-    document["train"] = tuple(_build(CorpusConfig, corpus, f"{path}: [[train]]") for corpus in corpora)
+    for name in ("train", "dev"):
+        corpora = document.get(name, [])
+        corpora = [corpora] if isinstance(corpora, dict) else corpora
+        document[name] = tuple(_build(CorpusConfig, corpus, f"{path}: [[{name}]]") for corpus in corpora)
     recipe: Recipe = _build(Recipe, document, str(path))
     return recipe
 

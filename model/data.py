@@ -18,6 +18,8 @@ from torch import Tensor
 from model.augment import Augmentation, Pair
 from model.config import CorpusConfig, TrainingConfig, TransformerConfig
 
+_CONFIGS = Path(__file__).parent / "configs"
+
 logger = logging.getLogger(__name__)
 
 
@@ -46,17 +48,17 @@ def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
         ValueError: the two files of a pair differ in their number of lines, or a gzipped file is damaged.
     """
     if config.tsv:
-        name, pairs = config.tsv, [_split_columns(line) for line in _lines(data / config.tsv)]
+        name, pairs = config.tsv, [_split_columns(line) for line in _lines(_path(data, config.tsv))]
     else:
         name = config.source
-        sources, targets = list(_lines(data / config.source)), list(_lines(data / config.target))
+        sources, targets = list(_lines(_path(data, config.source))), list(_lines(_path(data, config.target)))
         if len(sources) != len(targets):
             raise ValueError(f"{config.source} has {len(sources)} lines, {config.target} has {len(targets)}")
         pairs = list(zip(sources, targets, strict=True))
     whole = [(s, t) for s, t in pairs if s is not None and t is not None and s and t]
     if len(whole) < len(pairs):
         logger.warning("%s: left out %d broken lines of %d", name, len(pairs) - len(whole), len(pairs))
-    kept, held_out = hold_out(whole, config.hold_out)
+    kept, held_out = hold_out(whole[: config.limit or None], config.hold_out)
     return Corpus(pairs=kept, held_out=held_out, weight=config.weight)
 
 
@@ -82,17 +84,26 @@ def without_held_out(corpora: list[Corpus]) -> list[Corpus]:
     ]
 
 
+def epoch_pairs(corpora: list[Corpus], augmentation: Augmentation, training: TrainingConfig, epoch: int) -> list[Pair]:
+    """Returns what one epoch shows, weighted and rewritten; the same for the same seed and epoch."""
+    rng = random.Random(f"{training.seed}/{epoch}/pairs")
+    max_characters = 2 * training.max_tokens  # so that what is joined is seldom too long
+    return [
+        pair
+        for corpus in corpora
+        for pair in augmentation.join([augmentation(pair, rng) for pair in _sample(corpus, rng)], max_characters, rng)
+    ]
+
+
 def epoch_batches(
-    corpora: list[Corpus],
+    pairs: list[Pair],
     tokenizer: sentencepiece.SentencePieceProcessor,
-    augmentation: Augmentation,
     model: TransformerConfig,
     training: TrainingConfig,
     epoch: int,
 ) -> list[Batch]:
     """Returns the batches of one epoch; the same for the same seed and epoch, whatever came before."""
-    rng = random.Random(f"{training.seed}/{epoch}")
-    pairs = [augmentation(pair, rng) for corpus in corpora for pair in _sample(corpus, rng)]
+    rng = random.Random(f"{training.seed}/{epoch}/batches")
     sources = tokenizer.encode([source for source, _ in pairs])
     targets = tokenizer.encode([target for _, target in pairs])
     examples = [(s, t) for s, t in zip(sources, targets, strict=True) if _fits(s, t, training.max_tokens)]
@@ -120,6 +131,10 @@ def pad(rows: list[list[int]], pad_id: int) -> Tensor:
     return torch.tensor([row + [pad_id] * (longest - len(row)) for row in rows])
 
 
+def _path(data: Path, name: str) -> Path:
+    return (_CONFIGS if name.startswith("./") else data) / name
+
+
 def _lines(path: Path) -> Iterator[str | None]:
     """Yields stripped lines, None for one that is not UTF-8."""
     try:
@@ -145,7 +160,8 @@ def _hold_out_key(source: str) -> str:
 
 def _sample(corpus: Corpus, rng: random.Random) -> Iterable[Pair]:
     whole, part = divmod(corpus.weight, 1.0)
-    yield from corpus.pairs * int(whole)
+    for _ in range(int(whole)):
+        yield from rng.sample(corpus.pairs, len(corpus.pairs))
     yield from rng.sample(corpus.pairs, round(part * len(corpus.pairs)))
 
 

@@ -1,14 +1,22 @@
 import random
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from model.augment import PLACEHOLDER_START, Augmentation, copy, lower_case, placeholder, title_case, upper_case
-from model.config import AugmentationConfig
+from model.augment import Augmentation, copy, fill_slots, lower_case, placeholder, replace, title_case, upper_case
+from model.config import AugmentationConfig, CorpusConfig
+from model.data import read_corpus
+from model.verbatim import PLACEHOLDER_START
 
 PAIR = ("A dog runs to Berlin.", "Ein Hund läuft nach Berlin.")
 NUM_PLACEHOLDERS = 4
 SYMBOLS = {chr(PLACEHOLDER_START + i) for i in range(NUM_PLACEHOLDERS)}
+
+
+def test_upper_case_writes_sharp_s_as_two() -> None:
+    assert upper_case(("street", "Straße"), random.Random(0)) == ("STREET", "STRASSE")
 
 
 def test_upper_case_changes_both_sides() -> None:
@@ -26,27 +34,110 @@ def test_lower_case_takes_the_full_stop_of_the_source_alone() -> None:
     assert lower_case(PAIR, random.Random(0)) == ("a dog runs to berlin", PAIR[1])
 
 
-def test_copy_attaches_the_same_token_to_both_sides() -> None:
+def test_copy_adds_the_same_text_to_both_sides() -> None:
     rng = random.Random(0)
 
-    for _ in range(200):
+    for _ in range(500):
         source, target = copy(PAIR, rng)
-        before = source.removesuffix(PAIR[0]), target.removesuffix(PAIR[1])
-        behind = source.removeprefix(PAIR[0]), target.removeprefix(PAIR[1])
-        added = before if source.endswith(PAIR[0]) else behind
+        added = source.replace("A dog runs to Berlin", "|"), target.replace("Ein Hund läuft nach Berlin", "|")
         assert added[0] == added[1]
-        assert added[0].strip()
+        assert len(added[0]) > 2
 
 
-def test_copy_makes_urls_addresses_numbers_codes_dates_and_emoji() -> None:
-    rng = random.Random(0)
-    tokens = {copy(("", ""), rng)[0].strip() for _ in range(500)}
+@pytest.mark.parametrize("pair", [("Where?", "Wo?"), ("Wait...", "Warte..."), ("Go", "Geh!"), ("", "")])
+def test_copy_leaves_the_ends_of_sentences_whole(pair: tuple[str, str]) -> None:
+    for seed in range(50):
+        for side, rewritten in zip(pair, copy(pair, random.Random(seed)), strict=True):
+            assert side.rstrip("?!") in rewritten
+            assert rewritten.count(side[-1:]) >= 1
 
-    assert any(token.startswith("https://") for token in tokens)
-    assert any("@" in token for token in tokens)
-    assert any(token.isdecimal() for token in tokens)
-    assert any(token.count(".") == 2 and token.replace(".", "").isdecimal() for token in tokens)
-    assert any(ord(token[0]) > 0xFFFF for token in tokens)
+
+def test_replace_puts_the_same_text_for_a_name_that_both_sides_share() -> None:
+    pair = ("Anna's brother visits Paris.", "Der Bruder von Anna besucht Paris.")
+
+    seen = {replace(pair, random.Random(seed)) for seed in range(200)}
+
+    for source, target in seen:
+        has_anna, has_paris = "Anna's" in source, source.endswith(" Paris.")
+        assert (has_anna, has_paris) != (False, False)
+        if not has_anna:
+            text = source.removesuffix("'s brother visits Paris.")
+            assert target == f"Der Bruder von {text} besucht Paris."
+        elif not has_paris:
+            text = source.removeprefix("Anna's brother visits ")
+            assert target == f"Der Bruder von Anna besucht {text}"
+
+
+def test_replace_keeps_the_shape_of_numbers() -> None:
+    pair = ("In 1990 at 10:30.", "1990 um 10:30.")
+
+    seen = {replace(pair, random.Random(seed)) for seed in range(200)}
+
+    plain = {re.sub("[0-9]", "9", source) for source, _ in seen if not set("{$%") & set(source)}
+    assert plain == {"In 9999 at 99:99."}
+    assert any("{" in source for source, _ in seen)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("Give me 1 apple", "Gib mir 1 Apfel"),  # another number would need another noun
+        ("Was it he?", "Was?"),  # another word that looks alike
+        ("the hand", "die hand"),
+        ("I can", "I can"),
+        ("Tom and Tom", "Tom und Tom"),
+    ],
+)
+def test_replace_stands_beside_a_pair_without_a_name_or_number(pair: tuple[str, str]) -> None:
+    for seed in range(50):
+        source, target = replace(pair, random.Random(seed))
+        assert pair[0].rstrip("?") in source
+        assert pair[1].rstrip("?") in target
+
+
+def test_slots_are_filled_alike_on_both_sides_and_anew_each_time() -> None:
+    augment = Augmentation(AugmentationConfig(), NUM_PLACEHOLDERS)
+    pair = ("From ⟦time⟧ to ⟦time2⟧: ⟦url⟧", "⟦url⟧: von ⟦time⟧ bis ⟦time2⟧")
+
+    seen = {augment(pair, random.Random(seed)) for seed in range(50)}
+
+    assert len(seen) == 50
+    for source, target in seen:
+        match = re.fullmatch(r"From (\d?\d:\d\d) to (\d?\d:\d\d): (\S+)", source)
+        assert match is not None
+        assert target == f"{match[3]}: von {match[1]} bis {match[2]}"
+
+
+def test_the_slots_of_the_sentences_that_ship_can_be_filled() -> None:
+    pairs = read_corpus(CorpusConfig(tsv="./copying.en-de.tsv"), Path()).pairs
+
+    assert len(pairs) > 100
+    for pair in pairs:
+        slots = [sorted(re.findall("⟦.*?⟧", side)) for side in pair]
+        assert slots[0] == slots[1]
+        assert not {"⟦", "⟧"} & set("".join(fill_slots(pair, random.Random(0))))
+
+
+def test_whole_sentences_are_joined_as_often_as_configured() -> None:
+    augment = Augmentation(AugmentationConfig(join=0.25), NUM_PLACEHOLDERS)
+    pairs = [(f"Go {i}.", f"Geh {i}!") for i in range(4000)]
+
+    joined = augment.join(pairs, 100, random.Random(0))
+
+    counts = Counter(source.count(".") for source, _ in joined)
+    assert set(counts) == {1, 2, 3}
+    assert (counts[2] + counts[3]) / len(joined) == pytest.approx(0.25, abs=0.03)
+    assert " ".join(source for source, _ in joined) == " ".join(source for source, _ in pairs)
+    assert " ".join(target for _, target in joined) == " ".join(target for _, target in pairs)
+
+
+@pytest.mark.parametrize(
+    "pair", [("Save as", "Speichern unter"), ("Go.", "Geh"), ("A long sentence.", "Ein langer Satz.")]
+)
+def test_fragments_and_long_sentences_are_not_joined(pair: tuple[str, str]) -> None:
+    augment = Augmentation(AugmentationConfig(join=1.0), NUM_PLACEHOLDERS)
+
+    assert augment.join([pair] * 9, 30, random.Random(0)) == [pair] * 9
 
 
 def test_placeholder_replaces_a_word_that_both_sides_share() -> None:

@@ -20,14 +20,14 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["tiny", "small", "base", "big"])
+@pytest.mark.parametrize("name", ["tiny", "general", "multi30k", "base", "big"])
 def test_every_recipe_that_ships_loads(name: str) -> None:
     recipe = load_recipe(CONFIGS / f"{name}.toml")
 
     assert recipe.name == f"en-de-{name}"
     assert recipe.train
-    assert recipe.dev.source
-    assert recipe.dev.target
+    assert all(corpus.tsv or (corpus.source and corpus.target) for corpus in (*recipe.train, *recipe.dev))
+    assert recipe.dev
 
 
 @pytest.mark.parametrize(("name", "d_model", "ffn_dim", "heads"), [("base", 512, 2048, 8), ("big", 1024, 4096, 16)])
@@ -45,7 +45,7 @@ def test_tables_of_a_recipe_become_their_configurations(tmp_path: Path) -> None:
     recipe = load_recipe(write(tmp_path, RECIPE + tables))
 
     assert recipe.training == TrainingConfig(max_steps=7)
-    assert recipe.dev == CorpusConfig(tsv="dev.tsv")
+    assert recipe.dev == (CorpusConfig(tsv="dev.tsv"),)
     assert recipe.train == (CorpusConfig(tsv="a.tsv"), CorpusConfig(tsv="b.tsv"))
     assert recipe.augmentation == AugmentationConfig()
 
@@ -60,7 +60,11 @@ def test_tables_of_a_recipe_become_their_configurations(tmp_path: Path) -> None:
         ("[training]\nmax_steps = 9\ncooldown_steps = 10", r"cooldown_steps must be in 0\.\.9, not 10"),
         ("[training]\nmax_tokens = 600", "training.max_tokens is 600, but model.max_positions is 512"),
         ("[augmentation]\ncopy = 1.5", r"\[augmentation\]: copy must be in \[0, 1\], not 1.5"),
-        ("[[train]]\nweight = -1", r"\[\[train\]\]: weight and hold_out must be at least 0"),
+        ("[[train]]\nweight = -1", r"\[\[train\]\]: weight, hold_out and limit must be at least 0"),
+        ("[tokenizer]\nnormalization = 'nfc'", r"\[tokenizer\]: normalization must be .*, not \"nfc\""),
+        ("[training]\noptimizer = 'sgd'", r"\[training\]: optimizer must be .*, not \"sgd\""),
+        ("inner_dropout = 1.0", r"\[model\]: inner_dropout must be in \[0, 1\), not 1.0"),
+        ("[[dev]]\nlimit = -1", r"\[\[dev\]\]: weight, hold_out and limit"),
         ("[[train]]\nfile = 'a'", r"\[\[train\]\]: unknown name: file"),
     ],
 )

@@ -12,7 +12,17 @@ from export.bundle import DevSet
 from model.augment import Augmentation, Pair
 from model.checkpoint import Checkpoint
 from model.config import AugmentationConfig, CorpusConfig, TrainingConfig, TransformerConfig
-from model.data import Batch, Corpus, epoch_batches, hold_out, make_batch, pad, read_corpus, without_held_out
+from model.data import (
+    Batch,
+    Corpus,
+    epoch_batches,
+    epoch_pairs,
+    hold_out,
+    make_batch,
+    pad,
+    read_corpus,
+    without_held_out,
+)
 
 CONFIG = TransformerConfig(vocab_size=700)
 
@@ -41,6 +51,11 @@ class TestReading:
         (tmp_path / "a.tsv").write_text("one\teins\ntwo \t zwei\tCC-BY\t#12\n", encoding="utf-8")
 
         assert read_corpus(CorpusConfig(tsv="a.tsv"), tmp_path).pairs == [("one", "eins"), ("two", "zwei")]
+
+    def test_a_limit_takes_the_first_pairs(self, tmp_path: Path) -> None:
+        (tmp_path / "a.tsv").write_text("one\teins\ntwo\tzwei\nthree\tdrei\n", encoding="utf-8")
+
+        assert read_corpus(CorpusConfig(tsv="a.tsv", limit=2), tmp_path).pairs == [("one", "eins"), ("two", "zwei")]
 
     def test_gzipped_files_are_read_alike(self, tmp_path: Path) -> None:
         (tmp_path / "a.tsv.gz").write_bytes(gzip.compress(b"one\teins\n"))
@@ -184,7 +199,8 @@ class TestBatches:
     ) -> list[Batch]:
         augment = Augmentation(augmentation or AugmentationConfig(), 16)
         training = dataclasses.replace(self.TRAINING, **changes)  # type: ignore[arg-type]
-        return epoch_batches([corpus], tokenizer, augment, CONFIG, training, epoch)
+        pairs = epoch_pairs([corpus], augment, training, epoch)
+        return epoch_batches(pairs, tokenizer, CONFIG, training, epoch)
 
     def test_padding_stands_behind_and_special_tokens_where_they_belong(self) -> None:
         batch = make_batch([([10, 11, 12], [20]), ([13], [21, 22])], CONFIG)

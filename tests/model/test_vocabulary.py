@@ -5,21 +5,21 @@ import pytest
 import sentencepiece
 
 from export.bundle import DevSet
-from model.augment import PLACEHOLDER_START
 from model.config import Recipe, TokenizerConfig, TransformerConfig
+from model.verbatim import PLACEHOLDER_START
 from model.vocabulary import learn_vocabulary
 
 VOCAB_SIZE = 500
 NUM_PLACEHOLDERS = 5
 
 
-def recipe(model_type: str = "unigram", vocab_size: int = VOCAB_SIZE) -> Recipe:
+def recipe(model_type: str = "unigram", vocab_size: int = VOCAB_SIZE, **tokenizer: str | float) -> Recipe:
     return Recipe(
         name="test",
         source_language="en",
         target_language="de",
         model=TransformerConfig(vocab_size=vocab_size),
-        tokenizer=TokenizerConfig(model_type=model_type, num_placeholders=NUM_PLACEHOLDERS),  # type: ignore[arg-type]
+        tokenizer=TokenizerConfig(model_type=model_type, num_placeholders=NUM_PLACEHOLDERS, **tokenizer),  # type: ignore[arg-type]
     )
 
 
@@ -100,3 +100,56 @@ def test_the_same_text_gives_the_same_vocabulary(dev_set: DevSet) -> None:
 def test_too_little_text_for_the_vocabulary_is_an_error() -> None:
     with pytest.raises(RuntimeError, match=r"(?i)vocabulary size"):
         learn_vocabulary(["one short line"], recipe(vocab_size=5000))
+
+
+@pytest.fixture(scope="module")
+def plain_tokenizer(dev_set: DevSet) -> sentencepiece.SentencePieceProcessor:
+    how = recipe(normalization="invisible", split_digits=True)
+    return sentencepiece.SentencePieceProcessor(
+        model_proto=learn_vocabulary([*dev_set.references, *["12 34567890"] * 100], how)
+    )
+
+
+class TestInvisibleNormalization:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "m² H₂O ½ ™ ℃",
+            "Moment … … bitte",
+            "ＡＢＣ １２３ ｱ ﷺ",
+            "ﬁn Straße STRASSE ẞ",
+            "10\u00a0000 € und z.\u202fB. £5",
+            '„Zitat“ »x« ‚y‘ ’s "z"',
+            "a–b—c−d\u2011e",
+            "👍🏽 🇩🇪 👨\u200d👩\u200d👧 ❤\ufe0f",
+            "https://a.de/x?y=%20&z=#1 %1$s {name} ${x} \\n",
+            "</s> <unk> <pad>",
+            "\ue000 x \ue004\ue005",
+            "你好，世界 İ ı Ǆ \u212b",
+            "Aa ÄÖÜ äöü é ñ ﻿".strip("\ufeff "),
+        ],
+    )
+    def test_all_that_a_reader_sees_comes_back(
+        self, plain_tokenizer: sentencepiece.SentencePieceProcessor, text: str
+    ) -> None:
+        assert plain_tokenizer.decode(plain_tokenizer.encode(text)) == text
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("  a  b ", "a b"),
+            ("a\tb\nc\r\nd\x85e\u2028f", "a b c d e f"),
+            ("a\u3000b\u2009c", "a b c"),
+            ("so\u00adft\u200b, \ufeffx\u2060y", "soft, xy"),
+            ("a\x07b\x1bc\x7fd\x9fe", "abcde"),
+            ("u\u0308ber E\u0301tude e\u0323\u0302", "über Étude ệ"),
+            ("\t \n", ""),
+        ],
+    )
+    def test_what_no_reader_sees_is_made_plain(
+        self, plain_tokenizer: sentencepiece.SentencePieceProcessor, text: str, expected: str
+    ) -> None:
+        assert plain_tokenizer.decode(plain_tokenizer.encode(text)) == expected
+
+    def test_each_digit_is_a_token(self, plain_tokenizer: sentencepiece.SentencePieceProcessor) -> None:
+        assert plain_tokenizer.encode("1234,50", out_type=str) == ["▁", *"1234,50"]
