@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from model.attention import MultiHeadAttention, causal_mask
 from model.config import TransformerConfig
+from model.dropout import Dropout
 
 
 class FeedForward(nn.Module):
@@ -19,7 +20,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.hidden = nn.Linear(config.d_model, config.ffn_dim)
         self.output = nn.Linear(config.ffn_dim, config.d_model)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.activation_dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """Maps [B, T, M] to [B, T, M]."""
@@ -33,11 +34,11 @@ class Layer(nn.Module):
     def __init__(self, config: TransformerConfig, has_cross: bool) -> None:
         super().__init__()
         self.is_pre_norm = config.norm == "pre"
-        self.dropout = nn.Dropout(config.dropout)
-        self.self_attention = MultiHeadAttention(config.d_model, config.num_heads, config.dropout)
+        self.dropout = Dropout(config.dropout)
+        self.self_attention = MultiHeadAttention(config.d_model, config.num_heads, config.activation_dropout)
         self.self_norm = nn.LayerNorm(config.d_model)
         if has_cross:
-            self.cross_attention = MultiHeadAttention(config.d_model, config.num_heads, config.dropout)
+            self.cross_attention = MultiHeadAttention(config.d_model, config.num_heads, config.activation_dropout)
             self.cross_norm = nn.LayerNorm(config.d_model)
         self.feed_forward = FeedForward(config)
         self.feed_forward_norm = nn.LayerNorm(config.d_model)
@@ -86,7 +87,7 @@ class Embedding(nn.Module):
             self.positions = nn.Parameter(torch.empty(config.max_positions, config.d_model))
         else:
             self.register_buffer("positions", sinusoids(config.max_positions, config.d_model), persistent=False)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, ids: Tensor) -> Tensor:
         """Maps int64 ids [B, T] to [B, T, M]."""
@@ -124,9 +125,12 @@ class Transformer(nn.Module):
         Returns:
             Logits [B, T, V].
         """
+        return self.embedding.logits(self.states(source_ids, target_ids))
+
+    def states(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
+        """Returns what `forward` projects to logits: the decoder's output [B, T, M]."""
         memory, visible = self.encode(source_ids)
-        logits, _ = self.decode(target_ids, memory, visible)
-        return logits
+        return self._decode(target_ids, memory, visible, need_weights=False)[0]
 
     def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the encoder's output [B, S, M] and bool [B, 1, 1, S], False at padding."""
@@ -141,6 +145,12 @@ class Transformer(nn.Module):
         self, target_ids: Tensor, memory: Tensor, memory_visible: Tensor, need_weights: bool = False
     ) -> tuple[Tensor, list[Tensor]]:
         """Returns logits [B, T, V] and, when asked for, each layer's cross-attention weights [B, H, T, S]."""
+        states, all_weights = self._decode(target_ids, memory, memory_visible, need_weights)
+        return self.embedding.logits(states), all_weights
+
+    def _decode(
+        self, target_ids: Tensor, memory: Tensor, memory_visible: Tensor, need_weights: bool
+    ) -> tuple[Tensor, list[Tensor]]:
         visible = causal_mask(target_ids.shape[1], target_ids.device)
         x = self.embedding(target_ids)
         all_weights: list[Tensor] = []
@@ -148,7 +158,7 @@ class Transformer(nn.Module):
             x, weights = layer.attend(x, visible, memory, memory_visible, need_weights)
             if weights is not None:
                 all_weights.append(weights)
-        return self.embedding.logits(self.decoder_norm(x)), all_weights
+        return self.decoder_norm(x), all_weights
 
     def _initialise(self) -> None:
         for name, parameter in self.named_parameters():
