@@ -1,4 +1,4 @@
-"""One of two processes that train together; `test_train` starts both and reads what they report."""
+"""One of two processes that train together; `test_processes` starts both and reads what they report."""
 
 import json
 import sys
@@ -8,7 +8,8 @@ import torch
 import torch.distributed
 
 from model.config import load_recipe
-from model.train import Trainer, prepare
+from model.train import prepare
+from model.trainer import Trainer
 
 
 class ReportingTrainer(Trainer):

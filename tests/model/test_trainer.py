@@ -1,0 +1,197 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+import sentencepiece
+import torch
+
+from model.checkpoint import Checkpoint, load_checkpoint
+from model.config import TrainingConfig
+from model.data import make_batch, read_corpus
+from model.optimizer import learning_rate
+from model.trainer import replace_words
+from tests.model.runs import CORPUS, DATA, make, recipe
+
+
+@pytest.fixture
+def tokenizer(tiny_checkpoint: Checkpoint) -> bytes:
+    return tiny_checkpoint.tokenizer
+
+
+@pytest.mark.parametrize("stop_at", [1, 4, 7])
+def test_a_run_that_was_interrupted_goes_on_to_the_very_same_losses(
+    tmp_path: Path, tokenizer: bytes, stop_at: int
+) -> None:
+    whole = make(tmp_path / "whole", tokenizer, recipe())
+    whole.run()
+    first = make(tmp_path / "parts", tokenizer, recipe(), stop_at=stop_at)
+    first.run()
+    torch.rand(100)  # what a new process has done with its generator must not matter
+    second = make(tmp_path / "parts", tokenizer, recipe())
+
+    assert second.restore_state()
+    second.run()
+
+    assert len(first.losses) == stop_at
+    assert first.losses + second.losses == whole.losses
+    assert len(whole.losses) == 12
+    assert whole.epoch >= 1  # the end of an epoch lies within
+    ours, theirs = (load_checkpoint(tmp_path / name / "final.pt").weights for name in ("parts", "whole"))
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+def test_the_cooldown_can_begin_wherever_a_run_was_stopped(tmp_path: Path, tokenizer: bytes) -> None:
+    whole = make(tmp_path / "whole", tokenizer, recipe(max_steps=50, cooldown_steps=4), stop_at=8)
+    whole.run()
+    make(tmp_path / "parts", tokenizer, recipe(max_steps=50, cooldown_steps=4), stop_at=5).run()
+    second = make(tmp_path / "parts", tokenizer, recipe(max_steps=9, cooldown_steps=4))
+
+    assert second.restore_state()
+    second.run()
+
+    assert second.losses[0] == whole.losses[5]  # made from the same weights
+    assert second.losses[2] != whole.losses[7]
+    assert second.step == 9
+    assert second.optimizer.learning_rate == pytest.approx(learning_rate(TrainingConfig(warmup_steps=5), 16, 9) / 4)
+    assert load_checkpoint(tmp_path / "parts" / "final.pt").facts["steps"] == 9
+
+
+def test_a_run_that_was_killed_goes_on_from_its_last_evaluation(tmp_path: Path, tokenizer: bytes) -> None:
+    whole = make(tmp_path / "whole", tokenizer, recipe(evaluate_every=3, max_steps=8))
+    whole.run()
+    killed = make(tmp_path / "killed", tokenizer, recipe(evaluate_every=3, max_steps=8), stop_at=3)
+    killed.run()
+    for path in (tmp_path / "killed").glob("step-*.pt"):
+        path.unlink()
+
+    again = make(tmp_path / "killed", tokenizer, recipe(evaluate_every=3, max_steps=8))
+    assert again.restore_state()
+    again.run()
+
+    assert again.losses == whole.losses[3:]
+
+
+def test_without_a_state_there_is_nothing_to_restore(tmp_path: Path, tokenizer: bytes) -> None:
+    assert not make(tmp_path, tokenizer, recipe()).restore_state()
+
+
+def test_the_same_seed_gives_the_same_losses_and_another_seed_others(tmp_path: Path, tokenizer: bytes) -> None:
+    runs = [make(tmp_path / str(i), tokenizer, recipe(max_steps=3, seed=seed)) for i, seed in enumerate((1, 1, 2))]
+    losses = []
+    for trainer in runs:
+        torch.manual_seed(trainer.recipe.training.seed)
+        trainer.run()
+        losses.append(trainer.losses)
+
+    assert losses[0] == losses[1]
+    assert losses[0] != losses[2]
+
+
+def test_two_half_batches_make_the_update_of_one(tmp_path: Path, tokenizer: bytes) -> None:
+    quiet = recipe(word_dropout=0.0)
+    quiet = dataclasses.replace(quiet, model=dataclasses.replace(quiet.model, dropout=0.0))
+    one, two = (make(tmp_path / name, tokenizer, quiet) for name in ("one", "two"))
+    encode = sentencepiece.SentencePieceProcessor(model_proto=tokenizer).encode
+    examples = [(encode(source), encode(target)) for source, target in one.corpora[0].pairs[:12]]
+    whole = make_batch(examples, quiet.model)
+    halves = [make_batch(examples[:5], quiet.model), make_batch(examples[5:], quiet.model)]
+
+    (loss, tokens), (other_loss, other_tokens) = one.update([whole]), two.update(halves)
+
+    assert tokens == other_tokens == sum(len(target) + 1 for _, target in examples)
+    assert loss == pytest.approx(other_loss, abs=1e-5)
+    for ours, theirs in zip(one.model.parameters(), two.model.parameters(), strict=True):
+        gradients = [t.optimizer._adam.state[p]["exp_avg"] for t, p in ((one, ours), (two, theirs))]
+        torch.testing.assert_close(*gradients, atol=1e-6, rtol=0)
+    assert one.update([whole])[0] == pytest.approx(two.update(halves)[0], abs=1e-4)
+
+
+def test_the_loss_is_the_label_smoothed_cross_entropy_per_target_token(tmp_path: Path, tokenizer: bytes) -> None:
+    quiet = recipe(word_dropout=0.0, label_smoothing=0.2)
+    trainer = make(tmp_path, tokenizer, dataclasses.replace(quiet, model=dataclasses.replace(quiet.model, dropout=0.0)))
+    batch = make_batch([([10, 11], [20, 21, 22]), ([12], [23])], quiet.model)
+    with torch.inference_mode():
+        log_probs = trainer.model(batch.source, batch.target_in).log_softmax(-1)
+    real = batch.target_out != 0
+    hits = log_probs.gather(-1, batch.target_out[..., None])[..., 0][real]
+    expected = -(0.8 * hits + 0.2 * log_probs.mean(-1)[real]).mean()
+
+    loss, tokens = trainer.update([batch])
+
+    assert tokens == 6
+    assert loss == pytest.approx(float(expected), abs=1e-5)
+
+
+def test_gradients_do_not_pile_up_over_updates(tmp_path: Path, tokenizer: bytes) -> None:
+    trainer = make(tmp_path, tokenizer, recipe())
+
+    trainer.update([make_batch([([10, 11], [20, 21])], trainer.recipe.model)])
+
+    assert all(parameter.grad is None for parameter in trainer.model.parameters())
+
+
+def test_word_dropout_replaces_its_share_and_leaves_special_tokens_alone() -> None:
+    torch.manual_seed(0)
+    ids = torch.randint(4, 1000, (50, 400))
+    ids[:, 0] = 2
+    ids[:, 300:] = 0
+    ids[:, 299] = 3
+
+    replaced = replace_words(ids, 0.3, last_special_id=3, vocab_size=1000)
+
+    special = ids <= 3
+    assert torch.equal(replaced[special], ids[special])
+    assert replaced[~special].min() >= 4
+    assert replaced.max() < 1000
+    assert float((replaced != ids)[~special].float().mean()) == pytest.approx(0.3, abs=0.02)
+
+
+def test_no_word_dropout_changes_nothing_and_draws_nothing() -> None:
+    state = torch.get_rng_state()
+    ids = torch.tensor([[2, 5, 6]])
+
+    assert replace_words(ids, 0.0, 3, 10) is ids
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_run_leaves_its_checkpoints_and_facts(tmp_path: Path, tokenizer: bytes) -> None:
+    trainer = make(tmp_path, tokenizer, recipe(max_steps=7, evaluate_every=2, average_last=2))
+
+    trainer.run()
+
+    assert sorted(path.name for path in tmp_path.glob("step-*.pt")) == ["step-6.pt", "step-7.pt"]
+    final = load_checkpoint(tmp_path / "final.pt")
+    assert final.tokenizer == tokenizer
+    assert {weight.dtype for weight in final.weights.values()} == {torch.float16}
+    assert final.facts["steps"] == 7
+    assert (final.facts["name"], final.facts["source_language"], final.facts["target_language"]) == ("test", "en", "de")
+    assert final.facts["recipe"]["training"]["max_steps"] == 7
+    last = [load_checkpoint(tmp_path / f"step-{step}.pt").weights for step in (6, 7)]
+    for name, weight in final.weights.items():
+        torch.testing.assert_close(weight, ((last[0][name] + last[1][name]) / 2).half(), atol=1e-3, rtol=1e-3)
+    assert list((tmp_path / "tensorboard").iterdir())
+
+
+def test_the_best_checkpoint_is_that_of_the_highest_dev_bleu(tmp_path: Path, tokenizer: bytes) -> None:
+    trainer = make(tmp_path, tokenizer, recipe(max_steps=2, evaluate_every=1))
+    trainer.best_bleu = 101.0  # of an earlier part of the run
+    trainer.run()
+    assert not (tmp_path / "best.pt").exists()
+
+    trainer = make(tmp_path, tokenizer, recipe(max_steps=2, evaluate_every=1))
+    trainer.best_bleu = -1.0
+    trainer.run()
+    assert (tmp_path / "best.pt").exists()
+
+
+def test_dev_bleu_of_a_trained_model_is_high(tmp_path: Path, tiny_checkpoint: Checkpoint) -> None:
+    how = dataclasses.replace(recipe(), model=tiny_checkpoint.config)
+    trainer = make(tmp_path, tiny_checkpoint.tokenizer, how)
+    trainer.dev = read_corpus(CORPUS, DATA).pairs[:60]
+    assert trainer.dev_scores()[0] < 5
+
+    trainer.model.load_state_dict({name: weight.float() for name, weight in tiny_checkpoint.weights.items()})
+
+    bleu, chrf = trainer.dev_scores()
+    assert bleu > 60
+    assert chrf > 70
