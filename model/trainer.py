@@ -25,6 +25,8 @@ from model.processes import rank, sum_over_processes, world_size
 from model.search import default_max_tokens, search
 from model.transformer import Transformer
 
+SAVE_EVERY = 100  # updates that a lost machine costs at most
+
 logger = logging.getLogger(__name__)
 
 
@@ -71,6 +73,8 @@ class Trainer:
                     writer.add_scalar("train/target_tokens_per_second", tokens / elapsed, self.step)
                 if self.step % training.evaluate_every == 0 or self.step == training.max_steps:
                     self._evaluate_and_save(writer)
+                elif self.step % SAVE_EVERY == 0:
+                    self.save_state()
                 if self._is_stopping:
                     self.save_state()
                     logger.info("stopped at step %d; the same command goes on from here", self.step)

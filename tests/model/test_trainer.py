@@ -5,6 +5,7 @@ import pytest
 import sentencepiece
 import torch
 
+import model.trainer
 from model.checkpoint import Checkpoint, load_checkpoint
 from model.config import TrainingConfig
 from model.data import make_batch, read_corpus
@@ -69,6 +70,19 @@ def test_a_run_that_was_killed_goes_on_from_its_last_evaluation(tmp_path: Path, 
     again.run()
 
     assert again.losses == whole.losses[3:]
+
+
+def test_the_state_is_saved_between_evaluations(
+    tmp_path: Path, tokenizer: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model.trainer, "SAVE_EVERY", 4)
+    lost = make(tmp_path, tokenizer, recipe())
+    updates = []
+    monkeypatch.setattr(lost, "save_state", lambda: updates.append(lost.step))
+
+    lost.run()
+
+    assert updates == [4, 8, 12]  # the last by the evaluation
 
 
 def test_without_a_state_there_is_nothing_to_restore(tmp_path: Path, tokenizer: bytes) -> None:
