@@ -87,5 +87,5 @@ endef
 # onnxruntime and onnxruntime-gpu overwrite each other. Without its extras the latter brings no CUDA.
 .venv-gpu/installed: constraints.txt
 	$(PYTHON) -m venv .venv-gpu
-	$(subst $(BIN),.venv-gpu/bin,$(PIP)) onnxruntime-gpu onnx
+	$(subst $(BIN),.venv-gpu/bin,$(PIP)) onnxruntime-gpu onnx tabulate
 	@touch $@

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
+from tabulate import tabulate
 
 from protos.translation_pb2_grpc import TranslationServiceStub
 from tests.acceptance.bad_bundles import BadBundle, bad_bundles
 from tests.acceptance.bad_requests import CANARY, BadRequest, bad_requests
 from tests.acceptance.calls import Languages, translate
-from tests.acceptance.report import EXIT_FAILED, EXIT_NOT_RUN, EXIT_PASSED, format_table
+from tests.acceptance.report import EXIT_FAILED, EXIT_NOT_RUN, EXIT_PASSED
 from tests.acceptance.server_process import (
     BUILTIN_BUNDLE,
     ServerNotServing,
@@ -153,7 +154,7 @@ def print_outcomes(outcomes: Sequence[Outcome]) -> int:
         shown = message if len(message) <= _SHOWN_CHARACTERS else message[: _SHOWN_CHARACTERS - 3] + "..."
         verdict = "FAILED: " + ", ".join(each.faults) if each.faults else "ok"
         rows.append((each.name, each.expected, each.got, verdict, shown))
-    print(format_table(("case", "expected", "got", "", "message"), rows))
+    print(tabulate(rows, ("case", "expected", "got", "", "message"), disable_numparse=True))
     num_failed = sum(bool(each.faults) for each in outcomes)
     print(
         f"\n{'FAILED' if num_failed else 'PASSED'}: {len(outcomes) - num_failed} of {len(outcomes)} cases as designed"

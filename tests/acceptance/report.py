@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tabulate import tabulate
+
 EXIT_PASSED = 0
 EXIT_FAILED = 1
 EXIT_NOT_RUN = 2
@@ -31,25 +33,6 @@ class Check:
         return {None: "", True: "ok", False: "FAILED"}[self.passed]
 
 
-def format_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Aligns the columns with spaces.
-
-    Args:
-        headers: One title per column.
-        rows: Cells, as many per row as there are titles.
-
-    Returns:
-        The table without a final line break.
-    """
-    lines = [headers, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
-    rule = ["-" * width for width in widths]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in [headers, rule, *rows]
-    )
-
-
 def print_checks(checks: Sequence[Check]) -> int:
     """Prints the table and a last line with the verdict.
 
@@ -60,7 +43,7 @@ def print_checks(checks: Sequence[Check]) -> int:
         The exit status: 0 when no check failed, else 1.
     """
     rows = [(check.name, check.measured, check.bar, check.verdict) for check in checks]
-    print(format_table(("check", "measured", "bar", ""), rows), flush=True)
+    print(tabulate(rows, ("check", "measured", "bar", ""), disable_numparse=True), flush=True)
     num_failed = sum(check.passed is False for check in checks)
     num_judged = sum(check.passed is not None for check in checks)
     print(

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
+from tabulate import tabulate
 
 from protos.translation_pb2 import Translation
 from protos.translation_pb2_grpc import TranslationServiceStub
@@ -29,7 +30,7 @@ from tests.acceptance.calls import (
     translate,
     translate_concurrently,
 )
-from tests.acceptance.report import EXIT_NOT_RUN, Check, format_table, print_checks
+from tests.acceptance.report import EXIT_NOT_RUN, Check, print_checks
 from tests.acceptance.server_process import ServerNotServing, running_server
 
 SENTENCES_PER_CALL = (1, 3, 8)
@@ -160,7 +161,8 @@ def report(num_sentences: int, comparisons: Sequence[Comparison], faults: Sequen
              f"{each.score_difference:.2e}", "near-tie" if each.is_near_tie else "DIFFERENT")
             for each in different
         ]  # fmt: skip
-        print(format_table(("line", "beam", "score served", "score alone", "difference", ""), rows) + "\n")
+        header = ("line", "beam", "score served", "score alone", "difference", "")
+        print(tabulate(rows, header, disable_numparse=True) + "\n")
     num_near_ties = sum(each.is_near_tie for each in different)
     allowed = num_sentences * ALLOWED_PER_THOUSAND // 1000
     failed = [each for each in comparisons if each.served.status.code]
