@@ -14,7 +14,6 @@ from model.attention import MultiHeadAttention
 from model.transformer import FeedForward, Layer, Transformer
 from server.bundle.shortlist import Shortlist
 
-QUANTIZATIONS = ("float32", "int8")
 _VOCABULARY_MAP_FILE = "vmap.txt"  # what CTranslate2 calls `--vocab_mapping` in a model's directory
 
 
@@ -29,7 +28,7 @@ def convert(model: Transformer, directory: Path, quantization: str, shortlist: S
     Args:
         model: post- or pre-norm, sinusoidal or learned positions.
         directory: to make; must not exist.
-        quantization: one of `QUANTIZATIONS`, as CTranslate2 stores the weights.
+        quantization: "float32" or "int8", as CTranslate2 stores the weights.
         shortlist: that `use_vmap` restricts the output to.
     """
     config = model.config

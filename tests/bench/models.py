@@ -7,15 +7,16 @@ from pathlib import Path
 import torch
 
 from model.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from model.transformer import Transformer
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.shortlist import Shortlist
 from tests.bench.bundle import write_bundle
-from tests.bench.conversion import QUANTIZATIONS, convert
 from tests.bench.shortlist import own_shortlist, random_shortlist
 from tests.bench.text import ROOT, Text, read_text
 from tests.bench.weights import SHAPES, random_model
 
 BUILTIN = "builtin"
+_QUANTIZATIONS = ("float32", "int8")
 MODELS = (*SHAPES, BUILTIN)
 
 
@@ -32,7 +33,14 @@ class Model:
 
 
 def prepare(
-    name: str, text_path: Path, work: Path, builtin_checkpoint: Path, seed: int = 1, variant: str = "cpu-int8"
+    name: str,
+    text_path: Path,
+    work: Path,
+    builtin_checkpoint: Path,
+    seed: int = 1,
+    variant: str = "cpu-int8",
+    *,
+    with_ctranslate2: bool = True,
 ) -> Model:
     """Returns a model, made in `work` unless it is there already.
 
@@ -43,13 +51,15 @@ def prepare(
         builtin_checkpoint: of the built-in model, whose tokenizer the random models take too.
         seed: of the random weights.
         variant: of our bundle, beside cpu-fp32.
+        with_ctranslate2: whether to make CTranslate2's models too, which takes the dependency group `bench`.
 
     Raises:
         FileNotFoundError: there is no such checkpoint or text.
     """
     trained = load_checkpoint(builtin_checkpoint)
     facts = f"{name} {seed} {variant} {hashlib.sha256(trained.tokenizer + text_path.read_bytes()).hexdigest()}"
-    made_by = hashlib.sha256(facts.encode() + b"".join((ROOT / path).read_bytes() for path in _MAKERS))
+    makers = [path for pattern in _MAKERS for path in sorted(ROOT.glob(pattern))]
+    made_by = hashlib.sha256(facts.encode() + b"".join(path.read_bytes() for path in makers))
     if name == BUILTIN:
         made_by.update(builtin_checkpoint.read_bytes())
     directory = work / f"{name}-{made_by.hexdigest()[:12]}"
@@ -65,11 +75,7 @@ def prepare(
     else:
         shortlist = own_shortlist(model, text) if name == BUILTIN else random_shortlist(checkpoint.config, seed)
         bundle = write_bundle(model, text, name, bundle_path, shortlist, ("cpu-fp32", variant))
-    shortlist = Shortlist.load(bundle.shortlist_path, checkpoint.config.vocab_size)
-    converted = {quantization: directory / f"ctranslate2-{quantization}" for quantization in QUANTIZATIONS}
-    for quantization, path in converted.items():
-        if not path.exists():
-            convert(model, path, quantization, shortlist)
+    converted = _convert(model, bundle, directory) if with_ctranslate2 else {}
     return Model(name, checkpoint, checkpoint_path, text, bundle, converted)
 
 
@@ -79,16 +85,9 @@ _MAKERS = (
     "tests/bench/bundle.py",
     "tests/bench/conversion.py",
     "model/search.py",
-    "export/bundle.py",
-    "export/graph.py",
-    "export/graphs.py",
-    "export/quantize.py",
-    "export/calibrate.py",
-    "export/cross_attention.py",
-    "export/shortlist.py",
-    "server/bundle/bundle.py",
+    "export/*.py",
+    "server/bundle/*.py",
     "server/runtime/slots.py",
-    "server/bundle/shortlist.py",
 )  # a change makes everything anew
 
 
@@ -98,3 +97,14 @@ def _random_checkpoint(name: str, tokenizer: bytes, seed: int, path: Path) -> Ch
         weights: dict[str, torch.Tensor] = random_model(config, seed).state_dict()
         save_checkpoint(path, Checkpoint(config=config, weights=weights, tokenizer=tokenizer, facts={"name": name}))
     return load_checkpoint(path)
+
+
+def _convert(model: Transformer, bundle: Bundle, directory: Path) -> dict[str, Path]:
+    from tests.bench.conversion import convert  # noqa: PLC0415  # needs the dependency group `bench`
+
+    shortlist = Shortlist.load(bundle.shortlist_path, model.config.vocab_size)
+    paths = {quantization: directory / f"ctranslate2-{quantization}" for quantization in _QUANTIZATIONS}
+    for quantization, path in paths.items():
+        if not path.exists():
+            convert(model, path, quantization, shortlist)
+    return paths
