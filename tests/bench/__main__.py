@@ -5,15 +5,15 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from tests.bench.backlog import measure_backlog
 from tests.bench.calibration import best_settings
-from tests.bench.ids import check_neighbours, check_same_ids, our_settings, pytorch_settings, their_settings
+from tests.bench.ids import DIFFERENT, check_neighbours, check_same_ids, our_settings, pytorch_settings, their_settings
 from tests.bench.limits import measure_limits
-from tests.bench.machine import describe_machine
+from tests.bench.machine import describe_machine, versions
 from tests.bench.models import MODELS, Model, prepare
-from tests.bench.report import print_table, write_json
+from tests.bench.record import Row, new_record
+from tests.bench.report import print_table
 from tests.bench.rounds import Setting, compare
 from tests.bench.served import compare_served
 from tests.bench.systems import Settings, has_cuda
@@ -31,32 +31,29 @@ def main() -> None:
     if arguments.cores:
         os.sched_setaffinity(0, cores[: arguments.cores])  # workers inherit it
     machine = describe_machine()
-    print_table("Machine", ["what", "value"], list(machine.items()))
-    results: dict[str, Any] = {"machine": machine, "arguments": vars(arguments), "models": {}}
-    is_sound = True
+    print_table("Machine", ["what", "value"], [*machine.items(), *versions().items()])
+    rows: list[Row] = []
     for name in arguments.model:
         model = prepare(
             name, arguments.text, arguments.work, arguments.checkpoint, arguments.seed, PRECISIONS[arguments.device][0]
         )
         print(f"\n## {name}: {len(model.text.lines)} sentences of {arguments.text.name}", flush=True)
-        found = results["models"][name] = {}
         for section in arguments.sections:
-            found[section] = SECTIONS[section](model, arguments)
-        is_sound &= not any(each["differences"] for each in found.get("ids", {}).values())
-        write_json(arguments.out, results)
+            rows += SECTIONS[section](model, arguments)
+            new_record(machine, rows).write(arguments.out)
     print(f"\nAll numbers: {arguments.out}")
-    sys.exit(0 if is_sound else 1)
+    sys.exit(int(any(row.measure == DIFFERENT and row.ours for row in rows)))
 
 
-def _ids(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+def _ids(model: Model, arguments: argparse.Namespace) -> list[Row]:
     return check_same_ids(model, model.text.source_ids[: 40 if arguments.quick else 200])
 
 
-def _neighbours(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+def _neighbours(model: Model, arguments: argparse.Namespace) -> list[Row]:
     return check_neighbours(model, model.text.source_ids[: 20 if arguments.quick else 200])
 
 
-def _offline(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+def _offline(model: Model, arguments: argparse.Namespace) -> list[Row]:
     fast, exact = PRECISIONS[arguments.device], ("cpu-fp32", "float32")
     ways = {
         f"{fast[1]} greedy": (fast, 1, False),
@@ -68,18 +65,16 @@ def _offline(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
         ways = {name: way for name, way in ways.items() if way[0] == fast and not way[2]}
     elif arguments.quick:
         del ways["float32 greedy"]
-    return {
-        name: _compare(
-            model, arguments, f"offline {name}", *precisions, beam_size, one_by_one=False, shortlist=shortlist
-        )
-        for name, (precisions, beam_size, shortlist) in ways.items()
-    }
+    rows: list[Row] = []
+    for name, (precisions, beam_size, shortlist) in ways.items():
+        rows += _compare(model, arguments, f"offline {name}", *precisions, beam_size, shortlist=shortlist)
+    return rows
 
 
-def _latency(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+def _latency(model: Model, arguments: argparse.Namespace) -> list[Row]:
     variant, precision = PRECISIONS[arguments.device]
     name = f"one sentence at a time, {precision} greedy"
-    return {f"{precision} greedy": _compare(model, arguments, name, variant, precision, 1, one_by_one=True)}
+    return _compare(model, arguments, name, variant, precision, 1, one_by_one=True)
 
 
 def _compare(
@@ -90,20 +85,29 @@ def _compare(
     precision: str,
     beam_size: int,
     *,
-    one_by_one: bool,
+    one_by_one: bool = False,
     shortlist: bool = False,
-) -> dict[str, Any]:
+) -> list[Row]:
     sources = model.text.source_ids
     few = 100 if one_by_one else len(sources)
     sources = sources[: (10 if one_by_one else 40) if arguments.quick else few]
     systems = {"ours": our_settings(model, variant, shortlist=shortlist)}
     theirs = _their_best(model, arguments, precision, beam_size, one_by_one, shortlist)
     if theirs is not None:
-        systems["ctranslate2"] = theirs
+        systems["CTranslate2"] = theirs
     if arguments.device == "cuda" and beam_size == 1:
         start = pytorch_settings(model, batch=1 if one_by_one else 8192)
-        systems["pytorch"] = _calibrated(start, model, arguments, beam_size, one_by_one)
-    setting = Setting(name=f"{model.name}, {name}", beam_size=beam_size, one_by_one=one_by_one, systems=systems)
+        systems["PyTorch"] = _calibrated(start, model, arguments, beam_size, one_by_one)
+    is_plain = not one_by_one and not shortlist and beam_size == 1 and variant == PRECISIONS[arguments.device][0]
+    setting = Setting(
+        section="latency" if one_by_one else "offline",
+        model=model.name,
+        name=name,
+        beam_size=beam_size,
+        one_by_one=one_by_one,
+        systems=systems,
+        headlines=("tokens/s", "peak MB") if is_plain else ("tokens/s",),
+    )
     return compare(setting, sources, arguments.rounds)
 
 
@@ -133,28 +137,28 @@ def _calibrated(
     return best_settings(start, model.text.source_ids[:count], beam_size, one_by_one)
 
 
-def _served(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+def _served(model: Model, arguments: argparse.Namespace) -> list[Row]:
     variant, precision = PRECISIONS[arguments.device]
     theirs = _their_best(model, arguments, precision, arguments.served_beam, one_by_one=False)
     if theirs is None:
-        return {}
+        return []
     ours = our_settings(model, variant)
     return compare_served(model, ours, theirs, arguments.served_beam, quick=arguments.quick)
 
 
-def _backlog(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+def _backlog(model: Model, arguments: argparse.Namespace) -> list[Row]:
     settings = our_settings(model, PRECISIONS[arguments.device][0])
     sources = model.text.source_ids[: 60 if arguments.quick else None]
-    return measure_backlog(settings, sources, arguments.rounds, quick=arguments.quick)
+    return measure_backlog(model.name, settings, sources, arguments.rounds, quick=arguments.quick)
 
 
-def _limits(model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+def _limits(model: Model, arguments: argparse.Namespace) -> list[Row]:
     settings = our_settings(model, "cpu-int8")
     sources = model.text.source_ids[: 60 if arguments.quick else None]
-    return measure_limits(model.checkpoint.config, settings, sources, quick=arguments.quick)
+    return measure_limits(model, settings, sources, quick=arguments.quick)
 
 
-SECTIONS: dict[str, Callable[[Model, argparse.Namespace], dict[str, Any]]] = {
+SECTIONS: dict[str, Callable[[Model, argparse.Namespace], list[Row]]] = {
     "ids": _ids,
     "neighbours": _neighbours,
     "offline": _offline,

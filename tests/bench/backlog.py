@@ -18,12 +18,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 from prometheus_client import CollectorRegistry
 
 from server.decoding.options import DecodingOptions
@@ -31,8 +30,8 @@ from server.decoding.result import Result
 from server.engine.engine import Engine
 from server.errors import NotServing, Overloaded
 from server.settings.settings import Settings as ServerSettings
+from tests.bench.record import Row, rows_of
 from tests.bench.report import print_table
-from tests.bench.statistics import median_ratio
 from tests.bench.systems import NO_LIMIT, Ids, Settings, open_engine, peak_resident_bytes, resident_bytes
 from tests.bench.text import ROOT
 from tests.samples import total
@@ -140,29 +139,47 @@ def plan_runs(settings: Settings, num_sentences: int, num_tokens: int, *, quick:
     ]
 
 
-def measure_backlog(settings: Settings, sources: Sequence[Ids], rounds: int, *, quick: bool) -> dict[str, Any]:
-    """Runs every N in alternated rounds and prints the table; returns what was measured, by run."""
+def measure_backlog(model: str, settings: Settings, sources: Sequence[Ids], rounds: int, *, quick: bool) -> list[Row]:
+    """Runs every N in alternated rounds and prints the table; returns each N beside 10 waiting."""
     runs = plan_runs(settings, len(sources), sum(map(len, sources)), quick=quick)
-    measured: dict[str, list[dict[str, float]]] = {run.name: [] for run in runs}
+    measured: dict[str, dict[str, list[float]]] = {run.name: defaultdict(list) for run in runs}
     for number in range(1 if quick else rounds):
         for run in runs if number % 2 else reversed(runs):  # none is always first
-            measured[run.name].append(_in_own_process(run, sources))
-    costs = {name: [1000 * each["cpu_seconds"] / each["tokens"] for each in found] for name, found in measured.items()}
-    report: dict[str, Any] = {}
-    rows: list[list[object]] = []
+            for measure, value in _figures(_in_own_process(run, sources)).items():
+                measured[run.name][measure].append(value)
+    rows: list[Row] = []
     for run in runs:
         fewest = next(each.name for each in runs if each.is_one_request == run.is_one_request)
-        ratio = median_ratio(costs[run.name], costs[fewest])
-        facts = {name: float(np.median([each[name] for each in measured[run.name]])) for name in measured[run.name][0]}
-        report[run.name] = {**facts, "cpu_seconds_per_1000_tokens": costs[run.name], "ratio_to_fewest": ratio}
-        cost, rows_per_step = float(np.median(costs[run.name])), facts["tokens"] / facts["steps"]
-        megabytes = [f"{facts[name] / 1e6:.0f}" for name in ("resident_bytes", "peak_resident_bytes")]
-        counts = [int(facts[name]) for name in ("waiting", "refused", "tokens")]
-        rows.append([run.name, cost, str(ratio), rows_per_step, *megabytes, *counts])
-    header = ["waiting", "CPU s/1000 tokens", "ratio to the fewest", "rows/step", "resident MB", "peak MB"]
-    title = f"A long queue, medians of {len(costs[runs[0].name])} rounds, {settings}"
-    print_table(title, [*header, "waiting at the end", "refused", "tokens"], rows)
-    return report
+        rows += rows_of(
+            measured[run.name],
+            measured[fewest],
+            section="backlog",
+            model=model,
+            setting=run.name,
+            against=f"{_SIZES[0]} waiting",
+            rounds=1 if quick else rounds,
+            settings=(str(settings),),
+        )
+    measures = list(measured[runs[0].name])
+    header = ["waiting", *measures, "ratio of CPU"]
+    table = [
+        [setting, *(row.ours for row in found), found[0].quotient]
+        for setting, found in ((run.name, [row for row in rows if row.setting == run.name]) for run in runs)
+    ]
+    print_table(f"A long queue, medians of {rows[0].rounds} rounds, {settings}", header, table)
+    return rows
+
+
+def _figures(facts: dict[str, float]) -> dict[str, float]:
+    return {
+        "CPU s/1000 tokens": 1000 * facts["cpu_seconds"] / facts["tokens"],
+        "rows/step": facts["tokens"] / facts["steps"],
+        "resident MB": facts["resident_bytes"] / 1e6,
+        "peak MB": facts["peak_resident_bytes"] / 1e6,
+        "waiting at the end": facts["waiting"],
+        "refused": facts["refused"],
+        "tokens": facts["tokens"],
+    }
 
 
 def main() -> None:

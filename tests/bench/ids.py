@@ -5,18 +5,22 @@ So only ids up to the sentence's own limit are compared, and where these differ 
 sentence is left out and counted as cut.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from export.verify import NEAR_TIE, tie_gap
 from model.search import default_max_tokens
 from server.models.machine import usable_cores
 from server.settings.settings import Settings as ServerSettings
 from tests.bench.models import Model
+from tests.bench.record import Row
 from tests.bench.report import print_table
 from tests.bench.rounds import length_facts
 from tests.bench.systems import Ids, Settings
 from tests.bench.worker import Worker
+
+DIFFERENT = "different ids"
+_EQUAL, _NEAR_TIE, _CUT = "equal ids", "near-ties", "cut by the limit"
 
 
 def our_settings(model: Model, variant: str, *, shortlist: bool = False) -> Settings:
@@ -48,21 +52,21 @@ def pytorch_settings(model: Model, batch: int) -> Settings:
     return Settings(system="pytorch", path=path, precision="float16", device="cuda", workers=1, batch=batch)
 
 
-def check_same_ids(model: Model, sources: Sequence[Ids]) -> dict[str, Any]:
+def check_same_ids(model: Model, sources: Sequence[Ids]) -> list[Row]:
     """Compares fp32 translations; a difference must be a near-tie under the torch model.
 
     They are greedy, beam 4, and greedy with the shortlist one sentence at a time: CTranslate2 restricts a batch to what
     any sentence of it may use, so only alone are both systems the same function.
 
     Returns:
-        By way the sentences, how many are equal, the near-ties, the real differences, those that cannot be
-        compared since a limit cut them; and the distribution of lengths.
+        By way how many are equal, near-ties, really different (`DIFFERENT`), or cannot be compared since a limit cut
+        them; and the distribution of lengths.
     """
     torch_model = model.checkpoint.build_model()
     limit = model.bundle.manifest.limits.max_target_tokens
-    report: dict[str, Any] = {}
-    rows: list[list[object]] = []
-    for way, beam_size, shortlist in (("beam_1", 1, False), ("beam_4", 4, False), ("beam_1_shortlist", 1, True)):
+    rows: list[Row] = []
+    table: list[list[object]] = []
+    for way, beam_size, shortlist in (("greedy", 1, False), ("beam 4", 4, False), ("greedy, shortlist", 1, True)):
         ids = {}
         for settings in (
             our_settings(model, "cpu-fp32", shortlist=shortlist),
@@ -71,42 +75,36 @@ def check_same_ids(model: Model, sources: Sequence[Ids]) -> dict[str, Any]:
             with Worker(settings) as worker:
                 found = worker.translate(sources, beam_size=beam_size, one_by_one=shortlist, with_ids=True)
                 ids[settings.system] = found["ids"]
-        near_ties: list[str] = []
-        differences: list[str] = []
-        num_cut = 0
+        counts = Counter[str]()
         for i, (source, ours, theirs) in enumerate(zip(sources, ids["ours"], ids["ctranslate2"], strict=True)):
             most = default_max_tokens(len(source), limit)
             if ours[:most] == theirs[:most]:
+                counts[_EQUAL] += 1
                 continue
             if max(len(ours), len(theirs)) >= most:
-                num_cut += 1
+                counts[_CUT] += 1
                 continue
             gap = tie_gap(torch_model, list(source), ours, theirs, most, is_greedy=beam_size == 1)
-            note = f"sentence {i}: {len(ours)} and {len(theirs)} ids, {gap:.1e} apart"
-            (near_ties if gap <= NEAR_TIE else differences).append(note)
-        lengths = length_facts([len(each) for each in ids["ours"]], sources)
-        equal = len(sources) - len(near_ties) - len(differences) - num_cut
-        report[way] = {
-            "sentences": len(sources),
-            "equal": equal,
-            "near_ties": near_ties,
-            "differences": differences,
-            "cut_by_the_limit": num_cut,
-            "lengths": lengths,
-        }
-        rows.append([way, f"{equal}/{len(sources)}", len(near_ties), num_cut, len(differences), *lengths.values()])
-        for note in [*near_ties, *differences]:
-            print(f"{way}, {note}")
-    header = ["way", "equal ids", "near-ties", "cut", "differences", "target/source", "p5", "p50", "p95", "std"]
-    print_table("fp32: the same ids from both systems, and the lengths that the weights give", header, rows)
-    return report
+            print(f"{way}, sentence {i}: {len(ours)} and {len(theirs)} ids, {gap:.1e} apart")
+            counts[_NEAR_TIE if gap <= NEAR_TIE else DIFFERENT] += 1
+        facts = {name: float(counts[name]) for name in (_EQUAL, _NEAR_TIE, _CUT, DIFFERENT)}
+        facts |= length_facts([len(each) for each in ids["ours"]], sources)
+        rows += [
+            Row(
+                section="ids", model=model.name, setting=f"fp32 {way}", measure=name, ours=value, sentences=len(sources)
+            )
+            for name, value in facts.items()
+        ]
+        table.append([way, *facts.values()])
+    title = f"fp32: the same ids from both systems, of {len(sources)}, and the lengths that the weights give"
+    print_table(title, ["way", *facts], table)
+    return rows
 
 
-def check_neighbours(model: Model, sources: Sequence[Ids]) -> dict[str, Any]:
+def check_neighbours(model: Model, sources: Sequence[Ids]) -> list[Row]:
     """Counts the sentences whose ids alone are their ids among all others, greedy and beam 4."""
     limit = model.bundle.manifest.limits.max_target_tokens
-    report: dict[str, Any] = {}
-    rows: list[list[object]] = []
+    rows: list[Row] = []
     ways = [our_settings(model, variant) for variant in model.bundle.manifest.variants]
     if "cpu-int8" in model.bundle.manifest.variants:
         ways.append(their_settings(model, "int8"))
@@ -121,13 +119,16 @@ def check_neighbours(model: Model, sources: Sequence[Ids]) -> dict[str, Any]:
                     is_same = one[:most] == other[:most]
                     same += is_same
                     num_cut += not is_same and max(len(one), len(other)) >= most
-                compared = len(sources) - num_cut
-                name = f"{settings.system} {settings.precision}"
-                report[f"{name}, beam {beam_size}"] = {
-                    "sentences": compared,
-                    "same_alone": same,
-                    "cut_by_the_limit": num_cut,
-                }
-                rows.append([name, beam_size, f"{same}/{compared}", f"{same / max(1, compared):.1%}", num_cut])
-    print_table("ids alone = ids among neighbours", ["system", "beam", "same", "share", "cut"], rows)
-    return report
+                rows.append(
+                    Row(
+                        section="neighbours",
+                        model=model.name,
+                        setting=f"{settings.precision}, beam {beam_size}",
+                        measure="sentences with the same ids alone",
+                        sentences=len(sources) - num_cut,
+                        **{"ours" if settings.system == "ours" else "theirs": float(same)},  # type: ignore[arg-type]
+                    )
+                )
+    table = [[row.setting, row.ours if row.theirs is None else row.theirs, row.sentences] for row in rows]
+    print_table("ids alone = ids among neighbours", ["setting", "same", "of"], table)
+    return rows

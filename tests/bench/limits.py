@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -27,6 +26,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from model.config import TransformerConfig
+from tests.bench.models import Model
+from tests.bench.record import Row
 from tests.bench.report import print_table
 from tests.bench.systems import Ids, Settings
 from tests.bench.worker import Worker
@@ -99,13 +100,11 @@ def work_of(config: TransformerConfig, lengths: Sequence[tuple[int, int]]) -> Wo
     )
 
 
-def measure_limits(
-    config: TransformerConfig, settings: Settings, sources: Sequence[Ids], *, quick: bool
-) -> dict[str, Any]:
+def measure_limits(model: Model, settings: Settings, sources: Sequence[Ids], *, quick: bool) -> list[Row]:
     """Measures the machine and works out what it allows a model on a text; prints both.
 
     Args:
-        config: of the model.
+        model: whose shapes count.
         settings: of our engine, which says how long the translations are.
         sources: the text.
         quick: fewer and smaller shapes.
@@ -113,7 +112,7 @@ def measure_limits(
     cores = len(os.sched_getaffinity(0))
     with Worker(settings) as worker:
         targets = worker.translate(sources, beam_size=1)["lengths"]
-    work = work_of(config, list(zip(map(len, sources), targets, strict=True)))
+    work = work_of(model.checkpoint.config, list(zip(map(len, sources), targets, strict=True)))
     counts = sorted({1, cores})
     sizes = {
         "int8 weights of a step": work.step_bytes("int8"),
@@ -152,15 +151,20 @@ def measure_limits(
         "fp32 bytes that a step reads": work.step_bytes("fp32"),
     }
     _print(counts, sizes, reading, peaks, facts, bounds)
-    return {
-        "read_bytes_per_second": reading,
-        "operations_per_second": {
-            precision: {n: {f"{k} x {width}": speed for (k, width), speed in each.items()} for n, each in found.items()}
-            for precision, found in peaks.items()
-        },
-        "work": facts,
-        "bounds": bounds,
-    }
+    found = [
+        *((f"reading, {name}, {n} threads", "GB/s", each[n] / 1e9) for name, each in reading.items() for n in each),
+        *(
+            (f"{precision} {k} x {width}, {n} threads", "billions of operations/s", speed / 1e9)
+            for precision, by_count in peaks.items()
+            for n, speeds in by_count.items()
+            for (k, width), speed in speeds.items()
+        ),
+        *(("the text", name, float(value)) for name, value in facts.items()),
+        *((f"at most, {n} threads", name, each[n]) for name, each in bounds.items() for n in each),
+    ]
+    return [
+        Row(section="limits", model=model.name, setting=what, measure=name, ours=value) for what, name, value in found
+    ]
 
 
 def read_bytes_per_second(num_bytes: int, num_threads: int) -> float:

@@ -10,7 +10,7 @@ _FLAGS = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "amx_int8")
 
 
 def describe_machine() -> dict[str, object]:
-    """Returns processor, usable cores, memory, load and versions."""
+    """Returns processor, usable cores, memory, load and system."""
     processor = _fields(Path("/proc/cpuinfo"))
     memory_kib = int(_fields(Path("/proc/meminfo"))["MemTotal"].split()[0])
     flags = set(processor.get("flags", "").split())
@@ -21,9 +21,18 @@ def describe_machine() -> dict[str, object]:
         "memory_gib": round(memory_kib / 2**20, 1),
         "load_1_minute": round(os.getloadavg()[0], 2),  # of others, at the start: numbers from a busy machine mislead
         "system": platform.platform(),
-        "python": platform.python_version(),
-        "versions": {name: importlib.metadata.version(name) for name in _PACKAGES},
     }
+
+
+def versions() -> dict[str, str]:
+    """Returns those of Python and of the packages that are installed."""
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue  # ctranslate2 is not needed to compare two checkouts
+    return found
 
 
 def _fields(path: Path) -> dict[str, str]:

@@ -1,27 +1,30 @@
-"""Tables for people, JSON for programs."""
+"""Tables for people."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from tabulate import tabulate
+
+from tests.bench.record import Row
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Prints a Markdown table, numbers to three digits."""
-    cells = [[format_number(value) for value in row] for row in rows]
-    print(f"\n{title}\n", tabulate(cells, header, "github", disable_numparse=True), sep="\n", flush=True)
+    print(f"\n{title}\n", markdown(header, rows), sep="\n", flush=True)
 
 
-def format_number(value: object) -> str:
-    """Returns a float with three digits, or all those before the point; anything else as it is."""
-    if not isinstance(value, float):
-        return str(value)
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+def print_rows(title: str, rows: Sequence[Row]) -> None:
+    """Prints what was measured as a table; all of it against the same."""
+    cells = [[row.setting, row.measure, row.ours, row.theirs, row.quotient] for row in rows]
+    print_table(title, ["setting", "measure", "ours", rows[0].against, "ratio"], cells)
 
 
-def write_json(path: Path, document: dict[str, Any]) -> None:
-    """Writes all results; the directory is made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=2, default=str) + "\n", encoding="utf-8")
+def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Returns a Markdown table: floats with three digits or all those before the point, None as nothing."""
+    cells = [[_format(value) for value in row] for row in rows]
+    return str(tabulate(cells, header, "github", disable_numparse=True))
+
+
+def _format(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return "" if value is None else str(value)
