@@ -200,13 +200,14 @@ def launch_server(
 
 @contextmanager
 def running_server(
-    flags: Sequence[str] = (), *, python: str = sys.executable, timeout_seconds: float = 60.0
+    flags: Sequence[str] = (), *, python: str = sys.executable, cwd: Path = REPOSITORY, timeout_seconds: float = 60.0
 ) -> Iterator[ServerProcess]:
     """A server that serves, stopped at the end of the block.
 
     Args:
         flags: More flags of the server.
         python: The interpreter that runs it.
+        cwd: Working directory, whose code runs.
         timeout_seconds: How long it may take to serve.
 
     Yields:
@@ -216,7 +217,7 @@ def running_server(
         ServerNotServing: It did not serve in time.
     """
     with tempfile.TemporaryDirectory(prefix="babelserve-") as directory:
-        server = launch_server(Path(directory) / "stderr.log", flags, python=python)
+        server = launch_server(Path(directory) / "stderr.log", flags, python=python, cwd=cwd)
         try:
             seconds = server.wait_until_serving(timeout_seconds)
             yield replace(server, seconds_to_serving=seconds)

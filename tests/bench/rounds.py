@@ -1,7 +1,7 @@
 """Alternated rounds: all systems loaded, one at work at a time, so that a slow minute of the machine hits each."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -45,12 +45,10 @@ def compare(setting: Setting, sources: Sequence[Ids], rounds: int) -> list[Row]:
     figures: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in setting.systems}
     with ExitStack() as stack:
         workers = {name: stack.enter_context(Worker(settings)) for name, settings in setting.systems.items()}
-        for number in range(-1, rounds):
-            names = list(workers) if number % 2 else list(reversed(workers))  # neither is always first
-            for name in names:
-                result = workers[name].translate(sources, beam_size=setting.beam_size, one_by_one=setting.one_by_one)
-                for measure, value in _figures(result).items() if number >= 0 else ():  # the first round warms up
-                    figures[name][measure].append(value)
+        for number, name in turns(list(workers), rounds):
+            result = workers[name].translate(sources, beam_size=setting.beam_size, one_by_one=setting.one_by_one)
+            for measure, value in _figures(result).items() if number >= 0 else ():
+                figures[name][measure].append(value)
     for each in figures.values():
         each[_PEAK] = each[_PEAK][-1:]
     ours = figures["ours"]
@@ -71,6 +69,13 @@ def compare(setting: Setting, sources: Sequence[Ids], rounds: int) -> list[Row]:
             )
     _print(setting, figures, rows)
     return rows
+
+
+def turns(names: Sequence[str], rounds: int) -> Iterator[tuple[int, str]]:
+    """Yields whose turn it is, with the number of the round; that of -1 warms up, and none is always first."""
+    for number in range(-1, rounds):
+        for name in names if number % 2 else reversed(names):
+            yield number, name
 
 
 def length_facts(lengths: Sequence[int], sources: Sequence[Ids]) -> dict[str, float]:

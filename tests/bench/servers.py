@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import os
 import subprocess
 import sys
@@ -30,6 +31,7 @@ class Server:
     pid: int
     counts: list[float] = field(default_factory=list)  # source tokens, and with padding; known at the end
     peak_bytes: int = 0
+    seconds_to_serving: float = math.nan
 
     def cpu_seconds(self) -> float:
         """Returns the processor time that it has used so far."""
@@ -41,9 +43,9 @@ class Server:
 def our_server(settings: Settings) -> Iterator[Server]:
     """Our live server with its defaults, but for the lanes, and a queue that holds whatever the load sends."""
     flags = ["--bundle", settings.path, "--variant", settings.precision, "--lanes", str(settings.workers)]
-    flags += ["--max-rows", str(settings.batch), "--log-level", "warning"]
-    with running_server(flags) as process:
-        server = Server("ours", process.address, process.process.pid)
+    flags += ["--max-rows", str(settings.batch)] if settings.batch else []
+    with running_server([*flags, "--log-level", "warning"], cwd=Path(settings.checkout)) as process:
+        server = Server("ours", process.address, process.process.pid, seconds_to_serving=process.seconds_to_serving)
         try:
             yield server
         finally:

@@ -6,11 +6,12 @@ ours by one `Engine.submit` of the whole text, longest sentences first, as CTran
 
 import dataclasses
 import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from tests.bench.text import ROOT
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -33,9 +34,10 @@ class Settings:
         device: "cpu" or "cuda".
         workers: lanes, or parallel translators.
         threads: of each of these.
-        batch: ours: rows of a lane; the others: padded source tokens of a batch.
+        batch: ours: rows of a lane, 0 for the server's default; the others: padded source tokens of a batch.
         shortlist: whether each sentence's shortlist alone is searched.
         environment: variables set before the process starts, such as CT2_FORCE_CPU_ISA.
+        checkout: of this repository, whose code runs.
     """
 
     system: str
@@ -47,11 +49,13 @@ class Settings:
     batch: int = 2048
     shortlist: bool = False
     environment: dict[str, str] = field(default_factory=dict)
+    checkout: str = str(ROOT)
 
     def __str__(self) -> str:
         unit = "rows" if self.system == "ours" else "tokens"
         parts = [] if self.device == "cpu" else [self.device]
-        parts += [self.precision, f"{self.workers} x {self.threads} threads", f"batches of {self.batch} {unit}"]
+        parts += [self.precision, f"{self.workers} x {self.threads} threads"]
+        parts += [f"batches of {self.batch} {unit}"] if self.batch else []
         parts += ["shortlist"] if self.shortlist else []
         return ", ".join([*parts, *(f"{name}={value}" for name, value in self.environment.items())])
 
@@ -224,39 +228,14 @@ def has_cuda() -> bool:
         return False
 
 
-def timed(system: System, sources: Sequence[Ids], beam_size: int, one_by_one: bool) -> dict[str, Any]:
-    """Translates and measures; `one_by_one` submits each sentence when the one before is done.
-
-    Returns:
-        `seconds`, `cpu_seconds` of the whole process, `ids`, `padding_share`, and one by one the `latencies`.
-    """
-    started, cpu_started = time.perf_counter(), time.process_time()
-    latencies: list[float] = []
-    if one_by_one:
-        ids = []
-        for source in sources:
-            before = time.perf_counter()
-            ids += system.translate([source], beam_size)
-            latencies.append(time.perf_counter() - before)
-    else:
-        ids = system.translate(sources, beam_size)
-    return {
-        "seconds": time.perf_counter() - started,
-        "cpu_seconds": time.process_time() - cpu_started,
-        "ids": ids,
-        "latencies": latencies,
-        "padding_share": 0.0 if one_by_one else system.padding_share(sources),
-    }
-
-
 def peak_resident_bytes(pid: int | None = None) -> int:
     """Returns VmHWM of a process, this one by default: the most memory that it ever had resident."""
     return _status_bytes("VmHWM", pid)
 
 
-def resident_bytes() -> int:
-    """Returns VmRSS: the memory that this process has resident now."""
-    return _status_bytes("VmRSS", None)
+def resident_bytes(pid: int | None = None) -> int:
+    """Returns VmRSS: the memory that a process, this one by default, has resident at this moment."""
+    return _status_bytes("VmRSS", pid)
 
 
 def _status_bytes(name: str, pid: int | None) -> int:

@@ -1,9 +1,4 @@
-"""A system in a process of its own: `python -m tests.bench.worker SETTINGS_JSON`, commands by JSON lines on stdin.
-
-The parent's side is `Worker`. A command is `{"sources": ..., "beam_size": ..., "one_by_one": ..., "with_ids": ...}`;
-the answer is what `tests.bench.systems.timed` returns, with their lengths in place of the ids unless these are asked
-for.
-"""
+"""A system in a process of its own, which `worker_process.py` is: commands and answers are lines of JSON."""
 
 import dataclasses
 import json
@@ -12,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tests.bench.systems import Ids, Settings, open_system, peak_resident_bytes, timed
-from tests.bench.text import ROOT
+from tests.bench.systems import Ids, Settings
+
+_PROCESS = Path(__file__).with_name("worker_process.py")
 
 
 class Worker(AbstractContextManager["Worker"]):
@@ -26,12 +23,14 @@ class Worker(AbstractContextManager["Worker"]):
         self.settings = settings
         # More OpenMP threads than asked for would run in CTranslate2's operators outside of its own count.
         environment = {**os.environ, "OMP_NUM_THREADS": str(settings.threads), **settings.environment}
+        environment["PYTHONPATH"] = os.pathsep.join([settings.checkout, os.environ.get("PYTHONPATH", "")])
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.bench.worker", json.dumps(dataclasses.asdict(settings))],
+            # -P: not this folder, but the checkout comes first on the path.
+            [sys.executable, "-P", str(_PROCESS), json.dumps(dataclasses.asdict(settings))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            cwd=ROOT,
+            cwd=settings.checkout,
             env=environment,
         )
         self._receive()  # it has loaded
@@ -39,7 +38,7 @@ class Worker(AbstractContextManager["Worker"]):
     def translate(
         self, sources: Sequence[Ids], *, beam_size: int, one_by_one: bool = False, with_ids: bool = False
     ) -> dict[str, Any]:
-        """Translates in the worker; see the module for what comes back.
+        """Translates in the worker; `worker_process.timed` says what comes back.
 
         Raises:
             RuntimeError: the worker died; its stderr is ours.
@@ -70,29 +69,3 @@ class Worker(AbstractContextManager["Worker"]):
             raise RuntimeError(f"the worker of {self.settings} ended with code {self._process.wait()}")
         answer: dict[str, Any] = json.loads(line)
         return answer
-
-
-def main() -> None:
-    """The worker's side: says that it has loaded, then answers each line."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print must not mix with the answers
-    system = open_system(Settings(**json.loads(sys.argv[1])))
-
-    def answer(message: dict[str, Any]) -> None:
-        answers.write(json.dumps(message) + "\n")
-        answers.flush()
-
-    answer({"loaded": True})
-    for line in sys.stdin:
-        command = json.loads(line)
-        result = timed(system, command["sources"], command["beam_size"], command["one_by_one"])
-        result["lengths"] = [len(ids) for ids in result["ids"]]
-        result["peak_resident_bytes"] = peak_resident_bytes()
-        if not command["with_ids"]:
-            del result["ids"]
-        answer(result)
-    system.close()
-
-
-if __name__ == "__main__":
-    main()
