@@ -129,19 +129,7 @@ def measure_limits(model: Model, settings: Settings, sources: Sequence[Ids], *, 
         }
         for precision in _WEIGHT_BYTES
     }
-    bounds: dict[str, dict[int, float]] = {}
-    for precision, by_count in peaks.items():
-        tokens = work.steps - len(sources)
-        bounds[f"{precision} offline, tokens/s, at the best shape's peak"] = {
-            n: tokens / _seconds(work, dict.fromkeys(work.linear, max(speeds.values())))
-            for n, speeds in by_count.items()
-        }
-        bounds[f"{precision} offline, tokens/s, at its own shapes' peaks"] = {
-            n: tokens / _seconds(work, speeds) for n, speeds in by_count.items()
-        }
-        bounds[f"{precision}, one row alone, steps/s"] = {
-            n: speed / work.step_bytes(precision) for n, speed in reading[f"{precision} weights of a step"].items()
-        }
+    bounds = _bounds(work, len(sources), reading, peaks)
     facts = {
         "decoder operations per target token": sum(work.decoder.values()),
         "encoder operations per source token": sum(work.encoder.values()),
@@ -241,6 +229,29 @@ def _seconds(work: Work, speeds: dict[Shape, float]) -> float:
     """Returns how long the text takes if each linear map has its own speed, and attention the highest of all."""
     linear = sum(operations / speeds[shape] for shape, operations in work.linear.items())
     return linear + work.attention / max(speeds.values())
+
+
+def _bounds(
+    work: Work,
+    num_sentences: int,
+    reading: dict[str, dict[int, float]],
+    peaks: dict[str, dict[int, dict[Shape, float]]],
+) -> dict[str, dict[int, float]]:
+    """Returns what the machine allows at most, by number of threads."""
+    bounds: dict[str, dict[int, float]] = {}
+    for precision, by_count in peaks.items():
+        tokens = work.steps - num_sentences
+        bounds[f"{precision} offline, tokens/s, at the best shape's peak"] = {
+            n: tokens / _seconds(work, dict.fromkeys(work.linear, max(speeds.values())))
+            for n, speeds in by_count.items()
+        }
+        bounds[f"{precision} offline, tokens/s, at its own shapes' peaks"] = {
+            n: tokens / _seconds(work, speeds) for n, speeds in by_count.items()
+        }
+        bounds[f"{precision}, one row alone, steps/s"] = {
+            n: speed / work.step_bytes(precision) for n, speed in reading[f"{precision} weights of a step"].items()
+        }
+    return bounds
 
 
 def _best_rate(functions: Sequence[Callable[[], object]], amount: float) -> float:
