@@ -1,10 +1,8 @@
 """What a model is and how it is trained: one TOML recipe, checked once, every fault named."""
 
 import dataclasses
-import tomllib
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +189,7 @@ class TokenizerConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """All of a training run but its data: read with `load_recipe`."""
+    """All of a training run but its data: read with `model.recipe.load_recipe`."""
 
     name: str
     source_language: str
@@ -207,37 +205,3 @@ class Recipe:
         if self.training.max_tokens > self.model.max_positions:
             longest, limit = self.training.max_tokens, self.model.max_positions
             raise ValueError(f"training.max_tokens is {longest}, but model.max_positions is {limit}")
-
-
-def load_recipe(path: Path) -> Recipe:
-    """Reads a recipe, such as `model/configs/tiny.toml`.
-
-    Raises:
-        ValueError: a name is unknown or missing, or a value is out of range; the message names the table.
-    """
-    document = tomllib.loads(path.read_text(encoding="utf-8"))
-    tables: dict[str, type[Any]] = {
-        "model": TransformerConfig,
-        "training": TrainingConfig,
-        "tokenizer": TokenizerConfig,
-        "augmentation": AugmentationConfig,
-    }
-    for name, table in tables.items():
-        if name in document:
-            document[name] = _build(table, document[name], f"{path}: [{name}]")
-    for name in ("train", "dev"):
-        corpora = document.get(name, [])
-        corpora = [corpora] if isinstance(corpora, dict) else corpora
-        document[name] = tuple(_build(CorpusConfig, corpus, f"{path}: [[{name}]]") for corpus in corpora)
-    recipe: Recipe = _build(Recipe, document, str(path))
-    return recipe
-
-
-def _build(kind: type[Any], values: dict[str, Any], where: str) -> Any:
-    unknown = sorted(set(values) - {f.name for f in dataclasses.fields(kind)})
-    if unknown:
-        raise ValueError(f"{where}: unknown name: {', '.join(unknown)}")
-    try:
-        return kind(**values)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{where}: {error}") from error

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from model.config import load_recipe
+from model.recipe import load_recipe
 from model.train import main, prepare
 from tests.model.runs import CORPUS, DATA, ROOT, SMALL_RECIPE, recipe, small_data
 

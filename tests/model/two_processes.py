@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 import torch.distributed
 
-from model.config import load_recipe
+from model.recipe import load_recipe
 from model.train import prepare
 from model.trainer import Trainer
 

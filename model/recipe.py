@@ -1,0 +1,88 @@
+"""Reading recipes: every fault of every table at once."""
+
+import dataclasses
+import tomllib
+import typing
+from pathlib import Path
+from typing import Any, Literal
+
+from model.config import (
+    AugmentationConfig,
+    CorpusConfig,
+    Recipe,
+    TokenizerConfig,
+    TrainingConfig,
+    TransformerConfig,
+)
+
+_TABLES: dict[str, type[Any]] = {
+    "model": TransformerConfig,
+    "training": TrainingConfig,
+    "tokenizer": TokenizerConfig,
+    "augmentation": AugmentationConfig,
+}
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+
+
+def load_recipe(path: Path) -> Recipe:
+    """Reads a recipe, such as `model/configs/tiny.toml`.
+
+    Raises:
+        OSError: there is no such file.
+        ValueError: every fault, one a line: a name is unknown or missing, a value is of another kind or out of range;
+            each with its table.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    faults: list[str] = []
+    for name, kind in _TABLES.items():
+        if name in document:
+            document[name] = _build(kind, document[name], f"[{name}]", faults)
+    for name in ("train", "dev"):
+        corpora = document.get(name, [])
+        corpora = [corpora] if isinstance(corpora, dict) else corpora
+        document[name] = tuple(
+            _build(CorpusConfig, corpus, f"[[{name}]] {number}", faults) for number, corpus in enumerate(corpora, 1)
+        )
+    recipe = _build(Recipe, document, "the recipe", faults)
+    if faults or recipe is None:
+        raise ValueError("\n".join(f"{path}: {fault}" for fault in faults))
+    return typing.cast("Recipe", recipe)
+
+
+def _build(kind: type[Any], values: Any, where: str, faults: list[str]) -> Any:
+    """Returns a `kind`, or None and its faults."""
+    if not isinstance(values, dict):
+        faults.append(f"{where}: must be a table, not {values!r}")
+        return None
+    hints = typing.get_type_hints(kind)
+    known = {name: value for name, value in values.items() if name in hints}
+    missing = [each.name for each in dataclasses.fields(kind) if _is_required(each) and each.name not in known]
+    wrong = [fault for name, value in known.items() for fault in _kind_faults(name, value, hints[name])]
+    found = [f"unknown name: {name}" for name in sorted(values.keys() - known.keys())]
+    found += [f"{name} is missing" for name in missing] + wrong
+    built = None
+    if not missing and not wrong and None not in known.values():  # None is a table with faults of its own
+        try:
+            built = kind(**known)
+        except ValueError as error:
+            found += str(error).split("; ")
+    faults += [f"{where}: {fault}" for fault in found]
+    return None if found else built
+
+
+def _is_required(field: "dataclasses.Field[Any]") -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _kind_faults(name: str, value: Any, hint: Any) -> list[str]:
+    """Says whether a value is of the kind that its field wants; tables have been built already."""
+    if typing.get_origin(hint) is Literal:
+        choices = typing.get_args(hint)
+        named = " or ".join(f'"{choice}"' for choice in choices)
+        return [] if value in choices else [f"{name} must be {named}, not {value!r}"]
+    if hint not in _KINDS or type(value) is hint or (hint is float and type(value) is int):
+        return []
+    return [f"{name} must be {_KINDS[hint]}, not {value!r}"]

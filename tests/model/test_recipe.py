@@ -1,0 +1,120 @@
+from pathlib import Path
+
+import pytest
+
+from model.config import AugmentationConfig, CorpusConfig, TrainingConfig
+from model.recipe import load_recipe
+
+CONFIGS = Path(__file__).parents[2] / "model" / "configs"
+RECIPE = """
+name = "test"
+source_language = "en"
+target_language = "de"
+[model]
+vocab_size = 100
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "recipe.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", ["tiny", "general", "multi30k", "base", "big"])
+def test_every_recipe_that_ships_loads(name: str) -> None:
+    recipe = load_recipe(CONFIGS / f"{name}.toml")
+
+    assert recipe.name == f"en-de-{name}"
+    assert recipe.train
+    assert all(corpus.tsv or (corpus.source and corpus.target) for corpus in (*recipe.train, *recipe.dev))
+    assert recipe.dev
+
+
+@pytest.mark.parametrize(("name", "d_model", "ffn_dim", "heads"), [("base", 512, 2048, 8), ("big", 1024, 4096, 16)])
+def test_base_and_big_have_the_shapes_of_the_paper(name: str, d_model: int, ffn_dim: int, heads: int) -> None:
+    model = load_recipe(CONFIGS / f"{name}.toml").model
+
+    assert (model.d_model, model.ffn_dim, model.num_heads, model.head_dim) == (d_model, ffn_dim, heads, 64)
+    assert (model.encoder_layers, model.decoder_layers) == (6, 6)
+    assert (model.norm, model.positions) == ("post", "sinusoidal")
+
+
+def test_tables_of_a_recipe_become_their_configurations(tmp_path: Path) -> None:
+    tables = '[training]\nmax_steps = 7\n[dev]\ntsv = "dev.tsv"\n[[train]]\ntsv = "a.tsv"\n[[train]]\ntsv = "b.tsv"\n'
+
+    recipe = load_recipe(write(tmp_path, RECIPE + tables))
+
+    assert recipe.training == TrainingConfig(max_steps=7)
+    assert recipe.dev == (CorpusConfig(tsv="dev.tsv"),)
+    assert recipe.train == (CorpusConfig(tsv="a.tsv"), CorpusConfig(tsv="b.tsv"))
+    assert recipe.augmentation == AugmentationConfig()
+
+
+@pytest.mark.parametrize(
+    ("faulty", "expected"),
+    [
+        ("heads = 3", r"\[model\]: unknown name: heads"),
+        ('d_model = "wide"', r"\[model\]: d_model must be a whole number, not 'wide'"),
+        ("[training]\nsteps = 1\nspeed = 2", r"\[training\]: unknown name: speed\n.*\[training\]: unknown name: steps"),
+        ("[training]\nmax_steps = 0", r"\[training\]: max_steps must be at least 1, not 0"),
+        ("[training]\nmax_steps = 9\ncooldown_steps = 10", r"cooldown_steps must be in 0\.\.9, not 10"),
+        ("[training]\nmax_tokens = 600", "training.max_tokens is 600, but model.max_positions is 512"),
+        ("[augmentation]\ncopy = 1.5", r"\[augmentation\]: copy must be in \[0, 1\], not 1.5"),
+        ("[[train]]\nweight = -1", r"\[\[train\]\] 1: weight, hold_out and limit must be at least 0"),
+        ("[tokenizer]\nnormalization = 'nfc'", r"\[tokenizer\]: normalization must be .*, not 'nfc'"),
+        ("[training]\noptimizer = 'sgd'", r"\[training\]: optimizer must be .*, not 'sgd'"),
+        ("inner_dropout = 1.0", r"\[model\]: inner_dropout must be in \[0, 1\), not 1.0"),
+        ("[[dev]]\nlimit = -1", r"\[\[dev\]\] 1: weight, hold_out and limit"),
+        ("[[train]]\nfile = 'a'", r"\[\[train\]\] 1: unknown name: file"),
+    ],
+)
+def test_a_fault_in_a_recipe_is_named_with_its_table(tmp_path: Path, faulty: str, expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
+        load_recipe(write(tmp_path, RECIPE + faulty))
+
+
+def test_a_recipe_without_a_model_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="model"):
+        load_recipe(write(tmp_path, 'name = "x"\nsource_language = "en"\ntarget_language = "de"\n'))
+
+
+def test_a_recipe_that_is_no_toml_is_a_value_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="Invalid value"):
+        load_recipe(write(tmp_path, "name = "))
+
+
+def test_every_fault_of_every_table_is_told_at_once(tmp_path: Path) -> None:
+    tables = """
+    [model]
+    vocab_size = "many"
+    heads = 3
+    [training]
+    max_steps = 0
+    warmup_steps = 0
+    bf16 = 1
+    [[train]]
+    weight = 1
+    [[train]]
+    weight = -1
+    [speed]
+    """
+    with pytest.raises(ValueError, match=r"recipe\.toml") as caught:
+        load_recipe(write(tmp_path, 'name = 7\nsource_language = "en"\n' + tables.replace("    ", "")))
+
+    assert [line.partition("recipe.toml: ")[2] for line in str(caught.value).splitlines()] == [
+        "[model]: unknown name: heads",
+        "[model]: vocab_size must be a whole number, not 'many'",
+        "[training]: bf16 must be true or false, not 1",
+        "[[train]] 2: weight, hold_out and limit must be at least 0, not -1, 0 and 0",
+        "the recipe: unknown name: speed",
+        "the recipe: target_language is missing",
+        "the recipe: name must be a text, not 7",
+    ]
+
+
+def test_ranges_are_told_where_every_kind_is_right(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="max_steps must be at least 1") as caught:
+        load_recipe(write(tmp_path, RECIPE + "[training]\nmax_steps = 0\nwarmup_steps = 0\n"))
+
+    assert len(str(caught.value).splitlines()) == 2
