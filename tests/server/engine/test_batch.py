@@ -273,6 +273,18 @@ def test_other_batches_of_its_lane_leave_it_less_room(parts: Parts, batch: Batch
     assert batch.footprint.rows == 7
 
 
+def test_other_batches_of_its_lane_do_not_keep_it_from_being_alone(parts: Parts, batch: Batch) -> None:
+    other = parts.open_batch(StepKind.SHORTLIST)
+    parts.submit(3)
+    parts.submit(3, options=SHORTLIST)
+    batch.step(other.footprint)  # while one waits for the other batch
+
+    other.step(batch.footprint)
+    batch.step(other.footprint)
+
+    assert parts.runner.was_alone == [False, True, True]
+
+
 def test_dropped_sentences_are_answered_and_free_their_rows(parts: Parts, batch: Batch) -> None:
     left, *others = parts.submit(5, 5, 5)
     step(batch)

@@ -68,6 +68,16 @@ def test_a_lane_alone_with_both_kinds_waiting_does_not_run_empty(parts: Parts, l
     assert parts.sample("batch_rows_sum") / num_steps > 7.5  # of 8 at every turn
 
 
+def test_batches_of_a_lane_share_its_rows(parts: Parts, lane: Lane) -> None:
+    parts.submit(*[3] * 5)
+    parts.submit(*[3] * 5, options=SHORTLIST)
+
+    lane.step()
+
+    assert lane.num_rows == 8
+    assert parts.queue.num_sentences == 2
+
+
 def test_sentences_of_one_kind_share_their_steps(parts: Parts, lane: Lane) -> None:
     parts.submit(3, 3, options=SHORTLIST)
     parts.submit(3, options=SHORTLIST)
