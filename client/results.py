@@ -12,7 +12,7 @@ import grpc
 
 
 class FinishReason(enum.Enum):
-    """Why the model ended a sentence."""
+    """Why a translation ended."""
 
     UNSPECIFIED = "unspecified"
     STOP = "stop"

@@ -31,7 +31,7 @@ from server.bundle.graphs import cache_names
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Hypothesis, Result
 from server.engine.engine import Engine
-from server.engine.limits import BatchLimits, EngineLimits
+from server.engine.limits import EngineLimits, LaneLimits
 from server.network import Runner
 from server.runtime.runner import HostRunner
 from server.telemetry.metrics import Metrics
@@ -46,7 +46,7 @@ class VerificationError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Translator:
+class IdTranslator:
     """An engine over one variant, for translating token ids without a server."""
 
     engine: Engine
@@ -64,7 +64,7 @@ class Translator:
 
 
 @contextmanager
-def open_translator(runner: Runner, bundle: Bundle, max_rows: int = 64) -> Iterator[Translator]:
+def open_translator(runner: Runner, bundle: Bundle, max_rows: int = 64) -> Iterator[IdTranslator]:
     """Runs an engine of one lane for the time of a `with` block."""
     engine = Engine(
         runner,
@@ -72,14 +72,14 @@ def open_translator(runner: Runner, bundle: Bundle, max_rows: int = 64) -> Itera
         Metrics(CollectorRegistry()).of_model(bundle.manifest.name),
         EngineLimits(
             num_lanes=1,
-            batch=BatchLimits(max_rows=max_rows, max_cached_positions=10**9, max_encode_tokens=2048),
+            lane=LaneLimits(max_rows=max_rows, max_cached_positions=10**9, max_encode_tokens=2048),
             max_waiting_tokens=10**9,
             max_waiting_sentences=10**9,
         ),
     )
     engine.start()
     try:
-        yield Translator(engine)
+        yield IdTranslator(engine)
     finally:
         engine.stop()
 
@@ -119,7 +119,7 @@ def check_step_logits(
 
 
 def check_ids(
-    model: Transformer, translator: Translator, sources: list[list[int]], beam_size: int, max_target_tokens: int
+    model: Transformer, translator: IdTranslator, sources: list[list[int]], beam_size: int, max_target_tokens: int
 ) -> dict[str, Any]:
     """Compares the engine's fp32 translations of real sentences with the oracle's."""
     options = DecodingOptions(beam_size=beam_size)
@@ -169,7 +169,7 @@ def token_log_probs(model: Transformer, source: list[int], ids: list[int], max_t
     return chosen
 
 
-def check_rows_apart(translator: Translator, sources: list[list[int]]) -> dict[str, Any]:
+def check_rows_apart(translator: IdTranslator, sources: list[list[int]]) -> dict[str, Any]:
     """Counts the sentences that give the same ids alone and in a batch of all."""
     options = DecodingOptions(beam_size=1)
     together, alone = translator(sources, options), translator.one_by_one(sources, options)
@@ -180,7 +180,7 @@ def check_rows_apart(translator: Translator, sources: list[list[int]]) -> dict[s
 
 
 def measure_quality(
-    translator: Translator,
+    translator: IdTranslator,
     tokenizer: sentencepiece.SentencePieceProcessor,
     sources: list[list[int]],
     references: list[str],

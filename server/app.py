@@ -29,6 +29,7 @@ from server.rpc.service import TranslationService
 from server.settings.settings import Settings
 from server.telemetry.log import set_up_logging
 from server.telemetry.metrics import Metrics
+from server.translation.calls import Calls
 from server.translation.traffic import Traffic
 from server.translation.translator import Translator
 
@@ -57,10 +58,10 @@ async def serve(settings: Settings, version: str) -> None:
     stop = _stop_on_signals()
     translator = Translator(beam_size=settings.beam_size, max_request_seconds=settings.max_request_seconds)
     traffic, health = Traffic(), Health(metrics)
-    interceptor = CallInterceptor(metrics, traffic, settings.max_request_seconds + _HANG_SECONDS)
+    calls = Calls(metrics, traffic, settings.max_request_seconds + _HANG_SECONDS)
     service = TranslationService(translator)
     try:
-        async with _listening(settings, metrics, service, interceptor, health) as (servers, metrics_port):
+        async with _listening(settings, metrics, service, calls, health) as (servers, metrics_port):
             model = await _load_unless_stopped(settings, metrics, stop)
             if model is None:
                 return
@@ -79,7 +80,7 @@ async def serve(settings: Settings, version: str) -> None:
 
 @contextlib.asynccontextmanager
 async def _listening(
-    settings: Settings, metrics: Metrics, service: TranslationService, interceptor: CallInterceptor, health: Health
+    settings: Settings, metrics: Metrics, service: TranslationService, calls: Calls, health: Health
 ) -> AsyncIterator[tuple[RpcServers, int]]:
     """Serves on all ports; yields the servers, and the port of the metrics page.
 
@@ -94,7 +95,7 @@ async def _listening(
         except SettingsError as error:
             faults += error.faults
         try:
-            servers = open_servers(settings, service, interceptor, health)
+            servers = open_servers(settings, service, CallInterceptor(calls), health)
         except SettingsError as error:
             faults += error.faults
         if faults:
@@ -143,6 +144,7 @@ async def _drain(
     watching: "asyncio.Task[None]",
     model: Model,
 ) -> None:
+    """Ends the server's life as the module's docstring says."""
     logger.info("draining")
     await health.set_serving(False)
     await asyncio.sleep(settings.drain_delay)

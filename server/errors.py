@@ -3,14 +3,14 @@
     TranslationError            answers a call; its text is safe for clients and never holds theirs
       InvalidRequest            INVALID_ARGUMENT    the request breaks a rule: field, limit and value named
       ModelNotFound             NOT_FOUND           no such model here
-      Overloaded                RESOURCE_EXHAUSTED  the waiting queue is full; says when to come back
+      Overloaded                RESOURCE_EXHAUSTED  too much waits, or is being split; says when to come back
       NotServing                UNAVAILABLE         loading or shutting down; safe to retry
       DeadlineExceeded          DEADLINE_EXCEEDED   the caller's time, or the server's maximum, is over
       EngineFailed              INTERNAL            ours; the cause is in the log only
     StartupError                ends the process with exit code 2; lists every fault
       BundleError, SettingsError
 
-Any other exception becomes INTERNAL with fixed words and the request's id (`server/rpc/interceptors.py`).
+Any other exception becomes INTERNAL with fixed words and the request's id (`server/translation/calls.py`).
 """
 
 import enum

@@ -33,7 +33,7 @@ class StepInputs:
         source_lengths: int32 [B], at least 1.
         top_k: how many best tokens to return, at least 1.
         with_log_probs: False spares the softmax.
-        is_alone: no other batch is at work, so that the step may use its cores.
+        is_alone: no other lane has anything to do, so that the step may use its core.
     """
 
     input_ids: NDArray[np.int64]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from server.engine.limits import BatchLimits, EngineLimits
+from server.engine.limits import EngineLimits, LaneLimits
 from server.network import Encoded, RowMoves, StepInputs, StepKind
 from server.runtime.kv_cache import KVCache
 
@@ -14,18 +14,16 @@ EOS = 3
 FIRST_TOKEN = 10
 
 
-def batch_limits(max_rows: int = 8, max_cached_positions: int = 10**6, max_encode_tokens: int = 1000) -> BatchLimits:
+def lane_limits(max_rows: int = 8, max_cached_positions: int = 10**6, max_encode_tokens: int = 1000) -> LaneLimits:
     """Limits that only matter where a test sets them."""
-    return BatchLimits(
-        max_rows=max_rows, max_cached_positions=max_cached_positions, max_encode_tokens=max_encode_tokens
-    )
+    return LaneLimits(max_rows=max_rows, max_cached_positions=max_cached_positions, max_encode_tokens=max_encode_tokens)
 
 
 def engine_limits(num_lanes: int = 1, max_rows: int = 8, max_waiting_sentences: int = 100) -> EngineLimits:
     """Limits of an engine, likewise."""
     return EngineLimits(
         num_lanes=num_lanes,
-        batch=batch_limits(max_rows),
+        lane=lane_limits(max_rows),
         max_waiting_tokens=10_000,
         max_waiting_sentences=max_waiting_sentences,
     )

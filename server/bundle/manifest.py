@@ -70,7 +70,7 @@ class FileFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """One precision of the graphs, for one device."""
+    """The files of a variant, one of `VARIANTS`."""
 
     dtype: str  # of the caches and the token embedding, as `VARIANTS` has it
     embedding_offset: int  # in bytes, of the token embedding in `WEIGHTS_FILE`
@@ -145,7 +145,7 @@ def read_manifest(directory: Path) -> Manifest:
     path = directory / MANIFEST_FILE
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BundleError([f"{path}: cannot be read: {error}"]) from error
     revision = document.get("revision") if isinstance(document, dict) else None
     if revision != REVISION:

@@ -40,11 +40,13 @@ class Shortlist:
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 by_token, common = arrays["by_token"], arrays["common"]
-        except (OSError, EOFError, TypeError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        except (OSError, EOFError, TypeError, ValueError, KeyError, NotImplementedError, zipfile.BadZipFile) as error:
             raise BundleError([f"{path}: cannot be read: {error}"]) from error
-        tokens = np.concatenate([by_token.ravel(), common.ravel()])
         is_table = (by_token.dtype, common.dtype, by_token.shape[:-1]) == (np.int32, np.int32, (vocab_size,))
-        if not is_table or common.ndim != 1 or tokens.min(initial=0) < 0 or tokens.max(initial=0) >= vocab_size:
+        is_table = is_table and common.ndim == 1
+        if not is_table or any(
+            ids.min(initial=0) < 0 or ids.max(initial=0) >= vocab_size for ids in (by_token, common)
+        ):
             raise BundleError([f"{path}: is no table for a vocabulary of {vocab_size}"])
         return cls(by_token, common)
 

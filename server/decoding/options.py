@@ -11,7 +11,8 @@ class DecodingOptions:
         beam_size: W, 1 (greedy search) to the manifest's `max_beam_size`.
         num_hypotheses: 1 to `beam_size`.
         length_penalty: exponent of the length in a hypothesis' score, 0 to 10.
-        max_output_tokens: most target tokens, eos included; None for twice the source tokens plus 16.
+        max_output_tokens: most target tokens, eos included; None for twice the source tokens plus 16, or the
+            model's limit if that is less.
         with_scores: whether greedy search computes scores, which it can do without; beam search always does.
         use_shortlist: whether only the model's lexical shortlist of the sentence is searched.
     """

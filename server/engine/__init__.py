@@ -1,1 +1,1 @@
-"""Continuous batching; knows no ONNX Runtime. Its face: `Engine`, `BatchLimits`."""
+"""Continuous batching; knows no ONNX Runtime. Its face: `Engine`, `EngineLimits`."""

@@ -7,13 +7,13 @@ from concurrent.futures import InvalidStateError
 import numpy as np
 from numpy.typing import NDArray
 
-from server.engine.limits import BatchLimits, Footprint
+from server.engine.limits import Footprint, LaneLimits
 from server.engine.rows import Rows
 from server.engine.scheduler import Scheduler
 from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
 from server.errors import DeadlineExceeded, EngineFailed, TranslationError
-from server.network import Runner, StepKind
+from server.network import Decoder, Runner, StepKind
 from server.telemetry.model_metrics import ModelMetrics
 
 logger = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ class Batch:
     """Runs sentences step by step; only its lane's thread changes them.
 
     Attributes:
-        num_failures: steps that have failed one after another.
+        num_failures: encoder runs and steps that have failed one after another.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Batch:
         kind: StepKind,
         runner: Runner,
         queue: WaitingQueue,
-        limits: BatchLimits,
+        limits: LaneLimits,
         metrics: ModelMetrics,
         clock: Callable[[], float],
     ) -> None:
@@ -40,7 +40,8 @@ class Batch:
         self._metrics = metrics
         self._clock = clock
         self._scheduler = Scheduler(kind, queue, limits, clock)
-        self._decoder = runner.open_decoder(kind, limits.max_rows)
+        self._max_rows = limits.max_rows
+        self._decoder: Decoder | None = None  # opened by the first step: whatever fails there, fails for its sentences
         self._rows = Rows(limits.max_rows)
         self._parents: dict[Sentence, list[int]] = {}  # of the last step: which beam each one extends
         self._longest = 0  # positions of the longest row of the last step
@@ -64,16 +65,17 @@ class Batch:
     @property
     def cache_bytes(self) -> int:
         """Bytes of the cache's buffers."""
-        return self._decoder.cache_bytes
+        return self._decoder.cache_bytes if self._decoder is not None else 0
 
     def step(self, others: Footprint) -> None:
         """Takes one step with whoever is there; `others` is what the lane's other batches take."""
         try:
             admitted = self._schedule(others)
-            self._rearrange(admitted)
-            self._encode(admitted)
+            self._decoder = self._decoder or self._runner.open_decoder(self._scheduler.kind, self._max_rows)
+            self._rearrange(admitted, self._decoder)
+            self._encode(admitted, self._decoder)
             if self._scheduler.running:
-                self._answer(self._choose(*self._take_step(others)))
+                self._answer(self._choose(*self._take_step(others, self._decoder)))
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
             self._fail(error, self._scheduler.running)
             self._parents = {}
@@ -94,7 +96,7 @@ class Batch:
             self._metrics.queue_duration_seconds.observe(now - sentence.submitted)
         return plan.admitted
 
-    def _rearrange(self, admitted: list[Sentence]) -> None:
+    def _rearrange(self, admitted: list[Sentence], decoder: Decoder) -> None:
         """Closes the gaps of those who left, lets beams grow, and makes room for who enters."""
         moves = self._scheduler.arrange(self._parents)
         self._rows.move(moves)
@@ -106,10 +108,10 @@ class Batch:
         source = max([source, *(len(sentence.source_ids) for sentence in admitted)])
         self._longest = max(past, source)
         if self._scheduler.running:
-            self._decoder.move(moves, past)
-            self._decoder.reserve(self._scheduler.num_rows, past + 1, source)
+            decoder.move(moves, past)
+            decoder.reserve(self._scheduler.num_rows, past + 1, source)
 
-    def _encode(self, admitted: list[Sentence]) -> None:
+    def _encode(self, admitted: list[Sentence], decoder: Decoder) -> None:
         """Encodes who enters, and gives each a row; a failure does not concern those who run already."""
         if not admitted:
             return
@@ -128,16 +130,16 @@ class Batch:
         self._metrics.padded_source_tokens_total.inc(source_ids.size)
         first_row = self._scheduler.place(admitted)
         self._rows.admit(admitted)
-        self._decoder.admit(first_row, encoded, [sentence.source_ids for sentence in admitted])
+        decoder.admit(first_row, encoded, [sentence.source_ids for sentence in admitted])
         for sentence in admitted:
             sentence.encoded = now
 
-    def _take_step(self, others: Footprint) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def _take_step(self, others: Footprint, decoder: Decoder) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Decodes one token for every row; returns what `Decoder.step` does."""
         started = self._clock()
         num_rows = self._scheduler.num_rows
         is_alone = self._queue.is_all((self.footprint + others).rows)
-        top_ids, top_log_probs = self._decoder.step(self._rows.inputs(num_rows, is_alone=is_alone))
+        top_ids, top_log_probs = decoder.step(self._rows.inputs(num_rows, is_alone=is_alone))
         self._rows.advance(top_ids[:, 0])
         self._metrics.step_duration_seconds.observe(self._clock() - started)
         self._metrics.batch_rows.observe(num_rows)
@@ -179,11 +181,19 @@ class Batch:
         self._scheduler.remove(finished)
 
     def _fail(self, error: Exception, sentences: list[Sentence]) -> None:
-        """Answers sentences whose step failed; the error is about tensors, so its words are no user's."""
+        """Answers sentences whose encoder run or step failed; the error is about tensors, so its words are no user's.
+
+        What may be tried again instead is the call of the runner or decoder itself: by then rows have moved, and
+        searches have taken some of their tokens.
+        """
         self.num_failures += 1
         self._metrics.engine_failures_total.inc()
         facts = {"sentences": len(sentences), "error": str(error)}
-        logger.error("a step failed; each sentence is answered with an error", exc_info=error, extra={"facts": facts})
+        logger.error(
+            "an encoder run or a step failed; each sentence is answered with an error",
+            exc_info=error,
+            extra={"facts": facts},
+        )
         self._drop(sentences, EngineFailed("translation failed"))
 
     def _drop(self, sentences: list[Sentence], error: TranslationError) -> None:

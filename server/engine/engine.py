@@ -53,7 +53,7 @@ class Engine:
             max_tokens=limits.max_waiting_tokens,
             num_lanes=limits.num_lanes,
         )
-        self._lanes = [Lane(runner, self._queue, limits.batch, metrics, clock) for _ in range(limits.num_lanes)]
+        self._lanes = [Lane(runner, self._queue, limits.lane, metrics, clock) for _ in range(limits.num_lanes)]
         self._threads = [
             threading.Thread(target=lane.run, name=f"lane-{i}", daemon=True) for i, lane in enumerate(self._lanes)
         ]
@@ -132,7 +132,7 @@ class Engine:
         return EngineLoad(
             waiting_sentences=self._queue.num_sentences,
             waiting_tokens=self._queue.num_tokens,
-            max_rows=len(self._lanes) * self._limits.batch.max_rows,
+            max_rows=len(self._lanes) * self._limits.lane.max_rows,
             rows=sum(lane.num_rows for lane in self._lanes),
             cache_bytes=sum(lane.cache_bytes for lane in self._lanes),
         )

@@ -37,7 +37,7 @@ class Footprint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchLimits:
+class LaneLimits:
     """What one lane runs at once; a single sentence passes whatever it takes.
 
     Attributes:
@@ -67,12 +67,12 @@ class EngineLimits:
 
     Attributes:
         num_lanes: threads.
-        batch: what each of them runs at once.
+        lane: what each of them runs at once, with all of its batches.
         max_waiting_tokens: source tokens at which the queue refuses further requests.
         max_waiting_sentences: sentences at which it does.
     """
 
     num_lanes: int
-    batch: BatchLimits
+    lane: LaneLimits
     max_waiting_tokens: int
     max_waiting_sentences: int

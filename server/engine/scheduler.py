@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from server.decoding.result import Result
-from server.engine.limits import BatchLimits, Footprint
+from server.engine.limits import Footprint, LaneLimits
 from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
 from server.network import RowMoves, StepKind
@@ -36,7 +36,7 @@ class Scheduler:
         footprint: what the sentences take, beams that they do not have yet included.
     """
 
-    def __init__(self, kind: StepKind, queue: WaitingQueue, limits: BatchLimits, clock: Callable[[], float]) -> None:
+    def __init__(self, kind: StepKind, queue: WaitingQueue, limits: LaneLimits, clock: Callable[[], float]) -> None:
         self.kind = kind
         self._queue = queue
         self._limits = limits

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from server.engine.limits import BatchLimits, Footprint
+from server.engine.limits import Footprint, LaneLimits
 from server.engine.sentence import Sentence
 from server.errors import NotServing, Overloaded
 from server.network import StepKind
@@ -98,7 +98,7 @@ class WaitingQueue:
         return bool(self._lines[kind].requests)
 
     def take(
-        self, kind: StepKind, limits: BatchLimits, footprint: Footprint | None = None, longest: int = 0
+        self, kind: StepKind, limits: LaneLimits, footprint: Footprint | None = None, longest: int = 0
     ) -> list[Sentence]:
         """Removes the next sentences of a kind that a lane may encode now.
 

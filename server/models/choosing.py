@@ -21,16 +21,16 @@ def can_use_cuda() -> bool:
     return _GPU_PACKAGE in installed_packages() and has_cuda_device()
 
 
-def choose_variant(settings: Settings, *, can_use_cuda: bool) -> str:
+def choose_variant(settings: Settings, *, has_cuda: bool) -> str:
     """Returns the variant that is asked for; `auto` takes the fastest that machine and bundle have.
 
     Args:
         settings: `variant`, `device` and `bundle` count.
-        can_use_cuda: see the function of that name.
+        has_cuda: as `can_use_cuda` says.
     """
     if settings.variant != AUTO:
         return settings.variant
-    if settings.device == "cuda" or (settings.device == AUTO and can_use_cuda):
+    if settings.device == "cuda" or (settings.device == AUTO and has_cuda):
         preferred = ["cuda-fp16"] if settings.device == "cuda" else ["cuda-fp16", *_ON_CPU]
     else:
         preferred = _ON_CPU

@@ -8,7 +8,7 @@ from server.bundle.manifest import Manifest
 from server.bundle.tokenizer import Tokenizer
 from server.bundle.variants import VARIANTS
 from server.engine.engine import Engine
-from server.engine.limits import BatchLimits, EngineLimits
+from server.engine.limits import EngineLimits, LaneLimits
 from server.errors import SettingsError
 from server.models.choosing import can_use_cuda, choose_variant
 from server.models.machine import has_int8_dot_product, usable_cores
@@ -31,7 +31,7 @@ def load_model(settings: Settings, metrics: Metrics) -> Model:
         SettingsError: the settings do not fit the machine, or the model.
         BundleError: the bundle is not what it should be.
     """
-    variant = choose_variant(settings, can_use_cuda=can_use_cuda())
+    variant = choose_variant(settings, has_cuda=can_use_cuda())
     bundle = open_bundle(settings.bundle, variant)
     manifest = bundle.manifest
     if variant == "cpu-int8" and manifest.variants[variant].has_shortlist and not has_int8_dot_product():
@@ -95,7 +95,7 @@ def engine_limits(manifest: Manifest, variant: str, settings: Settings) -> Engin
     cache_bytes = (settings.max_cache_mib or kind.max_cache_mib) << 20
     return EngineLimits(
         num_lanes=_num_lanes(variant, settings),
-        batch=BatchLimits(
+        lane=LaneLimits(
             max_rows=settings.max_rows,
             max_cached_positions=max(1, cache_bytes // manifest.position_bytes(variant)),
             max_encode_tokens=settings.max_encode_tokens or kind.max_encode_tokens,

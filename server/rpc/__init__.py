@@ -1,1 +1,1 @@
-"""gRPC in and out; the only room that knows protobuf. Its face: `TranslationService`, `CallInterceptor`, `Health`."""
+"""gRPC in and out; alone knows protobuf. Its face: `open_servers`, `TranslationService`, `Health`."""

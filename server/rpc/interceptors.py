@@ -1,54 +1,30 @@
-"""Round every call: its id, its counts, one log line at its end, and the net that catches every error.
+"""Runs every call of our service as `server.translation.calls` has it, and answers what it raises.
 
-- The id is the caller's `x-request-id` if that is plain, else a new one. It comes back in the initial metadata or, when
-  a call fails, in the trailing metadata: initial metadata commits a call, and gRPC clients retry no committed call.
-- `CancelledError` means that the caller left (hung up, or its deadline passed) if the task was cancelled from outside;
-  otherwise the server's own doing raised it, and an answer is due: without one the caller would wait for ever (issue
-  29248 of grpc/grpc). `Task.cancelling()` alone tells the two apart.
-- An exception that is no `TranslationError` is answered with fixed words: gRPC would send its text, and any user's text
-  that it quotes. So is every `BaseException` that does not end the process: a panic of an extension written in Rust is
-  no `Exception`, and gRPC would leave the call without an answer.
+The request's id comes back in the initial metadata or, when a call fails, in the trailing metadata: initial metadata
+commits a call, and gRPC clients retry no committed call.
 """
 
-import asyncio
 import contextlib
-import logging
-import re
-import time
-import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import grpc
 
-from server.errors import Code, DeadlineExceeded, NotServing, Overloaded, TranslationError
+from server.errors import Overloaded, TranslationError
 from server.rpc.messages import STATUS_CODES
 from server.rpc.service import SERVICE_NAME
-from server.telemetry.log import begin_request, facts, request_id
-from server.telemetry.metrics import Metrics
-from server.translation.traffic import Traffic
-
-logger = logging.getLogger(__name__)
+from server.translation.calls import Call, Calls, choose_id
 
 REQUEST_ID_KEY = "x-request-id"
 PUSHBACK_KEY = "grpc-retry-pushback-ms"
-_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # not generic at run time
-    """Wraps the handlers of our service; leaves health, reflection and channelz alone.
+    """Wraps the handlers of our service; leaves health, reflection and channelz alone."""
 
-    Args:
-        metrics: told of each call's start and end.
-        traffic: counts the calls that run, and says whether they may.
-        max_seconds: after which a call is answered DEADLINE_EXCEEDED whatever it does; later than any deadline that
-            the service gives its requests, for the case that an engine hangs.
-    """
-
-    def __init__(self, metrics: Metrics, traffic: Traffic, max_seconds: float) -> None:
-        self._metrics = metrics
-        self._traffic = traffic
-        self._max_seconds = max_seconds
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
 
     async def intercept_service(
         self,
@@ -59,60 +35,26 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
         handler = await continuation(handler_call_details)
         service, _, method = handler_call_details.method.strip("/").partition("/")
         if handler is None:
-            self._metrics.start_request("other")(Code.UNIMPLEMENTED, 0.0)
+            self._calls.count_unknown()
         if handler is None or service != SERVICE_NAME:
             return handler
-
-        async def call(request: Any, context: Any) -> Any:
-            with self._traffic.call():
-                return await self._call(method, handler, request, context)
-
         wrap = grpc.unary_unary_rpc_method_handler
         if handler.response_streaming:
             wrap = grpc.unary_stream_rpc_method_handler
-        return wrap(call, handler.request_deserializer, handler.response_serializer)
+        run = partial(self._run, method, handler)
+        return wrap(run, handler.request_deserializer, handler.response_serializer)
 
-    async def _call(self, method: str, handler: Any, request: Any, context: Any) -> Any:
-        """Runs one call to its end; aborts it unless it went well."""
-        begin_request(_choose_id(context))
-        end = self._metrics.start_request(method)
-        started = time.monotonic()
-        code = Code.CANCELLED
-        failure: TranslationError | None = None
+    async def _run(self, method: str, handler: Any, request: Any, context: Any) -> Any:
+        call = Call(method, choose_id(_given_id(context)), partial(_has_expired, context))
         try:
-            self._traffic.check()
-            async with asyncio.timeout(self._max_seconds):
-                response = await _respond(handler, request, context)
-            code = Code.OK
-            return response
-        except asyncio.CancelledError:
-            if _is_cancelled_from_outside():
-                remaining = context.time_remaining()
-                if remaining is not None and remaining <= 0:
-                    code = Code.DEADLINE_EXCEEDED
-                raise
-            failure = NotServing("the server gave up this request; it may be sent again")
-        except TimeoutError:
-            failure = DeadlineExceeded(f"the server's limit of {self._max_seconds:g} seconds for a request is over")
+            return await self._calls.run(call, partial(_respond, handler, request, context, call.request_id))
         except TranslationError as error:
-            failure = error
-        except (KeyboardInterrupt, SystemExit, GeneratorExit):
-            raise
-        except BaseException:
-            logger.exception("a request failed by an error of the server's own")
-            failure = TranslationError("internal error")
-        finally:
-            if failure is not None:
-                code = failure.code
-            seconds = time.monotonic() - started
-            end(code, seconds)
-            _log_end(method, code, seconds)
-        return await _abort(context, failure)
+            return await _abort(context, error, call.request_id)
 
 
-async def _respond(handler: Any, request: Any, context: Any) -> Any:
+async def _respond(handler: Any, request: Any, context: Any, request_id: str) -> Any:
     """Sends what the handler yields, or returns what it returns; the id goes ahead of the first message."""
-    own_id = ((REQUEST_ID_KEY, request_id.get() or ""),)
+    own_id = ((REQUEST_ID_KEY, request_id),)
     if not handler.response_streaming:
         response = await handler.unary_unary(request, context)
         await context.send_initial_metadata(own_id)
@@ -128,36 +70,19 @@ async def _respond(handler: Any, request: Any, context: Any) -> Any:
     return None
 
 
-async def _abort(context: Any, failure: TranslationError) -> None:
+async def _abort(context: Any, error: TranslationError, request_id: str) -> None:
     """Ends the call with an error's status; raises what gRPC wants raised."""
-    identity = request_id.get() or ""
-    trailing = [(REQUEST_ID_KEY, identity)]
-    message = str(failure)
-    if failure.code.is_ours:
-        message = f"{message}; request id {identity}"
-    if isinstance(failure, Overloaded):
-        trailing.append((PUSHBACK_KEY, str(round(failure.retry_after_seconds * 1000))))
-    await context.abort(STATUS_CODES[failure.code], message, tuple(trailing))
+    trailing = [(REQUEST_ID_KEY, request_id)]
+    message = f"{error}; request id {request_id}" if error.code.is_ours else str(error)
+    if isinstance(error, Overloaded):
+        trailing.append((PUSHBACK_KEY, str(round(error.retry_after_seconds * 1000))))
+    await context.abort(STATUS_CODES[error.code], message, tuple(trailing))
 
 
-def _choose_id(context: Any) -> str:
-    given: Iterator[str | bytes] = (
-        value for key, value in context.invocation_metadata() or () if key == REQUEST_ID_KEY
-    )
-    identity = next(given, "")
-    return identity if isinstance(identity, str) and _PLAIN_ID.fullmatch(identity) else uuid.uuid4().hex
+def _given_id(context: Any) -> str | bytes | None:
+    return next((value for key, value in context.invocation_metadata() or () if key == REQUEST_ID_KEY), None)
 
 
-def _is_cancelled_from_outside() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
-def _log_end(method: str, code: Code, seconds: float) -> None:
-    level = logging.INFO
-    if code.is_ours:
-        level = logging.ERROR
-    elif code.is_capacity:
-        level = logging.WARNING
-    fields = {"method": method, "code": code.name, "seconds": round(seconds, 6), **facts()}
-    logger.log(level, "request", extra={"facts": fields})
+def _has_expired(context: Any) -> bool:
+    remaining = context.time_remaining()
+    return remaining is not None and remaining <= 0

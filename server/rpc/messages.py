@@ -1,4 +1,4 @@
-"""protobuf to plain values and back; nothing else knows messages."""
+"""protobuf to plain values and back; the service only passes messages on."""
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -65,7 +65,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None) -> Trans
             length_penalty=decoding.length_penalty if has("length_penalty") else None,
             max_output_tokens=decoding.max_output_tokens if has("max_output_tokens") else None,
             with_scores=decoding.with_scores if has("with_scores") else None,
-            use_shortlist=decoding.use_shortlist,
+            use_shortlist=decoding.use_shortlist if has("use_shortlist") else None,
         ),
         arrived=arrived,
         deadline=float("inf") if remaining is None else arrived + remaining,

@@ -1,6 +1,6 @@
 """`babelserve.v1.TranslationService`: messages in, the translator's job, messages out.
 
-There is no rule here. Errors are raised and answered by `server.rpc.interceptors`.
+There is no rule here, and errors pass: `server.rpc.interceptors` answers them.
 """
 
 import functools

@@ -26,9 +26,7 @@ _Fields = dict[str, type[np.generic]]
 _CONTROLS: _Fields = {"input_ids": np.int64, "past_lengths": np.int32, "source_lengths": np.int32}  # of each row
 _CHOSEN: _Fields = {"top_ids": np.int64, "top_log_probs": np.float32}  # of each row and best token
 _IDLE = (0, 0, 1)  # controls of a row that nobody uses
-_TOP_K = (1, 8)  # best tokens that steps are made for: greedy search, beams up to 4; and for the widest beam
-
-
+_TOP_K = (1, 8)  # best tokens that steps are made for, beside the widest beam's: greedy search, and beams up to 4
 GraphIds = Iterator[int]  # each new: a graph is replayed for its id, whatever is bound by then
 
 
@@ -56,7 +54,7 @@ class DeviceDecoder:
             graph_ids: of the step's session.
             max_rows: that may be in use at once.
         """
-        self._step = sessions.step(PLAIN_STEP)
+        self._step = sessions.step_session(PLAIN_STEP)
         self._copy = copy_rows
         self._device = device
         self._embedding = embedding = sessions.embedding

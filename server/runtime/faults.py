@@ -30,15 +30,12 @@ def step_faults(session: Any, form: StepForm, sizes: Dimensions) -> list[str]:
     """Compares a step's tensors, and the shapes of its caches, with the form and the manifest's dimensions."""
     caches = all_cache_names(sizes.decoder_layers)
     outputs = [*CHOSEN_NAMES, form.projected, *(f"new_{name}" for name in caches)]
-    shape = sizes.num_heads, sizes.head_dim
-    return [
-        *tensor_faults(session, [*form.input_names, *caches], outputs),
-        *(
-            f"input {tensor.name} has heads x width {tensor.shape[1]} x {tensor.shape[3]}, the manifest says {shape}"
-            for tensor in session.get_inputs()
-            if tensor.name in caches and (tensor.shape[1], tensor.shape[3]) != shape
-        ),
-    ]
+    faults = tensor_faults(session, [*form.input_names, *caches], outputs)
+    for tensor in session.get_inputs():
+        if tensor.name in caches and (tensor.shape[1:2], tensor.shape[3:]) != ([sizes.num_heads], [sizes.head_dim]):
+            shape = f"[rows, {sizes.num_heads}, positions, {sizes.head_dim}]"
+            faults.append(f"input {tensor.name} is {tensor.shape}, by the manifest it is {shape}")
+    return faults
 
 
 def shortlist_faults(shortlist: Shortlist, max_beam_size: int, eos_id: int) -> list[str]:

@@ -77,7 +77,7 @@ class HostDecoder:
 
     def _step(self, form: StepForm, is_alone: bool) -> "_BoundStep":
         if (form, is_alone) not in self._steps:
-            session = self._sessions.step(form, is_alone)
+            session = self._sessions.step_session(form, is_alone)
             self._steps[form, is_alone] = _BoundStep(
                 session, form, self.cache, self._vocab_size, self._projected, self._columns
             )

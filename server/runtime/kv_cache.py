@@ -1,4 +1,4 @@
-"""The keys and values of the sentences that one lane runs, in rows without gaps and buffers no longer than needed.
+"""The keys and values of the sentences of one batch, in rows without gaps and buffers no longer than needed.
 
 Attention kernels pay for a buffer's length, not for what of it is used, so the buffers grow and shrink in buckets of
 positions; and the step writes to them in place, so a step with B rows sees the first B rows of each buffer as one
@@ -89,7 +89,7 @@ class _Buffer:
 
     Only what has been written to takes memory, so rows that are never used and the spare half cost nothing. To lay the
     rows out for another length touches no page that is not touched already: new pages would take longer than the
-    copies, so none is given back either. `BatchLimits` bound rows as long as the longest, hence the pages.
+    copies, so none is given back either. `LaneLimits` bound rows as long as the longest, hence the pages.
     """
 
     def __init__(self, shape: tuple[int, int, int, int], dtype: DTypeLike) -> None:

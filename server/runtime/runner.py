@@ -86,7 +86,7 @@ class HostRunner:
         """
         names = cache_names("new_self", self.dimensions.decoder_layers)
         controls = step_controls(input_ids, past_lengths, source_lengths)
-        session = self.sessions.step(PLAIN_STEP)
+        session = self.sessions.step_session(PLAIN_STEP)
         outputs: list[NDArray[np.generic]] = session.run([LOGITS, *names], {**controls, **caches})
         return outputs
 
@@ -161,5 +161,5 @@ def open_runner(
         runner: HostRunner | DeviceRunner = DeviceRunner(bundle, device, sessions)
     else:
         runner = HostRunner(bundle, variant, sessions)
-    sessions.step(PLAIN_STEP)
+    sessions.step_session(PLAIN_STEP)
     return runner

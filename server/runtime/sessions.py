@@ -69,7 +69,7 @@ class Sessions:
         """Returns a session of a graph that is neither the encoder nor a step. Raises BundleError."""
         return self._load(file, self._num_threads)
 
-    def step(self, form: StepForm, is_alone: bool = False) -> onnxruntime.InferenceSession:
+    def step_session(self, form: StepForm, is_alone: bool = False) -> onnxruntime.InferenceSession:
         """Returns the session of a step, loaded unless it is there; may be called from several threads.
 
         Args:
@@ -91,10 +91,10 @@ class Sessions:
         """Loads every step, for who wants to know whether it can be loaded.
 
         Raises:
-            BundleError: see `step`.
+            BundleError: see `step_session`.
         """
         for form in step_forms(self._variant, self._bundle.manifest.variants[self._variant].has_shortlist):
-            self.step(form)
+            self.step_session(form)
 
     def _load(self, file: str, num_threads: int, **provider_options: str) -> onnxruntime.InferenceSession:
         path = self.path(file)

@@ -1,1 +1,1 @@
-"""What operators see. Its face: `Metrics`."""
+"""What operators see. Its face: `Metrics`, `ModelMetrics`, `set_up_logging`, `add_facts`."""

@@ -2,8 +2,8 @@
 
 A line holds ts (Unix seconds), level, logger, event (the message), the request's id where there is one, and the facts
 of a request (`add_facts`). Of an exception its type and the places of its traceback are logged, not its message,
-which may quote what a user sent. When nobody reads stdout, lines are dropped and counted; the server does not wait
-for its log.
+which may quote what a user sent; only the engine's, which are about tensors, are told in words. When nobody reads
+stdout, lines are dropped and counted; the server does not wait for its log.
 """
 
 import contextlib

@@ -32,7 +32,7 @@ class EngineLoad:
 _GAUGES = (
     ("babelserve_queue_depth", "Sentences that wait for a row of a batch."),
     ("babelserve_queue_tokens", "Source tokens of the waiting sentences."),
-    ("babelserve_batch_slots", "Rows that all lanes can hold."),
+    ("babelserve_batch_slots", "Rows (beams of sentences) that all lanes can hold."),
     ("babelserve_batch_slots_used", "Rows that are taken."),
     ("babelserve_kv_cache_bytes", "Memory of the attention caches."),
 )
@@ -76,7 +76,7 @@ class EngineFamilies:
         self.gauges = EngineGauges()
         registry.register(self.gauges)
         self.request_source_tokens = histogram(
-            "request_source_tokens", "Source tokens of one well-formed call.", _TOKENS
+            "request_source_tokens", "Source tokens of one well-formed call, without ends of sentences.", _TOKENS
         )
         self.queue_rejected = counter("queue_rejected", "Calls refused because a limit was reached.", "reason")
         self.queue_duration_seconds = histogram(
@@ -85,9 +85,11 @@ class EngineFamilies:
         self.encode_duration_seconds = histogram("encode_duration_seconds", "One run of the encoder.", _STEP_SECONDS)
         self.step_duration_seconds = histogram("step_duration_seconds", "One decoder step.", _STEP_SECONDS)
         self.batch_rows = histogram("batch_rows", "Rows of one decoder step.", _ROWS)
-        self.source_tokens = counter("source_tokens", "Source tokens that were encoded.")
+        self.source_tokens = counter("source_tokens", "Source tokens that were encoded, ends of sentences included.")
         self.padded_source_tokens = counter("padded_source_tokens", "Source tokens that were encoded, with padding.")
-        self.generated_tokens = counter("generated_tokens", "Target tokens of finished translations.")
+        self.generated_tokens = counter(
+            "generated_tokens", "Target tokens of finished translations, ends of sentences included."
+        )
         self.sentences = counter("sentences", "Sentences that left the engine.", "outcome")
         self.sentence_cache = counter(
             "sentence_cache", "Sentences that were kept (hit), under way (joined) or new (miss).", "result"

@@ -1,4 +1,4 @@
-"""Bar 5: every bad input gets its own clear error, never UNKNOWN, and the server keeps serving.
+"""Every bad input gets its own clear error, never UNKNOWN, and the server keeps serving.
 
     python -m tests.acceptance.bad_input
 

@@ -1,4 +1,4 @@
-"""Bar 4: `promtool check metrics` has nothing to say about the metrics page of a server that has worked.
+"""`promtool check metrics` has nothing to say about the metrics page of a server that has worked.
 
     python -m tests.acceptance.metrics_page
 

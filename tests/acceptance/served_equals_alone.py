@@ -1,4 +1,4 @@
-"""Bar 2: many sentences under mixed load give what each gives alone.
+"""Many sentences under mixed load give what each gives alone.
 
     python -m tests.acceptance.served_equals_alone --source test_2016_flickr.en.gz
 

@@ -1,4 +1,4 @@
-"""Bar 6: how soon the server serves, how much memory it holds, that it has no torch and reports to nobody.
+"""How soon the server serves, how much memory it holds, that it has no torch and reports to nobody.
 
     python -m tests.acceptance.start_up
     python -m tests.acceptance.start_up --python .venv/bin/python --torch-free

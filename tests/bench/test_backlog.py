@@ -10,7 +10,7 @@ from server.settings.settings import BUILTIN_BUNDLE
 from server.telemetry.metrics import Metrics
 from tests.bench.backlog import Backlog, plan_runs
 from tests.bench.systems import NO_LIMIT, Settings
-from tests.fakes import EOS, CountingRunner, batch_limits
+from tests.fakes import EOS, CountingRunner, lane_limits
 from tests.samples import total
 
 SETTINGS = Settings(system="ours", path="", precision="cpu-int8", workers=2, batch=4)
@@ -25,7 +25,7 @@ def new_engine(registry: CollectorRegistry, max_waiting_sentences: int = NO_LIMI
         Metrics(registry).of_model("builtin"),
         EngineLimits(
             num_lanes=2,
-            batch=batch_limits(max_rows=4),
+            lane=lane_limits(max_rows=4),
             max_waiting_tokens=NO_LIMIT,
             max_waiting_sentences=max_waiting_sentences,
         ),

@@ -19,7 +19,7 @@ from server.engine.limits import EngineLimits
 from server.models.machine import has_cuda_device
 from server.runtime.runner import open_runner
 from server.telemetry.metrics import Metrics
-from tests.fakes import batch_limits
+from tests.fakes import lane_limits
 
 Ids = tuple[int, ...]
 WIDTHS = (1, 4, 2, 5)
@@ -35,7 +35,7 @@ class Stepper:
             Metrics(CollectorRegistry()).of_model(bundle.manifest.name),
             EngineLimits(
                 num_lanes=1,
-                batch=batch_limits(max_rows, max_encode_tokens=256),
+                lane=lane_limits(max_rows, max_encode_tokens=256),
                 max_waiting_tokens=10**6,
                 max_waiting_sentences=10**6,
             ),

@@ -28,6 +28,7 @@ from server.models.model import Model
 from server.rpc.interceptors import CallInterceptor
 from server.rpc.service import TranslationService
 from server.telemetry.metrics import Metrics
+from server.translation.calls import Calls
 from server.translation.traffic import Traffic
 from server.translation.translator import Translator
 from tests.server.echo_engine import EchoEngine
@@ -132,7 +133,7 @@ class Live:
 
     translator: Translator
     traffic: Traffic
-    interceptor: CallInterceptor
+    calls: Calls
     channel: grpc.aio.Channel
     stub: "TranslationServiceStub"
     port: int
@@ -142,11 +143,11 @@ class Live:
 async def live(metrics: Metrics, translator: Translator) -> AsyncIterator[Live]:
     """The service with its interceptor on a real server."""
     service, traffic = TranslationService(translator), Traffic()
-    interceptor = CallInterceptor(metrics, traffic, 65.0)
-    server = grpc.aio.server(interceptors=[interceptor], options=[("grpc.so_reuseport", 0)])
+    calls = Calls(metrics, traffic, 65.0)
+    server = grpc.aio.server(interceptors=[CallInterceptor(calls)], options=[("grpc.so_reuseport", 0)])
     server.add_generic_rpc_handlers((service.handler(),))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        yield Live(translator, traffic, interceptor, channel, TranslationServiceStub(channel), port)
+        yield Live(translator, traffic, calls, channel, TranslationServiceStub(channel), port)
     await server.stop(None)

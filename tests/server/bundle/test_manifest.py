@@ -47,7 +47,7 @@ def test_other_revision_is_refused_before_anything_else(directory: Path, revisio
     assert f"revision is {revision}; this server reads revision {REVISION}" in fault
 
 
-@pytest.mark.parametrize("text", ["", "[]", '"text"', "{", "null"])
+@pytest.mark.parametrize("text", ["", "[]", '"text"', "{", "null", "[" * 100_000])
 def test_manifest_that_is_no_object_is_refused(directory: Path, text: str) -> None:
     (directory / "manifest.json").write_text(text, encoding="utf-8")
 

@@ -91,6 +91,7 @@ def test_a_missing_file_cannot_be_read(tmp_path: Path) -> None:
         (np.zeros((VOCAB_SIZE, 2), np.int32), np.array([-1], np.int32)),
         (np.zeros((VOCAB_SIZE, 2), np.int32), np.zeros((1, 1), np.int32)),
         (np.zeros((VOCAB_SIZE, 2), np.float32), np.zeros(1, np.int32)),
+        (np.zeros((VOCAB_SIZE, 2), "datetime64[s]"), np.zeros(1, np.int32)),
         (np.zeros((VOCAB_SIZE, 2), np.int32), np.zeros(1, np.int64)),
     ],
 )

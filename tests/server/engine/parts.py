@@ -1,7 +1,10 @@
 """The parts of an engine, put together by hand: sentences, their queue, and what batches and lanes are made of."""
 
 from concurrent.futures import Future
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 
 from server.decoding.beam_search import BeamSearch
@@ -13,9 +16,10 @@ from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
 from server.network import StepKind
 from server.telemetry.metrics import Metrics
-from tests.fakes import EOS, FIRST_TOKEN, CountingRunner, FakeClock, batch_limits
+from tests.fakes import EOS, FIRST_TOKEN, CountingRunner, FakeClock, lane_limits
 
 BOS = 2
+Stepped = tuple[NDArray[np.int64], NDArray[np.float32]]  # what a decoder's step returns
 GREEDY = DecodingOptions(beam_size=1)
 NO_SCORES = DecodingOptions(beam_size=1, with_scores=False)
 SHORTLIST = DecodingOptions(beam_size=1, use_shortlist=True)
@@ -41,6 +45,12 @@ def new_queue(max_sentences: int = 1000, max_tokens: int = 100_000, num_lanes: i
     return WaitingQueue(max_sentences=max_sentences, max_tokens=max_tokens, num_lanes=num_lanes)
 
 
+def decoder_of(batch: Batch) -> Any:
+    """Returns the decoder of a batch that has taken a step, to be tampered with."""
+    assert batch._decoder is not None
+    return batch._decoder
+
+
 def tokens(count: int) -> tuple[int, ...]:
     """What `CountingRunner` translates a sentence to whose first id is `count`."""
     return tuple(range(FIRST_TOKEN, FIRST_TOKEN + count))
@@ -52,7 +62,7 @@ class Parts:
     def __init__(self, num_lanes: int = 1, max_rows: int = 8) -> None:
         self.runner, self.clock, self.registry = CountingRunner(), FakeClock(), CollectorRegistry()
         self.metrics = Metrics(self.registry).of_model("counting")
-        self.limits = batch_limits(max_rows)
+        self.limits = lane_limits(max_rows)
         self.queue = new_queue(num_lanes=num_lanes)
 
     def open_batch(self, kind: StepKind = StepKind.PLAIN) -> Batch:

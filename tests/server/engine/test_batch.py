@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Timings
@@ -14,7 +13,7 @@ from server.engine.limits import Footprint
 from server.errors import DeadlineExceeded, EngineFailed, NotServing
 from server.network import StepKind
 from tests.fakes import EOS
-from tests.server.engine.parts import GREEDY, NO_SCORES, SHORTLIST, Parts, sentence_of, tokens
+from tests.server.engine.parts import GREEDY, NO_SCORES, SHORTLIST, Parts, Stepped, decoder_of, sentence_of, tokens
 
 
 @pytest.fixture
@@ -118,13 +117,14 @@ def test_cancelled_sentence_is_gone_by_the_next_step(parts: Parts, batch: Batch)
 def test_sentence_cancelled_during_its_last_step_does_no_harm(parts: Parts, batch: Batch) -> None:
     leaves, stays = parts.submit(1, 2)
     step(batch)
-    original = batch._decoder.step
+    original = decoder_of(batch).step
 
-    def cancel_meanwhile(*arguments: Any, **options: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def cancel_meanwhile(*arguments: Any, **options: Any) -> Stepped:
         leaves.cancel()
-        return original(*arguments, **options)
+        stepped: Stepped = original(*arguments, **options)
+        return stepped
 
-    batch._decoder.step = cancel_meanwhile  # type: ignore[method-assign]
+    decoder_of(batch).step = cancel_meanwhile
     step(batch, 2)
 
     assert stays.result(0).hypotheses[0].ids == tokens(2)
@@ -188,16 +188,16 @@ def test_log_probabilities_that_are_not_finite_fail_their_own_sentence_alone(
 ) -> None:
     (broken,), (whole,) = parts.submit(3, options=options), parts.submit(3)
     step(batch)
-    sentence, original = batch._scheduler.running[0], batch._decoder.step
+    sentence, original = batch._scheduler.running[0], decoder_of(batch).step
 
-    def poison_last_row(*arguments: Any, **more: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def poison_last_row(*arguments: Any, **more: Any) -> Stepped:
         ids, log_probs = original(*arguments, **more)
         log_probs[sentence.rows[-1]] = np.nan
         return ids, log_probs
 
-    batch._decoder.step = poison_last_row  # type: ignore[method-assign]
+    decoder_of(batch).step = poison_last_row
     step(batch)
-    batch._decoder.step = original  # type: ignore[method-assign]
+    decoder_of(batch).step = original
     step(batch, 3)
 
     with pytest.raises(EngineFailed):

@@ -3,14 +3,12 @@
 import threading
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from server.engine.lane import MAX_FAILURES, MAX_STEP_SECONDS, Lane
 from server.errors import EngineFailed, NotServing
 from server.network import StepKind
-from tests.server.engine.parts import GREEDY, SHORTLIST, Parts, tokens
+from tests.server.engine.parts import GREEDY, SHORTLIST, Parts, Stepped, decoder_of, tokens
 
 SECONDS = 20  # far above what any of these needs; a hang fails
 
@@ -88,10 +86,11 @@ def test_sentences_of_one_kind_share_their_steps(parts: Parts, lane: Lane) -> No
 
 
 def test_a_batch_for_a_kind_takes_memory_once_it_is_needed(parts: Parts, lane: Lane) -> None:
-    plain_bytes = lane.cache_bytes
+    assert lane.cache_bytes == 0
     parts.submit(3)
     lane.step()
-    assert lane.cache_bytes == plain_bytes > 0
+    plain_bytes = lane.cache_bytes
+    assert plain_bytes > 0
 
     parts.submit(3, options=SHORTLIST)
     lane.step()
@@ -130,16 +129,17 @@ def test_a_lane_that_only_fails_is_dead(parts: Parts, lane: Lane) -> None:
 def test_a_step_that_hangs_makes_the_lane_dead_until_it_ends(parts: Parts, lane: Lane) -> None:
     parts.submit(3)
     lane.step()
-    decoder = lane._batches[StepKind.PLAIN]._decoder
+    decoder = decoder_of(lane._batches[0])
     original, alive = decoder.step, []
 
-    def hang(*arguments: Any, **options: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def hang(*arguments: Any, **options: Any) -> Stepped:
         for seconds in (MAX_STEP_SECONDS, 1.0):
             parts.clock.now += seconds
             alive.append(lane.is_alive())
-        return original(*arguments, **options)
+        stepped: Stepped = original(*arguments, **options)
+        return stepped
 
-    decoder.step = hang  # type: ignore[method-assign]
+    decoder.step = hang
     lane.step()
 
     assert alive == [True, False]
@@ -175,3 +175,21 @@ def test_a_lane_runs_until_its_queue_is_closed_and_answers_who_is_left(parts: Pa
         with pytest.raises(NotServing):
             future.result(0)
     assert lane.num_rows == 0
+
+
+def test_a_decoder_that_cannot_be_opened_fails_its_sentences_alone(
+    parts: Parts, lane: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (runs,) = parts.submit(3)
+    lane.step()
+
+    def fail(kind: StepKind, max_rows: int) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(parts.runner, "open_decoder", fail)
+    (fails,) = parts.submit(3, options=SHORTLIST)
+    step(lane, 4)
+
+    with pytest.raises(EngineFailed):
+        fails.result(0)
+    assert runs.result(0).hypotheses[0].ids == tokens(3)

@@ -1,7 +1,7 @@
 import pytest
 
 from server.engine.limits import Footprint
-from tests.fakes import batch_limits
+from tests.fakes import lane_limits
 
 
 @pytest.mark.parametrize(("beam_size", "positions"), [(1, 2), (2, 3), (4, 5), (5, 7), (16, 20)])
@@ -20,7 +20,7 @@ def test_footprints_add_up_and_come_off_again() -> None:
 
 
 def test_a_batch_may_be_full_in_each_respect_and_no_more() -> None:
-    limits = batch_limits(max_rows=6, max_cached_positions=100)
+    limits = lane_limits(max_rows=6, max_cached_positions=100)
 
     assert limits.allow(Footprint(rows=6, cache_rows=8, positions=100), longest=50)
     assert not limits.allow(Footprint(rows=7, cache_rows=8, positions=100), longest=50)
@@ -28,7 +28,7 @@ def test_a_batch_may_be_full_in_each_respect_and_no_more() -> None:
 
 
 def test_one_long_row_may_pad_the_others_to_four_times_what_is_counted() -> None:
-    limits = batch_limits(max_cached_positions=100)
+    limits = lane_limits(max_cached_positions=100)
 
     assert limits.allow(Footprint(rows=4, cache_rows=8, positions=10), longest=50)
     assert not limits.allow(Footprint(rows=4, cache_rows=8, positions=10), longest=51)

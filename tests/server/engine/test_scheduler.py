@@ -6,7 +6,7 @@ from server.engine.scheduler import Scheduler
 from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
 from server.network import RowMoves, StepKind
-from tests.fakes import FakeClock, batch_limits
+from tests.fakes import FakeClock, lane_limits
 from tests.server.engine.parts import new_queue, new_sentence
 
 
@@ -18,7 +18,7 @@ def new_scheduler(
     clock: FakeClock | None = None,
     kind: StepKind = StepKind.PLAIN,
 ) -> Scheduler:
-    limits = batch_limits(max_rows, max_cached_positions, max_encode_tokens)
+    limits = lane_limits(max_rows, max_cached_positions, max_encode_tokens)
     return Scheduler(kind, queue, limits, clock or FakeClock())
 
 

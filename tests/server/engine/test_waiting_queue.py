@@ -8,7 +8,7 @@ from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
 from server.errors import NotServing, Overloaded
 from server.network import StepKind
-from tests.fakes import batch_limits
+from tests.fakes import lane_limits
 from tests.server.engine.parts import new_queue, new_sentence
 
 PLAIN, SHORTLIST = StepKind.PLAIN, StepKind.SHORTLIST
@@ -26,7 +26,7 @@ def test_requests_take_turns() -> None:
     queue.add(large)
     queue.add(small)
 
-    taken = queue.take(PLAIN, batch_limits())
+    taken = queue.take(PLAIN, lane_limits())
 
     assert taken == [large[0], small[0], large[1], small[1], large[2]]
 
@@ -37,7 +37,7 @@ def test_requests_take_turns_from_one_lane_to_the_next() -> None:
     queue.add(large)
     queue.add(small)
 
-    taken = [queue.take(PLAIN, batch_limits(max_rows=1)) for _ in range(5)]
+    taken = [queue.take(PLAIN, lane_limits(max_rows=1)) for _ in range(5)]
 
     assert taken == [[large[0]], [small[0]], [large[1]], [small[1]], [large[2]]]
 
@@ -77,7 +77,7 @@ def test_large_request_leaves_room_for_others() -> None:
         queue.check_room()
 
     for _ in range(200):
-        assert queue.take(PLAIN, batch_limits(max_rows=5))
+        assert queue.take(PLAIN, lane_limits(max_rows=5))
     queue.check_room()
     assert queue.num_sentences < 10
 
@@ -96,7 +96,7 @@ def test_a_request_without_sentences_does_not_wait() -> None:
     queue.add([])
 
     assert not queue.has_waiting(PLAIN)
-    assert queue.take(PLAIN, batch_limits()) == []
+    assert queue.take(PLAIN, lane_limits()) == []
 
 
 def test_closed_queue_returns_what_waits_and_refuses_more() -> None:
@@ -150,17 +150,17 @@ def test_lanes_share_a_burst_evenly() -> None:
     queue = new_queue(num_lanes=2)
     queue.add([new_sentence() for _ in range(20)])
 
-    assert [len(queue.take(PLAIN, batch_limits(max_rows=32))) for _ in range(2)] == [10, 10]
+    assert [len(queue.take(PLAIN, lane_limits(max_rows=32))) for _ in range(2)] == [10, 10]
 
 
 def test_lane_with_its_fair_share_leaves_the_next_sentence_to_the_other() -> None:
     queue = new_queue(num_lanes=2)
     queue.add([new_sentence(beam_size=4)])
-    (running,) = queue.take(PLAIN, batch_limits())
+    (running,) = queue.take(PLAIN, lane_limits())
     queue.add([new_sentence(beam_size=4)])
 
-    assert queue.take(PLAIN, batch_limits(), running.footprint) == []
-    assert len(queue.take(PLAIN, batch_limits())) == 1
+    assert queue.take(PLAIN, lane_limits(), running.footprint) == []
+    assert len(queue.take(PLAIN, lane_limits())) == 1
 
 
 def test_a_batch_takes_sentences_of_its_own_kind() -> None:
@@ -168,11 +168,11 @@ def test_a_batch_takes_sentences_of_its_own_kind() -> None:
     add_mixed(queue, 6)
 
     for kind in StepKind:
-        assert [sentence.kind for sentence in queue.take(kind, batch_limits())] == [kind] * 3
+        assert [sentence.kind for sentence in queue.take(kind, lane_limits())] == [kind] * 3
 
 
 def test_a_kind_that_has_seen_enough_of_others_pass_comes_next() -> None:
-    queue, limits = new_queue(), batch_limits(max_rows=64)
+    queue, limits = new_queue(), lane_limits(max_rows=64)
     add_mixed(queue, 60)
 
     turns = []
@@ -187,7 +187,7 @@ def test_a_kind_that_has_seen_enough_of_others_pass_comes_next() -> None:
 
 
 def test_a_kind_goes_on_while_nobody_of_another_waits() -> None:
-    queue, limits = new_queue(), batch_limits(max_rows=64)
+    queue, limits = new_queue(), lane_limits(max_rows=64)
     queue.add([new_sentence(use_shortlist=True) for _ in range(40)])
 
     assert len(queue.take(SHORTLIST, limits)) == 40
@@ -200,13 +200,13 @@ def test_a_kind_goes_on_while_nobody_of_another_waits() -> None:
 def test_rows_are_all_when_nothing_waits_and_no_other_lane_runs() -> None:
     queue = new_queue(num_lanes=2)
     queue.add([new_sentence(beam_size=4)])
-    queue.take(PLAIN, batch_limits(max_rows=4))
+    queue.take(PLAIN, lane_limits(max_rows=4))
     assert queue.is_all(4)
 
     queue.add([new_sentence(beam_size=4)])
     assert not queue.is_all(4)  # whoever takes it, soon there are two
 
-    queue.take(PLAIN, batch_limits(max_rows=4))
+    queue.take(PLAIN, lane_limits(max_rows=4))
     assert not queue.is_all(4)
 
     queue.release(4)
@@ -222,7 +222,7 @@ def test_what_is_over_leaves_wherever_its_request_stands() -> None:
 
     assert queue.drop_over(1.0) == [left, expired]
     assert (queue.num_sentences, queue.num_tokens) == (1, 5)
-    assert queue.take(PLAIN, batch_limits()) == [wanted]
+    assert queue.take(PLAIN, lane_limits()) == [wanted]
 
 
 def test_many_waiting_requests_are_not_all_looked_at_in_every_step(monkeypatch: pytest.MonkeyPatch) -> None:

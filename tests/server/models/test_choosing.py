@@ -8,7 +8,7 @@ from server.settings.settings import Settings
 
 
 @pytest.mark.parametrize(
-    ("variant", "device", "can_use_cuda", "expected"),
+    ("variant", "device", "has_cuda", "expected"),
     [
         ("auto", "auto", False, "cpu-int8"),
         ("auto", "auto", True, "cuda-fp16"),
@@ -19,26 +19,26 @@ from server.settings.settings import Settings
     ],
 )
 def test_auto_takes_the_fastest_that_the_machine_has(
-    tmp_path: Path, variant: str, device: str, can_use_cuda: bool, expected: str
+    tmp_path: Path, variant: str, device: str, has_cuda: bool, expected: str
 ) -> None:
     for name in ("cpu-int8", "cpu-fp32", "cuda-fp16"):
         (tmp_path / name).mkdir()
     settings = Settings(bundle=tmp_path, variant=variant, device=device)
 
-    assert choose_variant(settings, can_use_cuda=can_use_cuda) == expected
+    assert choose_variant(settings, has_cuda=has_cuda) == expected
 
 
 def test_auto_takes_only_what_the_bundle_has(tmp_path: Path) -> None:
     (tmp_path / "cpu-fp32").mkdir()
     settings = Settings(bundle=tmp_path)
 
-    assert choose_variant(settings, can_use_cuda=True) == "cpu-fp32"
+    assert choose_variant(settings, has_cuda=True) == "cpu-fp32"
 
 
 def test_auto_of_a_bundle_without_any_is_the_one_that_will_be_missed(tmp_path: Path) -> None:
     settings = Settings(bundle=tmp_path)
 
-    assert choose_variant(settings, can_use_cuda=False) == "cpu-int8"
+    assert choose_variant(settings, has_cuda=False) == "cpu-int8"
 
 
 def test_this_machine_runs_every_variant_for_its_processor() -> None:

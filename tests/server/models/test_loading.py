@@ -29,7 +29,7 @@ def test_a_bundle_becomes_an_engine_that_translates(tiny_bundle: Bundle, metrics
 def test_a_lane_alone_at_work_has_the_threads_of_all(tiny_bundle: Bundle, lanes: int) -> None:
     runner = open_network(tiny_bundle, "cpu-fp32", Settings(lanes=lanes))
 
-    sessions = [runner.sessions.step(PLAIN_STEP, is_alone) for is_alone in (False, True)]
+    sessions = [runner.sessions.step_session(PLAIN_STEP, is_alone) for is_alone in (False, True)]
     assert [session.get_session_options().intra_op_num_threads for session in sessions] == [1, lanes]
 
 
@@ -77,7 +77,7 @@ def base() -> Manifest:
 def test_by_default_so_many_source_tokens_of_transformer_base_run(
     base: Manifest, variant: str, source_tokens: int
 ) -> None:
-    batch = engine_limits(base, variant, Settings()).batch
+    batch = engine_limits(base, variant, Settings()).lane
 
     assert batch.max_cached_positions // 2 == source_tokens
     assert batch.max_encode_tokens == VARIANTS[variant].max_encode_tokens
@@ -86,7 +86,7 @@ def test_by_default_so_many_source_tokens_of_transformer_base_run(
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_what_is_set_wins_over_the_variants_defaults(base: Manifest, variant: str) -> None:
     settings = Settings(max_rows=7, max_cache_mib=2 * VARIANTS[variant].max_cache_mib, max_encode_tokens=100)
-    doubled, default = (engine_limits(base, variant, each).batch for each in (settings, Settings()))
+    doubled, default = (engine_limits(base, variant, each).lane for each in (settings, Settings()))
 
     assert (doubled.max_rows, doubled.max_encode_tokens) == (7, 100)
     assert doubled.max_cached_positions // 2 == default.max_cached_positions
@@ -96,7 +96,7 @@ def test_the_same_memory_holds_more_of_a_smaller_model(base: Manifest) -> None:
     small = open_bundle(BUILTIN_BUNDLE).manifest
 
     def positions(manifest: Manifest, variant: str) -> int:
-        return engine_limits(manifest, variant, Settings(max_cache_mib=48)).batch.max_cached_positions
+        return engine_limits(manifest, variant, Settings(max_cache_mib=48)).lane.max_cached_positions
 
     assert positions(base, "cpu-fp32") == 2048
     assert positions(base, "cpu-int8") == 4 * 2048
@@ -107,4 +107,4 @@ def test_the_same_memory_holds_more_of_a_smaller_model(base: Manifest) -> None:
 def test_a_position_larger_than_the_cache_is_one(base: Manifest) -> None:
     wide = dataclasses.replace(base, dimensions=dataclasses.replace(base.dimensions, d_model=2**18))
 
-    assert engine_limits(wide, "cpu-int8", Settings(max_cache_mib=1)).batch.max_cached_positions == 1
+    assert engine_limits(wide, "cpu-int8", Settings(max_cache_mib=1)).lane.max_cached_positions == 1

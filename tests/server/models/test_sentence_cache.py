@@ -21,7 +21,7 @@ from server.models.model import SentenceEngine
 from server.models.sentence_cache import SentenceCache
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
-from tests.fakes import EOS, CountingRunner, FakeClock, batch_limits
+from tests.fakes import EOS, CountingRunner, FakeClock, lane_limits
 from tests.server.echo_engine import EchoEngine
 
 MODEL = ("echo", "7", "abc")
@@ -337,7 +337,7 @@ def new_engine(manifest: Manifest, runner: CountingRunner, clock: FakeClock, num
         Metrics(CollectorRegistry()).of_model("counting"),
         EngineLimits(
             num_lanes=num_lanes,
-            batch=batch_limits(max_rows=4, max_encode_tokens=100),
+            lane=lane_limits(max_rows=4, max_encode_tokens=100),
             max_waiting_tokens=200,
             max_waiting_sentences=20,
         ),

@@ -11,9 +11,7 @@ import pytest
 from protos import translation_pb2 as pb
 from protos.translation_pb2_grpc import TranslationServiceStub
 from server import errors
-from server.rpc.interceptors import CallInterceptor
 from server.telemetry.metrics import Metrics
-from server.translation.traffic import Traffic
 from tests.server.conftest import Live
 from tests.server.echo_engine import EchoEngine
 
@@ -89,25 +87,6 @@ async def test_an_unknown_exception_is_answered_with_fixed_words_and_the_request
         assert caught.code() == grpc.StatusCode.INTERNAL
         assert caught.details() == "internal error; request id my-id"
     assert any(record.exc_info and record.levelno == logging.ERROR for record in caplog.records)
-
-
-class Context:
-    """What the interceptor asks a call for before it runs it."""
-
-    def invocation_metadata(self) -> None:
-        return None
-
-
-@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit, GeneratorExit])
-async def test_what_ends_the_process_is_not_kept_from_it(metrics: Metrics, ending: type[BaseException]) -> None:
-    async def handle(request: Any, context: Any) -> None:
-        raise ending
-
-    handler = grpc.unary_unary_rpc_method_handler(handle)
-    with pytest.raises(ending):
-        await CallInterceptor(metrics, Traffic(), 1.0)._call("Translate", handler, None, Context())
-
-    assert count(metrics, "Translate", "CANCELLED") == 1
 
 
 async def test_cancellation_of_the_servers_own_making_is_answered(live: Live, engine: EchoEngine) -> None:
@@ -253,7 +232,7 @@ async def test_an_engine_that_hangs_is_answered_at_the_servers_limit(
     live: Live, engine: EchoEngine, metrics: Metrics
 ) -> None:
     engine.is_holding = True
-    live.interceptor._max_seconds = 0.05
+    live.calls._max_seconds = 0.05
 
     for call in calls(live):
         caught = await failure(call)

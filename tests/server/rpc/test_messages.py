@@ -66,7 +66,9 @@ def test_every_field_of_a_request_is_read() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores"])
+@pytest.mark.parametrize(
+    "name", ["beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores", "use_shortlist"]
+)
 def test_a_zero_is_not_what_is_absent(name: str) -> None:
     given = pb.TranslateRequest(decoding=pb.DecodingOptions(**{name: 0}))  # type: ignore[arg-type]
 

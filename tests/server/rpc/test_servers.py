@@ -25,6 +25,7 @@ from server.rpc.servers import RpcServers, address, open_servers
 from server.rpc.service import TranslationService
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
+from server.translation.calls import Calls
 from server.translation.traffic import Traffic
 from server.translation.translator import Translator
 
@@ -42,7 +43,7 @@ def opening(translator: Translator, metrics: Metrics) -> Open:
 
     def opening(**settings: Any) -> RpcServers:
         free = {"port": 0, "health_port": 0, "admin_port": 0}
-        interceptor = CallInterceptor(metrics, Traffic(), SECONDS)
+        interceptor = CallInterceptor(Calls(metrics, Traffic(), SECONDS))
         return open_servers(Settings(**(free | settings)), TranslationService(translator), interceptor, Health(metrics))
 
     return opening

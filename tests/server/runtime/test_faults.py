@@ -95,12 +95,13 @@ def test_a_step_of_fewer_layers_lacks_their_caches() -> None:
     assert len(faults) == 4 + 4
 
 
-def test_a_cache_of_another_shape_is_named_with_both() -> None:
+@pytest.mark.parametrize("shape", [["rows", 4, "positions", 4], ["rows", 2], []])
+def test_a_cache_of_another_shape_is_named_with_both(shape: list[int | str]) -> None:
     graph = step_graph(PLAIN_STEP)
-    graph.inputs[-1].shape = ["rows", 4, "positions", 4]
+    graph.inputs[-1].shape = shape
 
     assert step_faults(graph, PLAIN_STEP, SIZES) == [
-        "input cross_value.0 has heads x width 4 x 4, the manifest says (2, 8)"
+        f"input cross_value.0 is {shape}, by the manifest it is [rows, 2, positions, 8]"
     ]
 
 
@@ -133,5 +134,5 @@ def test_graph_of_other_dimensions_is_a_bundle_error(tiny_bundle: Bundle) -> Non
     wide = dataclasses.replace(manifest.dimensions, num_heads=2, head_dim=16)
     bundle = dataclasses.replace(tiny_bundle, manifest=dataclasses.replace(manifest, dimensions=wide))
 
-    with pytest.raises(BundleError, match=r"self_key.0 has heads x width 4 x 8, the manifest says \(2, 16\)"):
+    with pytest.raises(BundleError, match=r"self_key.0 is .*, by the manifest it is \[rows, 2, positions, 16\]"):
         open_host_runner(bundle)

@@ -120,7 +120,7 @@ def test_without_log_probabilities_the_same_tokens_come_with_logits(host_runner:
 def test_a_lane_may_be_alone_at_any_step(tiny_bundle: Bundle, variant: str) -> None:
     """Two sessions write to one cache, each through a binding of its own."""
     runner = open_host_runner(tiny_bundle, variant, num_threads=1, num_threads_alone=2)
-    assert runner.sessions.step(PLAIN_STEP) is not runner.sessions.step(PLAIN_STEP, is_alone=True)
+    assert runner.sessions.step_session(PLAIN_STEP) is not runner.sessions.step_session(PLAIN_STEP, is_alone=True)
 
     ids, log_probs = greedy(runner, [False] * 12)
     for turns in ([True] * 12, [True, False] * 6, [False, False, True] * 4):

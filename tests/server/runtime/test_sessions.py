@@ -20,14 +20,14 @@ from tests.server.runtime.conftest import admit, encode_one
 
 
 def test_one_session_serves_where_a_lane_alone_has_no_more_threads(host_runner: HostRunner) -> None:
-    assert host_runner.sessions.step(PLAIN_STEP, is_alone=True) is host_runner.sessions.step(PLAIN_STEP)
+    assert host_runner.sessions.step_session(PLAIN_STEP, is_alone=True) is host_runner.sessions.step_session(PLAIN_STEP)
 
 
 def test_lanes_that_need_a_step_at_once_load_it_once(tiny_bundle: Bundle) -> None:
     runner, form = open_host_runner(tiny_bundle), StepForm(shares_slots=True)
 
     with ThreadPoolExecutor(4) as lanes:
-        sessions = list(lanes.map(runner.sessions.step, [form] * 4))
+        sessions = list(lanes.map(runner.sessions.step_session, [form] * 4))
 
     assert len(set(map(id, sessions))) == 1
 
@@ -93,10 +93,10 @@ def test_the_embedding_is_mapped_not_read(tiny_bundle: Bundle, variant: str) -> 
 def test_a_step_is_loaded_once_for_each_number_of_threads(tiny_bundle: Bundle) -> None:
     sessions = Sessions(tiny_bundle, "cpu-fp32", "cpu", 1, 2)
 
-    beside, alone = (sessions.step(PLAIN_STEP, is_alone) for is_alone in (False, True))
+    beside, alone = (sessions.step_session(PLAIN_STEP, is_alone) for is_alone in (False, True))
 
-    assert beside is sessions.step(PLAIN_STEP)
-    assert alone is sessions.step(PLAIN_STEP, is_alone=True)
+    assert beside is sessions.step_session(PLAIN_STEP)
+    assert alone is sessions.step_session(PLAIN_STEP, is_alone=True)
     assert [session.get_session_options().intra_op_num_threads for session in (beside, alone)] == [1, 2]
 
 

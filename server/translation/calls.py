@@ -1,0 +1,134 @@
+"""Round every call of every front: its id, its counts, one log line at its end, and the net that catches every error.
+
+- `CancelledError` means that the caller left (hung up, or its deadline passed) if the task was cancelled from outside;
+  otherwise the server's own doing raised it, and an answer is due: without one the caller would wait for ever (issue
+  29248 of grpc/grpc). `Task.cancelling()` alone tells the two apart.
+- An exception that is no `TranslationError` is answered with fixed words: its own may quote a user's text. So is every
+  `BaseException` that does not end the process: a panic of an extension written in Rust is no `Exception`.
+"""
+
+import asyncio
+import logging
+import re
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from server.errors import Code, DeadlineExceeded, NotServing, TranslationError
+from server.telemetry.log import begin_request, facts
+from server.telemetry.metrics import Metrics
+from server.translation.traffic import Traffic
+
+logger = logging.getLogger(__name__)
+
+_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call, as its front sees it.
+
+    Attributes:
+        method: one of `server.telemetry.metrics.METHODS`; any other counts as "other".
+        request_id: from `choose_id`.
+        has_expired: says, when the caller has left, whether its deadline passed.
+    """
+
+    method: str
+    request_id: str
+    has_expired: Callable[[], bool]
+
+
+class Calls:
+    """Runs the calls of all fronts.
+
+    Args:
+        metrics: told of each call's start and end.
+        traffic: counts the calls that run, and says whether they may.
+        max_seconds: after which a call is answered DEADLINE_EXCEEDED whatever it does; later than any deadline that
+            the translator gives its requests, for the case that an engine hangs.
+    """
+
+    def __init__(self, metrics: Metrics, traffic: Traffic, max_seconds: float) -> None:
+        self._metrics = metrics
+        self._traffic = traffic
+        self._max_seconds = max_seconds
+
+    async def run(self, call: Call, answer: Callable[[], Awaitable[_T]]) -> _T:
+        """Runs one call to its end.
+
+        Args:
+            call: which.
+            answer: does the work and sends what is to be sent.
+
+        Raises:
+            TranslationError: what the front has to answer.
+            CancelledError: the caller has left; there is nobody to answer.
+        """
+        with self._traffic.call():
+            begin_request(call.request_id)
+            end = self._metrics.start_request(call.method)
+            started = time.monotonic()
+            code = Code.CANCELLED
+            try:
+                result = await self._guarded(answer)
+                code = Code.OK
+                return result
+            except TranslationError as error:
+                code = error.code
+                raise
+            except asyncio.CancelledError:
+                if call.has_expired():
+                    code = Code.DEADLINE_EXCEEDED
+                raise
+            finally:
+                seconds = time.monotonic() - started
+                end(code, seconds)
+                _log_end(call.method, code, seconds)
+
+    async def _guarded(self, answer: Callable[[], Awaitable[_T]]) -> _T:
+        """Returns the answer, or raises what the front can answer, or that there is nobody to answer."""
+        try:
+            self._traffic.check()
+            async with asyncio.timeout(self._max_seconds):
+                return await answer()
+        except asyncio.CancelledError:
+            if _is_cancelled_from_outside():
+                raise
+            raise NotServing("the server gave up this request; it may be sent again") from None
+        except TimeoutError as error:
+            message = f"the server's limit of {self._max_seconds:g} seconds for a request is over"
+            raise DeadlineExceeded(message) from error
+        except (TranslationError, KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:
+            logger.exception("a request failed by an error of the server's own")
+            raise TranslationError("internal error") from error
+
+    def count_unknown(self) -> None:
+        """Counts a call of a method that there is not."""
+        self._metrics.start_request("other")(Code.UNIMPLEMENTED, 0.0)
+
+
+def choose_id(given: str | bytes | None) -> str:
+    """Returns the caller's own id if that is plain, else a new one."""
+    return given if isinstance(given, str) and _PLAIN_ID.fullmatch(given) else uuid.uuid4().hex
+
+
+def _is_cancelled_from_outside() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _log_end(method: str, code: Code, seconds: float) -> None:
+    level = logging.INFO
+    if code.is_ours:
+        level = logging.ERROR
+    elif code.is_capacity:
+        level = logging.WARNING
+    fields = {"method": method, "code": code.name, "seconds": round(seconds, 6), **facts()}
+    logger.log(level, "request", extra={"facts": fields})

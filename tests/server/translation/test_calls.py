@@ -1,0 +1,116 @@
+"""Calls without any protocol: how each can end."""
+
+import asyncio
+import logging
+
+import pytest
+
+from server.errors import DeadlineExceeded, InvalidRequest, NotServing, TranslationError
+from server.telemetry.log import add_facts
+from server.telemetry.metrics import Metrics
+from server.translation.calls import Call, Calls, choose_id
+from server.translation.traffic import Traffic
+
+CANARY = "canary sentence"
+CALL = Call("Translate", "my-id", has_expired=lambda: False)
+
+
+@pytest.fixture
+def calls(metrics: Metrics) -> Calls:
+    return Calls(metrics, Traffic(), 60.0)
+
+
+def counted(metrics: Metrics, code: str, method: str = "Translate") -> float | None:
+    return metrics.registry.get_sample_value("babelserve_requests_total", {"method": method, "code": code})
+
+
+async def raising(error: BaseException) -> None:
+    raise error
+
+
+async def test_an_answer_is_counted_and_logged_with_its_facts(
+    calls: Calls, metrics: Metrics, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def answer() -> int:
+        add_facts(texts=2)
+        return 42
+
+    with caplog.at_level(logging.INFO):
+        assert await calls.run(CALL, answer) == 42
+
+    assert counted(metrics, "OK") == 1
+    (record,) = caplog.records
+    facts = vars(record)["facts"]
+    assert (facts["method"], facts["code"], facts["texts"]) == ("Translate", "OK", 2)
+
+
+async def test_a_declared_error_is_the_fronts_to_answer(calls: Calls, metrics: Metrics) -> None:
+    error = InvalidRequest("field", "is wrong")
+
+    with pytest.raises(InvalidRequest) as caught:
+        await calls.run(CALL, lambda: raising(error))
+
+    assert caught.value is error
+    assert counted(metrics, "INVALID_ARGUMENT") == 1
+
+
+async def test_any_other_error_has_fixed_words(calls: Calls, metrics: Metrics) -> None:
+    with pytest.raises(TranslationError, match=r"^internal error$"):
+        await calls.run(CALL, lambda: raising(ValueError(CANARY)))
+
+    assert counted(metrics, "INTERNAL") == 1
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit, GeneratorExit])
+async def test_what_ends_the_process_is_not_kept_from_it(
+    calls: Calls, metrics: Metrics, ending: type[BaseException]
+) -> None:
+    with pytest.raises(ending):
+        await calls.run(CALL, lambda: raising(ending()))
+
+    assert counted(metrics, "CANCELLED") == 1
+
+
+async def test_a_cancellation_of_the_servers_own_making_is_answered(calls: Calls) -> None:
+    with pytest.raises(NotServing):
+        await calls.run(CALL, lambda: raising(asyncio.CancelledError()))
+
+
+@pytest.mark.parametrize(("has_expired", "code"), [(False, "CANCELLED"), (True, "DEADLINE_EXCEEDED")])
+async def test_a_caller_who_leaves_is_counted_by_why(
+    calls: Calls, metrics: Metrics, has_expired: bool, code: str
+) -> None:
+    started = asyncio.Event()
+
+    async def answer() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    running = asyncio.create_task(calls.run(Call("Translate", "id", lambda: has_expired), answer))
+    await started.wait()
+    running.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert counted(metrics, code) == 1
+
+
+async def test_a_call_that_hangs_ends_at_the_limit(metrics: Metrics) -> None:
+    with pytest.raises(DeadlineExceeded, match=r"0\.01 seconds"):
+        await Calls(metrics, Traffic(), 0.01).run(CALL, asyncio.Event().wait)
+
+
+async def test_a_server_that_refuses_does_not_even_begin(metrics: Metrics) -> None:
+    traffic = Traffic()
+    traffic.refuse()
+
+    with pytest.raises(NotServing):
+        await Calls(metrics, traffic, 60.0).run(CALL, lambda: raising(AssertionError()))
+
+    assert counted(metrics, "UNAVAILABLE") == 1
+
+
+def test_only_a_plain_id_is_taken() -> None:
+    assert choose_id("a.B-7_") == "a.B-7_"
+    for odd in (None, "", "two words", "x" * 65, b"bytes", "line\nbreak"):
+        assert len(choose_id(odd)) == 32
