@@ -17,7 +17,8 @@ import enum
 from collections.abc import Sequence
 from typing import ClassVar
 
-REJECT_REASONS = ("sentences", "tokens", "splitting")  # limits of the waiting queue, and of what is being split
+# Limits of the waiting queue, and of what is being split; and an answer that would come too late.
+REJECT_REASONS = ("sentences", "tokens", "splitting", "deadline")
 
 
 class Code(enum.Enum):

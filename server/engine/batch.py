@@ -1,22 +1,26 @@
 """The sentences of one kind that a lane steps together: `Batch.step` is one iteration of continuous batching."""
 
 import logging
+import math
 from collections.abc import Callable
 from concurrent.futures import InvalidStateError
 
 import numpy as np
 from numpy.typing import NDArray
 
+from server.engine.cost import CostModel
 from server.engine.limits import Footprint, LaneLimits
 from server.engine.rows import Rows
 from server.engine.scheduler import Scheduler
 from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
-from server.errors import DeadlineExceeded, EngineFailed, TranslationError
+from server.errors import DeadlineExceeded, EngineFailed, Overloaded, TranslationError
 from server.network import Decoder, Runner, StepKind
 from server.telemetry.model_metrics import ModelMetrics
 
 logger = logging.getLogger(__name__)
+
+_OUTCOMES: dict[type[TranslationError], str] = {DeadlineExceeded: "deadline", Overloaded: "late"}  # of the metric
 
 
 class Batch:
@@ -31,15 +35,17 @@ class Batch:
         kind: StepKind,
         runner: Runner,
         queue: WaitingQueue,
+        cost: CostModel,
         limits: LaneLimits,
         metrics: ModelMetrics,
         clock: Callable[[], float],
     ) -> None:
         self._runner = runner
         self._queue = queue
+        self._cost = cost
         self._metrics = metrics
         self._clock = clock
-        self._scheduler = Scheduler(kind, queue, limits, clock)
+        self._scheduler = Scheduler(kind, queue, cost, limits, clock)
         self._max_rows = limits.max_rows
         self._decoder: Decoder | None = None  # opened by the first step: whatever fails there, fails for its sentences
         self._rows = Rows(limits.max_rows)
@@ -69,13 +75,14 @@ class Batch:
 
     def step(self, others: Footprint) -> None:
         """Takes one step with whoever is there; `others` is what the lane's other batches take."""
+        started = self._clock()
         try:
             admitted = self._schedule(others)
             self._decoder = self._decoder or self._runner.open_decoder(self._scheduler.kind, self._max_rows)
             self._rearrange(admitted, self._decoder)
             self._encode(admitted, self._decoder)
             if self._scheduler.running:
-                self._answer(self._choose(*self._take_step(others, self._decoder)))
+                self._answer(self._choose(*self._take_step(started, others, self._decoder)))
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
             self._fail(error, self._scheduler.running)
             self._parents = {}
@@ -89,7 +96,11 @@ class Batch:
         plan = self._scheduler.schedule(self._longest, others)
         self._metrics.count_sentences("cancelled", len(plan.cancelled))
         for sentence in plan.expired:
+            self._observe_wait(sentence, math.inf)
             fail(sentence, DeadlineExceeded("the deadline passed before the translation was done"), self._metrics)
+        for sentence in plan.late:
+            self._observe_wait(sentence, math.inf)
+            fail(sentence, Overloaded("the answer would have come after the deadline", "deadline"), self._metrics)
         now = self._clock()
         for sentence in plan.admitted:
             sentence.admitted = now
@@ -134,14 +145,19 @@ class Batch:
         for sentence in admitted:
             sentence.encoded = now
 
-    def _take_step(self, others: Footprint, decoder: Decoder) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def _take_step(
+        self, iteration_started: float, others: Footprint, decoder: Decoder
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Decodes one token for every row; returns what `Decoder.step` does."""
         started = self._clock()
         num_rows = self._scheduler.num_rows
         is_alone = self._queue.is_all((self.footprint + others).rows)
         top_ids, top_log_probs = decoder.step(self._rows.inputs(num_rows, is_alone=is_alone))
         self._rows.advance(top_ids[:, 0])
-        self._metrics.step_duration_seconds.observe(self._clock() - started)
+        now = self._clock()
+        is_busy = self._queue.has_waiting(self._scheduler.kind)
+        self._cost.observe_step(num_rows, now - started, now - iteration_started, is_busy=is_busy)
+        self._metrics.step_duration_seconds.observe(now - started)
         self._metrics.batch_rows.observe(num_rows)
         return top_ids, top_log_probs
 
@@ -172,6 +188,8 @@ class Batch:
     def _answer(self, finished: list[Sentence]) -> None:
         now = self._clock()
         for sentence in finished:
+            self._cost.observe_sentence(len(sentence.source_ids), sentence.search.num_tokens)
+            self._observe_wait(sentence, now - sentence.submitted)
             self._metrics.generated_tokens_total.inc(sentence.search.num_tokens)
             try:
                 sentence.future.set_result(sentence.result(now))
@@ -179,6 +197,10 @@ class Batch:
             except InvalidStateError:  # the caller left during this step
                 self._metrics.count_sentences("cancelled")
         self._scheduler.remove(finished)
+
+    def _observe_wait(self, sentence: Sentence, seconds: float) -> None:
+        if sentence.forecast:
+            self._cost.observe_answer(is_late=seconds > sentence.forecast)
 
     def _fail(self, error: Exception, sentences: list[Sentence]) -> None:
         """Answers sentences whose encoder run or step failed; the error is about tensors, so its words are no user's.
@@ -204,7 +226,7 @@ class Batch:
 
 def fail(sentence: Sentence, error: TranslationError, metrics: ModelMetrics) -> None:
     """Answers a sentence with an error, unless its caller has left."""
-    outcome = "deadline" if isinstance(error, DeadlineExceeded) else "error"
+    outcome = _OUTCOMES.get(type(error), "error")
     try:
         sentence.future.set_exception(error)
     except InvalidStateError:  # the caller left already

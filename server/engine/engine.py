@@ -15,6 +15,8 @@ from server.decoding.beam_search import BeamSearch, default_max_tokens
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.batch import fail
+from server.engine.cost import CostModel
+from server.engine.flow import ANYONE, Flow
 from server.engine.lane import Lane
 from server.engine.limits import EngineLimits
 from server.engine.sentence import Sentence
@@ -48,12 +50,11 @@ class Engine:
         self._metrics = metrics
         self._limits = limits
         self._clock = clock
-        self._queue = WaitingQueue(
-            max_sentences=limits.max_waiting_sentences,
-            max_tokens=limits.max_waiting_tokens,
-            num_lanes=limits.num_lanes,
-        )
-        self._lanes = [Lane(runner, self._queue, limits.lane, metrics, clock) for _ in range(limits.num_lanes)]
+        self._cost = CostModel(limits.lane.max_rows)
+        self._queue = WaitingQueue(limits, self._cost, clock)
+        self._lanes = [
+            Lane(runner, self._queue, self._cost, limits.lane, metrics, clock) for _ in range(limits.num_lanes)
+        ]
         self._threads = [
             threading.Thread(target=lane.run, name=f"lane-{i}", daemon=True) for i, lane in enumerate(self._lanes)
         ]
@@ -74,7 +75,11 @@ class Engine:
         self._unwatch()
 
     def submit(
-        self, sources: Iterable[Iterable[int]], options: DecodingOptions, deadline: float | None
+        self,
+        sources: Iterable[Iterable[int]],
+        options: DecodingOptions,
+        deadline: float | None,
+        flow: Flow = ANYONE,
     ) -> list[Future[Result]]:
         """Queues the sentences of one request, all or none.
 
@@ -82,16 +87,16 @@ class Engine:
             sources: token ids of each sentence, eos included, at most `max_source_tokens` each.
             options: checked by the caller against the manifest's limits.
             deadline: instant of the clock; None for never.
+            flow: that the request belongs to.
 
         Returns:
             A future for each sentence, which fails only with a `TranslationError`. A caller who has lost interest
             cancels it.
 
         Raises:
-            Overloaded: the queue is at a limit.
+            Overloaded: the queue is at a limit, or the answer would come too late.
             NotServing: the engine has been stopped.
         """
-        self.check_room()
         now = self._clock()
         sentences = [
             Sentence(
@@ -100,20 +105,32 @@ class Engine:
                 search=self._search(options, len(source_ids)),
                 deadline=deadline,
                 submitted=now,
+                flow=flow,
+                steps=self._cost.steps(len(source_ids), options),
             )
             for source_ids in map(tuple, sources)
         ]
         self._queue.add(sentences)
         return [sentence.future for sentence in sentences]
 
-    def check_room(self) -> None:
-        """Says whether `submit` would take a request now, for callers whose next step is costly.
+    def check_room(
+        self, num_characters: int, options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
+    ) -> None:
+        """Says whether `submit` would take a request of such a text now, for callers whose next step is costly.
 
         Raises:
-            Overloaded: the queue is at a limit.
+            Overloaded: the queue is at a limit, or the answer would come too late.
             NotServing: the engine has been stopped.
         """
-        self._queue.check_room()
+        self._queue.check_room(self._cost.demand_of_text(num_characters, options), deadline, flow)
+
+    def observe_text(self, num_characters: int, num_tokens: int) -> None:
+        """Notes how many source tokens a text had, for `check_room`."""
+        self._cost.observe_text(num_characters, num_tokens)
+
+    def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:
+        """Returns the seconds of one lane that sentences of so many tokens will take, shared with others."""
+        return self._cost.seconds(self._cost.demand(source_tokens, options))
 
     def is_alive(self) -> bool:
         """Says whether every lane makes progress: for liveness, whatever the load."""

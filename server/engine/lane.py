@@ -5,6 +5,7 @@ from functools import reduce
 from operator import add
 
 from server.engine.batch import Batch
+from server.engine.cost import CostModel
 from server.engine.limits import Footprint, LaneLimits
 from server.engine.waiting_queue import WaitingQueue
 from server.errors import NotServing
@@ -22,6 +23,7 @@ class Lane:
         self,
         runner: Runner,
         queue: WaitingQueue,
+        cost: CostModel,
         limits: LaneLimits,
         metrics: ModelMetrics,
         clock: Callable[[], float],
@@ -29,7 +31,7 @@ class Lane:
         self._queue = queue
         self._metrics = metrics
         self._clock = clock
-        self._batches = [Batch(kind, runner, queue, limits, metrics, clock) for kind in StepKind]
+        self._batches = [Batch(kind, runner, queue, cost, limits, metrics, clock) for kind in StepKind]
         self._step_started: float | None = None
 
     @property

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from server.decoding.result import Result
+from server.engine.cost import CostModel
 from server.engine.limits import Footprint, LaneLimits
 from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
@@ -19,11 +20,19 @@ from server.network import RowMoves, StepKind
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Who enters the batch between two steps, and who left it because the caller did or its deadline passed."""
+    """Who enters the batch between two steps, and who does not run any more.
+
+    Attributes:
+        admitted: enter.
+        cancelled: their callers have left.
+        expired: their deadlines have passed.
+        late: waited too long to be done before their deadlines.
+    """
 
     admitted: list[Sentence]
     cancelled: list[Sentence] = field(default_factory=list)
     expired: list[Sentence] = field(default_factory=list)
+    late: list[Sentence] = field(default_factory=list)
 
 
 class Scheduler:
@@ -36,9 +45,17 @@ class Scheduler:
         footprint: what the sentences take, beams that they do not have yet included.
     """
 
-    def __init__(self, kind: StepKind, queue: WaitingQueue, limits: LaneLimits, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        kind: StepKind,
+        queue: WaitingQueue,
+        cost: CostModel,
+        limits: LaneLimits,
+        clock: Callable[[], float],
+    ) -> None:
         self.kind = kind
         self._queue = queue
+        self._cost = cost
         self._limits = limits
         self._clock = clock
         self.running: list[Sentence] = []
@@ -57,18 +74,34 @@ class Scheduler:
         now = self._clock()
         over = self._over(now)
         self.remove(over)
-        over += self._queue.drop_over(now)
-        longest = longest if self.running else 0
         footprint = self.footprint + others if others else self.footprint
-        admitted = self._queue.take(self.kind, self._limits, footprint, longest)
-        late = [sentence for sentence in admitted if sentence.is_over(now)]  # that `drop_over` did not look at
+        over += self._queue.drop_over(now, footprint.rows + 1)
+        longest = longest if self.running else 0
+        admitted = self._queue.take(self.kind, self._limits, footprint, longest, self._most_step_seconds(now))
+        unwanted = [sentence for sentence in admitted if sentence.is_over(now)]  # that `drop_over` did not look at
         self._add(admitted)
-        self.remove(late)
-        over += late
-        plan = Plan([sentence for sentence in admitted if sentence not in late])
+        self.remove(unwanted)
+        over += unwanted
+        plan = Plan([sentence for sentence in admitted if sentence not in unwanted])
         for sentence in over:  # asked once: a caller may leave at any moment
-            (plan.cancelled if sentence.future.cancelled() else plan.expired).append(sentence)
+            if sentence.future.cancelled():
+                plan.cancelled.append(sentence)
+            elif sentence.is_over(now):
+                plan.expired.append(sentence)
+            else:
+                plan.late.append(sentence)
         return plan
+
+    def _most_step_seconds(self, now: float) -> float:
+        """Returns how long a step may take for all who run to meet their deadlines, but those who cannot anyway.
+
+        So a batch grows only as far as its sentences' deadlines let it: the more rows, the longer a step.
+        """
+        if self._first_deadline == math.inf or not self._queue.num_sentences:
+            return math.inf
+        least = self._cost.step_seconds(self.num_rows)
+        each = ((s.deadline - now) / s.steps_left for s in self.running if s.deadline is not None)
+        return min((seconds for seconds in each if seconds >= least), default=math.inf)
 
     def place(self, sentences: list[Sentence]) -> int:
         """Gives each encoded sentence its first row, behind the rows in use; returns the first one's."""
@@ -87,7 +120,7 @@ class Scheduler:
                 self.footprint -= sentence.footprint
                 self.num_rows -= len(sentence.rows)
                 sentence.rows = []
-            self._queue.release(sum(sentence.footprint.rows for sentence in sentences))
+            self._queue.end(sentences)
 
     def arrange(self, parents: dict[Sentence, list[int]]) -> RowMoves:
         """Lays the next step's rows out without gaps, moving as few as possible.

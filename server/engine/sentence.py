@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result, Timings
+from server.engine.flow import ANYONE, Flow
 from server.engine.limits import Footprint
 from server.network import StepKind
 
@@ -18,6 +19,10 @@ class Sentence:
         source_ids: eos included.
         deadline: instant of the engine's clock after which the answer is worthless; None for never.
         submitted, admitted, encoded: instants; 0 until then.
+        flow: that its request belongs to.
+        steps: that it is expected to take.
+        forecast: seconds from `submitted` that its request was expected to take, on the last sentence of one that had
+            to wait; else 0.
         rows: row of the batch that holds each live beam, best beam first; empty while waiting.
         footprint: what it takes of a batch, beams that it does not have yet included.
     """
@@ -27,10 +32,13 @@ class Sentence:
     search: BeamSearch
     deadline: float | None
     submitted: float
+    flow: Flow = ANYONE
     future: Future[Result] = field(default_factory=Future)
     rows: list[int] = field(default_factory=list)
     admitted: float = 0.0
     encoded: float = 0.0
+    steps: float = 1.0
+    forecast: float = 0.0
     footprint: Footprint = field(init=False)
 
     def __post_init__(self) -> None:
@@ -40,6 +48,16 @@ class Sentence:
     def kind(self) -> StepKind:
         """Which steps it takes."""
         return StepKind.SHORTLIST if self.options.use_shortlist else StepKind.PLAIN
+
+    @property
+    def work(self) -> float:
+        """Row-steps that it is expected to take."""
+        return self.steps * self.options.beam_size
+
+    @property
+    def steps_left(self) -> float:
+        """Steps that it is expected to take yet, at least 1."""
+        return max(1.0, self.steps - self.search.num_tokens)
 
     def is_over(self, now: float) -> bool:
         """Says whether nobody wants the answer any more: the caller has left, or the deadline has passed."""

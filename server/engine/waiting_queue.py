@@ -1,104 +1,132 @@
 """Who waits, and who is next: one queue that feeds every lane.
 
+- Flows take turns by what their sentences cost (`server.engine.line`), and none has more than its share of the rows
+  (`server.engine.shares`); within a flow see `server.engine.flow_queue`.
+- Sentences of different kinds cannot share a step, so they wait in lines of their own. A line that has seen
+  `_MOST_PASSED` sentences of the others pass comes next: they get nothing until it had its turn.
+- A request that would not be answered in time is refused at the door, by the forecast of its end; one that cannot be
+  in time any more is dropped before it costs a step.
+
 Source of the idea of a padded-token budget: text-embeddings-inference.
 """
 
 import math
 import threading
 from collections import deque
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable
 
-from server.engine.limits import Footprint, LaneLimits
+from server.engine.cost import CostModel, Demand
+from server.engine.flow import ANYONE, Flow
+from server.engine.flow_queue import BURST_SECONDS, WaitingRequest, due_of
+from server.engine.limits import EngineLimits, Footprint, LaneLimits
+from server.engine.line import Line
 from server.engine.sentence import Sentence
+from server.engine.shares import Shares
 from server.errors import NotServing, Overloaded
 from server.network import StepKind
 
 _LOOKS_PER_STEP = 32  # waiting requests; 15 us of a step that takes milliseconds
 _MOST_PASSED = 16  # sentences that may be taken from other lines while one waits
-
-
-@dataclass(slots=True)
-class _WaitingRequest:
-    """What still waits of a request: its sentences in order, and their source tokens."""
-
-    sentences: deque[Sentence]
-    num_tokens: int
-
-
-@dataclass(slots=True)
-class _Line:
-    """The requests whose sentences take the same kind of step: none is empty, and the first one is next.
-
-    `num_passed` sentences of other lines have been taken since the first of this one began to wait.
-    """
-
-    requests: deque[_WaitingRequest] = field(default_factory=deque)
-    num_passed: int = 0
+_NO_WAIT_SECONDS = 0.02  # forecasts of less say nothing
+_HOPELESS = 4.0  # times the time that is left: what is forecast to take longer is refused even by an idle engine
+_RETRY_SECONDS = (0.05, 30.0)  # bounds of what refused callers are told
 
 
 class WaitingQueue:
-    """Round robin over requests, first come first served within one; shared by all lanes (hence the lock).
+    """Shared by all lanes (hence the lock).
 
-    So a request of many sentences does not stand in front of a small one. The queue is bounded in sentences and
-    tokens: a request is admitted whole while it stands below both limits. Of a single request at most half a limit
-    counts, so that one alone never shuts the others out; at most two such large ones wait at a time.
+    The queue is bounded in sentences and tokens: a request is admitted whole while it stands below both limits. Of a
+    single request at most half a limit counts, so that one alone never shuts the others out; at most two such large
+    ones wait at a time.
 
-    Sentences of different kinds cannot share a step, so they wait in lines of their own. A line that has seen
-    `_MOST_PASSED` sentences of the others pass comes next: they get nothing until it had its turn.
+    Args:
+        limits: of the engine.
+        cost: forecasts what sentences take.
+        clock: deadlines are its instants.
     """
 
-    def __init__(self, *, max_sentences: int, max_tokens: int, num_lanes: int) -> None:
-        self._max_sentences = max_sentences
-        self._max_tokens = max_tokens
-        self._num_lanes = num_lanes
-        self._lines = {kind: _Line() for kind in StepKind}
+    def __init__(self, limits: EngineLimits, cost: CostModel, clock: Callable[[], float]) -> None:
+        self._limits = limits
+        self._cost = cost
+        self._clock = clock
+        self._lines = {kind: Line() for kind in StepKind}
+        self._shares = Shares(limits.num_lanes * limits.lane.max_rows, clock)
         self._changed = threading.Condition()
-        self._most_sentences = max(1, max_sentences // 2)  # that one request is charged for
-        self._most_tokens = max(1, max_tokens // 2)
+        self._most_sentences = max(1, limits.max_waiting_sentences // 2)  # that one request is charged for
+        self._most_tokens = max(1, limits.max_waiting_tokens // 2)
         self._charged_sentences = 0
         self._charged_tokens = 0
         self._waiting_rows = 0
         self._running_rows = 0  # of all lanes
+        self._num_requests = 0  # that came
         self._owed_looks = 0
         self.is_open = True
         self.num_sentences = 0
         self.num_tokens = 0
 
-    def check_room(self) -> None:
+    def check_room(self, demand: Demand, deadline: float | None = None, flow: Flow = ANYONE) -> float:
         """Says whether a request would be admitted now.
 
+        Args:
+            demand: of all its sentences.
+            deadline: instant of the clock; None for never.
+            flow: that it belongs to.
+
+        Returns:
+            The seconds that it is forecast to take, if it has to wait; else 0.
+
         Raises:
-            Overloaded: the queue is at a limit.
+            Overloaded: the queue is at a limit, or the answer would come too late.
             NotServing: the queue is closed.
         """
         if not self.is_open:
             raise NotServing("the server is shutting down")
-        if self._charged_sentences >= self._max_sentences:
-            message = f"queue is full: {self.num_sentences} sentences wait, limit {self._max_sentences}"
+        limits = self._limits
+        if self._charged_sentences >= limits.max_waiting_sentences:
+            message = f"queue is full: {self.num_sentences} sentences wait, limit {limits.max_waiting_sentences}"
             raise Overloaded(message, "sentences")
-        if self._charged_tokens >= self._max_tokens:
-            message = f"queue is full: {self.num_tokens} source tokens wait, limit {self._max_tokens}"
+        if self._charged_tokens >= limits.max_waiting_tokens:
+            message = f"queue is full: {self.num_tokens} source tokens wait, limit {limits.max_waiting_tokens}"
             raise Overloaded(message, "tokens")
+        remaining = math.inf if deadline is None else deadline - self._clock()
+        wait, own = self._forecast(demand, remaining, flow)
+        must_wait = wait > _NO_WAIT_SECONDS
+        seconds = (wait + own) * self._cost.caution if must_wait else own
+        is_idle = not self._running_rows and not self._waiting_rows
+        if seconds > remaining * (_HOPELESS if is_idle else 1.0):
+            message = f"the answer would take about {seconds:.2g} s, the time that is left is {remaining:.2g} s"
+            least, most = _RETRY_SECONDS
+            raise Overloaded(message, "deadline", min(max(seconds - remaining, least), most))
+        return seconds if must_wait else 0.0
 
     def add(self, sentences: Iterable[Sentence]) -> None:
-        """Appends a request's sentences, which share their options, all or none; raises as `check_room`."""
+        """Appends a request's sentences, which share all but their sources, all or none; raises as `check_room`."""
         waiting = deque(sentences)
-        request = _WaitingRequest(waiting, sum(len(sentence.source_ids) for sentence in waiting))
+        if not waiting:
+            return
+        first, last = waiting[0], waiting[-1]
         with self._changed:
-            self.check_room()
-            if waiting:
-                self._lines[waiting[0].kind].requests.append(request)
-                self._charge(request, +1)
-                self._count(waiting, +1)
-                self._changed.notify_all()
+            request = WaitingRequest(waiting, self._burst, self._num_requests)
+            demand = Demand(request.work, max(sentence.steps for sentence in waiting), first.options.beam_size)
+            last.forecast = self.check_room(demand, first.deadline, first.flow)
+            self._num_requests += 1
+            self._shares.ask(first.flow)
+            self._lines[first.kind].add(request, self._due(demand, request.deadline))
+            self._charge(request, +1)
+            self._count(waiting, +1)
+            self._changed.notify_all()
 
     def has_waiting(self, kind: StepKind) -> bool:
         """Whether sentences of a kind wait."""
-        return bool(self._lines[kind].requests)
+        return bool(self._lines[kind])
 
     def take(
-        self, kind: StepKind, limits: LaneLimits, footprint: Footprint | None = None, longest: int = 0
+        self,
+        kind: StepKind,
+        limits: LaneLimits,
+        footprint: Footprint | None = None,
+        longest: int = 0,
+        most_step_seconds: float = math.inf,
     ) -> list[Sentence]:
         """Removes the next sentences of a kind that a lane may encode now.
 
@@ -107,29 +135,32 @@ class WaitingQueue:
             limits: of the lane.
             footprint: of all sentences that the lane runs; None for none.
             longest: positions of the longest of their rows.
+            most_step_seconds: that a step may take for those who run to meet their deadlines.
         """
         footprint = footprint or Footprint()
         with self._changed:
-            fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._num_lanes)
+            fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._limits.num_lanes)
             line = self._lines[kind]
-            others = [other for other in self._lines.values() if other is not line and other.requests]
+            others = [other for other in self._lines.values() if other is not line and other]
             taken: list[Sentence] = []
             longest_taken = 0
-            while line.requests and all(other.num_passed < _MOST_PASSED for other in others):
-                request = line.requests[0]
-                head = request.sentences[0]
+            while all(other.num_passed < _MOST_PASSED for other in others):
+                request = line.next(self._shares.allow)
+                if request is None:
+                    break
+                head = request.head
                 longest = max(longest, len(head.source_ids))
                 longest_taken = max(longest_taken, len(head.source_ids))
                 with_head = footprint + head.footprint
                 if footprint.rows and (footprint.rows >= fair_share or not limits.allow(with_head, longest)):
                     break
+                if footprint.rows and not self._cost.is_within(with_head.rows, most_step_seconds):
+                    break
                 if taken and longest_taken * (len(taken) + 1) > limits.max_encode_tokens:
                     break
-                taken.append(self._pop(request))
+                taken.append(self._pop(line, request))
+                self._shares.start(head)
                 footprint = with_head
-                line.requests.rotate(-1)
-                if not request.sentences:
-                    line.requests.pop()
                 line.num_passed = 0
                 for other in others:
                     other.num_passed += 1
@@ -137,69 +168,101 @@ class WaitingQueue:
             self._running_rows += sum(sentence.footprint.rows for sentence in taken)
             return taken
 
-    def drop_over(self, now: float) -> list[Sentence]:
-        """Removes the sentences, of any request's first ones, whose caller has left or whose deadline has passed.
+    def drop_over(self, now: float, rows: int = 1) -> list[Sentence]:
+        """Removes sentences whose caller has left, and requests that would be answered after their deadline.
 
         A request's sentences share their caller and their deadline, so its first one speaks for the rest.
 
         To look at every request in every step would make 10,000 waiting ones as dear as the step itself. So only
         every so many calls do look, at all of them, as if each call looked at `_LOOKS_PER_STEP` of them: with no more
         than these waiting, every call does. `take` may return a sentence that nobody has looked at.
+
+        Args:
+            now: instant of the clock.
+            rows: that the next step is expected to have.
         """
         with self._changed:
             dropped: list[Sentence] = []
             self._owed_looks += _LOOKS_PER_STEP
-            if self._owed_looks < sum(len(line.requests) for line in self._lines.values()):
+            if not self.num_sentences or self._owed_looks < sum(line.num_requests for line in self._lines.values()):
                 return dropped
             self._owed_looks = 0
+            step_seconds = self._cost.step_seconds(rows)
+            work_seconds = self._cost.row_step_seconds / self._limits.num_lanes
             for line in self._lines.values():
-                for request in line.requests:
-                    while request.sentences and request.sentences[0].is_over(now):
-                        dropped.append(self._pop(request))
-            if dropped:
-                for line in self._lines.values():
-                    line.requests = deque(request for request in line.requests if request.sentences)
-                self._count(dropped, -1)
+                for request in list(line):
+                    if request.end(now, step_seconds, work_seconds) > request.deadline:
+                        dropped += self._remove(line, request)
+                    while request.sentences and request.head.future.cancelled():
+                        dropped.append(self._pop(line, request))
+            self._count(dropped, -1)
             return dropped
 
-    def release(self, num_rows: int) -> None:
-        """Notes that a lane has freed rows."""
+    def end(self, sentences: Collection[Sentence]) -> None:
+        """Notes that sentences that had been taken have left their lane."""
         with self._changed:
-            self._running_rows -= num_rows
+            self._running_rows -= sum(sentence.footprint.rows for sentence in sentences)
+            self._shares.end(sentences)
 
     def is_all(self, num_rows: int) -> bool:
         """Says whether these rows are all that there is: nothing waits, and no other lane has any."""
-        return self._running_rows == num_rows and not self._has_any()
+        return self._running_rows == num_rows and not self.num_sentences
 
     def wait(self) -> bool:
         """Blocks an idle lane until there may be work; says whether the queue is still open."""
         with self._changed:
-            self._changed.wait_for(lambda: self._has_any() or not self.is_open)
+            self._changed.wait_for(lambda: self.num_sentences or not self.is_open)
             return self.is_open
 
     def close(self) -> list[Sentence]:
         """Refuses all further work, wakes every lane, and returns what waits."""
         with self._changed:
             self.is_open = False
-            left = [s for line in self._lines.values() for request in line.requests for s in request.sentences]
+            left = [s for line in self._lines.values() for request in line for s in request.sentences]
             for line in self._lines.values():
-                line.requests.clear()
+                line.clear()
             self._charged_sentences = self._charged_tokens = 0
             self._count(left, -1)
             self._changed.notify_all()
             return left
 
-    def _has_any(self) -> bool:
-        return any(line.requests for line in self._lines.values())
+    def _forecast(self, demand: Demand, remaining: float, flow: Flow) -> tuple[float, float]:
+        """Returns the seconds that a request would wait for others' work, and those that it takes itself."""
+        seconds_of_work = self._cost.row_step_seconds / self._limits.num_lanes
+        due = self._due(demand, self._clock() + remaining)
+        of_flow = sum(
+            line.of_flow(flow.name).work_before(flow.rank, due, is_large=demand.work > self._burst)
+            for line in self._lines.values()
+        )
+        of_all = sum(line.work for line in self._lines.values())
+        wait = min(of_flow / self._shares.share(flow), of_all) * seconds_of_work
+        rows = (self._running_rows + self._waiting_rows) / self._limits.num_lanes + demand.rows
+        step_seconds = self._cost.step_seconds(min(rows, self._limits.lane.max_rows))
+        return wait, demand.work * seconds_of_work + demand.steps * step_seconds
 
-    def _pop(self, request: _WaitingRequest) -> Sentence:
+    def _due(self, demand: Demand, deadline: float) -> float:
+        work_seconds = demand.work * self._cost.row_step_seconds / self._limits.num_lanes
+        return due_of(self._clock(), deadline, work_seconds + demand.steps * self._cost.step_seconds(demand.rows))
+
+    @property
+    def _burst(self) -> float:
+        """Row-steps that are `BURST_SECONDS` of the engine."""
+        return BURST_SECONDS * self._limits.num_lanes / self._cost.row_step_seconds
+
+    def _pop(self, line: Line, request: WaitingRequest) -> Sentence:
+        """Removes the first sentence of a request."""
         self._charge(request, -1)
-        first = request.sentences.popleft()
-        request.num_tokens -= len(first.source_ids)
+        first = line.pop(request)
         self._charge(request, +1)
         return first
 
-    def _charge(self, request: _WaitingRequest, sign: int) -> None:
+    def _remove(self, line: Line, request: WaitingRequest) -> list[Sentence]:
+        self._charge(request, -1)
+        line.remove(request)
+        left, request.sentences = list(request.sentences), deque()
+        return left
+
+    def _charge(self, request: WaitingRequest, sign: int) -> None:
         self._charged_sentences += sign * min(len(request.sentences), self._most_sentences)
         self._charged_tokens += sign * min(request.num_tokens, self._most_tokens)
 

@@ -1,6 +1,6 @@
 """A bundle brought to life."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,6 +10,7 @@ from server.bundle.tokenizer import Tokenizer
 from server.bundle.variants import VARIANTS
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
+from server.engine.flow import ANYONE, Flow
 from server.telemetry.model_metrics import ModelMetrics
 
 
@@ -17,12 +18,24 @@ class SentenceEngine(Protocol):
     """What answers requests: `server.engine.engine.Engine`, or a cache in front of it."""
 
     def submit(
-        self, sources: Sequence[Sequence[int]], options: DecodingOptions, deadline: float | None
+        self,
+        sources: Sequence[Sequence[int]],
+        options: DecodingOptions,
+        deadline: float | None,
+        flow: Flow = ANYONE,
     ) -> list[Future[Result]]:
         """See `Engine.submit`."""
 
-    def check_room(self) -> None:
+    def check_room(
+        self, num_characters: int, options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
+    ) -> None:
         """See `Engine.check_room`."""
+
+    def observe_text(self, num_characters: int, num_tokens: int) -> None:
+        """See `Engine.observe_text`."""
+
+    def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:
+        """See `Engine.predict_seconds`."""
 
     def is_alive(self) -> bool:
         """See `Engine.is_alive`."""

@@ -17,7 +17,7 @@ import math
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -25,6 +25,7 @@ from functools import partial
 
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result, Timings
+from server.engine.flow import ANYONE, Flow
 from server.models.model import SentenceEngine
 from server.telemetry.model_metrics import ModelMetrics
 
@@ -83,7 +84,11 @@ class SentenceCache:
         self._flights: dict[_Key, _Flight] = {}  # those to join
 
     def submit(
-        self, sources: Sequence[Sequence[int]], options: DecodingOptions, deadline: float | None
+        self,
+        sources: Sequence[Sequence[int]],
+        options: DecodingOptions,
+        deadline: float | None,
+        flow: Flow = ANYONE,
     ) -> list[Future[Result]]:
         """See `Engine.submit`. A kept translation took no seconds, a shared one those of its flight."""
         now = self._clock()
@@ -97,7 +102,7 @@ class SentenceCache:
                 key = (self._model, options, tuple(ids))
                 counts[self._look_up(key, callers[-1], flights, instant, now)] += 1
             unknown = [flight.key[2] for flight in flights]
-            translations = self._engine.submit(unknown, options, deadline) if unknown else []
+            translations = self._engine.submit(unknown, options, deadline, flow) if unknown else []
         except BaseException as error:
             for flight in flights:
                 flight.translation.set_exception(error)
@@ -112,10 +117,20 @@ class SentenceCache:
             self._metrics.count_cached(result, count)
         return callers
 
-    def check_room(self) -> None:
+    def check_room(
+        self, num_characters: int, options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
+    ) -> None:
         """See `Engine.check_room`. Where translations are kept, a full engine may not be needed: `submit` says so."""
         if not self._results:
-            self._engine.check_room()
+            self._engine.check_room(num_characters, options, deadline, flow)
+
+    def observe_text(self, num_characters: int, num_tokens: int) -> None:
+        """See `Engine.observe_text`."""
+        self._engine.observe_text(num_characters, num_tokens)
+
+    def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:
+        """See `Engine.predict_seconds`; what is kept counts as if it were not."""
+        return self._engine.predict_seconds(source_tokens, options)
 
     def is_alive(self) -> bool:
         """See `Engine.is_alive`."""

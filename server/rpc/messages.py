@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError, Message
+from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 from protos import translation_pb2 as pb
@@ -127,6 +128,15 @@ def model_info(model: Model) -> pb.ModelInfo:
         max_target_tokens=manifest.limits.max_target_tokens,
         has_shortlist=model.has_shortlist,
     )
+
+
+def retry_details(code: grpc.StatusCode, message: str, seconds: float) -> bytes:
+    """Returns a status with `google.rpc.RetryInfo`, for clients that know it but not gRPC's own pushback."""
+    retry = RetryInfo()
+    retry.retry_delay.FromMilliseconds(round(seconds * 1000))
+    status = Status(code=code.value[0], message=message)
+    status.details.add().Pack(retry)
+    return status.SerializeToString()
 
 
 def _parse(kind: type[_M], data: bytes) -> _M:

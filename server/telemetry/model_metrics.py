@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from server.errors import REJECT_REASONS
 
-OUTCOMES = ("ok", "cancelled", "deadline", "error")
+OUTCOMES = ("ok", "cancelled", "deadline", "late", "error")  # late: dropped before its deadline, as it would miss it
 CACHE_RESULTS = ("hit", "joined", "miss")
 
 _QUEUE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)

@@ -6,6 +6,7 @@ Unary and streamed calls both go this way, so that their results are the same.
 import asyncio
 import contextlib
 import functools
+from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future
 from types import TracebackType
@@ -83,7 +84,7 @@ class Job:
         async for place, future in self._done():
             answer = self.answers[place.text]
             if answer.error is None:
-                self._add(answer, place.sentence, future)
+                self._add(answer, place, future)
                 raise_if_all_failed(self.answers)
                 yield place
 
@@ -110,13 +111,17 @@ class Job:
             index = await completed.get()
             yield self._places[index], self._futures[index]
 
-    def _add(self, answer: TextAnswer, number: int, future: Future[Result]) -> None:
+    def _add(self, answer: TextAnswer, place: Place, future: Future[Result]) -> None:
+        """Adds a sentence to its text; when it failed, nobody wants the text's others any more."""
         try:
             result = future.result()
         except TranslationError as error:
             answer.error = error
+            first, end = (bisect_left(self._places, Place(text, 0)) for text in (place.text, place.text + 1))
+            _cancel(self._futures[first:end], 0)
         else:
-            answer.sentences[number] = _translated(answer.split.sentences[number], result, self.model.tokenizer)
+            source = answer.split.sentences[place.sentence]
+            answer.sentences[place.sentence] = _translated(source, result, self.model.tokenizer)
 
 
 async def start_job(model: Model, options: DecodingOptions, answers: Sequence[TextAnswer], deadline: float) -> Job:

@@ -62,12 +62,15 @@ class Translator:
         defaults = DecodingOptions(beam_size=min(self._beam_size, manifest.limits.max_beam_size))
         options = check_decoding(request.decoding, defaults, manifest.limits, has_shortlist=model.has_shortlist)
         deadline = min(request.deadline, request.arrived + self.max_request_seconds)
-        model.engine.check_room()  # before the texts are split: a full server does not pay for what it refuses
+        num_characters = sum(map(len, request.contents))
+        # Before the texts are split: a full server does not pay for what it refuses.
+        model.engine.check_room(num_characters, options, deadline)
         rules = SplitRules(language, model.tokenizer.encode, manifest.limits.max_source_tokens)
         answers = [TextAnswer(split) for split in await self._splitter.split(request.contents, rules, deadline)]
         sentences = [sentence for answer in answers for sentence in answer.split.sentences]
         num_tokens = sum(sentence.num_tokens for sentence in sentences)
         model.metrics.request_source_tokens.observe(num_tokens)
+        model.engine.observe_text(num_characters, num_tokens)
         add_facts(texts=len(answers), sentences=len(sentences), source_tokens=num_tokens, beam_size=options.beam_size)
         raise_if_all_failed(answers)
         if time.monotonic() >= deadline:

@@ -1,12 +1,13 @@
 """Stands in for `server.engine.engine.Engine`: real futures, no network."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Hypothesis, Result, Timings
+from server.engine.flow import ANYONE, Flow
 from server.errors import NotServing, TranslationError
 
 
@@ -18,7 +19,8 @@ class EchoEngine:
         refuses: raised by `check_room`, and by `submit` instead of taking anything.
         fails: gives a sentence's error, or None for it to be answered.
         is_holding: sentences wait for `release`.
-        deadlines: of each request.
+        deadlines, options, flows: of each request.
+        observed: characters and source tokens of each text.
         futures: of all sentences.
     """
 
@@ -28,15 +30,22 @@ class EchoEngine:
     score: float = -1.0
     deadlines: list[float | None] = field(default_factory=list)
     options: list[DecodingOptions] = field(default_factory=list)
+    flows: list[Flow] = field(default_factory=list)
+    observed: list[tuple[int, int]] = field(default_factory=list)
     futures: list[Future[Result]] = field(default_factory=list)
     submitted: asyncio.Event = field(default_factory=asyncio.Event)
     loop: asyncio.AbstractEventLoop | None = None  # set where `submit` is called from other threads
     _answers: list[Callable[[], None]] = field(default_factory=list)
 
     def submit(
-        self, sources: Sequence[Sequence[int]], options: DecodingOptions, deadline: float | None
+        self,
+        sources: Sequence[Sequence[int]],
+        options: DecodingOptions,
+        deadline: float | None,
+        flow: Flow = ANYONE,
     ) -> list[Future[Result]]:
-        self.check_room()
+        self.check_room(0, options, deadline, flow)
+        self.flows.append(flow)
         self.deadlines.append(deadline)
         self.options.append(options)
         futures = [self._take(tuple(source), options) for source in sources]
@@ -47,9 +56,22 @@ class EchoEngine:
             self.loop.call_soon_threadsafe(self.submitted.set)
         return futures
 
-    def check_room(self) -> None:
+    def check_room(
+        self,
+        num_characters: int,
+        options: DecodingOptions,
+        deadline: float | None,
+        flow: Flow = ANYONE,
+    ) -> None:
         if self.refuses is not None:
             raise self.refuses
+
+    def observe_text(self, num_characters: int, num_tokens: int) -> None:
+        self.observed.append((num_characters, num_tokens))
+
+    def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:
+        """As if each token took a second of each beam."""
+        return float(sum(source_tokens) * options.beam_size)
 
     def is_alive(self) -> bool:
         return True

@@ -11,7 +11,10 @@ from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.batch import Batch
+from server.engine.cost import CostModel, Demand
+from server.engine.flow import ANYONE, Flow
 from server.engine.lane import Lane
+from server.engine.limits import EngineLimits
 from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
 from server.network import StepKind
@@ -22,27 +25,51 @@ BOS = 2
 Stepped = tuple[NDArray[np.int64], NDArray[np.float32]]  # what a decoder's step returns
 GREEDY = DecodingOptions(beam_size=1)
 NO_SCORES = DecodingOptions(beam_size=1, with_scores=False)
+LITTLE = Demand(work=1.0, steps=1.0, rows=1)
 SHORTLIST = DecodingOptions(beam_size=1, use_shortlist=True)
 
 
 def sentence_of(
-    source_ids: tuple[int, ...], options: DecodingOptions = GREEDY, deadline: float | None = None
+    source_ids: tuple[int, ...],
+    options: DecodingOptions = GREEDY,
+    deadline: float | None = None,
+    flow: Flow = ANYONE,
 ) -> Sentence:
     """Returns a sentence that was submitted at instant 0 and may be translated to 50 tokens."""
     search = BeamSearch(options, max_tokens=50, bos_id=BOS, eos_id=EOS)
-    return Sentence(source_ids=source_ids, options=options, search=search, deadline=deadline, submitted=0.0)
+    return Sentence(source_ids=source_ids, options=options, search=search, deadline=deadline, submitted=0.0, flow=flow)
 
 
 def new_sentence(
-    tokens: int = 5, beam_size: int = 1, deadline: float | None = None, *, use_shortlist: bool = False
+    tokens: int = 5,
+    beam_size: int = 1,
+    deadline: float | None = None,
+    *,
+    use_shortlist: bool = False,
+    flow: Flow = ANYONE,
 ) -> Sentence:
     """Returns a sentence whose ids do not matter."""
-    return sentence_of((7,) * tokens, DecodingOptions(beam_size=beam_size, use_shortlist=use_shortlist), deadline)
+    options = DecodingOptions(beam_size=beam_size, use_shortlist=use_shortlist)
+    return sentence_of((7,) * tokens, options, deadline, flow)
 
 
-def new_queue(max_sentences: int = 1000, max_tokens: int = 100_000, num_lanes: int = 1) -> WaitingQueue:
+def new_queue(
+    max_sentences: int = 1000,
+    max_tokens: int = 100_000,
+    num_lanes: int = 1,
+    *,
+    max_rows: int = 64,
+    cost: CostModel | None = None,
+    clock: FakeClock | None = None,
+) -> WaitingQueue:
     """Returns a queue whose limits only matter where a test sets them."""
-    return WaitingQueue(max_sentences=max_sentences, max_tokens=max_tokens, num_lanes=num_lanes)
+    limits = EngineLimits(
+        num_lanes=num_lanes,
+        lane=lane_limits(max_rows),
+        max_waiting_tokens=max_tokens,
+        max_waiting_sentences=max_sentences,
+    )
+    return WaitingQueue(limits, cost or CostModel(max_rows), clock or FakeClock())
 
 
 def decoder_of(batch: Batch) -> Any:
@@ -63,13 +90,14 @@ class Parts:
         self.runner, self.clock, self.registry = CountingRunner(), FakeClock(), CollectorRegistry()
         self.metrics = Metrics(self.registry).of_model("counting")
         self.limits = lane_limits(max_rows)
-        self.queue = new_queue(num_lanes=num_lanes)
+        self.cost = CostModel(max_rows)
+        self.queue = new_queue(num_lanes=num_lanes, max_rows=max_rows, cost=self.cost, clock=self.clock)
 
     def open_batch(self, kind: StepKind = StepKind.PLAIN) -> Batch:
-        return Batch(kind, self.runner, self.queue, self.limits, self.metrics, self.clock)
+        return Batch(kind, self.runner, self.queue, self.cost, self.limits, self.metrics, self.clock)
 
     def open_lane(self) -> Lane:
-        return Lane(self.runner, self.queue, self.limits, self.metrics, self.clock)
+        return Lane(self.runner, self.queue, self.cost, self.limits, self.metrics, self.clock)
 
     def submit(
         self, *counts: int, options: DecodingOptions = GREEDY, deadline: float | None = None

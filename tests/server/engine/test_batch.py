@@ -188,7 +188,8 @@ def test_log_probabilities_that_are_not_finite_fail_their_own_sentence_alone(
 ) -> None:
     (broken,), (whole,) = parts.submit(3, options=options), parts.submit(3)
     step(batch)
-    sentence, original = batch._scheduler.running[0], decoder_of(batch).step
+    (sentence,) = (each for each in batch._scheduler.running if each.future is broken)
+    original = decoder_of(batch).step
 
     def poison_last_row(*arguments: Any, **more: Any) -> Stepped:
         ids, log_probs = original(*arguments, **more)

@@ -149,11 +149,11 @@ def test_full_queue_refuses_a_request_whole(manifest: Manifest) -> None:
 
 def test_full_queue_says_so_before_a_request_is_made(manifest: Manifest) -> None:
     bench = new_bench(manifest, max_waiting_sentences=1)
-    bench.engine.check_room()
+    bench.engine.check_room(1, GREEDY, None)
     bench.submit(1)
 
     with pytest.raises(Overloaded):
-        bench.engine.check_room()
+        bench.engine.check_room(1, GREEDY, None)
 
 
 def test_small_request_does_not_wait_for_a_large_one(bench: Bench) -> None:

@@ -2,12 +2,13 @@
 
 import random
 
+from server.engine.cost import CostModel
 from server.engine.scheduler import Scheduler
 from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
 from server.network import RowMoves, StepKind
 from tests.fakes import FakeClock, lane_limits
-from tests.server.engine.parts import new_queue, new_sentence
+from tests.server.engine.parts import LITTLE, new_queue, new_sentence
 
 
 def new_scheduler(
@@ -19,7 +20,7 @@ def new_scheduler(
     kind: StepKind = StepKind.PLAIN,
 ) -> Scheduler:
     limits = lane_limits(max_rows, max_cached_positions, max_encode_tokens)
-    return Scheduler(kind, queue, limits, clock or FakeClock())
+    return Scheduler(kind, queue, CostModel(max_rows), limits, clock or FakeClock())
 
 
 def run_step(scheduler: Scheduler, parents: dict[Sentence, list[int]] | None = None) -> list[Sentence]:
@@ -199,8 +200,8 @@ def test_expired_sentence_is_dropped_whether_it_runs_or_waits() -> None:
     scheduler = new_scheduler(queue, max_rows=1, clock=clock)
     runs, waits, later = new_sentence(deadline=1.0), new_sentence(deadline=1.0), new_sentence(deadline=9.0)
     queue.add([runs, waits])
-    queue.add([later])
     run_step(scheduler)
+    queue.add([later])
 
     clock.now = 1.0
     plan = scheduler.schedule()
@@ -341,4 +342,4 @@ def test_sentences_that_are_over_make_room_within_a_few_steps_wherever_they_wait
 
     assert [sentence for plan in plans for sentence in plan.cancelled] == sentences[100:]
     assert queue.num_sentences == 99
-    queue.check_room()
+    queue.check_room(LITTLE)

@@ -4,12 +4,14 @@ import threading
 
 import pytest
 
-from server.engine.sentence import Sentence
+from server.engine.cost import CostModel, Demand
+from server.engine.flow import ANYONE, Flow
+from server.engine.flow_queue import WaitingRequest
 from server.engine.waiting_queue import WaitingQueue
 from server.errors import NotServing, Overloaded
 from server.network import StepKind
 from tests.fakes import lane_limits
-from tests.server.engine.parts import new_queue, new_sentence
+from tests.server.engine.parts import LITTLE, new_queue, new_sentence
 
 PLAIN, SHORTLIST = StepKind.PLAIN, StepKind.SHORTLIST
 
@@ -20,26 +22,20 @@ def add_mixed(queue: WaitingQueue, num_sentences: int) -> None:
         queue.add([new_sentence(use_shortlist=i % 2 == 1)])
 
 
-def test_requests_take_turns() -> None:
+def add_singles(queue: WaitingQueue, count: int, flow: Flow = ANYONE) -> None:
+    """Adds requests of one sentence."""
+    for _ in range(count):
+        queue.add([new_sentence(flow=flow)])
+
+
+def test_small_request_goes_before_the_rest_of_a_large_one() -> None:
     queue = new_queue()
-    large, small = [new_sentence() for _ in range(3)], [new_sentence() for _ in range(2)]
+    large, small = [new_sentence() for _ in range(3)], [new_sentence()]
     queue.add(large)
+    assert queue.take(PLAIN, lane_limits(max_rows=1)) == [large[0]]
     queue.add(small)
 
-    taken = queue.take(PLAIN, lane_limits())
-
-    assert taken == [large[0], small[0], large[1], small[1], large[2]]
-
-
-def test_requests_take_turns_from_one_lane_to_the_next() -> None:
-    queue = new_queue()
-    large, small = [new_sentence() for _ in range(3)], [new_sentence() for _ in range(2)]
-    queue.add(large)
-    queue.add(small)
-
-    taken = [queue.take(PLAIN, lane_limits(max_rows=1)) for _ in range(5)]
-
-    assert taken == [[large[0]], [small[0]], [large[1]], [small[1]], [large[2]]]
+    assert queue.take(PLAIN, lane_limits()) == [small[0], large[1], large[2]]
 
 
 def test_queue_refuses_at_its_limit_of_sentences_and_names_it() -> None:
@@ -69,16 +65,16 @@ def test_large_request_leaves_room_for_others() -> None:
     queue = new_queue(max_sentences=10, max_tokens=100)
     queue.add([new_sentence(tokens=50) for _ in range(500)])
 
-    queue.check_room()
+    queue.check_room(LITTLE)
     queue.add([new_sentence() for _ in range(4)])
-    queue.check_room()
+    queue.check_room(LITTLE)
     queue.add([new_sentence() for _ in range(500)])
     with pytest.raises(Overloaded, match=r"1004 sentences wait, limit 10"):
-        queue.check_room()
+        queue.check_room(LITTLE)
 
     for _ in range(200):
         assert queue.take(PLAIN, lane_limits(max_rows=5))
-    queue.check_room()
+    queue.check_room(LITTLE)
     assert queue.num_sentences < 10
 
 
@@ -181,7 +177,7 @@ def test_a_kind_that_has_seen_enough_of_others_pass_comes_next() -> None:
             taken = queue.take(kind, limits)
             assert queue.take(kind, limits) == []
             turns.append(len(taken))
-            queue.release(len(taken))
+            queue.end(taken)
 
     assert turns == [16, 16, 14, 14, 0, 0, 0, 0]
 
@@ -206,10 +202,10 @@ def test_rows_are_all_when_nothing_waits_and_no_other_lane_runs() -> None:
     queue.add([new_sentence(beam_size=4)])
     assert not queue.is_all(4)  # whoever takes it, soon there are two
 
-    queue.take(PLAIN, lane_limits(max_rows=4))
+    taken = queue.take(PLAIN, lane_limits(max_rows=4))
     assert not queue.is_all(4)
 
-    queue.release(4)
+    queue.end(taken)
     assert queue.is_all(4)
 
 
@@ -220,7 +216,7 @@ def test_what_is_over_leaves_wherever_its_request_stands() -> None:
         queue.add([sentence])
     left.future.cancel()
 
-    assert queue.drop_over(1.0) == [left, expired]
+    assert set(queue.drop_over(1.0)) == {left, expired}
     assert (queue.num_sentences, queue.num_tokens) == (1, 5)
     assert queue.take(PLAIN, lane_limits()) == [wanted]
 
@@ -230,15 +226,91 @@ def test_many_waiting_requests_are_not_all_looked_at_in_every_step(monkeypatch: 
     for _ in range(10_000):
         queue.add([new_sentence()])
     looks = 0
-    is_over = Sentence.is_over
+    end = WaitingRequest.end
 
-    def counting(sentence: Sentence, now: float) -> bool:
+    def counting(request: WaitingRequest, now: float, step_seconds: float, work_seconds: float) -> float:
         nonlocal looks
         looks += 1
-        return is_over(sentence, now)
+        return end(request, now, step_seconds, work_seconds)
 
-    monkeypatch.setattr(Sentence, "is_over", counting)
+    monkeypatch.setattr(WaitingRequest, "end", counting)
     for _ in range(1000):
         queue.drop_over(0.0)
 
     assert 10_000 <= looks <= 1000 * 32
+
+
+def test_a_request_that_would_be_late_is_refused_and_told_when_to_come_back() -> None:
+    queue = new_queue(max_sentences=10_000, max_tokens=10**6)
+    add_singles(queue, 2000)
+    work = 2000 * 0.005 * (0.75 + 0.25 * 64) / 64  # seconds, by the guess of a new cost model
+
+    queue.check_room(LITTLE, deadline=2 * work)
+    with pytest.raises(Overloaded, match=r"would take about 3\.\d s, the time that is left is 1\.3 s") as refusal:
+        queue.check_room(Demand(work=400.0, steps=1.0, rows=1), deadline=work / 2)
+
+    assert refusal.value.reason == "deadline"
+    assert refusal.value.retry_after_seconds == pytest.approx(work * 1.2 - work / 2, rel=0.1)
+
+
+def test_an_idle_engine_tries_what_may_be_late_but_nothing_hopeless() -> None:
+    queue = new_queue()
+    demand = Demand(work=1000.0, steps=1.0, rows=1)  # 1.3 s, by the guess of a new cost model
+
+    queue.check_room(demand, deadline=0.5)
+    with pytest.raises(Overloaded, match=r"the time that is left is 0\.1 s"):
+        queue.check_room(demand, deadline=0.1)
+
+
+def test_caution_stretches_the_forecast() -> None:
+    cost = CostModel(64)
+    queue = new_queue(max_sentences=10_000, max_tokens=10**6, cost=cost)
+    add_singles(queue, 2000)
+    queue.check_room(LITTLE, deadline=4.0)
+
+    for _ in range(100):
+        cost.observe_answer(is_late=True)
+
+    with pytest.raises(Overloaded, match="about 11 s"):
+        queue.check_room(LITTLE, deadline=4.0)
+
+
+def test_a_flow_waits_for_its_own_work_and_for_its_share() -> None:
+    queue = new_queue(max_sentences=10_000, max_tokens=10**6)
+    add_singles(queue, 2000, Flow(name="a"))  # 2.6 s of work
+
+    queue.check_room(LITTLE, deadline=0.2, flow=Flow(name="b"))
+    with pytest.raises(Overloaded):
+        queue.check_room(LITTLE, deadline=0.2, flow=Flow(name="a"))
+
+
+def test_a_request_that_can_no_longer_be_in_time_is_dropped_whole() -> None:
+    queue = new_queue()
+    late, wanted = [new_sentence(deadline=1.0) for _ in range(3)], [new_sentence(deadline=2.0)]
+    queue.add(late)
+    queue.add(wanted)
+
+    assert queue.drop_over(0.9) == []
+    assert set(queue.drop_over(0.999)) == set(late)
+    assert queue.take(PLAIN, lane_limits()) == wanted
+
+
+def test_a_lane_takes_no_more_than_lets_its_sentences_be_in_time() -> None:
+    cost = CostModel(64)
+    for rows in (4, 60):
+        cost.observe_step(rows, 0.001 * rows, 0.0, is_busy=False)
+    queue = new_queue(cost=cost)
+    queue.add([new_sentence() for _ in range(40)])
+
+    assert len(queue.take(PLAIN, lane_limits(max_rows=64), most_step_seconds=0.010)) == 10
+    assert len(queue.take(PLAIN, lane_limits(max_rows=64))) == 30
+
+
+def test_one_flow_leaves_rows_to_another_that_is_active() -> None:
+    queue, limits = new_queue(max_rows=20), lane_limits(max_rows=20)
+    queue.add([new_sentence(flow=Flow(name="b"))])
+    queue.add([new_sentence(flow=Flow(name="a")) for _ in range(100)])
+
+    taken = queue.take(PLAIN, limits)
+
+    assert [sentence.flow.name for sentence in taken].count("a") == 10

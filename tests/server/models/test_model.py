@@ -39,7 +39,7 @@ def test_a_shortlist_of_another_variant_does_not_count(model: Model) -> None:
 @pytest.mark.parametrize("engine", [Engine, SentenceCache, EchoEngine])
 def test_whatever_answers_requests_is_called_alike(engine: type) -> None:
     """The one that tests have in place of the engine must not drift from it."""
-    for name in ("submit", "check_room", "is_alive", "stop"):
+    for name in ("submit", "check_room", "observe_text", "predict_seconds", "is_alive", "stop"):
         wanted, found = (inspect.signature(getattr(kind, name)) for kind in (SentenceEngine, engine))
         assert [(p.name, p.kind, p.default) for p in found.parameters.values()] == [
             (p.name, p.kind, p.default) for p in wanted.parameters.values()

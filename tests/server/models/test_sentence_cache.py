@@ -14,6 +14,7 @@ from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result, Timings
 from server.engine.engine import Engine
+from server.engine.flow import ANYONE, Flow
 from server.engine.limits import EngineLimits
 from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded
 from server.models.loading import load_model
@@ -291,7 +292,7 @@ def test_what_is_known_needs_no_room(cache: SentenceCache, engine: EchoEngine) -
 
     engine.refuses = Overloaded("full", "sentences")
 
-    cache.check_room()
+    cache.check_room(1, GREEDY, None)
     assert ids(submit(cache, A)) == A[:-1]
     with pytest.raises(Overloaded):
         submit(cache, B)
@@ -301,7 +302,7 @@ def test_while_nothing_is_known_there_must_be_room(cache: SentenceCache, engine:
     engine.refuses = Overloaded("full", "sentences")
 
     with pytest.raises(Overloaded):
-        cache.check_room()
+        cache.check_room(1, GREEDY, None)
 
 
 @dataclass
@@ -311,7 +312,13 @@ class CrowdedEngine(EchoEngine):
     cache: SentenceCache | None = None
     joined: Future[Result] | None = None
 
-    def check_room(self) -> None:
+    def check_room(
+        self,
+        num_characters: int,
+        options: DecodingOptions,
+        deadline: float | None,
+        flow: Flow = ANYONE,
+    ) -> None:
         assert self.cache is not None
         self.joined = submit(self.cache, A)
         raise NotServing("the server is shutting down")

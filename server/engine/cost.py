@@ -1,0 +1,150 @@
+"""What sentences cost, learned from those that the engine has run: predicted work, steps and seconds.
+
+Work is counted in row-steps: one row of a batch that takes one step. A lane's rate in row-steps is measured while
+sentences wait, so that it holds whatever else takes the lane's time. Before there is such a measurement, the rate is
+that of a full batch by the curve of step times.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from server.decoding.options import DecodingOptions
+
+_MEMORY = 64  # observations that a mean looks back on
+_FIRST_STEP_SECONDS = 0.005  # of one row, before any has been seen
+_LEAST_SECONDS = 1e-7  # of a row-step
+_FIRST_SLOPE = 0.25  # share of a step's time that grows with its rows, while steps of one size only have been seen
+_FIRST_STEPS_PER_TOKEN = 1.2
+_FIRST_TOKENS_PER_CHARACTER = 0.3
+_USUAL_TOKENS = 32  # of a sentence that has not been split off yet
+_CAUTION = (1.0, 4.0)
+_LATE_SHARE = 0.05  # of answers, that may come later than forecast
+_CAUTION_STEP = 0.05
+
+
+class _Mean:
+    """An exponentially forgetting mean: of the first observations a plain one."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+        self.count = 0
+
+    def add(self, value: float) -> None:
+        self.count = min(self.count + 1, _MEMORY)
+        self.value += (value - self.value) / self.count
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What sentences ask of an engine.
+
+    Attributes:
+        work: row-steps of all of them.
+        steps: of the longest one.
+        rows: of the widest one.
+    """
+
+    work: float
+    steps: float
+    rows: int
+
+
+class CostModel:
+    """Predicts costs. May be told and asked by any thread: a torn reading is off by one observation.
+
+    Args:
+        max_rows: of a lane's batch.
+    """
+
+    def __init__(self, max_rows: int) -> None:
+        self._max_rows = max_rows
+        sizes = max_rows.bit_length() + 1
+        self._rows = [_Mean(0.0) for _ in range(sizes)]  # mean rows and seconds of steps, by the rows' binary length
+        self._seconds = [_Mean(0.0) for _ in range(sizes)]
+        self._busy_seconds = _Mean(0.0)  # per row-step
+        self._steps_per_token = _Mean(_FIRST_STEPS_PER_TOKEN)
+        self._tokens_per_character = _Mean(_FIRST_TOKENS_PER_CHARACTER)
+        self._caution = _CAUTION[0]
+
+    def observe_step(self, rows: int, seconds: float, lane_seconds: float, *, is_busy: bool) -> None:
+        """Notes a step.
+
+        Args:
+            rows: that it had, at least 1.
+            seconds: that it took.
+            lane_seconds: that the lane took for it with all that belongs to it, such as encoding who entered.
+            is_busy: whether sentences waited that had no room.
+        """
+        size = min(rows.bit_length(), len(self._rows) - 1)
+        self._rows[size].add(rows)
+        self._seconds[size].add(seconds)
+        if is_busy:
+            self._busy_seconds.add(lane_seconds / rows)
+
+    def observe_sentence(self, source_tokens: int, steps: int) -> None:
+        """Notes how many steps a sentence took."""
+        self._steps_per_token.add(steps / source_tokens)
+
+    def observe_text(self, characters: int, tokens: int) -> None:
+        """Notes how many source tokens a text had."""
+        if characters:
+            self._tokens_per_character.add(tokens / characters)
+
+    def observe_answer(self, *, is_late: bool) -> None:
+        """Notes whether a request that had to wait took longer than was forecast with caution.
+
+        The caution follows the quantile of the ratio of both that `_LATE_SHARE` of answers exceed (Robbins and Monro,
+        1951). As it divides the work that may wait, it is a limit on concurrency that adapts to latency: the gradient
+        of Netflix's concurrency-limits, with that quantile in place of the least latency seen.
+        """
+        step = _CAUTION_STEP * (1 - _LATE_SHARE if is_late else -_LATE_SHARE)
+        self._caution = min(max(self._caution * math.exp(step), _CAUTION[0]), _CAUTION[1])
+
+    @property
+    def caution(self) -> float:
+        """By how much forecasts of waits are stretched, 1 to 4."""
+        return self._caution
+
+    @property
+    def row_step_seconds(self) -> float:
+        """Seconds of a lane for one row-step when sentences wait."""
+        busy = self._busy_seconds
+        return max(busy.value if busy.count else self.step_seconds(self._max_rows) / self._max_rows, _LEAST_SECONDS)
+
+    def step_seconds(self, rows: float) -> float:
+        """Seconds of a step with so many rows: on the line through the means of the two nearest sizes seen."""
+        seen = [(r.value, s.value) for r, s in zip(self._rows, self._seconds, strict=True) if r.count]
+        if not seen:
+            seen = [(1.0, _FIRST_STEP_SECONDS)]
+        if len(seen) == 1:
+            (of_rows, seconds) = seen[0]
+            return seconds * (1 - _FIRST_SLOPE + _FIRST_SLOPE * rows / of_rows)
+        upper = next((i for i, (of_rows, _) in enumerate(seen) if of_rows >= rows), len(seen) - 1)
+        (low, low_seconds), (high, high_seconds) = seen[max(upper, 1) - 1], seen[max(upper, 1)]
+        slope = max(0.0, (high_seconds - low_seconds) / (high - low))
+        return max(low_seconds + slope * (rows - low), seen[0][1] / 2)
+
+    def is_within(self, rows: int, seconds: float) -> bool:
+        """Whether a step with so many rows takes no longer than so many seconds; infinite ones are for ever."""
+        return seconds == math.inf or self.step_seconds(rows) <= seconds
+
+    def steps(self, source_tokens: int, options: DecodingOptions) -> float:
+        """Steps that a sentence takes, eos included in its tokens."""
+        steps = max(1.0, source_tokens * self._steps_per_token.value)
+        return steps if options.max_output_tokens is None else min(steps, options.max_output_tokens)
+
+    def demand(self, source_tokens: Iterable[int], options: DecodingOptions) -> Demand:
+        """Returns what sentences of so many tokens ask."""
+        steps = [self.steps(tokens, options) for tokens in source_tokens]
+        return Demand(sum(steps) * options.beam_size, max(steps, default=0.0), options.beam_size)
+
+    def demand_of_text(self, characters: int, options: DecodingOptions) -> Demand:
+        """Returns what a text asks that has not been split into sentences yet."""
+        tokens = characters * self._tokens_per_character.value
+        longest = self.steps(math.ceil(min(tokens, _USUAL_TOKENS)), options)
+        return Demand(tokens * self._steps_per_token.value * options.beam_size, longest, options.beam_size)
+
+    def seconds(self, demand: Demand) -> float:
+        """Seconds of one lane that a demand takes, shared with others."""
+        return demand.work * self.row_step_seconds

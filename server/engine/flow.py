@@ -1,0 +1,21 @@
+"""Whose sentences they are, as far as sharing goes."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """What requests with a claim of their own belong to, such as a tenant's: flows share the engine by their costs.
+
+    Attributes:
+        name: flows with the same name are one; from a closed set.
+        weight: of its share, over 0.
+        rank: of this request within the flow: lower ones are served first.
+    """
+
+    name: str = ""
+    weight: float = 1.0
+    rank: int = 0
+
+
+ANYONE = Flow()

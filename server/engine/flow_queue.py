@@ -1,0 +1,168 @@
+"""The requests of one flow that wait: who of them is next.
+
+- Requests of a lower rank go first.
+- Of one rank that request goes first that is due first: that must start first to meet its deadline (least laxity), or
+  has waited `_PATIENCE` times as long as it would take alone. Admission sees to it that deadlines can be met: without
+  that, such an order would finish all requests a little late.
+- What a request has beyond `BURST_SECONDS` of the engine's time takes turns with the rest of other large ones, sentence
+  by sentence, and gets a share of the work (`_LARGE_SHARE`) while small ones wait: source of the idea are the two
+  levels of foreground-background scheduling (Kleinrock, Queueing Systems II, 1976).
+"""
+
+import math
+from bisect import bisect_left, bisect_right, insort
+from collections import deque
+from collections.abc import Iterator
+
+from server.engine.sentence import Sentence
+
+BURST_SECONDS = 0.25
+_PATIENCE = 20.0
+_LARGE_SHARE = 0.25
+
+
+class WaitingRequest:
+    """What still waits of a request.
+
+    Args:
+        sentences: in order, at least one; they share all but their sources.
+        burst: row-steps that it may have before it counts as large.
+        number: of arrival.
+
+    Attributes:
+        sentences: as given; the first ones leave.
+        deadline: instant; infinite for never.
+        num_tokens: source tokens that wait.
+        work: row-steps that wait.
+        has_begun: whether some of its sentences have been taken.
+        is_large: whether it has had its burst.
+        key: by which requests of a flow are ordered.
+    """
+
+    __slots__ = ("_burst", "_number", "deadline", "has_begun", "is_large", "key", "num_tokens", "sentences", "work")
+
+    def __init__(self, sentences: deque[Sentence], burst: float, number: int) -> None:
+        deadline = sentences[0].deadline
+        self.sentences = sentences
+        self.deadline = math.inf if deadline is None else deadline
+        self.num_tokens = sum(len(sentence.source_ids) for sentence in sentences)
+        self.work = sum(sentence.work for sentence in sentences)
+        self.has_begun = False
+        self.is_large = False
+        self.key = (self.head.flow.rank, math.inf, number)
+        self._burst = burst
+        self._number = number
+
+    @property
+    def head(self) -> Sentence:
+        """The next sentence."""
+        return self.sentences[0]
+
+    def order_by(self, due: float) -> None:
+        """Sets the key; `due` is from `due_of`."""
+        self.key = (self.head.flow.rank, due, self._number)
+
+    def end(self, now: float, step_seconds: float, work_seconds: float) -> float:
+        """Returns the instant at which it would be done if nothing else waited; once begun, its first sentence.
+
+        Args:
+            now: instant.
+            step_seconds: of a step.
+            work_seconds: of a row-step.
+        """
+        rest = 0.0 if self.has_begun else self.work * work_seconds
+        return now + rest + self.head.steps * step_seconds
+
+    def pop(self) -> Sentence:
+        """Removes the next sentence."""
+        sentence = self.sentences.popleft()
+        self.num_tokens -= len(sentence.source_ids)
+        self.work -= sentence.work
+        self._burst -= sentence.work
+        self.has_begun = True
+        self.is_large = self._burst <= 0
+        return sentence
+
+
+class FlowQueue:
+    """Orders the waiting requests of one flow; not to be used by two threads at once.
+
+    Attributes:
+        work: row-steps of all that waits.
+        tag: virtual start of the next sentence among all flows (start-time fair queueing, Goyal et al. 1996).
+    """
+
+    def __init__(self) -> None:
+        self._small: list[WaitingRequest] = []  # sorted
+        self._large: deque[WaitingRequest] = deque()
+        self._small_work = 0.0
+        self._owed = 0.0  # work that large requests have waited for, by their share
+        self.work = 0.0
+        self.tag = 0.0
+
+    def __len__(self) -> int:
+        return len(self._small) + len(self._large)
+
+    def __iter__(self) -> Iterator[WaitingRequest]:
+        yield from self._small
+        yield from self._large
+
+    def add(self, request: WaitingRequest, due: float) -> None:
+        """Adds a request; `due` is from `due_of`."""
+        request.order_by(due)
+        self.work += request.work
+        self._small_work += request.work
+        insort(self._small, request, key=_key)
+
+    def work_before(self, rank: int, due: float, *, is_large: bool) -> float:
+        """Returns the row-steps that wait and would be served before the end of a request that came now."""
+        if is_large:
+            return self.work
+        place = bisect_right(self._small, (rank, due, math.inf), key=_key)
+        is_last = place == len(self._small)
+        before = self._small_work if is_last else sum(request.work for request in self._small[:place])
+        return before + min(self.work - self._small_work, before * _LARGE_SHARE / (1 - _LARGE_SHARE))
+
+    def next(self) -> WaitingRequest:
+        """Returns the request whose first sentence is next; there must be one."""
+        if self._large and (not self._small or self._owed > 0):
+            return min(self._large, key=lambda request: request.key[0])
+        return self._small[0]
+
+    def pop(self, request: WaitingRequest) -> Sentence:
+        """Removes the first sentence of a request."""
+        was_large = request.is_large
+        self.remove(request)
+        sentence = request.pop()
+        if was_large:
+            self._owed -= sentence.work * (1 - _LARGE_SHARE)
+        elif self._large:
+            self._owed += sentence.work * _LARGE_SHARE
+        if request.sentences:
+            self.work += request.work
+            if request.is_large:
+                self._large.append(request)
+            else:
+                self._small_work += request.work
+                insort(self._small, request, key=_key)
+        if not self._large:
+            self._owed = 0.0
+        return sentence
+
+    def remove(self, request: WaitingRequest) -> None:
+        """Removes a request with all that still waits of it."""
+        self.work -= request.work
+        if request.is_large:
+            self._large.remove(request)
+        else:
+            self._small_work -= request.work
+            del self._small[bisect_left(self._small, request.key, key=_key)]
+
+
+def due_of(now: float, deadline: float, seconds: float) -> float:
+    """Returns the instant by which a request should start that came now and would take so many seconds alone."""
+    return min(deadline - seconds, now + _PATIENCE * seconds)
+
+
+def _key(request: WaitingRequest) -> tuple[int, float, int]:
+    return request.key

@@ -1,0 +1,72 @@
+"""The waiting requests whose sentences can share steps: flows take turns by what their sentences cost."""
+
+from collections.abc import Callable, Iterator
+
+from server.engine.flow_queue import FlowQueue, WaitingRequest
+from server.engine.sentence import Sentence
+
+
+class Line:
+    """Requests of one kind of step, of all flows. Start-time fair queueing (Goyal, Vin and Cheng 1996).
+
+    Attributes:
+        num_passed: sentences of other lines that have been taken since the first of this one began to wait.
+    """
+
+    def __init__(self) -> None:
+        self._flows: dict[str, FlowQueue] = {}
+        self._virtual_time = 0.0  # start tag of the last sentence that was taken
+        self.num_passed = 0
+
+    def __bool__(self) -> bool:
+        return any(self._flows.values())
+
+    def __iter__(self) -> Iterator[WaitingRequest]:
+        for queue in self._flows.values():
+            yield from queue
+
+    @property
+    def num_requests(self) -> int:
+        """Requests that wait."""
+        return sum(map(len, self._flows.values()))
+
+    @property
+    def work(self) -> float:
+        """Row-steps that wait."""
+        return sum(queue.work for queue in self._flows.values())
+
+    def of_flow(self, name: str) -> FlowQueue:
+        """Returns the requests of a flow."""
+        return self._flows.setdefault(name, FlowQueue())
+
+    def add(self, request: WaitingRequest, due: float) -> None:
+        """Adds a request; see `FlowQueue.add`."""
+        queue = self.of_flow(request.head.flow.name)
+        if not queue:
+            queue.tag = max(queue.tag, self._virtual_time)
+        queue.add(request, due)
+
+    def next(self, may_run: Callable[[Sentence], bool]) -> WaitingRequest | None:
+        """Returns the request whose first sentence is next among those that may run, if there is one."""
+        for queue in sorted(filter(None, self._flows.values()), key=lambda queue: queue.tag):
+            request = queue.next()
+            if may_run(request.head):
+                return request
+        return None
+
+    def pop(self, request: WaitingRequest) -> Sentence:
+        """Removes the first sentence of the request that `next` returned."""
+        flow = request.head.flow
+        queue = self._flows[flow.name]
+        self._virtual_time = queue.tag
+        sentence = queue.pop(request)
+        queue.tag += sentence.work / flow.weight
+        return sentence
+
+    def remove(self, request: WaitingRequest) -> None:
+        """Removes a request with all that still waits of it."""
+        self._flows[request.head.flow.name].remove(request)
+
+    def clear(self) -> None:
+        """Removes all requests."""
+        self._flows.clear()

@@ -1,0 +1,116 @@
+"""Predictions, against what they were told."""
+
+import math
+
+import pytest
+
+from server.decoding.options import DecodingOptions
+from server.engine.cost import CostModel, Demand
+from tests.server.engine.parts import GREEDY
+
+SMALL, LARGE = 4, 60  # rows
+
+
+@pytest.fixture
+def cost() -> CostModel:
+    """Has seen steps of two sizes that take 1 ms and a tenth of one for each row, and steps while sentences waited."""
+    model = CostModel(64)
+    for rows in (SMALL, LARGE):
+        for _ in range(100):
+            model.observe_step(rows, step_seconds(rows), 0.0, is_busy=False)
+    return model
+
+
+def step_seconds(rows: float) -> float:
+    return 0.001 + 0.0001 * rows
+
+
+@pytest.mark.parametrize("rows", [1, SMALL, 30, LARGE, 64])
+def test_steps_lie_on_the_line_through_those_seen(cost: CostModel, rows: int) -> None:
+    assert cost.step_seconds(rows) == pytest.approx(step_seconds(rows))
+
+
+def test_before_any_step_there_is_a_guess() -> None:
+    model = CostModel(64)
+
+    assert 0 < model.step_seconds(1) < model.step_seconds(64)
+
+
+def test_steps_of_one_size_only_say_something_of_others() -> None:
+    model = CostModel(64)
+    model.observe_step(4, 0.1, 0.1, is_busy=False)
+
+    assert model.step_seconds(4) == pytest.approx(0.1)
+    assert 0.1 < model.step_seconds(64) < 16 * 0.1
+
+
+def test_more_rows_never_seem_to_take_less() -> None:
+    model = CostModel(64)
+    model.observe_step(2, 0.5, 0.5, is_busy=False)  # a first step is slow
+    model.observe_step(32, 0.1, 0.1, is_busy=False)
+
+    assert model.step_seconds(64) >= model.step_seconds(32) >= 0.1
+
+
+def test_what_is_seen_is_forgotten(cost: CostModel) -> None:
+    for _ in range(1000):
+        cost.observe_step(LARGE, 1.0, 1.0, is_busy=False)
+
+    assert cost.step_seconds(LARGE) == pytest.approx(1.0, rel=0.01)
+
+
+def test_work_costs_what_a_full_batch_takes_until_sentences_have_waited(cost: CostModel) -> None:
+    assert cost.row_step_seconds == pytest.approx(step_seconds(64) / 64)
+
+    cost.observe_step(10, 0.01, 0.02, is_busy=True)
+
+    assert cost.row_step_seconds == pytest.approx(0.002)
+    assert cost.seconds(Demand(work=50.0, steps=5.0, rows=1)) == pytest.approx(0.1)
+
+
+def test_a_step_may_take_for_ever_or_just_as_long_as_it_does(cost: CostModel) -> None:
+    assert cost.is_within(64, math.inf)
+    assert cost.is_within(SMALL, step_seconds(SMALL) + 1e-6)
+    assert not cost.is_within(SMALL + 1, step_seconds(SMALL) + 1e-6)
+
+
+def test_lengths_are_learned(cost: CostModel) -> None:
+    for _ in range(1000):
+        cost.observe_sentence(source_tokens=10, steps=30)
+
+    assert cost.steps(20, GREEDY) == pytest.approx(60)
+    assert cost.steps(20, DecodingOptions(beam_size=1, max_output_tokens=7)) == 7
+    demand = cost.demand([5, 20], DecodingOptions(beam_size=4))
+    assert (demand.work, demand.steps, demand.rows) == (pytest.approx(4 * 75), pytest.approx(60), 4)
+
+
+def test_a_text_is_taken_to_be_made_of_sentences_of_usual_length(cost: CostModel) -> None:
+    for _ in range(1000):
+        cost.observe_sentence(source_tokens=10, steps=10)
+        cost.observe_text(characters=400, tokens=100)
+    cost.observe_text(characters=0, tokens=0)
+
+    large = cost.demand_of_text(400_000, GREEDY)
+
+    assert large.work == pytest.approx(100_000)
+    assert large.steps == pytest.approx(32)
+    assert cost.demand_of_text(40, GREEDY).steps == pytest.approx(10)
+
+
+def test_caution_grows_until_few_answers_are_late(cost: CostModel) -> None:
+    assert cost.caution == 1.0
+    for _ in range(20):
+        cost.observe_answer(is_late=True)
+    grown = cost.caution
+    for _ in range(100):
+        cost.observe_answer(is_late=False)
+
+    assert 2 < grown < 4
+    assert 1 < cost.caution < grown
+
+
+def test_caution_has_an_end(cost: CostModel) -> None:
+    for _ in range(1000):
+        cost.observe_answer(is_late=True)
+
+    assert cost.caution == 4.0
