@@ -1,0 +1,219 @@
+"""R2: more than the server can do. What it accepts it answers in time; what it can't it refuses at once.
+
+    python -m tests.chaos.overload --sentences 8 --multiples 3 5 10 --seconds 60
+
+The server has one lane and one core, the client another one. What it can do is measured by a closed loop; then calls
+with deadlines come at a multiple of that, open loop, with and without our client's retries. Goodput counts sentences of
+calls that were answered in time, and rightly: each answer is compared with what its sentences give alone.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+
+from tests.acceptance.report import Check, print_checks
+from tests.acceptance.server_process import ServerProcess, running_server
+from tests.chaos.callers import REFUSED, Callers, Outcomes, callers, percentile, pinned
+from tests.chaos.load import Command
+from tests.chaos.probes import health_probe
+from tests.chaos.texts import draw_requests, draw_sentences
+
+_TIMEOUT_SECONDS = 2.0
+_CALM = 0.6  # of saturation
+_SETTLE_SECONDS = 10.0
+_REFUSAL_SECONDS = 250e-6  # of a processor, what a refusal may cost in all
+_IN_FLIGHT = 96  # sentences of the closed loop that measures saturation: 32 fill the rows at beam 4
+_FILLING = 1 / 3  # of the closed loop's time, until answers come as fast as calls
+_SERVER_CORE, _CLIENT_CORE = 1, 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to measure; times in seconds."""
+
+    sentences: int = 8
+    multiples: tuple[float, ...] = (1.3, 3.0, 5.0, 10.0)
+    seconds: float = 60.0
+    calm_seconds: float = 15.0
+    with_retries: tuple[bool, ...] = (False, True)
+    beam_size: int | None = None
+    connections: int = 8
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Bench:
+    """A server, its callers, and the calls that it is measured with.
+
+    Attributes:
+        command: a closed loop without deadlines; the loads are made from it.
+        saturation: sentences a second.
+        calm_p99: seconds, at `_CALM` of saturation.
+    """
+
+    server: ServerProcess
+    callers: Callers
+    command: Command
+    saturation: float = 0.0
+    calm_p99: float = 0.0
+    checks: list[Check] = field(default_factory=list)
+
+    def measure_saturation(self, seconds: float) -> Outcomes:
+        """Runs the closed loop."""
+        each = len(self.command.contents[0])
+        outcomes = self.callers.run(replace(self.command, seconds=seconds, callers=max(1, _IN_FLIGHT // each)))
+        begun = outcomes.journal.entries[0].due
+        counted = sum(_FILLING * seconds < entry.ended - begun <= seconds for entry in outcomes.journal.entries)
+        self.saturation = each * counted / (seconds - _FILLING * seconds)
+        return outcomes
+
+    def calm(self, seconds: float, timeout: float | None = _TIMEOUT_SECONDS) -> Outcomes:
+        """Offers what the server does with ease."""
+        return self.callers.run(self._open(_CALM, seconds, timeout, with_retries=False))
+
+    def overload(self, multiple: float, seconds: float, *, with_retries: bool) -> Outcomes:
+        """Offers a multiple of what the server can do."""
+        return self.callers.run(self._open(multiple, seconds, _TIMEOUT_SECONDS, with_retries=with_retries))
+
+    def _open(self, multiple: float, seconds: float, timeout: float | None, *, with_retries: bool) -> Command:
+        rate = multiple * self.saturation / len(self.command.contents[0])
+        return replace(self.command, seconds=seconds, timeout=timeout, rate=rate, with_retries=with_retries)
+
+
+@contextmanager
+def bench(plan: Plan) -> Iterator[Bench]:
+    """Starts server and callers, and learns what each sentence gives alone."""
+    with ExitStack() as stack:
+        with pinned(_SERVER_CORE):
+            server = stack.enter_context(running_server(["--variant", "cpu-fp32", "--lanes", "1", *plan.flags]))
+        process = stack.enter_context(callers(_CLIENT_CORE))
+        sentences = draw_sentences(256)
+        command = Command(
+            address=server.address,
+            contents=[[sentence] for sentence in sentences],
+            seconds=300.0,
+            connections=plan.connections,
+            beam_size=plan.beam_size,
+        )
+        alone = process.run(replace(command, in_turn=True)).answers
+        golden = {sentence: alone[index][0] for index, sentence in enumerate(sentences)}
+        contents = draw_requests(sentences, 256, plan.sentences)
+        expected = [[golden[sentence] for sentence in texts] for texts in contents]
+        yield Bench(server, process, replace(command, contents=contents, expected=expected))
+
+
+def measure(plan: Plan) -> Iterator[Check]:
+    """Yields the table's lines, as they are measured."""
+    with bench(plan) as system:
+        system.measure_saturation(3.0)  # warms both up
+        saturated = system.measure_saturation(plan.calm_seconds)
+        yield from _faults("saturation", saturated)
+        yield Check(
+            "saturation, closed loop",
+            f"{system.saturation:.0f} sentences/s, {system.saturation / plan.sentences:.0f} calls/s of {plan.sentences}; "
+            f"client {saturated.client_load:.0%} of a core",
+        )
+        calm = system.calm(plan.calm_seconds)
+        system.calm_p99 = percentile(calm.latencies(), 99)
+        yield Check(f"calm, {_CALM:.0%} of it", f"p99 {1000 * system.calm_p99:.0f} ms, {dict(calm.journal.counts())}")
+        for with_retries in plan.with_retries:
+            for multiple in plan.multiples:
+                name = f"{multiple:g}x{' with retries' if with_retries else ''}"
+                with health_probe(system.server) as health:
+                    outcomes = system.overload(multiple, plan.seconds, with_retries=with_retries)
+                yield from _overload_checks(name, system, outcomes, multiple)
+                yield Check(
+                    f"{name}: health", f"{health.num_bad} of {health.num_asked} not SERVING", "0", not health.num_bad
+                )
+                system.calm(_SETTLE_SECONDS)
+                after = percentile(system.calm(plan.calm_seconds).latencies(), 99)
+                yield Check(
+                    f"{name}: p99 {_SETTLE_SECONDS:g} s later",
+                    f"{1000 * after:.0f} ms, {after / system.calm_p99:.2f} of calm",
+                    "<= 1.2",
+                    after <= 1.2 * system.calm_p99,
+                )
+
+
+def _overload_checks(name: str, system: Bench, outcomes: Outcomes, multiple: float) -> Iterator[Check]:
+    share = outcomes.goodput / system.saturation
+    refused = outcomes.latencies(REFUSED)
+    # Of ten times as many single sentences the refusals alone take a good part of the core.
+    left = 1.0 - len(refused) / outcomes.seconds * _REFUSAL_SECONDS if multiple >= 10 and _is_single(system) else 1.0
+    p99, refused_p99 = percentile(outcomes.latencies(), 99), percentile(refused, 99)
+    counts = ", ".join(f"{code} {count}" for code, count in outcomes.journal.counts().most_common())
+    yield from _faults(name, outcomes)
+    yield Check(
+        f"{name}: goodput",
+        f"{share:.1%} of saturation ({outcomes.goodput:.0f} of {system.saturation:.0f}/s), "
+        f"{outcomes.offered:.0f} calls/s offered",
+        f">= {0.9 * left:.0%}",
+        share >= 0.9 * left,
+    )
+    yield Check(f"{name}: outcomes", counts)
+    yield Check(
+        f"{name}: accepted",
+        f"p50 {1000 * percentile(outcomes.latencies(), 50):.0f}, p99 {1000 * p99:.0f} ms",
+        f"<= {1000 * _TIMEOUT_SECONDS:.0f} ms",
+        p99 <= _TIMEOUT_SECONDS,
+    )
+    # With retries the last of several refusals ends the call: its time is that of all attempts.
+    is_first = not any(entry.attempts > 1 for entry in outcomes.journal.entries)
+    yield Check(
+        f"{name}: refused",
+        f"p50 {1000 * percentile(refused, 50):.1f}, p99 {1000 * refused_p99:.1f} ms",
+        "< 50 ms" if is_first else "",
+        refused_p99 < 0.05 if is_first and refused else None,
+    )
+    without = outcomes.num_without_pushback
+    yield Check(f"{name}: refusals without pushback", str(without), "0", without == 0)
+    num_refused_streams = outcomes.journal.counts()["REFUSED_STREAM"]
+    yield Check(f"{name}: refused by C-core's own limit", str(num_refused_streams), "0", num_refused_streams == 0)
+    yield Check(f"{name}: client", f"{1000 * outcomes.lag:.1f} ms late (p99), {outcomes.client_load:.0%} of a core")
+
+
+def _is_single(system: Bench) -> bool:
+    return len(system.command.contents[0]) == 1
+
+
+def _faults(name: str, outcomes: Outcomes) -> Iterator[Check]:
+    """Yields P1 to P3, with the HTTP/2 layer's own refusals, which have a line of their own, left out."""
+    found = outcomes.journal.faults({*outcomes.journal.counts()} - {"UNKNOWN"})
+    yield Check(f"{name}: journal", "; ".join(found) or f"{len(outcomes.journal.entries)} calls", "no fault", not found)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measures and returns the exit status."""
+    default = Plan()
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos.overload", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--sentences", type=int, default=default.sentences, help="of a call (%(default)s)")
+    parser.add_argument("--multiples", type=float, nargs="+", default=default.multiples, help="of saturation")
+    parser.add_argument("--seconds", type=float, default=default.seconds, help="of each overload (%(default)s)")
+    parser.add_argument("--calm-seconds", type=float, default=default.calm_seconds, help="of each calm (%(default)s)")
+    parser.add_argument("--retries", choices=("no", "yes", "both"), default="both", help="of the client (%(default)s)")
+    parser.add_argument("--beam-size", type=int, help="of every request (the server's own)")
+    parser.add_argument("--connections", type=int, default=default.connections, help="(%(default)s)")
+    parser.add_argument("flags", nargs="*", help="of the server, after --")
+    options = parser.parse_args(arguments)
+    plan = Plan(
+        sentences=options.sentences,
+        multiples=tuple(options.multiples),
+        seconds=options.seconds,
+        calm_seconds=options.calm_seconds,
+        with_retries={"no": (False,), "yes": (True,), "both": (False, True)}[options.retries],
+        beam_size=options.beam_size,
+        connections=options.connections,
+        flags=tuple(options.flags),
+    )
+    checks = []
+    for check in measure(plan):
+        checks.append(check)
+        print(f"{check.name}: {check.measured} {check.verdict}", file=sys.stderr, flush=True)
+    return print_checks(checks)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
