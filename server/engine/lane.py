@@ -1,5 +1,7 @@
 """One thread that steps a batch of each kind in turn."""
 
+import os
+import threading
 from collections.abc import Callable
 from functools import reduce
 from operator import add
@@ -13,6 +15,7 @@ from server.network import Runner, StepKind
 from server.telemetry.model_metrics import ModelMetrics
 
 MAX_FAILURES = 3  # encoder runs and steps that fail one after another before a lane calls itself dead
+_NICENESS = 5  # of a lane's thread: where cores are scarce, whoever answers calls, if only to refuse them, goes first
 MAX_STEP_SECONDS = 30.0  # a step that takes longer hangs
 
 
@@ -52,6 +55,7 @@ class Lane:
 
     def run(self) -> None:
         """Steps while there is work, sleeps while there is none, until the queue is closed."""
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
         while self._queue.wait():
             self.step()
             while self._is_running and self._queue.is_open:

@@ -14,6 +14,7 @@ from server.translation.request import DecodingRequest
 
 MAX_TEXTS = 1024
 MAX_LENGTH_PENALTY = 10.0
+_DECODING_FIELDS = [each.name for each in dataclasses.fields(DecodingRequest)]
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._/+-]{1,64}")
 
 
@@ -70,7 +71,7 @@ def check_decoding(
     Raises:
         InvalidRequest: one is not.
     """
-    given = {name: value for name, value in dataclasses.asdict(request).items() if value is not None}
+    given = {name: value for name in _DECODING_FIELDS if (value := getattr(request, name)) is not None}
     options = dataclasses.replace(defaults, **given)
     _check_range("decoding.beam_size", options.beam_size, 1, limits.max_beam_size)
     _check_range("decoding.num_hypotheses", options.num_hypotheses, 1, options.beam_size, " hypotheses (beam_size)")
