@@ -5,7 +5,7 @@ All faults are reported at once. An unknown `BABELSERVE_` variable is a fault, s
 
 import argparse
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -71,7 +71,7 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str], vers
             faults.append(f"{source}: {error}")
     settings = Settings(**values)
     faults += _contradictions(settings)
-    if check is None and not settings.bundle.is_dir():
+    if check is None and not _is(settings.bundle, Path.is_dir):
         faults.append(f"--bundle: {settings.bundle} is no directory")
     if faults:
         raise SettingsError(faults)
@@ -139,6 +139,13 @@ def _number(text: str, kind: type[int] | type[float], low: float, high: float | 
     return value
 
 
+def _is(path: Path, kind: Callable[[Path], bool]) -> bool:
+    try:
+        return kind(path)
+    except OSError:  # its name is too long, or a folder above is closed to us
+        return False
+
+
 def _contradictions(settings: Settings) -> Iterator[str]:
     """Faults between settings."""
     ports: dict[int, str] = {}
@@ -151,7 +158,7 @@ def _contradictions(settings: Settings) -> Iterator[str]:
         yield "--tls-cert and --tls-key: one needs the other"
     for name in ("tls_cert", "tls_key"):
         path = getattr(settings, name)
-        if path is not None and not path.is_file():
+        if path is not None and not _is(path, Path.is_file):
             yield f"{_flag(name)}: {path} is no file"
     if settings.beam_size > settings.max_rows:
         yield f"--beam-size: {settings.beam_size} does not fit into --max-rows {settings.max_rows}"

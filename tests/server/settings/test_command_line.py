@@ -99,6 +99,7 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
         (["--beam-size", "16", "--max-rows", "8"], "--beam-size: 16 does not fit into --max-rows 8"),
         (["--port", "9464"], "--metrics-port: 9464 is also --port"),
         (["--host", ""], "--host: must not be empty"),
+        (["--bundle", "x" * 300], f"--bundle: {'x' * 300} is no directory"),  # longer than a name may be
         (["--port"], "argument --port: expected one argument"),
         (["extra"], "extra: unknown argument"),
     ],
