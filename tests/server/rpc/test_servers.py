@@ -21,10 +21,11 @@ from protos.translation_pb2_grpc import TranslationServiceStub
 from server.errors import SettingsError
 from server.rpc.health import Health
 from server.rpc.interceptors import CallInterceptor
-from server.rpc.servers import RpcServers, address, open_servers
-from server.rpc.service import TranslationService
+from server.rpc.servers import MAX_MESSAGE_BYTES, RpcServers, address, open_servers
+from server.rpc.service import SERVICE_NAME, TranslationService
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
+from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.calls import Calls
 from server.translation.traffic import Traffic
 from server.translation.translator import Translator
@@ -146,3 +147,58 @@ async def test_a_certificate_or_key_that_is_none_is_a_fault(opening: Open, tmp_p
 
     with pytest.raises(SettingsError, match=r"^--tls-cert, --tls-key: are no PEM certificate chain"):
         opening(tls_cert=tmp_path / "cert.pem", tls_key=tmp_path / "key.pem")
+
+
+@contextlib.asynccontextmanager
+async def channel_to(servers: RpcServers, compression: grpc.Compression | None = None) -> AsyncIterator[Any]:
+    """Starts the servers; yields a channel to that for translations."""
+    async with (
+        started(servers),
+        grpc.aio.insecure_channel(f"127.0.0.1:{servers.ports[0]}", compression=compression) as channel,
+    ):
+        yield channel
+
+
+def translate(channel: Any, payload: bytes, num_metadata_bytes: int = 0) -> Any:
+    """Calls Translate with a message's bytes."""
+    call = channel.unary_unary(f"/{SERVICE_NAME}/Translate")
+    return call(payload, metadata=(("x-more", "x" * num_metadata_bytes),), timeout=SECONDS)
+
+
+GOOD = REQUEST.SerializeToString()
+ONE_TEXT = pb.TranslateRequest(contents=["x"]).SerializeToString()
+TOO_LONG = pb.TranslateRequest(contents=["x" * (MAX_TEXT_BYTES + 1)], target_language_code="de").SerializeToString()
+INVALID, EXHAUSTED = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+@pytest.mark.parametrize(
+    ("payload", "num_metadata_bytes", "code", "named"),
+    [
+        pytest.param(b"", 0, INVALID, ["contents", "1024", "not 0"], id="no text"),
+        pytest.param(ONE_TEXT * 100_000, 0, INVALID, ["contents", "1024", "not 100000"], id="too many texts"),
+        pytest.param(TOO_LONG, 0, INVALID, [f"{MAX_TEXT_BYTES} bytes", f"not {MAX_TEXT_BYTES + 1}"], id="a long text"),
+        pytest.param(bytes(MAX_MESSAGE_BYTES), 0, INVALID, ["protobuf"], id="the largest message"),
+        pytest.param(bytes(MAX_MESSAGE_BYTES + 1), 0, EXHAUSTED, [str(MAX_MESSAGE_BYTES)], id="a larger message"),
+        pytest.param(GOOD, 32 << 10, EXHAUSTED, ["metadata"], id="too much metadata"),
+    ],
+)
+async def test_what_is_too_large_is_refused_and_the_next_call_answered(
+    opening: Open, payload: bytes, num_metadata_bytes: int, code: grpc.StatusCode, named: list[str]
+) -> None:
+    async with channel_to(opening()) as channel:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await translate(channel, payload, num_metadata_bytes)
+        await translate(channel, GOOD)
+
+    assert caught.value.code() is code
+    assert [word for word in named if word not in (caught.value.details() or "")] == []
+
+
+async def test_a_message_that_decompresses_to_too_much_is_refused(opening: Open) -> None:
+    async with channel_to(opening(), grpc.Compression.Gzip) as channel:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await translate(channel, bytes(8 * MAX_MESSAGE_BYTES))  # 64 KiB on the wire
+        await translate(channel, GOOD)
+
+    assert caught.value.code() is EXHAUSTED
+    assert "larger than max" in (caught.value.details() or "")
