@@ -18,7 +18,7 @@ CHECKPOINT ?= model/checkpoints/en-de-small.pt
 OUT ?= runs/bundle
 DEV ?= tests/data/multi30k_val.en.gz tests/data/multi30k_val.de.gz
 
-.PHONY: help demo serve test check protos check-protos train export bench check-cuda-placement clean
+.PHONY: help demo serve test check protos check-protos train export bench fuzz check-cuda-placement clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 22
@@ -55,6 +55,9 @@ export: .venv/installed-dev  ## write and prove a bundle from CHECKPOINT to OUT,
 bench: .venv/installed-bench  ## compare with CTranslate2 on this machine; ARGS="offline --model base ..." (tests/bench/README.md)
 	$(BIN)/python -m tests.bench $(ARGS)
 
+fuzz: .venv/installed-fuzz  ## feed the readers of foreign bytes with mutated ones; ARGS="split --seconds 600" (tests/fuzz/README.md)
+	$(BIN)/python -m tests.fuzz $(ARGS)
+
 check-cuda-placement: .venv-gpu/installed  ## is the CUDA variant all on the GPU? Needs none, but a C compiler and 250 MB of wheels
 	@ORT_DISABLE_TELEMETRY=1 .venv-gpu/bin/python -m tests.acceptance.cuda_placement $(ARGS)
 
@@ -82,6 +85,10 @@ endef
 
 .venv/installed-bench: .venv/installed-dev
 	$(PIP) --group bench
+	@touch $@
+
+.venv/installed-fuzz: .venv/installed-dev
+	$(PIP) --group fuzz
 	@touch $@
 
 # onnxruntime and onnxruntime-gpu overwrite each other. Without its extras the latter brings no CUDA.

@@ -1,0 +1,115 @@
+"""The kept inputs as plain tests, and some hundred that Hypothesis makes; neither needs atheris."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from protos import translation_pb2 as pb
+from server.settings.settings import Settings
+from tests.fuzz import corpus
+from tests.fuzz.odd_texts import odd_texts
+from tests.fuzz.targets import TARGETS
+
+PIECES = [
+    "A dog runs. ",
+    "Dr. ",
+    "\n",
+    "\u201c",
+    "\u300a",
+    "e\u0301",
+    "\ufdfa",
+    "</s>",
+    ">>de<<",
+    "\x00",
+    "\u202e",
+    "x" * 99,
+]
+texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=20), max_size=30).map("".join)
+names = st.sampled_from(["en", "de", "DE", "text/plain", "en-de-small", "\u2622 no name"]) | texts
+numbers = st.integers(0, 20) | st.integers(0, 2**32 - 1)
+decodings = st.builds(
+    pb.DecodingOptions,
+    beam_size=numbers,
+    num_hypotheses=numbers,
+    length_penalty=st.floats(width=32),
+    max_output_tokens=numbers,
+    use_shortlist=st.booleans(),
+)
+messages = st.builds(
+    pb.TranslateRequest,
+    contents=st.lists(texts, max_size=4),
+    target_language_code=st.just("de") | names,
+    source_language_code=st.just("") | names,
+    model=st.just("") | names,
+    mime_type=st.just("") | names,
+    decoding=st.none() | decodings,
+)
+FLAGS = [f"--{name.replace('_', '-')}" for name in Settings.__dataclass_fields__] + ["--check", "--no-such-flag"]
+values = st.sampled_from(["0", "-1", "1e9", "nan", "\u0661", "true", "auto", "cpu-fp32", "x" * 300]) | st.text(
+    "az09./-"
+)
+words = st.sampled_from(FLAGS) | st.builds("{}={}".format, st.sampled_from(FLAGS), values)
+
+GENERATED: dict[str, st.SearchStrategy[bytes]] = {
+    "request": messages.map(pb.TranslateRequest.SerializeToString),
+    "split": st.builds(lambda choice, text: bytes([choice]) + text.encode(), st.integers(0, 17), texts),
+    "tokenizer": texts.map(str.encode) | st.binary(max_size=200),
+    "tokenizer_file": st.binary(max_size=40),
+    "settings": st.lists(words, max_size=6).map(lambda given: "\0".join(given).encode()),
+    "request_id": st.text("aZ9._- \n\u0661", max_size=70).map(str.encode),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_kept_input_is_handled(target: str) -> None:
+    for data in (b"", *corpus.read_inputs(target)):
+        try:
+            TARGETS[target](data)
+        except BaseException as error:
+            error.add_note(f"the input: {data!r}")
+            raise
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_generated_input_is_handled(target: str) -> None:
+    @settings(
+        max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    @given(GENERATED[target])
+    def check(data: bytes) -> None:
+        TARGETS[target](data)
+
+    check()
+
+
+ODD = odd_texts(100)
+
+
+@pytest.mark.parametrize("text", ODD.values(), ids=ODD)
+def test_an_odd_text_comes_back_whole(text: str) -> None:
+    request = pb.TranslateRequest(contents=[text, f"A dog runs. {text} A man sits."], target_language_code="de")
+
+    TARGETS["request"](request.SerializeToString())
+    TARGETS["tokenizer"](text.encode())
+    for choice in (0, 7, 14):  # every limit, each with another language
+        TARGETS["split"](bytes([choice]) + text.encode())
+
+
+def test_a_message_that_is_cut_anywhere_is_handled() -> None:
+    for data in corpus.read_inputs("request")[:4]:
+        for end in range(len(data)):
+            TARGETS["request"](data[:end])
+
+
+def test_inputs_are_kept_as_they_are_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = [b"# no comment", bytes(range(256)), "\u2028\\n\n".encode(), b"a"]
+    monkeypatch.setattr(corpus, "CORPUS", tmp_path)
+    (tmp_path / "split.txt").write_text("# why it is here\na\n", encoding="ascii")
+
+    assert corpus.add_inputs("split", [*inputs, b""]) == 3
+    assert corpus.add_inputs("split", inputs) == 0
+
+    assert sorted(corpus.read_inputs("split")) == sorted(inputs)
+    assert (tmp_path / "split.txt").read_text(encoding="ascii").startswith("# why it is here\na\n")
