@@ -3,10 +3,11 @@
     python -m tests.fuzz [TARGET ...] [--runs 100000] [--seconds 60] [--keep]
 
 Each target starts from its corpus and what earlier runs left in runs/fuzz, and ends at its first failure, whose input
-is then in runs/fuzz too. Prints a line for each target; exits 1 if one failed.
+and log are then in runs/fuzz too. Prints a line for each target; exits 1 if one failed, 77 without atheris.
 """
 
 import argparse
+import importlib.util
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from tabulate import tabulate
 
+from tests.acceptance.report import EXIT_FAILED, EXIT_PASSED, EXIT_TOOL_MISSING
 from tests.fuzz.corpus import add_inputs, read_inputs
 from tests.fuzz.targets import TARGETS
 
@@ -55,11 +57,11 @@ def fuzz(target: str, max_runs: int, max_seconds: int) -> Outcome:
     started = time.monotonic()
     done = _run_fuzzer(target, *limits, f"-artifact_prefix={_RUNS}/{target}-", "-print_final_stats=1", str(found))
     seconds = time.monotonic() - started
-    (_RUNS / f"{target}.log").write_text(done.stderr, encoding="utf-8")
+    (_RUNS / f"{target}.log").write_text(done.stdout, encoding="utf-8")
     return Outcome(
         target=target,
-        num_runs=_last_number(r"number_of_executed_units: *(\d+)", done.stderr),
-        coverage=_last_number(r" cov: (\d+)", done.stderr),
+        num_runs=_last_number(r"number_of_executed_units: *(\d+)", done.stdout),
+        coverage=_last_number(r" cov: (\d+)", done.stdout),
         seconds=seconds,
         has_failed=done.returncode != 0,
     )
@@ -78,27 +80,41 @@ def main() -> int:
     """Entry point; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("targets", nargs="*", choices=[[], *TARGETS], metavar="TARGET", help=f"{', '.join(TARGETS)}")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}; default: all in turn")
     parser.add_argument("--runs", type=int, default=100_000, help="inputs for each target; default %(default)s")
     parser.add_argument("--seconds", type=int, default=60, help="for each target; default %(default)s")
     parser.add_argument("--keep", action="store_true", help="add to the corpus what reaches more code")
     arguments = parser.parse_args()
+    targets = arguments.targets or list(TARGETS)
+    if unknown := set(targets) - TARGETS.keys():
+        parser.error(f"no such target: {', '.join(sorted(unknown))}")
+    if importlib.util.find_spec("atheris") is None:
+        print("atheris is not installed: make fuzz installs it", file=sys.stderr)
+        return EXIT_TOOL_MISSING
     outcomes = []
-    for target in arguments.targets or TARGETS:
+    for target in targets:
         outcomes.append(fuzz(target, arguments.runs, arguments.seconds))
         if arguments.keep and not outcomes[-1].has_failed:
             print(f"{target}: {keep(target)} inputs kept")
     rows = [
-        (each.target, each.num_runs, each.coverage, round(each.seconds), "FAILED" if each.has_failed else "ok")
+        (each.target, each.num_runs, each.coverage, round(each.seconds), "FAILED" if each.has_failed else "")
         for each in outcomes
     ]
     print(tabulate(rows, ("target", "inputs", "edges reached", "seconds", "")))
-    return int(any(outcome.has_failed for outcome in outcomes))
+    return EXIT_FAILED if any(each.has_failed for each in outcomes) else EXIT_PASSED
 
 
 def _run_fuzzer(target: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "tests.fuzz.fuzzer", target, *arguments]
-    return subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
 
 
 def _write(folder: Path, inputs: list[bytes]) -> None:
