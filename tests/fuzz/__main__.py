@@ -1,6 +1,6 @@
 """Fuzzes the server's readers of foreign bytes by atheris, which is libFuzzer for Python: `make fuzz`.
 
-    python -m tests.fuzz [TARGET ...] [--runs 100000] [--seconds 60] [--keep]
+    python -m tests.fuzz [TARGET ...] [--runs 100000] [--seconds 60] [--bytes 256] [--keep]
 
 Each target starts from its corpus and what earlier runs left in runs/fuzz, and ends at its first failure, whose input
 and log are then in runs/fuzz too. Prints a line for each target; exits 1 if one failed, 77 without atheris.
@@ -23,7 +23,7 @@ from tests.fuzz.targets import TARGETS
 
 ROOT = Path(__file__).parents[2]
 _RUNS = ROOT / "runs" / "fuzz"
-_MAX_BYTES = 4096
+_MAX_KEPT_BYTES = 4096
 _INPUT_SECONDS = 10  # that no input may take
 _PROCESS_MIB = 2048
 
@@ -47,12 +47,12 @@ class Outcome:
     has_failed: bool
 
 
-def fuzz(target: str, max_runs: int, max_seconds: int) -> Outcome:
-    """Runs a target until one of the limits, or a failure."""
+def fuzz(target: str, max_runs: int, max_seconds: int, max_bytes: int) -> Outcome:
+    """Runs a target on inputs of so many bytes until one of the other limits, or a failure."""
     found = _RUNS / target
     found.mkdir(parents=True, exist_ok=True)
     _write(found, read_inputs(target))
-    limits = [f"-runs={max_runs}", f"-max_total_time={max_seconds}", f"-max_len={_MAX_BYTES}"]
+    limits = [f"-runs={max_runs}", f"-max_total_time={max_seconds}", f"-max_len={max_bytes}"]
     limits += [f"-timeout={_INPUT_SECONDS}", f"-rss_limit_mb={_PROCESS_MIB}"]
     started = time.monotonic()
     done = _run_fuzzer(target, *limits, f"-artifact_prefix={_RUNS}/{target}-", "-print_final_stats=1", str(found))
@@ -72,7 +72,7 @@ def keep(target: str) -> int:
     kept = _RUNS / f"{target}-kept"
     kept.mkdir(parents=True, exist_ok=True)
     _write(kept, read_inputs(target))
-    _run_fuzzer(target, "-merge=1", f"-max_len={_MAX_BYTES}", str(kept), str(_RUNS / target)).check_returncode()
+    _run_fuzzer(target, "-merge=1", f"-max_len={_MAX_KEPT_BYTES}", str(kept), str(_RUNS / target)).check_returncode()
     return add_inputs(target, (path.read_bytes() for path in kept.iterdir()))
 
 
@@ -83,6 +83,7 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}; default: all in turn")
     parser.add_argument("--runs", type=int, default=100_000, help="inputs for each target; default %(default)s")
     parser.add_argument("--seconds", type=int, default=60, help="for each target; default %(default)s")
+    parser.add_argument("--bytes", type=int, default=256, help="of an input, at most; default %(default)s")
     parser.add_argument("--keep", action="store_true", help="add to the corpus what reaches more code")
     arguments = parser.parse_args()
     targets = arguments.targets or list(TARGETS)
@@ -93,7 +94,7 @@ def main() -> int:
         return EXIT_TOOL_MISSING
     outcomes = []
     for target in targets:
-        outcomes.append(fuzz(target, arguments.runs, arguments.seconds))
+        outcomes.append(fuzz(target, arguments.runs, arguments.seconds, arguments.bytes))
         if arguments.keep and not outcomes[-1].has_failed:
             print(f"{target}: {keep(target)} inputs kept")
     rows = [

@@ -1,9 +1,9 @@
 """What the targets run: the built-in model's manifest and tokenizer, and the service in front of an echo."""
 
 import asyncio
-import dataclasses
 import functools
 import tempfile
+from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from protos import translation_pb2 as pb
 from server.bundle.manifest import TOKENIZER_FILE, Manifest, read_manifest
 from server.bundle.tokenizer import Tokenizer
+from server.decoding.result import Result
 from server.models.model import Model
 from server.rpc.service import SERVICE_NAME, TranslationService
 from server.settings.settings import BUILTIN_BUNDLE
@@ -27,6 +28,16 @@ RESPONSES: dict[str, type[Message]] = {
     "TranslateStream": pb.TranslateStreamResponse,
     "ListModels": pb.ListModelsResponse,
 }
+
+
+class _Echo(EchoEngine):
+    """Forgets what it was asked, of which there are millions."""
+
+    def submit(self, *arguments: Any, **more: Any) -> list[Future[Result]]:
+        futures = super().submit(*arguments, **more)
+        for seen in (self.deadlines, self.options, self.flows, self.observed, self.futures, self._answers):
+            seen.clear()
+        return futures
 
 
 @functools.cache
@@ -50,10 +61,7 @@ def open_tokenizer(model: bytes) -> Tokenizer:
 
 def answer(method: str, data: bytes) -> list[Any]:
     """Hands a message's bytes to a method as gRPC does, and returns what it answers; the network is an echo."""
-    translator = Translator(beam_size=4, max_request_seconds=60.0)
-    translator.model = _echo()
-    path = SimpleNamespace(method=f"/{SERVICE_NAME}/{method}")
-    handler: Any = TranslationService(translator).handler().service(path)  # type: ignore[arg-type]
+    handler = _handler(method)
     context = SimpleNamespace(time_remaining=lambda: None)
 
     async def collect() -> list[Message]:
@@ -74,10 +82,12 @@ def _loop() -> asyncio.AbstractEventLoop:
 def _echoing_model() -> Model:
     manifest = builtin_manifest()
     metrics = Metrics(CollectorRegistry()).of_model(manifest.name)
-    return Model(
-        manifest=manifest, variant=VARIANT, tokenizer=builtin_tokenizer(), engine=EchoEngine(), metrics=metrics
-    )
+    return Model(manifest=manifest, variant=VARIANT, tokenizer=builtin_tokenizer(), engine=_Echo(), metrics=metrics)
 
 
-def _echo() -> Model:
-    return dataclasses.replace(_echoing_model(), engine=EchoEngine())  # an engine remembers all that it was asked
+@functools.cache
+def _handler(method: str) -> Any:
+    translator = Translator(beam_size=4, max_request_seconds=60.0)
+    translator.model = _echoing_model()
+    path: Any = SimpleNamespace(method=f"/{SERVICE_NAME}/{method}")
+    return TranslationService(translator).handler().service(path)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from google.protobuf.message import DecodeError
+from google.protobuf.wrappers_pb2 import BytesValue
 
 from protos import translation_pb2 as pb
 from server.bundle.manifest import TOKENIZER_FILE
@@ -32,17 +33,16 @@ def fuzz_request(data: bytes) -> None:
     with contextlib.suppress(InvalidRequest):
         answer("ListModels", data)
     try:
-        message = pb.TranslateRequest.FromString(data)
+        message: pb.TranslateRequest | None = pb.TranslateRequest.FromString(data)
     except DecodeError:
-        for method in ("Translate", "TranslateStream"):
-            assert str(_error(method, data)) == str(_error(method, _NO_MESSAGE))
-        return
-    in_stream = pb.TranslateStreamRequest(request=message).SerializeToString()
+        message = None
+    other = _NO_MESSAGE if message is None else _with_other_texts(message).SerializeToString()
+    in_stream = BytesValue(value=data).SerializeToString()  # a message's bytes in field 1, as TranslateStreamRequest
     error = _error("Translate", data)
     if error is not None:
-        assert str(error) == str(_error("TranslateStream", in_stream))
-        assert str(error) == str(_error("Translate", _with_other_texts(message).SerializeToString()))
+        assert str(error) == str(_error("TranslateStream", in_stream)) == str(_error("Translate", other))
         return
+    assert message is not None
     (response,) = answer("Translate", data)
     _check_translations(message.contents, response, answer("TranslateStream", in_stream))
 
