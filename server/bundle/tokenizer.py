@@ -27,7 +27,7 @@ class Tokenizer:
     def __init__(self, path: Path, *, vocab_size: int, eos_id: int) -> None:
         try:
             self._processor = SentencePieceProcessor(model_file=str(path))
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, ValueError) as error:  # the last: its words quote bytes that are no UTF-8
             raise BundleError([f"{path}: is no SentencePiece model"]) from error
         faults = []
         if self._processor.vocab_size() > vocab_size:
