@@ -1,6 +1,7 @@
 """What the targets run: the built-in model's manifest and tokenizer, and the service in front of an echo."""
 
 import asyncio
+import dataclasses
 import functools
 import tempfile
 from concurrent.futures import Future
@@ -43,6 +44,12 @@ class _Echo(EchoEngine):
 @functools.cache
 def builtin_manifest() -> Manifest:
     return read_manifest(BUILTIN_BUNDLE)
+
+
+@functools.cache
+def special_ids() -> frozenset[int]:
+    """The ids that no text may have."""
+    return frozenset(dataclasses.astuple(builtin_manifest().special_ids))
 
 
 @functools.cache
