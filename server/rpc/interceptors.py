@@ -5,6 +5,7 @@ commits a call, and gRPC clients retry no committed call.
 """
 
 import contextlib
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -81,8 +82,9 @@ async def _abort(context: Any, error: TranslationError, request_id: str) -> None
     if error.code.is_ours:
         message += f"; request id {request_id}"
     if isinstance(error, Overloaded):
-        trailing.append((PUSHBACK_KEY, str(round(error.retry_after_seconds * 1000))))
-        trailing.append((DETAILS_KEY, retry_details(code, message, error.retry_after_seconds)))
+        milliseconds = math.ceil(error.retry_after_seconds * 100) * 10  # few different ones
+        trailing.append((PUSHBACK_KEY, str(milliseconds)))
+        trailing.append((DETAILS_KEY, retry_details(code, milliseconds)))
     await context.abort(code, message, tuple(trailing))
 
 

@@ -1,5 +1,6 @@
 """protobuf to plain values and back; the service only passes messages on."""
 
+import functools
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, TypeVar
@@ -130,11 +131,12 @@ def model_info(model: Model) -> pb.ModelInfo:
     )
 
 
-def retry_details(code: grpc.StatusCode, message: str, seconds: float) -> bytes:
+@functools.lru_cache(maxsize=1024)
+def retry_details(code: grpc.StatusCode, milliseconds: int) -> bytes:
     """Returns a status with `google.rpc.RetryInfo`, for clients that know it but not gRPC's own pushback."""
     retry = RetryInfo()
-    retry.retry_delay.FromMilliseconds(round(seconds * 1000))
-    status = Status(code=code.value[0], message=message)
+    retry.retry_delay.FromMilliseconds(milliseconds)
+    status = Status(code=code.value[0])
     status.details.add().Pack(retry)
     return status.SerializeToString()
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import grpc
 import pytest
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
 
 from protos import translation_pb2 as pb
 from protos.translation_pb2_grpc import TranslationServiceStub
@@ -115,6 +117,10 @@ async def test_an_overloaded_server_says_when_to_come_back_and_clients_do(live: 
         retried = await failure(method(REQUEST, timeout=10))
 
     assert trailing(caught)["grpc-retry-pushback-ms"] == "20"
+    (detail,) = Status.FromString(trailing(caught)["grpc-status-details-bin"]).details
+    retry = RetryInfo()
+    assert detail.Unpack(retry)
+    assert retry.retry_delay.ToMilliseconds() == 20
     assert retried.code() == grpc.StatusCode.RESOURCE_EXHAUSTED  # and not the deadline: no 30 s between attempts
 
 
