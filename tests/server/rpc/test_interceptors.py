@@ -117,7 +117,9 @@ async def test_an_overloaded_server_says_when_to_come_back_and_clients_do(live: 
         retried = await failure(method(REQUEST, timeout=10))
 
     assert trailing(caught)["grpc-retry-pushback-ms"] == "20"
-    (detail,) = Status.FromString(trailing(caught)["grpc-status-details-bin"]).details
+    status = trailing(caught)["grpc-status-details-bin"]
+    assert isinstance(status, bytes)
+    (detail,) = Status.FromString(status).details
     retry = RetryInfo()
     assert detail.Unpack(retry)
     assert retry.retry_delay.ToMilliseconds() == 20
