@@ -62,6 +62,7 @@ class CostModel:
         sizes = max_rows.bit_length() + 1
         self._rows = [_Mean(0.0) for _ in range(sizes)]  # mean rows and seconds of steps, by the rows' binary length
         self._seconds = [_Mean(0.0) for _ in range(sizes)]
+        self._curve: list[tuple[float, float]] = []  # the same means; empty when they have changed
         self._busy_seconds = _Mean(0.0)  # per row-step
         self._steps_per_token = _Mean(_FIRST_STEPS_PER_TOKEN)
         self._tokens_per_character = _Mean(_FIRST_TOKENS_PER_CHARACTER)
@@ -79,6 +80,7 @@ class CostModel:
         size = min(rows.bit_length(), len(self._rows) - 1)
         self._rows[size].add(rows)
         self._seconds[size].add(seconds)
+        self._curve = []
         if is_busy:
             self._busy_seconds.add(lane_seconds / rows)
 
@@ -114,16 +116,21 @@ class CostModel:
 
     def step_seconds(self, rows: float) -> float:
         """Seconds of a step with so many rows: on the line through the means of the two nearest sizes seen."""
-        seen = [(r.value, s.value) for r, s in zip(self._rows, self._seconds, strict=True) if r.count]
-        if not seen:
-            seen = [(1.0, _FIRST_STEP_SECONDS)]
-        if len(seen) == 1:
-            (of_rows, seconds) = seen[0]
+        curve = self._curve or self._draw_curve()
+        if len(curve) == 1:
+            ((of_rows, seconds),) = curve
             return seconds * (1 - _FIRST_SLOPE + _FIRST_SLOPE * rows / of_rows)
-        upper = next((i for i, (of_rows, _) in enumerate(seen) if of_rows >= rows), len(seen) - 1)
-        (low, low_seconds), (high, high_seconds) = seen[max(upper, 1) - 1], seen[max(upper, 1)]
+        upper = 1
+        while upper < len(curve) - 1 and curve[upper][0] < rows:
+            upper += 1
+        (low, low_seconds), (high, high_seconds) = curve[upper - 1], curve[upper]
         slope = max(0.0, (high_seconds - low_seconds) / (high - low))
-        return max(low_seconds + slope * (rows - low), seen[0][1] / 2)
+        return max(low_seconds + slope * (rows - low), curve[0][1] / 2)
+
+    def _draw_curve(self) -> list[tuple[float, float]]:
+        seen = [(r.value, s.value) for r, s in zip(self._rows, self._seconds, strict=True) if r.count]
+        self._curve = seen or [(1.0, _FIRST_STEP_SECONDS)]
+        return self._curve
 
     def is_within(self, rows: int, seconds: float) -> bool:
         """Whether a step with so many rows takes no longer than so many seconds; infinite ones are for ever."""

@@ -2,7 +2,7 @@
 
 - Requests of a lower rank go first.
 - Of one rank that request goes first that is due first: that must start first to meet its deadline (least laxity), or
-  has waited `_PATIENCE` times as long as it would take alone. Admission sees to it that deadlines can be met: without
+  has waited `PATIENCE` times as long as it would take alone. Admission sees to it that deadlines can be met: without
   that, such an order would finish all requests a little late.
 - What a request has beyond `BURST_SECONDS` of the engine's time takes turns with the rest of other large ones, sentence
   by sentence, and gets a share of the work (`_LARGE_SHARE`) while small ones wait: source of the idea are the two
@@ -17,8 +17,11 @@ from collections.abc import Iterator
 from server.engine.sentence import Sentence
 
 BURST_SECONDS = 0.25
-_PATIENCE = 20.0
+PATIENCE = 20.0
 _LARGE_SHARE = 0.25
+
+
+Key = tuple[int, float, float]
 
 
 class WaitingRequest:
@@ -26,41 +29,39 @@ class WaitingRequest:
 
     Args:
         sentences: in order, at least one; they share all but their sources.
+        work: row-steps of all of them.
         burst: row-steps that it may have before it counts as large.
-        number: of arrival.
+        key: by which requests of a flow are ordered: rank, instant at which it is due, number of arrival.
 
     Attributes:
-        sentences: as given; the first ones leave.
+        sentences, work: as given, of those that still wait.
+        key: as given.
         deadline: instant; infinite for never.
         num_tokens: source tokens that wait.
-        work: row-steps that wait.
         has_begun: whether some of its sentences have been taken.
         is_large: whether it has had its burst.
-        key: by which requests of a flow are ordered.
     """
 
-    __slots__ = ("_burst", "_number", "deadline", "has_begun", "is_large", "key", "num_tokens", "sentences", "work")
+    __slots__ = ("_burst", "deadline", "has_begun", "is_large", "key", "num_tokens", "sentences", "work")
 
-    def __init__(self, sentences: deque[Sentence], burst: float, number: int) -> None:
+    def __init__(self, sentences: deque[Sentence], work: float, burst: float, key: Key) -> None:
         deadline = sentences[0].deadline
         self.sentences = sentences
+        self.work = work
+        self.key = key
         self.deadline = math.inf if deadline is None else deadline
         self.num_tokens = sum(len(sentence.source_ids) for sentence in sentences)
-        self.work = sum(sentence.work for sentence in sentences)
         self.has_begun = False
         self.is_large = False
-        self.key = (self.head.flow.rank, math.inf, number)
         self._burst = burst
-        self._number = number
+
+    def __lt__(self, other: "WaitingRequest") -> bool:
+        return self.key < other.key
 
     @property
     def head(self) -> Sentence:
         """The next sentence."""
         return self.sentences[0]
-
-    def order_by(self, due: float) -> None:
-        """Sets the key; `due` is from `due_of`."""
-        self.key = (self.head.flow.rank, due, self._number)
 
     def end(self, now: float, step_seconds: float, work_seconds: float) -> float:
         """Returns the instant at which it would be done if nothing else waited; once begun, its first sentence.
@@ -107,12 +108,11 @@ class FlowQueue:
         yield from self._small
         yield from self._large
 
-    def add(self, request: WaitingRequest, due: float) -> None:
-        """Adds a request; `due` is from `due_of`."""
-        request.order_by(due)
+    def add(self, request: WaitingRequest) -> None:
+        """Adds a request."""
         self.work += request.work
         self._small_work += request.work
-        insort(self._small, request, key=_key)
+        insort(self._small, request)
 
     def work_before(self, rank: int, due: float, *, is_large: bool) -> float:
         """Returns the row-steps that wait and would be served before the end of a request that came now."""
@@ -144,7 +144,7 @@ class FlowQueue:
                 self._large.append(request)
             else:
                 self._small_work += request.work
-                insort(self._small, request, key=_key)
+                insort(self._small, request)
         if not self._large:
             self._owed = 0.0
         return sentence
@@ -156,13 +156,8 @@ class FlowQueue:
             self._large.remove(request)
         else:
             self._small_work -= request.work
-            del self._small[bisect_left(self._small, request.key, key=_key)]
+            del self._small[bisect_left(self._small, request)]
 
 
-def due_of(now: float, deadline: float, seconds: float) -> float:
-    """Returns the instant by which a request should start that came now and would take so many seconds alone."""
-    return min(deadline - seconds, now + _PATIENCE * seconds)
-
-
-def _key(request: WaitingRequest) -> tuple[int, float, int]:
+def _key(request: WaitingRequest) -> Key:
     return request.key

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from server.engine.flow import Flow
 from server.engine.flow_queue import FlowQueue, WaitingRequest
 from server.engine.sentence import Sentence
 
@@ -35,16 +36,20 @@ class Line:
         """Row-steps that wait."""
         return sum(queue.work for queue in self._flows.values())
 
-    def of_flow(self, name: str) -> FlowQueue:
-        """Returns the requests of a flow."""
-        return self._flows.setdefault(name, FlowQueue())
+    def work_before(self, flow: Flow, due: float, *, is_large: bool) -> float:
+        """Returns the row-steps of its own flow that a request would wait for, see `FlowQueue.work_before`."""
+        queue = self._flows.get(flow.name)
+        return queue.work_before(flow.rank, due, is_large=is_large) if queue else 0.0
 
-    def add(self, request: WaitingRequest, due: float) -> None:
-        """Adds a request; see `FlowQueue.add`."""
-        queue = self.of_flow(request.head.flow.name)
+    def add(self, request: WaitingRequest) -> None:
+        """Adds a request."""
+        name = request.head.flow.name
+        queue = self._flows.get(name)
+        if queue is None:
+            queue = self._flows[name] = FlowQueue()
         if not queue:
             queue.tag = max(queue.tag, self._virtual_time)
-        queue.add(request, due)
+        queue.add(request)
 
     def next(self, may_run: Callable[[Sentence], bool]) -> WaitingRequest | None:
         """Returns the request whose first sentence is next among those that may run, if there is one."""

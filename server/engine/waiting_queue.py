@@ -14,10 +14,11 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
 
 from server.engine.cost import CostModel, Demand
 from server.engine.flow import ANYONE, Flow
-from server.engine.flow_queue import BURST_SECONDS, WaitingRequest, due_of
+from server.engine.flow_queue import BURST_SECONDS, PATIENCE, WaitingRequest
 from server.engine.limits import EngineLimits, Footprint, LaneLimits
 from server.engine.line import Line
 from server.engine.sentence import Sentence
@@ -30,6 +31,24 @@ _MOST_PASSED = 16  # sentences that may be taken from other lines while one wait
 _NO_WAIT_SECONDS = 0.02  # forecasts of less say nothing
 _HOPELESS = 4.0  # times the time that is left: what is forecast to take longer is refused even by an idle engine
 _RETRY_SECONDS = (0.05, 30.0)  # bounds of what refused callers are told
+
+
+class Forecast(NamedTuple):
+    """What is to be expected of a request that comes now.
+
+    Attributes:
+        seconds: until its answer.
+        remaining: seconds until its deadline; infinite for none.
+        must_wait: whether others' work comes first; only then the seconds are stretched by the cost model's caution.
+        due: instant by which it should start.
+        burst: row-steps that it may have before it counts as large.
+    """
+
+    seconds: float
+    remaining: float
+    must_wait: bool
+    due: float
+    burst: float
 
 
 class WaitingQueue:
@@ -64,7 +83,7 @@ class WaitingQueue:
         self.num_sentences = 0
         self.num_tokens = 0
 
-    def check_room(self, demand: Demand, deadline: float | None = None, flow: Flow = ANYONE) -> float:
+    def check_room(self, demand: Demand, deadline: float | None = None, flow: Flow = ANYONE) -> Forecast:
         """Says whether a request would be admitted now.
 
         Args:
@@ -73,7 +92,7 @@ class WaitingQueue:
             flow: that it belongs to.
 
         Returns:
-            The seconds that it is forecast to take, if it has to wait; else 0.
+            What is to be expected of it.
 
         Raises:
             Overloaded: the queue is at a limit, or the answer would come too late.
@@ -88,16 +107,15 @@ class WaitingQueue:
         if self._charged_tokens >= limits.max_waiting_tokens:
             message = f"queue is full: {self.num_tokens} source tokens wait, limit {limits.max_waiting_tokens}"
             raise Overloaded(message, "tokens")
-        remaining = math.inf if deadline is None else deadline - self._clock()
-        wait, own = self._forecast(demand, remaining, flow)
-        must_wait = wait > _NO_WAIT_SECONDS
-        seconds = (wait + own) * self._cost.caution if must_wait else own
+        forecast = self._forecast(demand, deadline, flow)
         is_idle = not self._running_rows and not self._waiting_rows
-        if seconds > remaining * (_HOPELESS if is_idle else 1.0):
-            message = f"the answer would take about {seconds:.2g} s, the time that is left is {remaining:.2g} s"
+        if forecast.seconds > forecast.remaining * (_HOPELESS if is_idle else 1.0):
+            message = (
+                f"the answer would take about {forecast.seconds:.2g} s, {forecast.remaining:.2g} s are left for it"
+            )
             least, most = _RETRY_SECONDS
-            raise Overloaded(message, "deadline", min(max(seconds - remaining, least), most))
-        return seconds if must_wait else 0.0
+            raise Overloaded(message, "deadline", min(max(forecast.seconds - forecast.remaining, least), most))
+        return forecast
 
     def add(self, sentences: Iterable[Sentence]) -> None:
         """Appends a request's sentences, which share all but their sources, all or none; raises as `check_room`."""
@@ -105,13 +123,15 @@ class WaitingQueue:
         if not waiting:
             return
         first, last = waiting[0], waiting[-1]
+        work = sum(sentence.work for sentence in waiting)
+        demand = Demand(work, max(sentence.steps for sentence in waiting), first.options.beam_size)
         with self._changed:
-            request = WaitingRequest(waiting, self._burst, self._num_requests)
-            demand = Demand(request.work, max(sentence.steps for sentence in waiting), first.options.beam_size)
-            last.forecast = self.check_room(demand, first.deadline, first.flow)
+            forecast = self.check_room(demand, first.deadline, first.flow)
+            last.forecast = forecast.seconds if forecast.must_wait else 0.0
             self._num_requests += 1
             self._shares.ask(first.flow)
-            self._lines[first.kind].add(request, self._due(demand, request.deadline))
+            request = WaitingRequest(waiting, work, forecast.burst, (first.flow.rank, forecast.due, self._num_requests))
+            self._lines[first.kind].add(request)
             self._charge(request, +1)
             self._count(waiting, +1)
             self._changed.notify_all()
@@ -226,28 +246,29 @@ class WaitingQueue:
             self._changed.notify_all()
             return left
 
-    def _forecast(self, demand: Demand, remaining: float, flow: Flow) -> tuple[float, float]:
-        """Returns the seconds that a request would wait for others' work, and those that it takes itself."""
-        seconds_of_work = self._cost.row_step_seconds / self._limits.num_lanes
-        due = self._due(demand, self._clock() + remaining)
-        of_flow = sum(
-            line.of_flow(flow.name).work_before(flow.rank, due, is_large=demand.work > self._burst)
-            for line in self._lines.values()
-        )
-        of_all = sum(line.work for line in self._lines.values())
-        wait = min(of_flow / self._shares.share(flow), of_all) * seconds_of_work
+    def _forecast(self, demand: Demand, deadline: float | None, flow: Flow) -> Forecast:
+        now, cost = self._clock(), self._cost
+        work_seconds = cost.row_step_seconds / self._limits.num_lanes
+        burst = BURST_SECONDS / work_seconds
         rows = (self._running_rows + self._waiting_rows) / self._limits.num_lanes + demand.rows
-        step_seconds = self._cost.step_seconds(min(rows, self._limits.lane.max_rows))
-        return wait, demand.work * seconds_of_work + demand.steps * step_seconds
-
-    def _due(self, demand: Demand, deadline: float) -> float:
-        work_seconds = demand.work * self._cost.row_step_seconds / self._limits.num_lanes
-        return due_of(self._clock(), deadline, work_seconds + demand.steps * self._cost.step_seconds(demand.rows))
-
-    @property
-    def _burst(self) -> float:
-        """Row-steps that are `BURST_SECONDS` of the engine."""
-        return BURST_SECONDS * self._limits.num_lanes / self._cost.row_step_seconds
+        own = demand.work * work_seconds + demand.steps * cost.step_seconds(min(rows, self._limits.lane.max_rows))
+        alone = demand.work * work_seconds + demand.steps * cost.step_seconds(demand.rows)
+        remaining = math.inf if deadline is None else deadline - now
+        due = now + min(PATIENCE * alone, remaining - alone)
+        wait = 0.0
+        if self.num_sentences:
+            is_large = demand.work > burst
+            of_flow = sum(line.work_before(flow, due, is_large=is_large) for line in self._lines.values())
+            of_all = sum(line.work for line in self._lines.values())
+            wait = min(of_flow / self._shares.share(flow), of_all) * work_seconds
+        must_wait = wait > _NO_WAIT_SECONDS
+        return Forecast(
+            seconds=(wait + own) * cost.caution if must_wait else own,
+            remaining=remaining,
+            must_wait=must_wait,
+            due=due,
+            burst=burst,
+        )
 
     def _pop(self, line: Line, request: WaitingRequest) -> Sentence:
         """Removes the first sentence of a request."""

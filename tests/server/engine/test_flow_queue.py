@@ -5,7 +5,7 @@ from collections import deque
 import pytest
 
 from server.engine.flow import Flow
-from server.engine.flow_queue import FlowQueue, WaitingRequest, due_of
+from server.engine.flow_queue import FlowQueue, WaitingRequest
 from server.engine.sentence import Sentence
 from tests.server.engine.parts import new_sentence
 
@@ -20,7 +20,7 @@ class Queue(FlowQueue):
     def arrive(self, count: int = 1, due: float = 0.0, *, burst: float = 1000.0, rank: int = 0) -> list[Sentence]:
         sentences = [new_sentence(flow=Flow(rank=rank)) for _ in range(count)]
         self.number += 1
-        self.add(WaitingRequest(deque(sentences), burst, self.number), due)
+        self.add(WaitingRequest(deque(sentences), float(count), burst, (rank, due, self.number)))
         return sentences
 
     def drain(self) -> list[Sentence]:
@@ -109,16 +109,11 @@ def test_work_before_a_small_request_holds_the_share_of_large_ones(queue: Queue)
     assert queue.work_before(0, 1.0, is_large=False) == pytest.approx(40)
 
 
-def test_a_request_is_due_when_it_must_start_or_has_waited_long_for_what_it_is() -> None:
-    assert due_of(now=10.0, deadline=12.0, seconds=0.5) == 11.5
-    assert due_of(now=10.0, deadline=120.0, seconds=0.5) == 20.0
-
-
 def test_the_end_of_a_request_counts_all_of_it_until_it_has_begun() -> None:
     sentences = deque(new_sentence() for _ in range(5))
     for sentence in sentences:
         sentence.steps = 10.0
-    request = WaitingRequest(sentences, 1000.0, 0)
+    request = WaitingRequest(sentences, 50.0, 1000.0, (0, 0.0, 0))
 
     assert request.end(1.0, step_seconds=0.1, work_seconds=0.01) == pytest.approx(1.0 + 0.5 + 1.0)
     request.pop()

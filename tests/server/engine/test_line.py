@@ -11,7 +11,8 @@ from tests.server.engine.parts import new_sentence
 
 def arrive(line: Line, flow: Flow, count: int, beam_size: int = 1) -> list[Sentence]:
     sentences = [new_sentence(beam_size=beam_size, flow=flow) for _ in range(count)]
-    line.add(WaitingRequest(deque(sentences), 1000.0, line.num_requests), 0.0)
+    work = sum(sentence.work for sentence in sentences)
+    line.add(WaitingRequest(deque(sentences), work, 1000.0, (0, 0.0, line.num_requests)))
     return sentences
 
 

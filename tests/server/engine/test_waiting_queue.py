@@ -246,7 +246,7 @@ def test_a_request_that_would_be_late_is_refused_and_told_when_to_come_back() ->
     work = 2000 * 0.005 * (0.75 + 0.25 * 64) / 64  # seconds, by the guess of a new cost model
 
     queue.check_room(LITTLE, deadline=2 * work)
-    with pytest.raises(Overloaded, match=r"would take about 3\.\d s, the time that is left is 1\.3 s") as refusal:
+    with pytest.raises(Overloaded, match=r"would take about 3\.\d s, 1\.3 s are left") as refusal:
         queue.check_room(Demand(work=400.0, steps=1.0, rows=1), deadline=work / 2)
 
     assert refusal.value.reason == "deadline"
@@ -258,7 +258,7 @@ def test_an_idle_engine_tries_what_may_be_late_but_nothing_hopeless() -> None:
     demand = Demand(work=1000.0, steps=1.0, rows=1)  # 1.3 s, by the guess of a new cost model
 
     queue.check_room(demand, deadline=0.5)
-    with pytest.raises(Overloaded, match=r"the time that is left is 0\.1 s"):
+    with pytest.raises(Overloaded, match=r"0\.1 s are left"):
         queue.check_room(demand, deadline=0.1)
 
 
