@@ -25,7 +25,7 @@ from export.verify import (
 )
 from model.checkpoint import Checkpoint
 from server.bundle.bundle import Bundle, open_bundle
-from server.bundle.manifest import MANIFEST_FILE, SHORTLIST_FILE, TOKENIZER_FILE, GoldenOutput
+from server.bundle.manifest import MANIFEST_FILE, SHORTLIST_FILE, TOKENIZER_FILE, GoldenOutput, seal_manifest
 from server.bundle.shortlist import Shortlist
 from server.bundle.variants import VARIANTS
 from server.decoding.options import DecodingOptions
@@ -147,6 +147,7 @@ class _Export:
         golden = dataclasses.replace(manifest.golden, outputs=outputs)
         manifest = dataclasses.replace(manifest, golden=golden, parity=parity, quality=quality)
         (self.directory / MANIFEST_FILE).write_text(manifest.to_json(), encoding="utf-8")
+        seal_manifest(self.directory)
 
     def _prove(self, bundle: Bundle) -> tuple[dict[str, Any], dict[str, Any], dict[str, GoldenOutput]]:
         parity: dict[str, Any] = {}

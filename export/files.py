@@ -14,7 +14,7 @@ from export.graph import OPSETS
 from export.graphs import copy_rows_graph, encoder_graph, step_graph
 from export.quantize import quantize_graph
 from model.transformer import Transformer
-from server.bundle.bundle import describe_file
+from server.bundle.files import describe_file
 from server.bundle.graphs import COPY_ROWS_FILE, EMBEDDING, ENCODER_FILE, PLAIN_STEP, WEIGHTS_FILE, step_forms
 from server.bundle.manifest import Variant
 from server.bundle.variants import VARIANTS

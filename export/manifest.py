@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from model.config import TransformerConfig
-from server.bundle.bundle import describe_file
+from server.bundle.files import describe_file
 from server.bundle.graphs import MAX_BEAM_SIZE
 from server.bundle.manifest import (
     REVISION,

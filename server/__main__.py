@@ -27,9 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asyncio.run(serve(command.settings, version))
     except StartupError as error:
         for fault in error.faults:
-            print(f"babelserve: {fault}", file=sys.stderr)
+            print(f"babelserve: {_in_one_line(fault)}", file=sys.stderr)
         return EXIT_CANNOT_START
     return 0
+
+
+def _in_one_line(fault: str) -> str:
+    """Escapes what a path or a library's message may have of line ends, and what else cannot be printed."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in fault.strip())
 
 
 def _check(command: CommandLine) -> int:

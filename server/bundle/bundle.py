@@ -4,35 +4,46 @@ Every fault of the manifest and of the files that it names is collected and repo
 JSON, SentencePiece and ONNX, no pickle.
 """
 
-import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from server.bundle.files import read_file
 from server.bundle.graphs import needed_files
-from server.bundle.manifest import MANIFEST_FILE, SHORTLIST_FILE, TOKENIZER_FILE, FileFacts, Manifest, read_manifest
+from server.bundle.manifest import MANIFEST_FILE, Manifest, read_manifest
 from server.errors import BundleError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """A directory whose manifest and files have been checked."""
+    """A directory whose manifest has been checked.
+
+    Attributes:
+        directory: what `babelserve-export` wrote.
+        manifest: its manifest.
+        contents: by path in the directory, files that are held already, verified. They take memory: who has loaded what
+            it needs lets go of the bundle.
+    """
 
     directory: Path
     manifest: Manifest
+    contents: Mapping[str, bytes] = field(default_factory=dict)
 
-    @property
-    def tokenizer_path(self) -> Path:
-        """The SentencePiece model."""
-        return self.directory / TOKENIZER_FILE
+    def read(self, name: str) -> bytes:
+        """Returns what a file holds: what has been verified, or else what is read and verified here.
 
-    @property
-    def shortlist_path(self) -> Path:
-        """The lexical shortlist of variants that have one."""
-        return self.directory / SHORTLIST_FILE
+        Args:
+            name: path in the directory, such as "cpu-fp32/encoder.onnx".
 
-    def graph_path(self, variant: str, file: str) -> Path:
-        """Path of a graph, or of the weights, of a variant."""
-        return self.directory / variant / file
+        Raises:
+            BundleError: the manifest does not describe it, or it is another.
+        """
+        if name in self.contents:
+            return self.contents[name]
+        facts = self.manifest.files(self.manifest.variants).get(name)
+        if facts is None:
+            raise BundleError([f"{self.directory / name}: is not in the manifest"])
+        return read_file(self.directory, name, facts)
 
 
 def open_bundle(directory: Path, variant: str | None = None) -> Bundle:
@@ -40,7 +51,7 @@ def open_bundle(directory: Path, variant: str | None = None) -> Bundle:
 
     Args:
         directory: what `babelserve-export` wrote.
-        variant: check the files of this variant only; None checks all.
+        variant: check the files that this variant needs, and hold them; None checks all, and holds none.
 
     Raises:
         BundleError: every fault found, such as a file with another hash.
@@ -48,36 +59,20 @@ def open_bundle(directory: Path, variant: str | None = None) -> Bundle:
     manifest = read_manifest(directory)
     if variant is not None and variant not in manifest.variants:
         raise BundleError([f"{directory}: has no variant {variant}; it has {', '.join(manifest.variants)}"])
-    faults = _check_file(directory, TOKENIZER_FILE, manifest.tokenizer)
-    for file, facts in manifest.extra_files.items():
-        faults += _check_file(directory, file, facts)
-    for name in manifest.variants if variant is None else (variant,):
-        files = manifest.variants[name].files
-        missing = needed_files(name, manifest.variants[name].has_shortlist) - files.keys()
+    variants = tuple(manifest.variants) if variant is None else (variant,)
+    faults = []
+    for name in variants:
+        missing = needed_files(name, manifest.variants[name].has_shortlist) - manifest.variants[name].files.keys()
         faults += [f"{directory / MANIFEST_FILE}: variants.{name}.files lacks {file}" for file in sorted(missing)]
-        for file, facts in files.items():
-            faults += _check_file(directory, f"{name}/{file}", facts)
+    contents = {}
+    for name, facts in manifest.files(variants).items():
+        try:
+            content = read_file(directory, name, facts)
+        except BundleError as error:
+            faults += error.faults
+        else:
+            if variant is not None:
+                contents[name] = content
     if faults:
         raise BundleError(faults)
-    return Bundle(directory=directory, manifest=manifest)
-
-
-def describe_file(path: Path) -> FileFacts:
-    """Returns the facts that a manifest holds of a file."""
-    with path.open("rb") as file:
-        return FileFacts(sha256=hashlib.file_digest(file, "sha256").hexdigest(), bytes=path.stat().st_size)
-
-
-def _check_file(directory: Path, name: str, expected: FileFacts) -> list[str]:
-    path = directory / name
-    try:
-        if not path.resolve().is_relative_to(directory.resolve()):
-            return [f"{path}: leads out of the bundle"]
-        found = describe_file(path)
-    except OSError as error:
-        return [f"{path}: cannot be read: {error.strerror}"]
-    if found.bytes != expected.bytes:
-        return [f"{path}: has {found.bytes} bytes, the manifest says {expected.bytes}"]
-    if found.sha256 != expected.sha256:
-        return [f"{path}: sha256 is {found.sha256}, the manifest says {expected.sha256}"]
-    return []
+    return Bundle(directory=directory, manifest=manifest, contents=contents)

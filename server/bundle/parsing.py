@@ -1,9 +1,26 @@
 """JSON into dataclasses, every fault noted with its place."""
 
 import dataclasses
+import json
 import types
 import typing
 from typing import Any
+
+_FIRST_INEXACT = 2**53  # of the whole numbers as fractions
+
+
+def parse_json(data: bytes) -> Any:
+    """Reads JSON that says one thing only: no key twice, no NaN, no text that is not Unicode.
+
+    Raises:
+        ValueError: it is no such JSON, or nested too deeply.
+    """
+    try:
+        document = json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        json.dumps(document, ensure_ascii=False).encode()  # which escaped lone surrogates do not survive
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    return document
 
 
 def parse(kind: Any, value: Any, where: str, faults: list[str]) -> Any:
@@ -24,7 +41,7 @@ def parse(kind: Any, value: Any, where: str, faults: list[str]) -> Any:
         return tuple(parse(arguments[0], item, f"{where}[{i}]", faults) for i, item in enumerate(value))
     if origin is dict and isinstance(value, dict):
         return {key: parse(arguments[1], item, f"{where}.{key}", faults) for key, item in value.items()}
-    if kind is float and type(value) is int:
+    if kind is float and type(value) is int and abs(value) < _FIRST_INEXACT:
         return float(value)
     if origin is None and type(value) is kind:
         return value
@@ -45,3 +62,14 @@ def _parse_dataclass(kind: Any, value: Any, where: str, faults: list[str]) -> An
     faults += [f"{prefix}{name} is unknown" for name in sorted(value.keys() - hints.keys())]
     parsed = {name: parse(hints[name], value[name], prefix + name, faults) for name in hints if name in value}
     return kind(**parsed) if len(faults) == before else None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        raise ValueError("an object has a key twice")
+    return document
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")

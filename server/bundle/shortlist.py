@@ -6,7 +6,9 @@ sentence's tokens are chosen among its own candidates only, whatever its neighbo
 selection (Mi et al. 2016, arXiv:1605.03209), as Marian has it.
 """
 
+import io
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -14,7 +16,15 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from server.bundle.manifest import SHORTLIST_FILE
 from server.errors import BundleError
+
+# What zipfile and numpy raise for files that are no tables; NotImplementedError is a RuntimeError.
+_UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error),
+    *(EOFError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError),
+)
+_MAX_BYTES_PER_TOKEN = 1024  # of both tables together; an archive says how much it unpacks to
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +41,31 @@ class Shortlist:
     common: NDArray[np.int32]
 
     @classmethod
-    def load(cls, path: Path, vocab_size: int) -> Self:
+    def load(cls, data: bytes, vocab_size: int) -> Self:
         """Reads a bundle's table.
+
+        Args:
+            data: what `SHORTLIST_FILE` holds.
+            vocab_size: of the network.
 
         Raises:
             BundleError: it is not one for this vocabulary.
         """
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                num_bytes = sum(entry.file_size for entry in archive.infolist())
+            if num_bytes > _MAX_BYTES_PER_TOKEN * (vocab_size + 1):
+                raise ValueError(f"{num_bytes} bytes are too many for a vocabulary of {vocab_size}")
+            with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
                 by_token, common = arrays["by_token"], arrays["common"]
-        except (OSError, EOFError, TypeError, ValueError, KeyError, NotImplementedError, zipfile.BadZipFile) as error:
-            raise BundleError([f"{path}: cannot be read: {error}"]) from error
+        except _UNREADABLE as error:
+            raise BundleError([f"{SHORTLIST_FILE}: cannot be read: {error}"]) from error
         is_table = (by_token.dtype, common.dtype, by_token.shape[:-1]) == (np.int32, np.int32, (vocab_size,))
         is_table = is_table and common.ndim == 1
         if not is_table or any(
             ids.min(initial=0) < 0 or ids.max(initial=0) >= vocab_size for ids in (by_token, common)
         ):
-            raise BundleError([f"{path}: is no table for a vocabulary of {vocab_size}"])
+            raise BundleError([f"{SHORTLIST_FILE}: is no table for a vocabulary of {vocab_size}"])
         return cls(by_token, common)
 
     def save(self, path: Path) -> None:

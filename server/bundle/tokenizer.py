@@ -5,10 +5,10 @@ control symbol. Private-use characters from U+E000 on are placeholders: the mode
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor
 
+from server.bundle.manifest import TOKENIZER_FILE
 from server.errors import BundleError
 
 
@@ -16,24 +16,27 @@ class Tokenizer:
     """The tokenizer of one bundle. May be used from several threads.
 
     Args:
-        path: the bundle's SentencePiece model.
+        model: what the bundle's `TOKENIZER_FILE` holds.
         vocab_size: of the network; the tokenizer must not have more ids.
         eos_id: ends every source sentence.
 
     Raises:
-        BundleError: the file is no SentencePiece model, or does not fit the network.
+        BundleError: it is no SentencePiece model, or does not fit the network.
     """
 
-    def __init__(self, path: Path, *, vocab_size: int, eos_id: int) -> None:
+    def __init__(self, model: bytes, *, vocab_size: int, eos_id: int) -> None:
+        self._processor = SentencePieceProcessor()
         try:
-            self._processor = SentencePieceProcessor(model_file=str(path))
+            self._processor.LoadFromSerializedProto(model)
         except (OSError, RuntimeError, ValueError) as error:  # the last: its words quote bytes that are no UTF-8
-            raise BundleError([f"{path}: is no SentencePiece model"]) from error
+            raise BundleError([f"{TOKENIZER_FILE}: is no SentencePiece model"]) from error
         faults = []
         if self._processor.vocab_size() > vocab_size:
-            faults.append(f"{path}: has {self._processor.vocab_size()} ids, the network has {vocab_size}")
+            faults.append(f"{TOKENIZER_FILE}: has {self._processor.vocab_size()} ids, the network has {vocab_size}")
         if self._processor.eos_id() != eos_id:
-            faults.append(f"{path}: ends sentences with id {self._processor.eos_id()}, the manifest with {eos_id}")
+            faults.append(
+                f"{TOKENIZER_FILE}: ends sentences with id {self._processor.eos_id()}, the manifest with {eos_id}"
+            )
         if faults:
             raise BundleError(faults)
         self._eos_id = eos_id

@@ -40,7 +40,6 @@ def check_bundle(directory: Path, settings: Settings, metrics: Metrics) -> Itera
             yield f"{variant}: not tried, since there is no CUDA device here"
             continue
         runner = open_network(bundle, variant, settings)
-        runner.sessions.load_steps()
         _check_positions(runner, manifest, variant)
         model = start_model(bundle, variant, runner, settings, metrics)
         try:
@@ -78,11 +77,9 @@ def _check_positions(runner: "HostRunner | DeviceRunner", manifest: Manifest, va
         raise BundleError([f"{variant}: the encoder fails at {field}: it is beyond the model's positions"]) from error
     if runner.has_host_caches:
         shape = (1, sizes.num_heads, limits.max_target_tokens, sizes.head_dim)
-        caches = {
-            name: np.zeros(shape, manifest.variants[variant].dtype) for name in all_cache_names(sizes.decoder_layers)
-        }
-        past = np.array([limits.max_target_tokens - 1], np.int32)
+        dtype, past = manifest.variants[variant].dtype, np.array([limits.max_target_tokens - 1], np.int32)
         try:
+            caches = {name: np.zeros(shape, dtype) for name in all_cache_names(sizes.decoder_layers)}
             runner.step_logits(ids[0, :1], past, np.array([1], np.int32), caches)
         except Exception as error:
             field = f"limits.max_target_tokens, {limits.max_target_tokens}"

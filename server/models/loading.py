@@ -4,14 +4,14 @@ import logging
 from typing import TYPE_CHECKING
 
 from server.bundle.bundle import Bundle, open_bundle
-from server.bundle.manifest import Manifest
+from server.bundle.manifest import TOKENIZER_FILE, Manifest
 from server.bundle.tokenizer import Tokenizer
 from server.bundle.variants import VARIANTS
 from server.engine.engine import Engine
 from server.engine.limits import EngineLimits, LaneLimits
 from server.errors import SettingsError
 from server.models.choosing import can_use_cuda, choose_variant
-from server.models.machine import has_int8_dot_product, usable_cores
+from server.models.machine import has_int8_dot_product, release_freed_memory, usable_cores
 from server.models.model import Model, SentenceEngine
 from server.models.sentence_cache import SentenceCache
 from server.models.warm_up import warm_up
@@ -40,6 +40,8 @@ def load_model(settings: Settings, metrics: Metrics) -> Model:
         )
     model = start_model(bundle, variant, open_network(bundle, variant, settings), settings, metrics)
     metrics.set_model_info(model=manifest.name, version=manifest.version, sha256=manifest.variants[variant].sha256)
+    del bundle  # with its contents, of which the sessions have what they need
+    release_freed_memory()
     return model
 
 
@@ -68,7 +70,7 @@ def start_model(
     if settings.max_rows < widest:
         raise SettingsError([f"--max-rows: {settings.max_rows} is less than the model's widest beam, {widest}"])
     tokenizer = Tokenizer(
-        bundle.tokenizer_path, vocab_size=manifest.dimensions.vocab_size, eos_id=manifest.special_ids.eos
+        bundle.read(TOKENIZER_FILE), vocab_size=manifest.dimensions.vocab_size, eos_id=manifest.special_ids.eos
     )
     limits = engine_limits(manifest, variant, settings)
     engine = Engine(runner, manifest, metrics.of_model(manifest.name), limits)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from server.bundle.graphs import CHOSEN_NAMES, StepForm, all_cache_names
+from server.bundle.graphs import CHOSEN_NAMES, LOGITS, StepForm, all_cache_names
 from server.bundle.manifest import Dimensions
 from server.bundle.shortlist import Shortlist
 from server.errors import BundleError
@@ -27,7 +27,7 @@ def tensor_faults(session: Any, inputs: list[str], outputs: list[str]) -> list[s
 
 
 def step_faults(session: Any, form: StepForm, sizes: Dimensions) -> list[str]:
-    """Compares a step's tensors, and the shapes of its caches, with the form and the manifest's dimensions."""
+    """Compares a step's tensors, and its caches' and logits' shapes, with the form and the manifest's dimensions."""
     caches = all_cache_names(sizes.decoder_layers)
     outputs = [*CHOSEN_NAMES, form.projected, *(f"new_{name}" for name in caches)]
     faults = tensor_faults(session, [*form.input_names, *caches], outputs)
@@ -35,6 +35,10 @@ def step_faults(session: Any, form: StepForm, sizes: Dimensions) -> list[str]:
         if tensor.name in caches and (tensor.shape[1:2], tensor.shape[3:]) != ([sizes.num_heads], [sizes.head_dim]):
             shape = f"[rows, {sizes.num_heads}, positions, {sizes.head_dim}]"
             faults.append(f"input {tensor.name} is {tensor.shape}, by the manifest it is {shape}")
+    for tensor in session.get_outputs():
+        if tensor.name == LOGITS and tensor.shape[1:] != [sizes.vocab_size]:
+            shape = f"[rows, {sizes.vocab_size}]"
+            faults.append(f"output {tensor.name} is {tensor.shape}, by the manifest it is {shape}")
     return faults
 
 

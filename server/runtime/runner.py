@@ -8,12 +8,13 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from server.bundle.bundle import Bundle
-from server.bundle.graphs import COPY_ROWS_FILE, LOGITS, PLAIN_STEP, cache_names, copy_rows_names, step_controls
+from server.bundle.graphs import LOGITS, PLAIN_STEP, cache_names, step_controls
+from server.bundle.manifest import SHORTLIST_FILE
 from server.bundle.shortlist import Shortlist
 from server.bundle.variants import VARIANTS
 from server.network import Encoded, StepKind
 from server.runtime.device_decoder import DeviceDecoder, GraphIds
-from server.runtime.faults import refuse, shortlist_faults, tensor_faults
+from server.runtime.faults import refuse, shortlist_faults
 from server.runtime.host_decoder import HostDecoder
 from server.runtime.kv_cache import KVCache
 from server.runtime.sessions import Sessions
@@ -23,7 +24,7 @@ class HostRunner:
     """A variant whose caches are in host memory.
 
     Args:
-        bundle: checked by `open_bundle`.
+        bundle: opened by `open_bundle`; not kept.
         variant: one of the manifest's.
         sessions: of that variant.
 
@@ -45,10 +46,9 @@ class HostRunner:
         self._dtype = np.dtype(manifest.variants[variant].dtype)
         self._shortlist: Shortlist | None = None
         if manifest.variants[variant].has_shortlist:
-            path = bundle.shortlist_path
-            self._shortlist = Shortlist.load(path, manifest.dimensions.vocab_size)
+            self._shortlist = Shortlist.load(bundle.read(SHORTLIST_FILE), manifest.dimensions.vocab_size)
             faults = shortlist_faults(self._shortlist, manifest.limits.max_beam_size, manifest.special_ids.eos)
-            refuse(path, faults)
+            refuse(bundle.directory / SHORTLIST_FILE, faults)
 
     def encode(self, source_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]) -> Encoded:
         """See `Runner.encode`."""
@@ -95,7 +95,7 @@ class DeviceRunner:
     """A variant whose caches are in device memory. It runs on a CPU too, if slowly, for proofs.
 
     Args:
-        bundle: checked by `open_bundle`.
+        bundle: opened by `open_bundle`; not kept.
         device: whose memory, as ONNX Runtime calls it: "cpu" or "cuda".
         sessions: of the variant.
 
@@ -103,9 +103,6 @@ class DeviceRunner:
         sessions: of the variant.
         dimensions: of the manifest.
         has_host_caches: False.
-
-    Raises:
-        BundleError: the graph that copies rows does not load, or is another.
     """
 
     has_host_caches: ClassVar[Literal[False]] = False
@@ -115,9 +112,8 @@ class DeviceRunner:
         self.dimensions = bundle.manifest.dimensions
         self._limits = bundle.manifest.limits
         self._device = device
-        self._copy_rows = sessions.load(COPY_ROWS_FILE)
-        names = copy_rows_names(self.dimensions.decoder_layers)
-        refuse(sessions.path(COPY_ROWS_FILE), tensor_faults(self._copy_rows, *names))
+        assert sessions.copy_rows is not None, "the variant is for a device"
+        self._copy_rows = sessions.copy_rows
         self._graph_ids: GraphIds = itertools.count(1)  # 0 is the one of runs that name none
 
     def encode(self, source_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]) -> list[onnxruntime.OrtValue]:
@@ -142,24 +138,21 @@ class DeviceRunner:
 def open_runner(
     bundle: Bundle, variant: str, device: str, num_threads: int = 1, num_threads_alone: int | None = None
 ) -> HostRunner | DeviceRunner:
-    """Loads the graphs of a variant, of the steps the plain one; the others follow when they are first needed.
+    """Loads all graphs of a variant; what runs needs nothing of the bundle any more.
 
     Args:
-        bundle: checked by `open_bundle`.
+        bundle: opened by `open_bundle`; not kept.
         variant: one of the manifest's.
         device: "cpu" or "cuda".
         num_threads: that ONNX Runtime may use within one call.
         num_threads_alone: the same for the steps of a lane that is alone at work; None for as many.
 
     Raises:
-        BundleError: a graph does not load, or its tensors are not those of the manifest.
+        BundleError: a file is not what the manifest says, a graph does not load, or its tensors are others.
         SettingsError: the device's execution provider is not there.
     """
     alone = num_threads if num_threads_alone is None else num_threads_alone
     sessions = Sessions(bundle, variant, device, num_threads, alone)
     if VARIANTS[variant].is_on_device:
-        runner: HostRunner | DeviceRunner = DeviceRunner(bundle, device, sessions)
-    else:
-        runner = HostRunner(bundle, variant, sessions)
-    sessions.step_session(PLAIN_STEP)
-    return runner
+        return DeviceRunner(bundle, device, sessions)
+    return HostRunner(bundle, variant, sessions)

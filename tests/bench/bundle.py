@@ -18,6 +18,7 @@ from server.bundle.manifest import (
     SHORTLIST_FILE,
     TOKENIZER_FILE,
     GoldenOutput,
+    seal_manifest,
 )
 from server.bundle.shortlist import Shortlist
 from server.decoding.options import DecodingOptions
@@ -66,6 +67,7 @@ def write_bundle(
         )
         manifest = dataclasses.replace(manifest, golden=golden)
         (draft / MANIFEST_FILE).write_text(manifest.to_json(), encoding="utf-8")
+        seal_manifest(draft)
         draft.rename(directory)
     except BaseException:
         shutil.rmtree(draft)

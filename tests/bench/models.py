@@ -9,6 +9,7 @@ import torch
 from model.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle, open_bundle
+from server.bundle.manifest import SHORTLIST_FILE
 from server.bundle.shortlist import Shortlist
 from tests.bench.bundle import write_bundle
 from tests.bench.shortlist import own_shortlist, random_shortlist
@@ -102,7 +103,7 @@ def _random_checkpoint(name: str, tokenizer: bytes, seed: int, path: Path) -> Ch
 def _convert(model: Transformer, bundle: Bundle, directory: Path) -> dict[str, Path]:
     from tests.bench.conversion import convert  # noqa: PLC0415  # needs the dependency group `bench`
 
-    shortlist = Shortlist.load(bundle.shortlist_path, model.config.vocab_size)
+    shortlist = Shortlist.load(bundle.read(SHORTLIST_FILE), model.config.vocab_size)
     paths = {quantization: directory / f"ctranslate2-{quantization}" for quantization in _QUANTIZATIONS}
     for quantization, path in paths.items():
         if not path.exists():

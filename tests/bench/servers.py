@@ -16,6 +16,7 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from server.bundle.bundle import Bundle
+from server.bundle.manifest import TOKENIZER_FILE
 from tests.acceptance.server_process import free_ports, running_server
 from tests.bench.systems import Settings, peak_resident_bytes
 from tests.bench.text import ROOT
@@ -61,7 +62,7 @@ def ctranslate2_server(settings: Settings, bundle: Bundle) -> Iterator[Server]:
     environment = {**os.environ, "OMP_NUM_THREADS": str(settings.threads), **settings.environment}
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
-            [*command, str(bundle.tokenizer_path), str(port)],
+            [*command, str(bundle.directory / TOKENIZER_FILE), str(port)],
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,

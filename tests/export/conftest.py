@@ -95,7 +95,7 @@ def run_encoder(graph: onnx.ModelProto, source_ids: Array, lengths: list[int]) -
 
 
 def write_fp32(model: Transformer, like: Bundle, directory: Path, step: onnx.ModelProto | None = None) -> Bundle:
-    """Returns a bundle of `model` as cpu-fp32, with the manifest of another one of its shape (hashes do not fit).
+    """Returns a bundle of `model` as cpu-fp32, with the manifest of another one of its shape; its files are held.
 
     `step` stands in for the model's plain step graph.
     """
@@ -106,7 +106,9 @@ def write_fp32(model: Transformer, like: Bundle, directory: Path, step: onnx.Mod
         graphs[PLAIN_STEP.file] = step
     offset = save_graphs(directory / "cpu-fp32", graphs)
     variant = dataclasses.replace(like.manifest.variants["cpu-fp32"], embedding_offset=offset)
-    return Bundle(directory=directory, manifest=dataclasses.replace(like.manifest, variants={"cpu-fp32": variant}))
+    manifest = dataclasses.replace(like.manifest, variants={"cpu-fp32": variant})
+    contents = {f"cpu-fp32/{path.name}": path.read_bytes() for path in (directory / "cpu-fp32").iterdir()}
+    return Bundle(directory=directory, manifest=manifest, contents=contents)
 
 
 @pytest.fixture(params=SHAPES)

@@ -17,7 +17,8 @@ from export.graph import OPSETS
 from export.verify import VerificationError
 from model.checkpoint import Checkpoint
 from model.transformer import Transformer
-from server.bundle.bundle import Bundle, describe_file, open_bundle
+from server.bundle.bundle import Bundle, open_bundle
+from server.bundle.files import describe_file
 from server.bundle.graphs import EMBEDDING, ENCODER_FILE, WEIGHTS_FILE, step_forms
 from server.bundle.manifest import REVISION
 from server.bundle.variants import VARIANTS
@@ -127,7 +128,7 @@ def test_a_bundle_is_what_its_manifest_says(tiny_bundle: Bundle) -> None:
     assert [manifest.variants[name].dtype for name in VARIANTS] == ["float32", "int8", "float16"]
     files = {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()}
     named = {f"{name}/{file}" for name, variant in manifest.variants.items() for file in variant.files}
-    assert files == named | {"manifest.json", "tokenizer.model"}
+    assert files == named | {"manifest.json", "manifest.json.sha256", "tokenizer.model"}
     assert [path.name for path in directory.parent.iterdir()] == [directory.name]
     assert directory.stat().st_mode & 0o777 == 0o755
 
@@ -177,7 +178,7 @@ def test_the_golden_sentence_has_an_output_of_every_variant(
     tiny_bundle: Bundle, tiny_checkpoint: Checkpoint, dev_set: DevSet
 ) -> None:
     golden = tiny_bundle.manifest.golden
-    tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(tiny_bundle.tokenizer_path))
+    tokenizer = sentencepiece.SentencePieceProcessor(model_proto=tiny_bundle.read("tokenizer.model"))
 
     assert golden.source_text == dev_set.sources[0]
     assert golden.source_ids == (*tokenizer.encode(golden.source_text), 3)
@@ -216,9 +217,8 @@ def test_the_manifest_says_where_the_embedding_is(tiny_bundle: Bundle, tiny_mode
     facts = tiny_bundle.manifest.variants[variant]
     expected = tiny_model.embedding.tokens.weight.detach().numpy()
 
-    table = np.fromfile(
-        tiny_bundle.graph_path(variant, WEIGHTS_FILE), facts.dtype, expected.size, offset=facts.embedding_offset
-    ).reshape(expected.shape)
+    weights = tiny_bundle.read(f"{variant}/{WEIGHTS_FILE}")
+    table = np.frombuffer(weights, facts.dtype, expected.size, facts.embedding_offset).reshape(expected.shape)
 
     if facts.dtype == "int8":  # with a scale per token
         expected = expected / np.maximum(np.abs(expected).max(axis=1, keepdims=True), 1e-12) * 127

@@ -57,8 +57,7 @@ def test_the_command_writes_a_proven_bundle(command: Command, tmp_path: Path) ->
     assert printed.startswith(f"{out}: proven; dev quality ")
     bundle = open_bundle(out)
     manifest = bundle.manifest
-    assert bundle.shortlist_path == out / "shortlist.npz"
-    assert len(Shortlist.load(bundle.shortlist_path, manifest.dimensions.vocab_size).common) >= NUM_COMMON
+    assert len(Shortlist.load(bundle.read("shortlist.npz"), manifest.dimensions.vocab_size).common) >= NUM_COMMON
     assert manifest.version == "2025.1"
     assert list(manifest.variants) == ["cpu-fp32"]
     assert manifest.parity["beam_4_ids"]["near_ties"] == []

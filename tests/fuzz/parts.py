@@ -3,9 +3,7 @@
 import asyncio
 import dataclasses
 import functools
-import tempfile
 from concurrent.futures import Future
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -60,10 +58,7 @@ def builtin_tokenizer() -> Tokenizer:
 def open_tokenizer(model: bytes) -> Tokenizer:
     """Opens a SentencePiece model for the built-in network. Raises BundleError."""
     manifest = builtin_manifest()
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory, TOKENIZER_FILE)
-        path.write_bytes(model)
-        return Tokenizer(path, vocab_size=manifest.dimensions.vocab_size, eos_id=manifest.special_ids.eos)
+    return Tokenizer(model, vocab_size=manifest.dimensions.vocab_size, eos_id=manifest.special_ids.eos)
 
 
 def answer(method: str, data: bytes) -> list[Any]:

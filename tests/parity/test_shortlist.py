@@ -9,7 +9,8 @@ import pytest
 
 from export.files import write_variant
 from model.checkpoint import Checkpoint
-from server.bundle.bundle import Bundle, describe_file
+from server.bundle.bundle import Bundle
+from server.bundle.files import describe_file
 from server.bundle.manifest import SHORTLIST_FILE
 from server.bundle.shortlist import Shortlist
 from server.decoding.options import DecodingOptions
@@ -72,7 +73,7 @@ def test_a_sentence_has_its_own_candidates_whoever_shares_its_steps(
     narrow: Bundle, sources: list[list[int]], variant: str
 ) -> None:
     few, flags = sources[:24], [True] * 24
-    shortlist = Shortlist.load(narrow.shortlist_path, narrow.manifest.dimensions.vocab_size)
+    shortlist = Shortlist.load(narrow.read(SHORTLIST_FILE), narrow.manifest.dimensions.vocab_size)
 
     together = run(Stepper(narrow, variant, max_rows=16), few, flags)
 
@@ -123,7 +124,7 @@ def test_scores_of_a_shortlisted_sentence_are_log_probabilities(narrow: Bundle, 
 
 
 def test_a_bundle_without_a_shortlist_has_no_graph_for_one(tiny_bundle: Bundle) -> None:
-    assert not tiny_bundle.shortlist_path.exists()
+    assert not tiny_bundle.manifest.extra_files
     assert not any("shortlist" in file for v in tiny_bundle.manifest.variants.values() for file in v.files)
 
 

@@ -12,10 +12,10 @@ import sentencepiece
 from prometheus_client import CollectorRegistry
 
 from protos.translation_pb2_grpc import TranslationServiceStub
+from server.bundle.files import FileFacts
 from server.bundle.manifest import (
     REVISION,
     Dimensions,
-    FileFacts,
     Golden,
     GoldenOutput,
     LanguagePair,
@@ -39,7 +39,7 @@ EOS = 3
 
 
 @pytest.fixture(scope="session")
-def tokenizer_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tokenizer_model() -> bytes:
     """A SentencePiece model with byte fallback and the placeholder symbols U+E000 to U+E007."""
     written = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
@@ -56,15 +56,13 @@ def tokenizer_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         num_threads=1,
         minloglevel=2,
     )
-    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.model"
-    path.write_bytes(written.getvalue())
-    return path
+    return written.getvalue()
 
 
 @pytest.fixture(scope="session")
-def tokenizer(tokenizer_path: Path) -> Tokenizer:
-    """The tokenizer of `tokenizer_path`."""
-    return Tokenizer(tokenizer_path, vocab_size=VOCAB_SIZE, eos_id=EOS)
+def tokenizer(tokenizer_model: bytes) -> Tokenizer:
+    """The tokenizer of `tokenizer_model`."""
+    return Tokenizer(tokenizer_model, vocab_size=VOCAB_SIZE, eos_id=EOS)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from server.bundle.bundle import Bundle, describe_file, open_bundle
+from server.bundle.bundle import Bundle, open_bundle
+from server.bundle.files import describe_file
+from server.bundle.manifest import seal_manifest
 from server.errors import BundleError
 
 
@@ -55,6 +57,7 @@ def test_a_file_that_a_variant_needs_is_missed_if_the_manifest_does_not_name_it(
     manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
     del manifest["variants"]["cpu-fp32"]["files"][file]
     (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    seal_manifest(copy)
 
     (fault,) = faults_of(copy)
     assert f"variants.cpu-fp32.files lacks {file}" in fault
@@ -65,20 +68,12 @@ def test_an_extra_file_is_checked_like_the_others(copy: Path) -> None:
     (copy / "extra.txt").write_bytes(b"hello")
     manifest["extra_files"] = {"extra.txt": dataclasses.asdict(describe_file(copy / "extra.txt"))}
     (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    seal_manifest(copy)
     open_bundle(copy)
 
     (copy / "extra.txt").write_bytes(b"hell")
 
     assert faults_of(copy) == [f"{copy / 'extra.txt'}: has 4 bytes, the manifest says 5"]
-
-
-def test_a_file_is_described_by_its_hash_and_size(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"abc")
-
-    facts = describe_file(tmp_path / "file")
-
-    assert facts.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-2, B.1
-    assert facts.bytes == 3
 
 
 def test_unknown_variant_is_named_with_those_there_are(copy: Path) -> None:
@@ -87,9 +82,25 @@ def test_unknown_variant_is_named_with_those_there_are(copy: Path) -> None:
     assert "has no variant cpu-int4; it has cpu-fp32, cpu-int8, cuda-fp16" in fault
 
 
-def test_link_out_of_the_bundle_is_refused(copy: Path, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    (copy / "tokenizer.model").rename(outside)
-    (copy / "tokenizer.model").symlink_to(outside)
+def test_a_variant_that_is_opened_is_held_whatever_becomes_of_its_files(copy: Path, tiny_bundle: Bundle) -> None:
+    bundle = open_bundle(copy, "cpu-fp32")
+    shutil.rmtree(copy)
 
-    assert "leads out of the bundle" in faults_of(copy)[0]
+    for name in ("tokenizer.model", "cpu-fp32/weights.bin", "cpu-fp32/encoder.onnx"):
+        assert bundle.read(name) == tiny_bundle.read(name)
+
+
+def test_what_is_not_held_is_verified_when_it_is_read(copy: Path) -> None:
+    bundle = open_bundle(copy)
+    (copy / "cpu-fp32" / "encoder.onnx").write_bytes(b"another")
+
+    assert bundle.contents == {}
+    with pytest.raises(BundleError, match=r"encoder\.onnx: has 7 bytes, the manifest says"):
+        bundle.read("cpu-fp32/encoder.onnx")
+
+
+def test_a_file_that_the_manifest_does_not_name_is_not_read(copy: Path) -> None:
+    (copy / "extra.txt").write_bytes(b"hello")
+
+    with pytest.raises(BundleError, match=r"extra\.txt: is not in the manifest"):
+        open_bundle(copy).read("extra.txt")

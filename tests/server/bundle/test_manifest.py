@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,18 @@ from typing import Any
 import pytest
 
 from server.bundle.bundle import Bundle
-from server.bundle.manifest import REVISION, FileFacts, Variant, read_manifest
+from server.bundle.files import FileFacts
+from server.bundle.manifest import (
+    MANIFEST_FILE,
+    REVISION,
+    SEAL_FILE,
+    Variant,
+    read_manifest,
+    seal,
+    seal_manifest,
+)
 from server.errors import BundleError
+from server.settings.settings import BUILTIN_BUNDLE
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -72,10 +83,22 @@ def test_missing_directory_is_a_fault_and_no_crash(tmp_path: Path) -> None:
         (lambda m: m.update(extra=1), "extra is unknown"),
         (lambda m: m.update(name=3), "name must be str, not int"),
         (lambda m: m["limits"].update(max_beam_size=True), "limits.max_beam_size must be int, not bool"),
-        (lambda m: m["limits"].update(max_beam_size=0), "max_beam_size must be at least 1, not 0"),
-        (lambda m: m["limits"].update(max_beam_size=17), "limits.max_beam_size must be at most 16, not 17"),
+        (lambda m: m["limits"].update(max_beam_size=0), "limits.max_beam_size must be in 1..16, not 0"),
+        (lambda m: m["limits"].update(max_beam_size=17), "limits.max_beam_size must be in 1..16, not 17"),
         (lambda m: m["dimensions"].update(head_dim=5), "d_model 32 is not num_heads * head_dim"),
-        (lambda m: m["dimensions"].update(encoder_layers=0), "encoder_layers must be at least 1, not 0"),
+        (lambda m: m["dimensions"].update(encoder_layers=0), "dimensions.encoder_layers must be in 1..256, not 0"),
+        (lambda m: m["dimensions"].update(decoder_layers=10**9), "decoder_layers must be in 1..256, not 1000000000"),
+        (lambda m: m["dimensions"].update(vocab_size=2**21), "vocab_size must be in 1..1048576, not 2097152"),
+        (lambda m: m["limits"].update(max_target_tokens=8193), "limits.max_target_tokens must be in 1..8192, not 8193"),
+        (lambda m: m["golden"].update(beam_size=17), "golden.beam_size must be in 1..16, not 17"),
+        (lambda m: m["golden"].update(source_ids=[]), "golden.source_ids must be 1..64 tokens, not 0"),
+        (lambda m: m["golden"].update(source_ids=[3] * 65), "golden.source_ids must be 1..64 tokens, not 65"),
+        (lambda m: m["golden"].update(source_ids=[700]), "golden.source_ids must be in 0..699"),
+        *(
+            (lambda m, name=name: m.update(name=name), "must have 1..128 characters, all printable")
+            for name in ("", "x\0", "a\nb", "x" * 129)
+        ),
+        (lambda m: m["language_pairs"][0].update(source="e\u202en"), "must have 1..128 characters, all printable"),
         (lambda m: m["special_ids"].update(eos=-1), "special_ids.eos must be in 0..699, not -1"),
         (lambda m: m["special_ids"].update(pad=700), "special_ids.pad must be in 0..699, not 700"),
         (lambda m: m.update(language_pairs=[]), "language_pairs is empty"),
@@ -102,7 +125,7 @@ def test_missing_directory_is_a_fault_and_no_crash(tmp_path: Path) -> None:
                 lambda m, name=name: m["variants"]["cpu-fp32"]["files"].update({name: {"sha256": "", "bytes": 0}}),
                 f"variants.cpu-fp32.files: {name!r} is not a plain file name",
             )
-            for name in ("../x", "..", "/x", "x/y", "")
+            for name in ("../x", "..", ".", "/x", "x/y", "", "x\0y", "x\ny", "x" * 200)
         ),
         (
             lambda m: m["extra_files"].update({"../x": {"sha256": "", "bytes": 0}}),
@@ -125,6 +148,82 @@ def test_all_faults_of_a_manifest_are_listed_at_once(directory: Path) -> None:
     change_manifest(directory, damage)
 
     assert len(faults_of(directory)) == 3
+
+
+def test_of_very_many_faults_some_are_listed(directory: Path) -> None:
+    change_manifest(directory, lambda m: m.update({f"unknown_{i}": 0 for i in range(100)}))
+
+    faults = faults_of(directory)
+    assert (len(faults), faults[-1].rpartition(": ")[2]) == (21, "and 80 faults more")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"revision": 4, "revision": 4}', "a key twice"),
+        ('{"revision": NaN}', "NaN is no number"),
+        ('{"name": "\\ud800"}', "surrogates not allowed"),
+        ('{"training": ' + "[" * 2000 + "]" * 2000 + "}", "nested too deeply"),
+        ('{"revision": ' + "9" * 5000 + "}", "cannot be read"),
+    ],
+)
+def test_json_that_may_say_two_things_or_too_much_is_refused(directory: Path, text: str, reason: str) -> None:
+    (directory / "manifest.json").write_text(text, encoding="utf-8")
+
+    (fault,) = faults_of(directory)
+    assert reason in fault
+
+
+def test_a_manifest_without_a_seal_is_read_and_a_warning_logged(
+    directory: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    read_manifest(directory)
+    assert "the manifest has no seal, manifest.json.sha256" in caplog.text
+
+    caplog.clear()
+    seal_manifest(directory)
+    read_manifest(directory)
+    assert caplog.text == ""
+
+
+def test_a_manifest_that_its_seal_does_not_fit_is_refused(directory: Path) -> None:
+    seal_manifest(directory)
+    change_manifest(directory, lambda m: m.update(version="1"))
+
+    assert faults_of(directory) == [
+        f"{directory / 'manifest.json'}: is not what manifest.json.sha256 has sealed, or that is damaged"
+    ]
+
+
+def test_a_seal_that_cannot_be_read_is_not_passed_over(directory: Path) -> None:
+    (directory / "manifest.json.sha256").symlink_to("nowhere")
+
+    assert "manifest.json.sha256: cannot be read" in faults_of(directory)[0]
+
+
+def flip(data: bytes, bit: int) -> bytes:
+    flipped = bytearray(data)
+    flipped[bit // 8] ^= 1 << bit % 8
+    return bytes(flipped)
+
+
+def test_every_flip_of_a_bit_of_the_built_in_manifest_breaks_its_seal() -> None:
+    manifest, sealed = ((BUILTIN_BUNDLE / name).read_bytes() for name in (MANIFEST_FILE, SEAL_FILE))
+
+    assert seal(manifest) == sealed
+    assert not any(seal(flip(manifest, bit)) == sealed for bit in range(8 * len(manifest)))
+
+
+@pytest.mark.parametrize(("name", "step"), [(MANIFEST_FILE, 101), (SEAL_FILE, 1)])
+def test_a_flipped_bit_is_refused_wherever_it_is(tmp_path: Path, name: str, step: int) -> None:
+    for file in (MANIFEST_FILE, SEAL_FILE):
+        shutil.copy(BUILTIN_BUNDLE / file, tmp_path)
+    read_manifest(tmp_path)
+    whole = (tmp_path / name).read_bytes()
+
+    for bit in range(0, 8 * len(whole), step):
+        (tmp_path / name).write_bytes(flip(whole, bit))
+        assert "sealed" in faults_of(tmp_path)[0]
 
 
 @pytest.mark.parametrize(("variant", "itemsize"), [("cpu-fp32", 4), ("cpu-int8", 1), ("cuda-fp16", 2)])

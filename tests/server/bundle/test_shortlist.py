@@ -34,7 +34,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
 
     shortlist.save(tmp_path / "shortlist.npz")
 
-    loaded = Shortlist.load(tmp_path / "shortlist.npz", VOCAB_SIZE)
+    loaded = Shortlist.load((tmp_path / "shortlist.npz").read_bytes(), VOCAB_SIZE)
     assert loaded.by_token.dtype == loaded.common.dtype == np.int32
     np.testing.assert_array_equal(loaded.by_token, shortlist.by_token)
     np.testing.assert_array_equal(loaded.common, shortlist.common)
@@ -68,16 +68,17 @@ def test_candidates_are_those_of_each_token_and_the_common_ones_once_and_in_orde
         ),
     ],
 )
-def test_a_file_that_holds_no_table_cannot_be_read(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "shortlist.npz").write_bytes(content)
-
+def test_what_holds_no_table_cannot_be_read(content: bytes) -> None:
     with pytest.raises(BundleError, match=r"shortlist\.npz: cannot be read"):
-        Shortlist.load(tmp_path / "shortlist.npz", VOCAB_SIZE)
+        Shortlist.load(content, VOCAB_SIZE)
 
 
-def test_a_missing_file_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match=r"shortlist\.npz: cannot be read"):
-        Shortlist.load(tmp_path / "shortlist.npz", VOCAB_SIZE)
+def test_an_archive_that_unpacks_to_far_more_than_a_table_is_not_unpacked() -> None:
+    packed = io.BytesIO()
+    np.savez_compressed(packed, by_token=np.zeros((VOCAB_SIZE, 5000), np.int32), common=np.zeros(1, np.int32))
+
+    with pytest.raises(BundleError, match="bytes are too many for a vocabulary of 20"):
+        Shortlist.load(packed.getvalue(), VOCAB_SIZE)
 
 
 @pytest.mark.parametrize(
@@ -95,16 +96,12 @@ def test_a_missing_file_cannot_be_read(tmp_path: Path) -> None:
         (np.zeros((VOCAB_SIZE, 2), np.int32), np.zeros(1, np.int64)),
     ],
 )
-def test_a_table_of_another_vocabulary_is_refused(
-    tmp_path: Path, by_token: NDArray[np.generic], common: NDArray[np.generic]
-) -> None:
-    (tmp_path / "shortlist.npz").write_bytes(written(by_token=by_token, common=common))
-
+def test_a_table_of_another_vocabulary_is_refused(by_token: NDArray[np.generic], common: NDArray[np.generic]) -> None:
     with pytest.raises(BundleError, match=r"shortlist\.npz: is no table for a vocabulary of 20"):
-        Shortlist.load(tmp_path / "shortlist.npz", VOCAB_SIZE)
+        Shortlist.load(written(by_token=by_token, common=common), VOCAB_SIZE)
 
 
 def test_a_table_may_have_no_common_tokens(tmp_path: Path) -> None:
     Shortlist(new_shortlist().by_token, np.zeros(0, np.int32)).save(tmp_path / "shortlist.npz")
 
-    assert len(Shortlist.load(tmp_path / "shortlist.npz", VOCAB_SIZE).common) == 0
+    assert len(Shortlist.load((tmp_path / "shortlist.npz").read_bytes(), VOCAB_SIZE).common) == 0

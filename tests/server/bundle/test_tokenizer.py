@@ -1,5 +1,4 @@
 import random
-from pathlib import Path
 
 import pytest
 
@@ -37,16 +36,14 @@ def test_any_ids_become_text(tokenizer: Tokenizer) -> None:
         text.encode()  # no lone surrogate
 
 
-def test_a_file_that_is_no_tokenizer_is_a_fault(tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.model"
-    path.write_bytes(b"not a model")
-
+@pytest.mark.parametrize("model", [b"", b"not a model"])
+def test_what_is_no_tokenizer_is_a_fault(model: bytes) -> None:
     with pytest.raises(BundleError, match=r"tokenizer\.model"):
-        Tokenizer(path, vocab_size=VOCAB_SIZE, eos_id=EOS)
+        Tokenizer(model, vocab_size=VOCAB_SIZE, eos_id=EOS)
 
 
-def test_a_tokenizer_that_does_not_fit_the_network_is_listed_with_all_faults(tokenizer_path: Path) -> None:
+def test_a_tokenizer_that_does_not_fit_the_network_is_listed_with_all_faults(tokenizer_model: bytes) -> None:
     with pytest.raises(BundleError) as caught:
-        Tokenizer(tokenizer_path, vocab_size=100, eos_id=5)
+        Tokenizer(tokenizer_model, vocab_size=100, eos_id=5)
 
     assert len(caught.value.faults) == 2

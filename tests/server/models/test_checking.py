@@ -2,15 +2,12 @@ import json
 import shutil
 from pathlib import Path
 
-import onnxruntime
 import pytest
 
 from server.bundle.bundle import Bundle
-from server.bundle.graphs import PLAIN_STEP, StepForm
-from server.bundle.manifest import MANIFEST_FILE
+from server.bundle.manifest import MANIFEST_FILE, seal_manifest
 from server.errors import BundleError
 from server.models.checking import check_bundle
-from server.runtime.sessions import Sessions
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 
@@ -22,6 +19,7 @@ def copied(tiny_bundle: Bundle, directory: Path, **limits: int) -> Path:
     document = json.loads((copy / MANIFEST_FILE).read_text(encoding="utf-8"))
     document["limits"] |= limits
     (copy / MANIFEST_FILE).write_text(json.dumps(document), encoding="utf-8")
+    seal_manifest(copy)
     return copy
 
 
@@ -29,25 +27,6 @@ def test_a_whole_bundle_is_checked_variant_by_variant(tiny_bundle: Bundle, metri
     lines = list(check_bundle(tiny_bundle.directory, Settings(), metrics))
 
     assert [line.split(":")[0] for line in lines] == ["tiny 0", *tiny_bundle.manifest.variants]
-
-
-def test_the_check_runs_every_step_whether_a_lane_is_alone_or_not(
-    tiny_bundle: Bundle, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loaded: list[tuple[str, bool]] = []
-    load = Sessions._load
-
-    def noted(sessions: Sessions, file: str, num_threads: int, **options: str) -> onnxruntime.InferenceSession:
-        loaded.append((file, num_threads > 1))
-        return load(sessions, file, num_threads, **options)
-
-    monkeypatch.setattr(Sessions, "_load", noted)
-    lines = list(check_bundle(tiny_bundle.directory, Settings(lanes=2), metrics))
-
-    assert len(lines) == 1 + len(tiny_bundle.manifest.variants)
-    for form in (PLAIN_STEP, StepForm(shares_slots=True)):
-        for is_alone in (False, True):
-            assert loaded.count((form.file, is_alone)) == 2  # of each variant for a CPU
 
 
 def test_a_faulty_bundle_does_not_pass_the_check(tiny_bundle: Bundle, tmp_path: Path, metrics: Metrics) -> None:

@@ -1,19 +1,24 @@
 import dataclasses
 import json
+import os
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.graphs import PLAIN_STEP
-from server.bundle.manifest import MANIFEST_FILE, Manifest
+from server.bundle.manifest import MANIFEST_FILE, Manifest, seal_manifest
 from server.bundle.variants import VARIANTS
+from server.decoding.options import DecodingOptions
 from server.errors import BundleError, SettingsError
 from server.models.loading import engine_limits, load_model, open_network
 from server.settings.settings import BUILTIN_BUNDLE, Settings
 from server.telemetry.metrics import Metrics
+
+Harm = Callable[[Path], None]
 
 
 def test_a_bundle_becomes_an_engine_that_translates(tiny_bundle: Bundle, metrics: Metrics) -> None:
@@ -40,6 +45,7 @@ def copied(tiny_bundle: Bundle, directory: Path, **golden: object) -> Path:
     document = json.loads((copy / MANIFEST_FILE).read_text(encoding="utf-8"))
     document["golden"] |= golden
     (copy / MANIFEST_FILE).write_text(json.dumps(document), encoding="utf-8")
+    seal_manifest(copy)
     return copy
 
 
@@ -108,3 +114,38 @@ def test_a_position_larger_than_the_cache_is_one(base: Manifest) -> None:
     wide = dataclasses.replace(base, dimensions=dataclasses.replace(base.dimensions, d_model=2**18))
 
     assert engine_limits(wide, "cpu-int8", Settings(max_cache_mib=1)).lane.max_cached_positions == 1
+
+
+def overwrite(path: Path) -> None:
+    """Turns every byte of a file around, in place."""
+    with path.open("r+b") as file:
+        data = file.read()
+        file.seek(0)
+        file.write(bytes(255 - byte for byte in data))
+
+
+def cut(path: Path) -> None:
+    """Takes everything from a file, in place."""
+    os.truncate(path, 0)
+
+
+@pytest.mark.parametrize("harm", [overwrite, cut, Path.unlink], ids=["overwritten", "cut", "deleted"])
+@pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
+def test_a_model_that_serves_needs_nothing_of_its_bundle(
+    tiny_bundle: Bundle, sources: list[list[int]], tmp_path: Path, metrics: Metrics, variant: str, harm: Harm
+) -> None:
+    copy = shutil.copytree(tiny_bundle.directory, tmp_path / "bundle")
+    expected = load_model(Settings(bundle=tiny_bundle.directory, variant=variant, lanes=2), metrics)
+    model = load_model(Settings(bundle=copy, variant=variant, lanes=2), metrics)
+    try:
+        for path in copy.rglob("*"):
+            if path.is_file():
+                harm(path)
+
+        for beam_size in (1, 4):  # of which none has been asked for before
+            options = DecodingOptions(beam_size=beam_size)
+            answers, right = (each.engine.submit(sources[:20], options, None) for each in (model, expected))
+            assert [a.result(30).hypotheses[0].ids for a in answers] == [r.result(30).hypotheses[0].ids for r in right]
+    finally:
+        model.engine.stop()
+        expected.engine.stop()

@@ -1,9 +1,11 @@
+import ctypes
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from server.models.machine import has_cuda_device, has_int8_dot_product, usable_cores
+from server.models.machine import has_cuda_device, has_int8_dot_product, release_freed_memory, usable_cores
 
 
 @pytest.mark.parametrize(
@@ -50,3 +52,19 @@ def test_no_quota_in_an_old_cgroup_is_minus_one(tmp_path: Path) -> None:
     (tmp_path / "cpu.cfs_period_us").write_text("100000\n")
 
     assert usable_cores(tmp_path / "none", tmp_path) == len(os.sched_getaffinity(0))
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="needs glibc")
+def test_freed_memory_is_released() -> None:
+    def resident_pages() -> int:
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+
+    arrays = [np.ones(256) for _ in range(20_000)]  # 2 KiB each, 40 MiB
+    last = np.ones(256)  # keeps the end of the heap in use
+    del arrays
+    before = resident_pages()
+
+    release_freed_memory()
+
+    assert last.all()
+    assert (before - resident_pages()) * os.sysconf("SC_PAGESIZE") > 20 << 20

@@ -3,8 +3,9 @@ import inspect
 
 import pytest
 
+from server.bundle.files import FileFacts
 from server.bundle.graphs import StepForm
-from server.bundle.manifest import FileFacts, Variant
+from server.bundle.manifest import Variant
 from server.bundle.variants import VARIANTS
 from server.engine.engine import Engine
 from server.models.model import Model, SentenceEngine

@@ -1,8 +1,6 @@
 """The tiny bundle's network with caches in host memory, and sentences for it."""
 
 import dataclasses
-import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,11 +18,9 @@ def host_runner(tiny_bundle: Bundle) -> HostRunner:
     return open_host_runner(tiny_bundle)
 
 
-@pytest.fixture
-def copied(tiny_bundle: Bundle, tmp_path: Path) -> Bundle:
-    """A copy of cpu-fp32, in `tmp_path`, that a test may damage."""
-    shutil.copytree(tiny_bundle.directory / "cpu-fp32", tmp_path / "cpu-fp32")
-    return dataclasses.replace(tiny_bundle, directory=tmp_path)
+def with_file(bundle: Bundle, name: str, content: bytes) -> Bundle:
+    """Returns a bundle that holds another file in the place of its own."""
+    return dataclasses.replace(bundle, contents={**bundle.contents, name: content})
 
 
 def encode_one(runner: HostRunner, length: int) -> Encoded:

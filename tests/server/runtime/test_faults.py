@@ -9,12 +9,13 @@ import onnx
 import pytest
 
 from server.bundle.bundle import Bundle
-from server.bundle.graphs import CHOSEN_NAMES, PLAIN_STEP, StepForm, all_cache_names
+from server.bundle.graphs import CHOSEN_NAMES, LOGITS, PLAIN_STEP, StepForm, all_cache_names
 from server.bundle.manifest import Dimensions
 from server.bundle.shortlist import Shortlist
 from server.errors import BundleError
 from server.runtime.faults import refuse, shortlist_faults, step_faults, tensor_faults
 from tests.runners import open_host_runner
+from tests.server.runtime.conftest import with_file
 
 SIZES = Dimensions(vocab_size=50, d_model=16, num_heads=2, head_dim=8, encoder_layers=1, decoder_layers=1)
 
@@ -48,7 +49,9 @@ def graph_of(inputs: list[str], outputs: list[str]) -> Graph:
 def step_graph(form: StepForm) -> Graph:
     caches = all_cache_names(SIZES.decoder_layers)
     outputs = [*CHOSEN_NAMES, form.projected, *(f"new_{name}" for name in caches)]
-    return graph_of([*form.input_names, *caches], outputs)
+    graph = graph_of([*form.input_names, *caches], outputs)
+    graph.outputs = [Tensor(t.name, ["rows", 50]) if t.name == LOGITS else t for t in graph.outputs]
+    return graph
 
 
 def test_without_faults_nothing_is_refused() -> None:
@@ -105,6 +108,14 @@ def test_a_cache_of_another_shape_is_named_with_both(shape: list[int | str]) -> 
     ]
 
 
+def test_logits_of_another_vocabulary_are_named_with_both() -> None:
+    wider = dataclasses.replace(SIZES, vocab_size=51)
+
+    assert step_faults(step_graph(PLAIN_STEP), PLAIN_STEP, wider) == [
+        "output logits is ['rows', 50], by the manifest it is [rows, 51]"
+    ]
+
+
 def shortlist_of(*common: int) -> Shortlist:
     return Shortlist(np.zeros((50, 1), np.int32), np.array(common, np.int32))
 
@@ -118,15 +129,15 @@ def test_common_tokens_must_do_for_the_widest_beam_and_end_a_sentence() -> None:
     ]
 
 
-def test_graph_with_other_names_is_a_bundle_error(copied: Bundle, tmp_path: Path) -> None:
-    graph = onnx.load(tmp_path / "cpu-fp32" / "encoder.onnx", load_external_data=False)
+def test_graph_with_other_names_is_a_bundle_error(tiny_bundle: Bundle) -> None:
+    graph = onnx.load_from_string(tiny_bundle.read("cpu-fp32/encoder.onnx"))
     for node in graph.graph.node:
         node.output[:] = ["cross_query.0" if name == "cross_key.0" else name for name in node.output]
     graph.graph.output[0].name = "cross_query.0"
-    onnx.save(graph, tmp_path / "cpu-fp32" / "encoder.onnx")
+    bundle = with_file(tiny_bundle, "cpu-fp32/encoder.onnx", graph.SerializeToString())
 
     with pytest.raises(BundleError, match=r"the graph lacks output cross_key.0"):
-        open_host_runner(copied)
+        open_host_runner(bundle)
 
 
 def test_graph_of_other_dimensions_is_a_bundle_error(tiny_bundle: Bundle) -> None:

@@ -1,7 +1,6 @@
 import asyncio
 import threading
 import time
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -19,8 +18,8 @@ LONG = "A dog runs. " * 1000
 class HaltingTokenizer(Tokenizer):
     """Counts the sentences, and halts in the first until `may_go_on`."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, vocab_size=VOCAB_SIZE, eos_id=EOS)
+    def __init__(self, model: bytes) -> None:
+        super().__init__(model, vocab_size=VOCAB_SIZE, eos_id=EOS)
         self.num_sentences = 0
         self.started = asyncio.Event()
         self.may_go_on = threading.Event()
@@ -34,8 +33,8 @@ class HaltingTokenizer(Tokenizer):
 
 
 @pytest_asyncio.fixture
-async def halting(tokenizer_path: Path) -> HaltingTokenizer:
-    return HaltingTokenizer(tokenizer_path)
+async def halting(tokenizer_model: bytes) -> HaltingTokenizer:
+    return HaltingTokenizer(tokenizer_model)
 
 
 def rules(tokenizer: Tokenizer) -> SplitRules:
