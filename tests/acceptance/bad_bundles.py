@@ -1,10 +1,16 @@
-"""Bundles with faults, each of which must keep the server from starting."""
+"""Bundles with faults, each of which must keep the server from starting, and `--check` from passing."""
 
+import dataclasses
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from server.bundle.files import describe_file
+from server.bundle.manifest import seal_manifest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +39,12 @@ def _flip(name: str) -> Callable[[Path], None]:
     return spoil
 
 
-def _truncate(name: str) -> Callable[[Path], None]:
-    """Keeps the first half of a file."""
+def _truncate(name: str, percent: int = 50) -> Callable[[Path], None]:
+    """Keeps the beginning of a file."""
 
     def spoil(bundle: Path) -> None:
         data = (bundle / name).read_bytes()
-        (bundle / name).write_bytes(data[: len(data) // 2])
+        (bundle / name).write_bytes(data[: len(data) * percent // 100])
 
     return spoil
 
@@ -53,11 +59,69 @@ def _remove(*names: str) -> Callable[[Path], None]:
     return spoil
 
 
-def _set_revision(bundle: Path) -> None:
-    """Says that a newer program wrote the bundle."""
-    manifest = json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))
-    manifest["revision"] = 999
-    (bundle / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+def _change(**changes: Any) -> Callable[[Path], None]:
+    """Changes fields of the manifest, those of objects one by one, and seals it again."""
+
+    def spoil(bundle: Path) -> None:
+        manifest = json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))
+        for name, value in changes.items():
+            manifest[name] = {**manifest[name], **value} if isinstance(value, dict) else value
+        (bundle / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        seal_manifest(bundle)
+
+    return spoil
+
+
+def _replace(name: str, make: Callable[[Path], object]) -> Callable[[Path], None]:
+    """Puts something else in the place of a file."""
+
+    def spoil(bundle: Path) -> None:
+        (bundle / name).unlink()
+        make(bundle / name)
+
+    return spoil
+
+
+def _describe_anew(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+    """Changes a variant's file, and what the manifest says of it: only the content is wrong."""
+
+    def spoil(bundle: Path) -> None:
+        path = bundle / name
+        path.write_bytes(change(path.read_bytes()))
+        variants = json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))["variants"]
+        variants[path.parent.name]["files"][path.name] = dataclasses.asdict(describe_file(path))
+        _change(variants=variants)(bundle)
+
+    return spoil
+
+
+def _nest(bundle: Path) -> None:
+    """Makes the manifest 100,000 lists, each in another."""
+    (bundle / "manifest.json").write_text("[" * 100_000 + "]" * 100_000, encoding="ascii")
+    seal_manifest(bundle)
+
+
+def _write_hole(size: int) -> Callable[[Path], None]:
+    """Makes a file of a size that has nothing on disk."""
+
+    def make(path: Path) -> None:
+        path.touch()
+        os.truncate(path, size)
+
+    return make
+
+
+def _declare_hole(name: str, size: int) -> Callable[[Path], None]:
+    """Makes a file of the variant a hole that the manifest knows of."""
+
+    def spoil(bundle: Path) -> None:
+        _replace(name, _write_hole(size))(bundle)
+        variants = json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))["variants"]
+        variant, file = name.split("/")
+        variants[variant]["files"][file]["bytes"] = size
+        _change(variants=variants)(bundle)
+
+    return spoil
 
 
 def bad_bundles(variant: str) -> list[BadBundle]:
@@ -79,7 +143,56 @@ def bad_bundles(variant: str) -> list[BadBundle]:
         ("three files removed", _remove(encoder, decoder, "tokenizer.model"), (encoder, decoder, "tokenizer.model")),
         ("manifest.json cut in half", _truncate("manifest.json"), ("manifest.json",)),
         ("manifest.json removed", _remove("manifest.json"), ("manifest.json",)),
-        ("revision 999", _set_revision, ("revision", "999")),
+        ("revision 999", _change(revision=999), ("revision", "999")),
         ("no directory", shutil.rmtree, ("bundle",)),
+    ]
+    return [BadBundle(name=name, spoil=spoil, mentions=words) for name, spoil, words in rows]
+
+
+def absurd_bundles(variant: str) -> list[BadBundle]:
+    """Lists faults that are made to keep a reader busy, or to have it take what is not the bundle's.
+
+    Args:
+        variant: One on a CPU; its files are spoilt.
+
+    Returns:
+        All of them, in the order in which they are tried.
+    """
+    encoder, weights, manifest = f"{variant}/encoder.onnx", f"{variant}/weights.bin", "manifest.json"
+    hole = 20 << 30
+    rows: list[tuple[str, Callable[[Path], None], tuple[str, ...]]] = [
+        *(
+            (f"weights.bin cut to {percent} %", _truncate(weights, percent), (weights, "the manifest says"))
+            for percent in (0, 1, 50, 99)
+        ),
+        ("a byte of manifest.json flipped", _flip(manifest), (manifest, "sealed")),
+        ("another sha256", _change(tokenizer={"sha256": "0" * 64}), ("tokenizer.model", "sha256")),
+        (
+            "other shapes",
+            _change(dimensions={"num_heads": 2, "head_dim": 16}),
+            ("decoder_step.onnx", "by the manifest"),
+        ),
+        ("a smaller vocabulary", _change(dimensions={"vocab_size": 60}), ("golden.source_ids", "0..59")),
+        ("a larger vocabulary", _change(dimensions={"vocab_size": 800}), ("decoder_step.onnx", "[rows, 800]")),
+        ("no ONNX", _describe_anew(encoder, lambda _: b"no graph"), (encoder, "cannot load")),
+        (
+            "weights outside",
+            _describe_anew(encoder, lambda graph: graph.replace(b"weights.bin", b"../eights.b")),
+            (encoder, "not found"),
+        ),
+        ("weights that are a link out", _replace(weights, lambda path: path.symlink_to("/etc/passwd")), ("leads out",)),
+        ("weights that are a FIFO", _replace(weights, os.mkfifo), (weights, "no regular file")),
+        ("a manifest that is a FIFO", _replace(manifest, os.mkfifo), (manifest, "no regular file")),
+        ("a seal that is a FIFO", _replace(f"{manifest}.sha256", os.mkfifo), (f"{manifest}.sha256", "no regular file")),
+        ("a manifest that is a device", _replace(manifest, lambda path: path.symlink_to("/dev/zero")), ("leads out",)),
+        ("a manifest that is a folder", _replace(manifest, Path.mkdir), (manifest, "directory")),
+        ("20 GB of holes", _declare_hole(weights, hole), (weights, "holes")),
+        ("20 GB of holes as manifest", _replace(manifest, _write_hole(hole)), (manifest, "at most")),
+        ("a billion layers", _change(dimensions={"decoder_layers": 10**9}), ("decoder_layers", "1..256")),
+        ("a billion tokens", _change(limits={"max_source_tokens": 10**9}), ("max_source_tokens", "1..8192")),
+        ("a NUL in a name", _change(name="a\0b"), ("printable",)),
+        ("a NUL in a file's name", _change(extra_files={"a\0b": {"sha256": "", "bytes": 0}}), ("plain file name",)),
+        ("half a character in a name", _change(name="\ud800"), ("surrogates",)),
+        ("deep nesting", _nest, (manifest, "cannot be read")),
     ]
     return [BadBundle(name=name, spoil=spoil, mentions=words) for name, spoil, words in rows]
