@@ -16,6 +16,14 @@ from numpy.typing import NDArray
 Encoded = Sequence[Any]
 
 
+class OutOfMemory(Exception):
+    """There was no memory for this call; a smaller one may succeed."""
+
+
+class DeviceLost(Exception):
+    """The device has failed for good: until a new process takes it over, nothing it computes can be trusted."""
+
+
 class StepKind(enum.Enum):
     """What only sentences of the same kind can share: a step, hence a batch."""
 
@@ -92,7 +100,10 @@ class Decoder(Protocol):
 
 
 class Runner(Protocol):
-    """Runs the network of one bundle; may be called from several threads."""
+    """Runs the network of one bundle; may be called from several threads.
+
+    It and its decoders may raise anything; two failures that can be acted upon are `OutOfMemory` and `DeviceLost`.
+    """
 
     def encode(self, source_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]) -> Encoded:
         """Encodes padded sentences [B, S], for `Decoder.admit`."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from server.bundle.graphs import PLAIN_STEP, cache_names
 from server.bundle.manifest import Dimensions, Limits
 from server.network import Encoded, RowMoves, StepInputs
+from server.runtime.failures import telling_failures_apart
 from server.runtime.sessions import Sessions
 
 _Fields = dict[str, type[np.generic]]
@@ -82,11 +83,13 @@ class DeviceDecoder:
     def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
         """See `Decoder.reserve`; there is room for all that the limits allow."""
 
+    @telling_failures_apart
     def admit(self, first_row: int, encoded: Encoded, sources: Sequence[tuple[int, ...]]) -> None:
         """See `Decoder.admit`."""
         indices = range(len(sources))
         self._copy_rows(self._cross_names, encoded, list(indices), [first_row + index for index in indices])
 
+    @telling_failures_apart
     def move(self, moves: RowMoves, positions: int) -> None:
         """See `Decoder.move`."""
         if moves.to:
@@ -96,6 +99,7 @@ class DeviceDecoder:
             from_, to = ([rows[i] for i in foreign] for rows in (moves.from_, moves.to))
             self._copy_rows(self._cross_names, self._all(self._cross_names), from_, to)
 
+    @telling_failures_apart
     def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """See `Decoder.step`. There are always log-probabilities: a captured graph cannot branch."""
         self._steps = self._steps or self._prepare()

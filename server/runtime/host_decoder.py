@@ -12,6 +12,7 @@ from server.bundle.graphs import CHOSEN_NAMES, COLUMNS, SHORTLIST_NAMES, StepFor
 from server.bundle.shortlist import Shortlist
 from server.network import Encoded, RowMoves, StepInputs
 from server.runtime.columns import Columns
+from server.runtime.failures import telling_failures_apart
 from server.runtime.kv_cache import KVCache
 from server.runtime.sessions import Sessions
 
@@ -42,10 +43,12 @@ class HostDecoder:
         """See `Decoder.cache_bytes`."""
         return self.cache.size_bytes
 
+    @telling_failures_apart
     def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
         """See `Decoder.reserve`."""
         self.cache.reserve(num_rows, self_positions, cross_positions)
 
+    @telling_failures_apart
     def admit(self, first_row: int, encoded: Encoded, sources: Sequence[tuple[int, ...]]) -> None:
         """See `Decoder.admit`."""
         for index, source_ids in enumerate(sources):
@@ -53,12 +56,14 @@ class HostDecoder:
         if self._shortlist is not None and self._columns is not None:
             self._columns.admit(first_row, [self._shortlist.candidates(source_ids) for source_ids in sources])
 
+    @telling_failures_apart
     def move(self, moves: RowMoves, positions: int) -> None:
         """See `Decoder.move`."""
         self.cache.move(moves, positions)
         if self._columns is not None and moves.to:
             self._columns.move(np.array(moves.to), np.array(moves.from_))
 
+    @telling_failures_apart
     def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """See `Decoder.step`."""
         slots = self.cache.slots

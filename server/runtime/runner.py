@@ -14,6 +14,7 @@ from server.bundle.shortlist import Shortlist
 from server.bundle.variants import VARIANTS
 from server.network import Encoded, StepKind
 from server.runtime.device_decoder import DeviceDecoder, GraphIds
+from server.runtime.failures import telling_failures_apart
 from server.runtime.faults import refuse, shortlist_faults
 from server.runtime.host_decoder import HostDecoder
 from server.runtime.kv_cache import KVCache
@@ -50,12 +51,14 @@ class HostRunner:
             faults = shortlist_faults(self._shortlist, manifest.limits.max_beam_size, manifest.special_ids.eos)
             refuse(bundle.directory / SHORTLIST_FILE, faults)
 
+    @telling_failures_apart
     def encode(self, source_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]) -> Encoded:
         """See `Runner.encode`."""
         feeds = {"source_ids": source_ids, "source_lengths": source_lengths}
         encoded: Encoded = self.sessions.encoder.run(self.sessions.cross_names, feeds)
         return encoded
 
+    @telling_failures_apart
     def open_decoder(self, kind: StepKind, max_rows: int) -> HostDecoder:
         """See `Runner.open_decoder`."""
         cache = KVCache(
@@ -116,6 +119,7 @@ class DeviceRunner:
         self._copy_rows = sessions.copy_rows
         self._graph_ids: GraphIds = itertools.count(1)  # 0 is the one of runs that name none
 
+    @telling_failures_apart
     def encode(self, source_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]) -> list[onnxruntime.OrtValue]:
         """See `Runner.encode`."""
         binding: Any = self.sessions.encoder.io_binding()
@@ -127,6 +131,7 @@ class DeviceRunner:
         on_device: list[onnxruntime.OrtValue] = binding.get_outputs()
         return on_device
 
+    @telling_failures_apart
     def open_decoder(self, kind: StepKind, max_rows: int) -> DeviceDecoder:
         """See `Runner.open_decoder`."""
         assert kind is StepKind.PLAIN, "on a GPU to project to the whole vocabulary is cheap"

@@ -1,0 +1,37 @@
+"""What a failed call of ONNX Runtime means, read off its words: nearly all of its failures share a few classes."""
+
+import re
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from server.network import DeviceLost, OutOfMemory
+
+# Of these numbers NVIDIA says that the process must be ended and launched anew (CUDA runtime API, cudaError), and
+# uncorrectable errors of memory (214) and links (220).
+_LOST = re.compile(
+    r"CUDA (failure|error) \(?(214|220|226|700|702|709|710|714|715|716|717|718|719)\b"
+    r"|illegal memory access|device-side assert|unspecified launch failure|uncorrectable|\bXid\b"
+)
+_OUT_OF_MEMORY = re.compile(r"CUDA failure 2\b|out of memory|Failed to allocate memory|bad_alloc|_ALLOC_FAILED")
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def telling_failures_apart(call: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Makes a method of a runner or decoder raise `OutOfMemory` and `DeviceLost` where that is what has happened."""
+
+    @wraps(call)
+    def run(*arguments: _P.args, **options: _P.kwargs) -> _T:
+        try:
+            return call(*arguments, **options)
+        except Exception as error:
+            words = str(error)
+            if _LOST.search(words):
+                raise DeviceLost(words) from error
+            if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(words):
+                raise OutOfMemory(words) from error
+            raise
+
+    return run
