@@ -1,4 +1,7 @@
-"""`babelserve` serves, or checks a bundle. Exit codes: 0 stopped by a signal, 2 cannot start (lists every fault)."""
+"""`babelserve` serves, or checks a bundle.
+
+Exit codes: 0 stopped by a signal, 2 cannot start (lists every fault), 3 has lost its engine (to be started anew).
+"""
 
 import asyncio
 import importlib.metadata
@@ -8,8 +11,8 @@ from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry
 
-from server.app import serve
-from server.errors import StartupError
+from server.app import EXIT_ENGINE_LOST, serve
+from server.errors import EngineLost, StartupError
 from server.models.checking import check_bundle
 from server.settings.command_line import CommandLine, read_settings
 from server.telemetry.metrics import Metrics
@@ -29,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for fault in error.faults:
             print(f"babelserve: {_in_one_line(fault)}", file=sys.stderr)
         return EXIT_CANNOT_START
+    except EngineLost:
+        os._exit(EXIT_ENGINE_LOST)  # a lane may hang in native code, which an orderly end would wait for, or crash
     return 0
 
 

@@ -4,11 +4,12 @@
       InvalidRequest            INVALID_ARGUMENT    the request breaks a rule: field, limit and value named
       ModelNotFound             NOT_FOUND           no such model here
       Overloaded                RESOURCE_EXHAUSTED  too much waits, or is being split; says when to come back
-      NotServing                UNAVAILABLE         loading or shutting down; safe to retry
+      NotServing                UNAVAILABLE         loading, shutting down, or a lane is lost; safe to retry
       DeadlineExceeded          DEADLINE_EXCEEDED   the caller's time, or the server's maximum, is over
       EngineFailed              INTERNAL            ours; the cause is in the log only
     StartupError                ends the process with exit code 2; lists every fault
       BundleError, SettingsError
+    EngineLost                  ends the process with exit code 3, once every caller has been answered UNAVAILABLE
 
 Any other exception becomes INTERNAL with fixed words and the request's id (`server/translation/calls.py`).
 """
@@ -17,8 +18,8 @@ import enum
 from collections.abc import Sequence
 from typing import ClassVar
 
-# Limits of the waiting queue, and of what is being split; and an answer that would come too late.
-REJECT_REASONS = ("sentences", "tokens", "splitting", "deadline")
+# Limits of the waiting queue, and of what is being split; an answer that would come too late; no memory for a sentence.
+REJECT_REASONS = ("sentences", "tokens", "splitting", "deadline", "memory")
 
 
 class Code(enum.Enum):
@@ -90,7 +91,7 @@ class Overloaded(TranslationError):
 
 
 class NotServing(TranslationError):
-    """The server is loading or shutting down."""
+    """The server is loading or shutting down, or has lost what ran this sentence."""
 
     code = Code.UNAVAILABLE
 
@@ -125,3 +126,7 @@ class BundleError(StartupError):
 
 class SettingsError(StartupError):
     """Flags, environment and machine do not fit together."""
+
+
+class EngineLost(Exception):
+    """The engine cannot be brought back within this process. It never becomes a status."""

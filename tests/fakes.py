@@ -1,7 +1,7 @@
 """Test doubles, each with what it fakes: a clock that a test moves, and a network whose tokens a test can predict."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from server.engine.limits import EngineLimits, LaneLimits
 from server.network import Encoded, RowMoves, StepInputs, StepKind
 from server.runtime.kv_cache import KVCache
 
+Spoil = Callable[[int, NDArray[np.int64], NDArray[np.float32]], None]
 EOS = 3
 FIRST_TOKEN = 10
 
@@ -45,11 +46,16 @@ class CountingRunner:
     n travels through the cross-attention cache, so a row that lost its cache gives a wrong length. The failures given
     are raised by the next calls; a step waits while `may_step` is clear. `had_log_probs`, `was_alone` and `kinds` note
     what each step was asked for, `admitted` which rows of which kind were filled.
+
+    `spoil` gets the number of the decoder, in the order in which they were opened, and what each of its steps is about
+    to return: it may change that, raise or hang.
     """
 
     def __init__(self) -> None:
         self.encode_failures: list[Exception] = []
-        self.step_failures: list[Exception] = []
+        self.step_failures: list[BaseException] = []
+        self.spoil: Spoil = lambda decoder, ids, log_probs: None
+        self.num_decoders = 0
         self.had_log_probs: list[bool] = []
         self.was_alone: list[bool] = []
         self.kinds: list[StepKind] = []
@@ -70,7 +76,8 @@ class CountingRunner:
         return [counts, counts]
 
     def open_decoder(self, kind: StepKind, max_rows: int) -> "CountingDecoder":
-        return CountingDecoder(self, kind, max_rows)
+        self.num_decoders += 1
+        return CountingDecoder(self, kind, max_rows, number=self.num_decoders - 1)
 
 
 class CountingDecoder:
@@ -79,8 +86,9 @@ class CountingDecoder:
     What a step returned is overwritten by the next one, as the real decoder may do.
     """
 
-    def __init__(self, runner: CountingRunner, kind: StepKind, max_rows: int) -> None:
+    def __init__(self, runner: CountingRunner, kind: StepKind, max_rows: int, number: int) -> None:
         self._runner = runner
+        self._number = number
         self._kind = kind
         self.cache = KVCache(num_layers=1, num_heads=1, head_dim=8, max_rows=max_rows, dtype=np.float32)
         self._returned = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.float32)
@@ -101,6 +109,7 @@ class CountingDecoder:
         ids = np.stack([best, *(np.full_like(best, 100 + k) for k in range(1, inputs.top_k))], axis=1)
         values = [-0.125 if inputs.with_log_probs else 5.0, *(-10.0 - k for k in range(1, inputs.top_k))]
         self._returned = ids, np.tile(np.array(values, np.float32), (len(best), 1))
+        self._runner.spoil(self._number, *self._returned)
         self._runner.stepped.set()
         return self._returned
 

@@ -14,20 +14,22 @@ from server.engine.rows import Rows
 from server.engine.scheduler import Scheduler
 from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
-from server.errors import DeadlineExceeded, EngineFailed, Overloaded, TranslationError
-from server.network import Decoder, Runner, StepKind
+from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded, TranslationError
+from server.network import Decoder, DeviceLost, OutOfMemory, Runner, StepKind
 from server.telemetry.model_metrics import ModelMetrics
+from server.telemetry.rate_limit import RateLimit
 
 logger = logging.getLogger(__name__)
-
-_OUTCOMES: dict[type[TranslationError], str] = {DeadlineExceeded: "deadline", Overloaded: "late"}  # of the metric
+logger.addFilter(RateLimit())
 
 
 class Batch:
     """Runs sentences step by step; only its lane's thread changes them.
 
     Attributes:
-        num_failures: encoder runs and steps that have failed one after another.
+        kind: of its steps.
+        num_faults: encoder runs and steps that have failed.
+        has_lost_device: whether one failed with `DeviceLost`.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Batch:
         metrics: ModelMetrics,
         clock: Callable[[], float],
     ) -> None:
+        self.kind = kind
         self._runner = runner
         self._queue = queue
         self._cost = cost
@@ -51,12 +54,13 @@ class Batch:
         self._rows = Rows(limits.max_rows)
         self._parents: dict[Sentence, list[int]] = {}  # of the last step: which beam each one extends
         self._longest = 0  # positions of the longest row of the last step
-        self.num_failures = 0
+        self.num_faults = 0
+        self.has_lost_device = False
 
     @property
-    def is_busy(self) -> bool:
-        """Whether there is anything for `step` to do."""
-        return bool(self._scheduler.running) or self._queue.has_waiting(self._scheduler.kind)
+    def sentences(self) -> list[Sentence]:
+        """Those that run."""
+        return self._scheduler.running
 
     @property
     def footprint(self) -> Footprint:
@@ -73,27 +77,36 @@ class Batch:
         """Bytes of the cache's buffers."""
         return self._decoder.cache_bytes if self._decoder is not None else 0
 
-    def step(self, others: Footprint) -> None:
-        """Takes one step with whoever is there; `others` is what the lane's other batches take."""
+    def step(self, others: Footprint, probes: list[Sentence] | None = None) -> None:
+        """Takes one step with whoever is there.
+
+        Args:
+            others: what the lane's other batches take.
+            probes: sentences that enter instead of those that wait; None lets these enter.
+        """
         started = self._clock()
         try:
-            admitted = self._schedule(others)
-            self._decoder = self._decoder or self._runner.open_decoder(self._scheduler.kind, self._max_rows)
+            admitted = self._schedule(others, probes)
+            self._decoder = self._decoder or self._runner.open_decoder(self.kind, self._max_rows)
             self._rearrange(admitted, self._decoder)
             self._encode(admitted, self._decoder)
             if self._scheduler.running:
-                self._answer(self._choose(*self._take_step(started, others, self._decoder)))
+                stepped = self._take_step(started, others, self._decoder)
+                self._answer(self._choose(*stepped) if stepped else [])
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
-            self._fail(error, self._scheduler.running)
             self._parents = {}
+            for probe in probes or ():
+                if probe not in self._scheduler.running:  # `schedule` failed before it had entered
+                    fail(probe, _answer_to(error), self._metrics)
+            self._fail(error, self._scheduler.running)
 
     def drop(self, error: TranslationError) -> None:
         """Answers all sentences with an error."""
         self._drop(self._scheduler.running, error)
 
-    def _schedule(self, others: Footprint) -> list[Sentence]:
+    def _schedule(self, others: Footprint, probes: list[Sentence] | None) -> list[Sentence]:
         """Lets go who is over, and returns who enters."""
-        plan = self._scheduler.schedule(self._longest, others)
+        plan = self._scheduler.schedule(self._longest, others, probes)
         self._metrics.count_sentences("cancelled", len(plan.cancelled))
         for sentence in plan.expired:
             self._observe_wait(sentence, math.inf)
@@ -123,7 +136,10 @@ class Batch:
             decoder.reserve(self._scheduler.num_rows, past + 1, source)
 
     def _encode(self, admitted: list[Sentence], decoder: Decoder) -> None:
-        """Encodes who enters, and gives each a row; a failure does not concern those who run already."""
+        """Encodes who enters, and gives each a row; a failure does not concern those who run already.
+
+        Without memory for all of them at once, each half is encoded by itself.
+        """
         if not admitted:
             return
         lengths = np.array([len(sentence.source_ids) for sentence in admitted], np.int32)
@@ -133,7 +149,13 @@ class Batch:
         try:
             encoded = self._runner.encode(source_ids, lengths)
         except Exception as error:  # noqa: BLE001  # as in step
-            self._fail(error, admitted)
+            half = len(admitted) // 2
+            if isinstance(error, OutOfMemory) and half:
+                self._note_fault(error, 0)
+                self._encode(admitted[:half], decoder)
+                self._encode(admitted[half:], decoder)
+            else:
+                self._fail(error, admitted)
             return
         now = self._clock()
         self._metrics.encode_duration_seconds.observe(now - admitted[0].admitted)
@@ -147,12 +169,21 @@ class Batch:
 
     def _take_step(
         self, iteration_started: float, others: Footprint, decoder: Decoder
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Decodes one token for every row; returns what `Decoder.step` does."""
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
+        """Decodes one token for every row; returns what `Decoder.step` does.
+
+        Without memory for it, the newer half of the sentences leaves; the others take the same step again in the next
+        iteration, as neither they nor what is fed to them has moved on. Then it returns None.
+        """
         started = self._clock()
         num_rows = self._scheduler.num_rows
         is_alone = self._queue.is_all((self.footprint + others).rows)
-        top_ids, top_log_probs = decoder.step(self._rows.inputs(num_rows, is_alone=is_alone))
+        try:
+            top_ids, top_log_probs = decoder.step(self._rows.inputs(num_rows, is_alone=is_alone))
+        except OutOfMemory as error:
+            running = self._scheduler.running
+            self._fail(error, running[len(running) // 2 :])
+            return None
         self._rows.advance(top_ids[:, 0])
         now = self._clock()
         is_busy = self._queue.has_waiting(self._scheduler.kind)
@@ -181,8 +212,6 @@ class Batch:
                 finished.append(sentence)
         if broken:
             self._fail(FloatingPointError("log-probabilities that are not finite"), broken)
-        else:
-            self.num_failures = 0
         return finished
 
     def _answer(self, finished: list[Sentence]) -> None:
@@ -208,25 +237,44 @@ class Batch:
         What may be tried again instead is the call of the runner or decoder itself: by then rows have moved, and
         searches have taken some of their tokens.
         """
-        self.num_failures += 1
+        self._note_fault(error, len(sentences))
+        self._drop(sentences, _answer_to(error))
+
+    def _note_fault(self, error: Exception, num_sentences: int) -> None:
+        """Counts and logs a fault for which so many sentences are answered with an error."""
+        self.num_faults += 1
+        self.has_lost_device |= isinstance(error, DeviceLost)
         self._metrics.engine_failures_total.inc()
-        facts = {"sentences": len(sentences), "error": str(error)}
-        logger.error(
-            "an encoder run or a step failed; each sentence is answered with an error",
-            exc_info=error,
-            extra={"facts": facts},
-        )
-        self._drop(sentences, EngineFailed("translation failed"))
+        if isinstance(error, OutOfMemory):
+            self._metrics.count_refusal("memory")
+        facts = {"sentences": num_sentences, "error": str(error)}
+        logger.error("an encoder run or a step failed", exc_info=error, extra={"facts": facts})
 
     def _drop(self, sentences: list[Sentence], error: TranslationError) -> None:
-        self._scheduler.remove(sentences)
-        for sentence in sentences:
-            fail(sentence, error, self._metrics)
+        try:
+            self._scheduler.remove(sentences)
+        finally:  # even if the scheduler is what is broken
+            for sentence in sentences:
+                fail(sentence, error, self._metrics)
+
+
+def _answer_to(error: Exception) -> TranslationError:
+    """Returns what sentences are told of a fault: to come again where that may help.
+
+    After any other failure it may not: the sentence itself may be the cause, and would fell one server after another.
+    """
+    if isinstance(error, DeviceLost):
+        return NotServing("the server has lost its device; the request may be sent again")
+    if isinstance(error, OutOfMemory):
+        return Overloaded("there is no memory for this sentence beside the others that run", "memory")
+    return EngineFailed("translation failed")
 
 
 def fail(sentence: Sentence, error: TranslationError, metrics: ModelMetrics) -> None:
     """Answers a sentence with an error, unless its caller has left."""
-    outcome = _OUTCOMES.get(type(error), "error")
+    outcome = "deadline" if isinstance(error, DeadlineExceeded) else "error"
+    if isinstance(error, Overloaded) and error.reason == "deadline":
+        outcome = "late"
     try:
         sentence.future.set_exception(error)
     except InvalidStateError:  # the caller left already

@@ -7,8 +7,9 @@ sentence in it; every future ends. What one iteration does is in `server.engine.
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from functools import partial
 
 from server.bundle.manifest import Manifest
 from server.decoding.beam_search import BeamSearch, default_max_tokens
@@ -21,7 +22,7 @@ from server.engine.lane import Lane
 from server.engine.limits import EngineLimits
 from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
-from server.errors import NotServing
+from server.errors import NotServing, TranslationError
 from server.network import Runner
 from server.telemetry.model_metrics import EngineLoad, ModelMetrics
 
@@ -35,6 +36,9 @@ class Engine:
         metrics: of this model, told of everything that happens.
         limits: lanes, and what they and the queue hold.
         clock: seconds, monotonic; deadlines are its instants.
+
+    Attributes:
+        alarm: set whenever a lane has failed or ended, for who watches them and clears it.
     """
 
     def __init__(
@@ -52,12 +56,10 @@ class Engine:
         self._clock = clock
         self._cost = CostModel(limits.lane.max_rows)
         self._queue = WaitingQueue(limits, self._cost, clock)
-        self._lanes = [
-            Lane(runner, self._queue, self._cost, limits.lane, metrics, clock) for _ in range(limits.num_lanes)
-        ]
-        self._threads = [
-            threading.Thread(target=lane.run, name=f"lane-{i}", daemon=True) for i, lane in enumerate(self._lanes)
-        ]
+        self.alarm = threading.Event()
+        self._new_lane = partial(Lane, runner, self._queue, self._cost, limits.lane, metrics, clock, self.alarm)
+        self._lanes = [self._new_lane() for _ in range(limits.num_lanes)]
+        self._threads = [_thread(lane, index) for index, lane in enumerate(self._lanes)]
         self._unwatch = metrics.watch(self._load)
 
     def start(self) -> None:
@@ -132,9 +134,46 @@ class Engine:
         """Returns the seconds of one lane that sentences of so many tokens will take, shared with others."""
         return self._cost.seconds(self._cost.demand(source_tokens, options))
 
-    def is_alive(self) -> bool:
-        """Says whether every lane makes progress: for liveness, whatever the load."""
-        return all(thread.is_alive() for thread in self._threads) and all(lane.is_alive() for lane in self._lanes)
+    @property
+    def lanes(self) -> Sequence[Lane]:
+        """Its lanes, in the order that `replace` counts."""
+        return tuple(self._lanes)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits or runs."""
+        return not self._queue.num_sentences and not any(lane.num_rows for lane in self._lanes)
+
+    def probe(self, lane: Lane, source_ids: Iterable[int], options: DecodingOptions) -> Future[Result]:
+        """Has this lane and no other translate a sentence, see `Lane.probe`; its future ends as those of `submit`."""
+        source_ids = tuple(source_ids)
+        sentence = Sentence(
+            source_ids=source_ids,
+            options=options,
+            search=self._search(options, len(source_ids)),
+            deadline=None,
+            submitted=self._clock(),
+            steps=self._cost.steps(len(source_ids), options),
+        )
+        lane.probe(sentence)
+        return sentence.future
+
+    def replace(self, index: int) -> Lane:
+        """Puts a new lane, with caches and a thread of its own, in the place of one that has ended.
+
+        It takes nothing but probes until it is forgiven.
+        """
+        lane = self._lanes[index] = self._new_lane(is_proven=False)
+        thread = self._threads[index] = _thread(lane, index)
+        thread.start()
+        return lane
+
+    def abandon(self, error: TranslationError) -> None:
+        """Answers every sentence and refuses all further ones, without waiting for lanes: some may hang for ever."""
+        for sentence in self._queue.close():
+            fail(sentence, error, self._metrics)
+        for lane in self._lanes:
+            lane.abandon(error)
 
     def _search(self, options: DecodingOptions, source_tokens: int) -> BeamSearch:
         default = default_max_tokens(source_tokens, self._max_target_tokens)
@@ -153,3 +192,7 @@ class Engine:
             rows=sum(lane.num_rows for lane in self._lanes),
             cache_bytes=sum(lane.cache_bytes for lane in self._lanes),
         )
+
+
+def _thread(lane: Lane, index: int) -> threading.Thread:
+    return threading.Thread(target=lane.run, name=f"lane-{index}", daemon=True)

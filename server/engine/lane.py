@@ -1,26 +1,60 @@
-"""One thread that steps a batch of each kind in turn."""
+"""One thread that steps a batch of each kind in turn, and whether it may be trusted.
 
+A lane whose step has failed takes nothing more but a probe, a sentence for this lane alone whose translation is known:
+whoever watches the engine (`server.models.supervisor`) sends it, and says that the lane may go on, or must go.
+"""
+
+import enum
+import logging
 import os
+import statistics
 import threading
+from collections import deque
 from collections.abc import Callable
 from functools import reduce
 from operator import add
 
-from server.engine.batch import Batch
+from server.engine.batch import Batch, fail
 from server.engine.cost import CostModel
 from server.engine.limits import Footprint, LaneLimits
+from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
-from server.errors import NotServing
+from server.errors import NotServing, TranslationError
 from server.network import Runner, StepKind
 from server.telemetry.model_metrics import ModelMetrics
 
-MAX_FAILURES = 3  # encoder runs and steps that fail one after another before a lane calls itself dead
+logger = logging.getLogger(__name__)
+
 _NICENESS = 5  # of a lane's thread: where cores are scarce, whoever answers calls, if only to refuse them, goes first
-MAX_STEP_SECONDS = 30.0  # a step that takes longer hangs
+_NUM_REMEMBERED = 101  # steps
+
+
+class LaneState(enum.Enum):
+    """What a lane takes; the values are `server.telemetry.model_metrics.LANE_STATES`."""
+
+    SERVING = "serving"  # whoever waits
+    SUSPECT = "suspect"  # probes alone, until one has been passed: a step has failed, or the lane replaces another
+    OUT = "out"  # nothing: its thread answers its sentences and ends
 
 
 class Lane:
-    """Runs sentences of all kinds, in a batch for each; they share the lane's limits."""
+    """Runs sentences of all kinds, in a batch for each; they share the lane's limits.
+
+    Args:
+        runner: runs the network.
+        queue: of all lanes.
+        cost: learns what its steps take.
+        limits: of this one.
+        metrics: of the model.
+        clock: seconds, monotonic.
+        alarm: set whenever there is something for the watcher to look at.
+        is_proven: False for a lane that is to pass a probe first.
+
+    Attributes:
+        is_out: whether it takes nothing more; see `take_out`.
+        has_ended: whether its thread has, all its sentences answered.
+        step_started: instant at which the step began that it takes now; None between two steps.
+    """
 
     def __init__(
         self,
@@ -30,12 +64,44 @@ class Lane:
         limits: LaneLimits,
         metrics: ModelMetrics,
         clock: Callable[[], float],
+        alarm: threading.Event,
+        *,
+        is_proven: bool = True,
     ) -> None:
         self._queue = queue
+        self._limits = limits
         self._metrics = metrics
         self._clock = clock
+        self._alarm = alarm
         self._batches = [Batch(kind, runner, queue, cost, limits, metrics, clock) for kind in StepKind]
-        self._step_started: float | None = None
+        self._probe: Sentence | None = None  # that no batch has yet
+        self._num_forgiven = 0 if is_proven else -1  # faults; written by the watcher alone, `num_faults` by the thread
+        self._step_seconds: deque[float] = deque(maxlen=_NUM_REMEMBERED)
+        self.is_out = False
+        self.has_ended = False
+        self.step_started: float | None = None
+
+    @property
+    def state(self) -> LaneState:
+        """Where it stands."""
+        if self.is_out:
+            return LaneState.OUT
+        return LaneState.SERVING if self.num_faults == self._num_forgiven else LaneState.SUSPECT
+
+    @property
+    def num_faults(self) -> int:
+        """Encoder runs and steps that have failed."""
+        return sum(batch.num_faults for batch in self._batches)
+
+    @property
+    def has_lost_device(self) -> bool:
+        """Whether one of them failed with `DeviceLost`."""
+        return any(batch.has_lost_device for batch in self._batches)
+
+    @property
+    def median_step_seconds(self) -> float:
+        """Of the last steps; 0 before the first."""
+        return statistics.median(self._step_seconds.copy() or (0.0,))
 
     @property
     def num_rows(self) -> int:
@@ -47,32 +113,88 @@ class Lane:
         """Bytes of the caches' buffers."""
         return sum(batch.cache_bytes for batch in self._batches)
 
-    def is_alive(self) -> bool:
-        """Says whether the last steps succeeded and none hangs."""
-        started = self._step_started
-        hangs = started is not None and self._clock() - started > MAX_STEP_SECONDS
-        return not hangs and all(batch.num_failures < MAX_FAILURES for batch in self._batches)
+    def probe(self, sentence: Sentence) -> None:
+        """Has the lane run a sentence as soon as there are rows for it, ahead of all that wait; one at a time."""
+        self._probe = sentence
+        self._queue.wake()
+
+    def forgive(self, num_faults: int) -> None:
+        """Lets the lane take sentences again if it has had no more faults than so many."""
+        self._num_forgiven = num_faults
+        self._queue.wake()
+
+    def take_out(self) -> None:
+        """Ends the lane, after the step that it takes now; its sentences are answered UNAVAILABLE."""
+        self.is_out = True
+        self._queue.wake()
+
+    def abandon(self, error: TranslationError) -> None:
+        """Ends the lane and answers its sentences at once, although its thread may hang, and its rows with it."""
+        self.take_out()
+        for batch in self._batches:
+            for sentence in batch.sentences:
+                fail(sentence, error, self._metrics)
 
     def run(self) -> None:
-        """Steps while there is work, sleeps while there is none, until the queue is closed."""
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
-        while self._queue.wait():
-            self.step()
-            while self._is_running and self._queue.is_open:
+        """Steps while there is work, sleeps while there is none, until the queue is closed or the lane is out."""
+        try:
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+            while self._queue.wait(self._is_wanted) and not self.is_out:
                 self.step()
-        for batch in self._batches:
-            batch.drop(NotServing("the server has shut down"))
+                while self._is_running and self._queue.is_open and not self.is_out:
+                    self.step()
+        except BaseException as error:  # whatever it was, every sentence must be answered
+            logger.critical("a lane has died", exc_info=error, extra={"facts": {"error": str(error)}})
+            self.is_out = True
+        finally:
+            self._leave()
 
     def step(self) -> None:
-        """Takes one step with the batch of each kind that has any sentences, running or waiting."""
+        """Takes one step with the batch of each kind that has any sentences, running or entering."""
         for batch in self._batches:
-            if batch.is_busy:
-                self._step_started = self._clock()
+            probes = self._entering(batch)
+            if batch.sentences or probes or (probes is None and self._queue.has_waiting(batch.kind)):
+                started = self.step_started = self._clock()
                 others = [other.footprint for other in self._batches if other is not batch]
-                batch.step(reduce(add, others, Footprint()))
-                self._step_started = None
+                batch.step(reduce(add, others, Footprint()), probes)
+                self.step_started = None
+                self._step_seconds.append(self._clock() - started)
                 self._metrics.engine_last_step_timestamp_seconds.set_to_current_time()
+                if self.num_faults != self._num_forgiven:
+                    self._alarm.set()
 
     @property
     def _is_running(self) -> bool:
-        return any(batch.footprint.rows for batch in self._batches)
+        return any(batch.sentences for batch in self._batches)
+
+    def _is_wanted(self) -> bool:
+        """Says whether there is a reason not to sleep."""
+        if self.is_out or self._probe is not None:
+            return True
+        return self.state is LaneState.SERVING and any(self._queue.has_waiting(kind) for kind in StepKind)
+
+    def _entering(self, batch: Batch) -> list[Sentence] | None:
+        """Returns who enters a batch next: a probe or nobody; or None for those who wait."""
+        probe = self._probe
+        if probe is None:
+            return None if self.state is LaneState.SERVING else []
+        rows = sum(each.footprint.rows for each in self._batches)
+        if probe.kind is not batch.kind or (rows and rows + probe.footprint.rows > self._limits.max_rows):
+            return []
+        self._probe = None
+        return [probe]
+
+    def _leave(self) -> None:
+        """Answers whoever is left, and frees what they took."""
+        error = NotServing("the server has shut down")
+        if self.is_out:
+            error = NotServing("the server has lost what ran this sentence; it may be sent again")
+        try:
+            for batch in self._batches:
+                batch.drop(error)
+            if self._probe is not None:
+                fail(self._probe, error, self._metrics)
+        finally:
+            self.step_started = None
+            self.has_ended = True
+            self._alarm.set()

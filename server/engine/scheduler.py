@@ -64,12 +64,13 @@ class Scheduler:
         self._has_cancelled = False  # whether a caller has left since `running` was last looked through
         self._first_deadline = math.inf  # no later than any of `running`
 
-    def schedule(self, longest: int = 0, others: Footprint | None = None) -> Plan:
+    def schedule(self, longest: int = 0, others: Footprint | None = None, probes: list[Sentence] | None = None) -> Plan:
         """Drops who left or expired and admits who fits; these run without a row until `place`.
 
         Args:
             longest: positions of the longest row of the last step.
             others: what the lane's other batches take; None for nothing.
+            probes: sentences that enter instead of those that wait; None lets these enter.
         """
         now = self._clock()
         over = self._over(now)
@@ -77,7 +78,11 @@ class Scheduler:
         footprint = self.footprint + others if others else self.footprint
         over += self._queue.drop_over(now, footprint.rows + 1)
         longest = longest if self.running else 0
-        admitted = self._queue.take(self.kind, self._limits, footprint, longest, self._most_step_seconds(now))
+        if probes is None:
+            admitted = self._queue.take(self.kind, self._limits, footprint, longest, self._most_step_seconds(now))
+        else:
+            admitted = probes
+            self._queue.claim(probes)
         unwanted = [sentence for sentence in admitted if sentence.is_over(now)]  # that `drop_over` did not look at
         self._add(admitted)
         self.remove(unwanted)

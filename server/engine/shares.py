@@ -38,7 +38,7 @@ class Shares:
 
     def start(self, sentence: Sentence) -> None:
         """Notes that a sentence has been taken by a lane."""
-        self._activities[sentence.flow.name].rows += sentence.footprint.rows
+        self._activities.setdefault(sentence.flow.name, _Activity()).rows += sentence.footprint.rows
 
     def end(self, sentences: Iterable[Sentence]) -> None:
         """Notes that sentences that had been taken have left."""

@@ -228,11 +228,23 @@ class WaitingQueue:
         """Says whether these rows are all that there is: nothing waits, and no other lane has any."""
         return self._running_rows == num_rows and not self.num_sentences
 
-    def wait(self) -> bool:
-        """Blocks an idle lane until there may be work; says whether the queue is still open."""
+    def claim(self, sentences: Collection[Sentence]) -> None:
+        """Notes that a lane has taken sentences that never waited."""
         with self._changed:
-            self._changed.wait_for(lambda: self.num_sentences or not self.is_open)
+            self._running_rows += sum(sentence.footprint.rows for sentence in sentences)
+            for sentence in sentences:
+                self._shares.start(sentence)
+
+    def wait(self, is_wanted: Callable[[], bool]) -> bool:
+        """Blocks an idle lane until it is wanted, asked after each change and `wake`; says whether it is still open."""
+        with self._changed:
+            self._changed.wait_for(lambda: is_wanted() or not self.is_open)
             return self.is_open
+
+    def wake(self) -> None:
+        """Has every idle lane ask again whether it is wanted."""
+        with self._changed:
+            self._changed.notify_all()
 
     def close(self) -> list[Sentence]:
         """Refuses all further work, wakes every lane, and returns what waits."""

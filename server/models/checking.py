@@ -46,7 +46,7 @@ def check_bundle(directory: Path, settings: Settings, metrics: Metrics) -> Itera
             for options in _every_step(model):
                 _translate(model, options)
         finally:
-            model.engine.stop()
+            model.stop()
         yield f"{variant}: passes the golden sentence, every kind of step, and the longest sentences"
 
 

@@ -1,6 +1,7 @@
 """From settings to a model that serves: variant, bundle, tokenizer, runner, engine, warm-up."""
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from server.bundle.bundle import Bundle, open_bundle
@@ -14,7 +15,8 @@ from server.models.choosing import can_use_cuda, choose_variant
 from server.models.machine import has_int8_dot_product, release_freed_memory, usable_cores
 from server.models.model import Model, SentenceEngine
 from server.models.sentence_cache import SentenceCache
-from server.models.warm_up import warm_up
+from server.models.supervisor import Supervisor
+from server.models.warm_up import compare_with_golden, warm_up
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 
@@ -25,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 def load_model(settings: Settings, metrics: Metrics) -> Model:
-    """Opens the bundle, starts the engine and warms it up; blocks for a second or two.
+    """Opens the bundle, starts the engine, warms it up and has it watched; blocks for a second or two.
 
     Raises:
         SettingsError: the settings do not fit the machine, or the model.
@@ -39,6 +41,7 @@ def load_model(settings: Settings, metrics: Metrics) -> Model:
             "no int8 dot products on this processor: sums over a shortlist may saturate, a little less exact"
         )
     model = start_model(bundle, variant, open_network(bundle, variant, settings), settings, metrics)
+    model.supervisor.start()
     metrics.set_model_info(model=manifest.name, version=manifest.version, sha256=manifest.variants[variant].sha256)
     del bundle  # with its contents, of which the sessions have what they need
     release_freed_memory()
@@ -75,11 +78,20 @@ def start_model(
     limits = engine_limits(manifest, variant, settings)
     engine = Engine(runner, manifest, metrics.of_model(manifest.name), limits)
     engine.start()
+    front = _with_cache(engine, bundle, variant, settings, metrics)
+    supervisor = Supervisor(
+        engine,
+        manifest.golden,
+        partial(compare_with_golden, manifest, variant),
+        metrics.of_model(manifest.name),
+        front.clear if isinstance(front, SentenceCache) else lambda: None,
+    )
     model = Model(
         manifest=manifest,
         variant=variant,
         tokenizer=tokenizer,
-        engine=_with_cache(engine, bundle, variant, settings, metrics),
+        engine=front,
+        supervisor=supervisor,
         metrics=metrics.of_model(manifest.name),
         num_lanes=limits.num_lanes,
     )

@@ -11,6 +11,7 @@ from server.bundle.variants import VARIANTS
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.flow import ANYONE, Flow
+from server.models.supervisor import Supervisor
 from server.telemetry.model_metrics import ModelMetrics
 
 
@@ -37,21 +38,19 @@ class SentenceEngine(Protocol):
     def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:
         """See `Engine.predict_seconds`."""
 
-    def is_alive(self) -> bool:
-        """See `Engine.is_alive`."""
-
     def stop(self) -> None:
         """See `Engine.stop`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A loaded bundle, and the engine that runs one of its variants."""
+    """A loaded bundle, and the engine that runs one of its variants, with who watches it."""
 
     manifest: Manifest
     variant: str
     tokenizer: Tokenizer
     engine: SentenceEngine
+    supervisor: Supervisor
     metrics: ModelMetrics
     num_lanes: int = 1
 
@@ -65,3 +64,8 @@ class Model:
         """Whether `DecodingOptions.use_shortlist` may be asked for."""
         variant = self.manifest.variants.get(self.variant)
         return variant is not None and variant.has_shortlist
+
+    def stop(self) -> None:
+        """Ends the engine, after who watches it, who would take it for dead."""
+        self.supervisor.stop()
+        self.engine.stop()

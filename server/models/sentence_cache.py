@@ -132,9 +132,10 @@ class SentenceCache:
         """See `Engine.predict_seconds`; what is kept counts as if it were not."""
         return self._engine.predict_seconds(source_tokens, options)
 
-    def is_alive(self) -> bool:
-        """See `Engine.is_alive`."""
-        return self._engine.is_alive()
+    def clear(self) -> None:
+        """Forgets all translations, as they may be wrong; those under way are kept when they come."""
+        with self._lock:
+            self._results.clear()
 
     def stop(self) -> None:
         """See `Engine.stop`."""

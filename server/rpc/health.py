@@ -1,12 +1,11 @@
 """`grpc.health.v1`: what balancers, probes and clients ask.
 
 Names: "" and the service say whether to send requests here, `readiness` the same for probes. `liveness` says whether
-the process is worth keeping, independent of load: an event loop that answers, and an engine that makes progress. One
+the process is worth keeping, independent of load: an event loop that answers, and an engine that is not lost. One
 servicer answers on the public port and on the health port, which stays plain where the public one wants TLS.
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 
@@ -17,8 +16,6 @@ from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
 
 from server.rpc.service import SERVICE_NAME
 from server.telemetry.metrics import Metrics
-
-logger = logging.getLogger(__name__)
 
 HEALTH_NAME = "grpc.health.v1.Health"
 LIVENESS = "liveness"
@@ -35,6 +32,8 @@ class Health:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
+        self._is_welcome = False
+        self._is_ready = True
         self._servicer = aio.HealthServicer()
 
     def add_to(self, server: grpc.aio.Server) -> None:
@@ -42,26 +41,30 @@ class Health:
         add_HealthServicer_to_server(self._servicer, server)
 
     async def set_serving(self, is_serving: bool) -> None:
-        """Tells whether requests are welcome."""
-        for name in _SERVING_NAMES:
-            await self._set(name, is_serving)
+        """Tells whether requests are welcome; they are not while what is watched is not ready, either."""
+        self._is_welcome = is_serving
+        await self._tell_serving()
 
     async def set_alive(self, is_alive: bool) -> None:
         """Tells whether the process is worth keeping."""
         await self._set(LIVENESS, is_alive)
 
-    async def watch(self, is_alive: Callable[[], bool], tick_seconds: float = _TICK_SECONDS) -> None:
-        """Tells liveness and measures the event loop's lag, tick by tick, until cancelled."""
-        was_alive = True
-        while True:
+    async def watch(
+        self, is_ready: Callable[[], bool], is_alive: Callable[[], bool], tick_seconds: float = _TICK_SECONDS
+    ) -> None:
+        """Tells readiness and liveness, and measures the event loop's lag, tick by tick; returns when not alive."""
+        alive = True
+        while alive:
             due = time.monotonic() + tick_seconds
             await asyncio.sleep(tick_seconds)
             self._metrics.event_loop_lag_seconds.observe(max(0.0, time.monotonic() - due))
-            alive = is_alive()
-            if was_alive and not alive:
-                logger.error("the engine makes no progress: liveness is NOT_SERVING")
-            was_alive = alive
+            self._is_ready, alive = is_ready(), is_alive()
+            await self._tell_serving()
             await self.set_alive(alive)
+
+    async def _tell_serving(self) -> None:
+        for name in _SERVING_NAMES:
+            await self._set(name, self._is_welcome and self._is_ready)
 
     async def _set(self, name: str, is_serving: bool) -> None:
         status = HealthCheckResponse.SERVING if is_serving else HealthCheckResponse.NOT_SERVING

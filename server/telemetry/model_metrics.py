@@ -1,6 +1,6 @@
 """The metrics of one model's engine: children of the families in `server.telemetry.metrics`, bound once."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -11,6 +11,8 @@ from server.errors import REJECT_REASONS
 
 OUTCOMES = ("ok", "cancelled", "deadline", "late", "error")  # late: dropped before its deadline, as it would miss it
 CACHE_RESULTS = ("hit", "joined", "miss")
+LANE_STATES = ("serving", "suspect", "out")
+CANARY_RESULTS = ("passed", "wrong", "failed")
 
 _QUEUE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _STEP_SECONDS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1)
@@ -101,6 +103,14 @@ class EngineFamilies:
             registry=registry,
         )
         self.engine_failures = counter("engine_failures", "Encoder runs and decoder steps that failed.")
+        self.lanes = Gauge(
+            "babelserve_lanes",
+            "Lanes that take sentences (serving), must prove themselves first (suspect), or take no more (out).",
+            ("model", "state"),
+            registry=registry,
+        )
+        self.canaries = counter("canaries", "Golden sentences that lanes had to translate, by what came out.", "result")
+        self.lane_rebuilds = counter("lane_rebuilds", "Lanes that were replaced by new ones.")
 
 
 class ModelMetrics:
@@ -124,6 +134,9 @@ class ModelMetrics:
         self.generated_tokens_total = families.generated_tokens.labels(model)
         self.engine_last_step_timestamp_seconds = families.engine_last_step_timestamp_seconds.labels(model)
         self.engine_failures_total = families.engine_failures.labels(model)
+        self.lane_rebuilds_total = families.lane_rebuilds.labels(model)
+        self._lanes = {state: families.lanes.labels(model, state) for state in LANE_STATES}
+        self._canaries = {result: families.canaries.labels(model, result) for result in CANARY_RESULTS}
         self._sentences = {outcome: families.sentences.labels(model, outcome) for outcome in OUTCOMES}
         self._rejected = {reason: families.queue_rejected.labels(model, reason) for reason in REJECT_REASONS}
         self._cached = {result: families.sentence_cache.labels(model, result) for result in CACHE_RESULTS}
@@ -135,6 +148,15 @@ class ModelMetrics:
     def count_sentences(self, outcome: str, count: int = 1) -> None:
         """Counts sentences that left the engine; `outcome` is one of `OUTCOMES`."""
         self._sentences[outcome].inc(count)
+
+    def set_lanes(self, counts: Mapping[str, int]) -> None:
+        """Says how many lanes are in each state; those that are not named, of `LANE_STATES`, have none."""
+        for state, gauge in self._lanes.items():
+            gauge.set(counts.get(state, 0))
+
+    def count_canary(self, result: str) -> None:
+        """Counts a golden sentence that came back; `result` is one of `CANARY_RESULTS`."""
+        self._canaries[result].inc()
 
     def count_refusal(self, reason: str) -> None:
         """Counts a call that was refused; `reason` is one of `REJECT_REASONS`."""

@@ -73,9 +73,6 @@ class EchoEngine:
         """As if each token took a second of each beam."""
         return float(sum(source_tokens) * options.beam_size)
 
-    def is_alive(self) -> bool:
-        return True
-
     def stop(self) -> None:
         self.refuses = NotServing("the server has shut down")
 

@@ -1,5 +1,6 @@
 """The parts of an engine, put together by hand: sentences, their queue, and what batches and lanes are made of."""
 
+import threading
 from concurrent.futures import Future
 from typing import Any
 
@@ -92,12 +93,13 @@ class Parts:
         self.limits = lane_limits(max_rows)
         self.cost = CostModel(max_rows)
         self.queue = new_queue(num_lanes=num_lanes, max_rows=max_rows, cost=self.cost, clock=self.clock)
+        self.alarm = threading.Event()
 
     def open_batch(self, kind: StepKind = StepKind.PLAIN) -> Batch:
         return Batch(kind, self.runner, self.queue, self.cost, self.limits, self.metrics, self.clock)
 
     def open_lane(self) -> Lane:
-        return Lane(self.runner, self.queue, self.cost, self.limits, self.metrics, self.clock)
+        return Lane(self.runner, self.queue, self.cost, self.limits, self.metrics, self.clock, self.alarm)
 
     def submit(
         self, *counts: int, options: DecodingOptions = GREEDY, deadline: float | None = None

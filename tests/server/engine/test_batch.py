@@ -1,5 +1,6 @@
 """A batch over a fake network, stepped by hand."""
 
+import contextlib
 import dataclasses
 from typing import Any
 
@@ -10,8 +11,8 @@ from server.decoding.options import DecodingOptions
 from server.decoding.result import Timings
 from server.engine.batch import Batch
 from server.engine.limits import Footprint
-from server.errors import DeadlineExceeded, EngineFailed, NotServing
-from server.network import StepKind
+from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded
+from server.network import DeviceLost, OutOfMemory, StepKind
 from tests.fakes import EOS
 from tests.server.engine.parts import GREEDY, NO_SCORES, SHORTLIST, Parts, Stepped, decoder_of, sentence_of, tokens
 
@@ -206,15 +207,91 @@ def test_log_probabilities_that_are_not_finite_fail_their_own_sentence_alone(
     assert whole.result(0).hypotheses[0].ids == tokens(3)
 
 
-def test_failures_are_counted_until_a_step_succeeds(parts: Parts, batch: Batch) -> None:
+def test_faults_are_counted(parts: Parts, batch: Batch) -> None:
     counts = []
     for num_failures in (1, 1, 0):
         parts.submit(3)
         parts.runner.step_failures = [RuntimeError("broken")] * num_failures
         step(batch)
-        counts.append(batch.num_failures)
+        counts.append(batch.num_faults)
 
-    assert counts == [1, 2, 0]
+    assert counts == [1, 2, 2]
+    assert not batch.has_lost_device
+
+
+def test_a_lost_device_is_told_and_its_sentences_may_be_sent_again(parts: Parts, batch: Batch) -> None:
+    (future,) = parts.submit(3)
+    parts.runner.step_failures = [DeviceLost("CUDA failure 700")]
+
+    step(batch)
+
+    assert batch.has_lost_device
+    with pytest.raises(NotServing):
+        future.result(0)
+
+
+def test_without_memory_for_a_step_the_newer_half_leaves_and_the_others_take_it_again(
+    parts: Parts, batch: Batch
+) -> None:
+    (first,) = parts.submit(3, options=DecodingOptions(beam_size=2))
+    step(batch)
+    newer = parts.submit(2, 4, 1)
+    parts.runner.step_failures = [OutOfMemory("no memory")]
+    step(batch, 6)
+
+    assert [future.result(0).hypotheses[0].ids for future in (first, newer[0])] == [tokens(3), tokens(2)]
+    for future in newer[1:]:
+        with pytest.raises(Overloaded) as caught:
+            future.result(0)
+        assert caught.value.reason == "memory"
+    assert parts.sample("queue_rejected_total", reason="memory") == 1
+    assert batch.num_rows == 0
+
+
+def test_without_memory_to_encode_all_at_once_halves_are_encoded(parts: Parts, batch: Batch) -> None:
+    futures = parts.submit(3, 1, 2)
+    parts.runner.encode_failures = [OutOfMemory("no memory")] * 2
+
+    step(batch, 4)
+
+    with pytest.raises(Overloaded):
+        futures[0].result(0)  # for which, alone, there was none either
+    assert [future.result(0).hypotheses[0].ids for future in futures[1:]] == [tokens(1), tokens(2)]
+
+
+def test_probes_enter_instead_of_those_that_wait(parts: Parts, batch: Batch) -> None:
+    (waits,) = parts.submit(1)
+    probe = sentence_of((2, 50, EOS))
+
+    batch.step(Footprint(), [probe])
+    batch.step(Footprint(), [])
+    assert parts.queue._running_rows == 1
+    batch.step(Footprint(), [])
+
+    assert probe.future.result(0).hypotheses[0].ids == tokens(2)
+    assert not waits.done()
+    assert parts.queue._running_rows == 0
+
+
+@pytest.mark.parametrize("name", ["schedule", "remove"])
+def test_every_sentence_is_answered_even_if_the_scheduler_is_broken(
+    parts: Parts, batch: Batch, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (runs,) = parts.submit(3)
+    step(batch)
+
+    def fail(*arguments: Any) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(batch._scheduler, name, fail)
+    probe = sentence_of((2, 50, EOS))
+    parts.runner.step_failures = [RuntimeError("broken")]
+    with contextlib.suppress(RuntimeError):
+        batch.step(Footprint(), [probe])
+
+    for future in (runs, probe.future):
+        with pytest.raises(EngineFailed):
+            future.result(0)
 
 
 def test_timings_are_the_clocks(parts: Parts, batch: Batch) -> None:
@@ -249,20 +326,6 @@ def test_metrics_count_steps_and_their_rows(parts: Parts, batch: Batch) -> None:
     assert parts.sample("batch_rows_sum") == 2 + 2 + 1 + 1
     assert parts.sample("encode_duration_seconds_count") == 1
     assert parts.sample("queue_duration_seconds_count") == 2
-
-
-def test_it_is_busy_while_anyone_of_its_kind_waits_or_runs(parts: Parts, batch: Batch) -> None:
-    assert not batch.is_busy
-    parts.submit(1, options=SHORTLIST)
-    assert not batch.is_busy
-    parts.submit(1)
-    assert batch.is_busy
-
-    step(batch)
-    assert batch.is_busy
-    step(batch)
-    assert not batch.is_busy
-    assert parts.queue.has_waiting(StepKind.SHORTLIST)
 
 
 def test_other_batches_of_its_lane_leave_it_less_room(parts: Parts, batch: Batch) -> None:

@@ -12,8 +12,7 @@ from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Result
 from server.engine.engine import Engine
-from server.engine.lane import MAX_FAILURES, MAX_STEP_SECONDS
-from server.errors import EngineFailed, NotServing, Overloaded
+from server.errors import NotServing, Overloaded
 from server.telemetry.metrics import Metrics
 from tests.fakes import EOS, CountingRunner, FakeClock, engine_limits
 from tests.server.engine.parts import GREEDY, tokens
@@ -108,32 +107,54 @@ def test_what_the_engine_holds_is_told(bench: Bench) -> None:
     assert bench.sample("kv_cache_bytes") == bench.engine._lanes[0].cache_bytes > 0
 
 
-def test_engine_that_only_fails_calls_itself_dead(running: Callable[..., Bench]) -> None:
-    bench = running()
-    for _ in range(MAX_FAILURES):
-        assert bench.engine.is_alive()
-        bench.runner.step_failures = [RuntimeError("broken")]
-        with pytest.raises(EngineFailed):
-            bench.submit(1)[0].result(SECONDS)
+def test_a_probe_runs_on_its_lane_alone(running: Callable[..., Bench]) -> None:
+    bench = running(num_lanes=3)
+    futures = [bench.engine.probe(lane, (2, 50, EOS), GREEDY) for lane in bench.engine.lanes]
 
-    assert not bench.engine.is_alive()
+    assert [future.result(SECONDS).hypotheses[0].ids for future in futures] == [tokens(2)] * 3
+    assert bench.runner.num_decoders == 3
 
 
-def test_step_that_hangs_makes_the_engine_dead(running: Callable[..., Bench]) -> None:
-    bench = running()
-    bench.submit(3)[0].result(SECONDS)
-    bench.runner.stepped.clear()
+def test_a_lane_that_died_is_replaced_by_a_new_one_that_is_to_be_proven(running: Callable[..., Bench]) -> None:
+    bench = running(num_lanes=1)
+    bench.runner.step_failures = [SystemExit()]
+    with pytest.raises(NotServing):
+        bench.submit(3)[0].result(SECONDS)
+    assert bench.engine.alarm.wait(SECONDS)
+
+    lane = bench.engine.replace(0)
+    (waits,) = bench.submit(1)
+    bench.engine.probe(lane, (2, 50, EOS), GREEDY).result(SECONDS)
+    assert not waits.done()
+    lane.forgive(0)
+
+    assert waits.result(SECONDS).hypotheses[0].ids == tokens(1)
+    assert bench.engine.lanes == (lane,)
+    assert bench.runner.num_decoders == 2
+
+
+def test_an_engine_is_idle_when_nothing_waits_or_runs(bench: Bench) -> None:
+    assert bench.engine.is_idle
+    bench.submit(1)
+    assert not bench.engine.is_idle
+    bench.step()
+    assert not bench.engine.is_idle
+    bench.step()
+    assert bench.engine.is_idle
+
+
+def test_an_abandoned_engine_has_answered_everybody_although_a_lane_hangs(running: Callable[..., Bench]) -> None:
+    bench = running(max_rows=4)
     bench.runner.may_step.clear()
-    (future,) = bench.submit(3)
-    while bench.engine._lanes[0]._step_started is None:
-        pass  # until the lane has taken it
+    futures = bench.submit(*[30] * 8)
+    while bench.sample("batch_slots_used") < 4:
+        pass  # until the lane has taken them
 
-    bench.clock.now += MAX_STEP_SECONDS + 1
-    assert not bench.engine.is_alive()
+    bench.engine.abandon(NotServing("the engine is lost"))
 
-    bench.runner.may_step.set()
-    future.result(SECONDS)
-    assert bench.engine.is_alive()
+    assert all(isinstance(future.exception(0), NotServing) for future in futures)
+    with pytest.raises(NotServing):
+        bench.submit(1)
 
 
 def test_full_queue_refuses_a_request_whole(manifest: Manifest) -> None:
@@ -200,7 +221,6 @@ def test_stop_answers_whatever_is_left(running: Callable[..., Bench]) -> None:
             assert future.result(SECONDS).hypotheses[0].ids == tokens(30)
     with pytest.raises(NotServing):
         bench.submit(1)
-    assert not bench.engine.is_alive()
 
 
 def test_an_engine_may_be_stopped_before_it_starts_and_twice(bench: Bench) -> None:

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
-from server.engine.lane import MAX_FAILURES, MAX_STEP_SECONDS, Lane
+from server.decoding.options import DecodingOptions
+from server.engine.lane import Lane, LaneState
 from server.errors import EngineFailed, NotServing
 from server.network import StepKind
-from tests.server.engine.parts import GREEDY, SHORTLIST, Parts, Stepped, decoder_of, tokens
+from tests.fakes import EOS
+from tests.server.engine.parts import GREEDY, SHORTLIST, Parts, Stepped, decoder_of, sentence_of, tokens
 
 SECONDS = 20  # far above what any of these needs; a hang fails
 
@@ -26,6 +28,13 @@ def lane(parts: Parts) -> Lane:
 def step(lane: Lane, times: int = 1) -> None:
     for _ in range(times):
         lane.step()
+
+
+def run_on_thread(lane: Lane) -> None:
+    """Runs a lane to its end."""
+    thread = threading.Thread(target=lane.run)
+    thread.start()
+    thread.join(SECONDS)
 
 
 def test_a_lane_is_alone_while_no_other_has_anything_to_do() -> None:
@@ -114,45 +123,140 @@ def test_the_time_of_the_last_step_is_told(parts: Parts, lane: Lane) -> None:
     assert parts.sample("engine_last_step_timestamp_seconds") > 1.7e9  # the clock on the wall, not the engine's
 
 
-def test_a_lane_that_only_fails_is_dead(parts: Parts, lane: Lane) -> None:
-    for _ in range(MAX_FAILURES):
-        assert lane.is_alive()
+def test_a_lane_whose_step_has_failed_takes_probes_alone_until_it_is_forgiven(parts: Parts, lane: Lane) -> None:
+    parts.runner.step_failures = [RuntimeError("broken")]
+    (failed,) = parts.submit(3)
+    lane.step()
+    (waits,) = parts.submit(1)
+    step(lane, 3)
+
+    assert isinstance(failed.exception(0), EngineFailed)
+    assert (lane.state, lane.num_rows, parts.alarm.is_set()) == (LaneState.SUSPECT, 0, True)
+
+    probe = sentence_of((2, 50, EOS))
+    lane.probe(probe)
+    step(lane, 3)
+    assert probe.future.result(0).hypotheses[0].ids == tokens(2)
+    assert not waits.done()
+
+    lane.forgive(lane.num_faults)
+    step(lane, 2)
+    assert waits.result(0).hypotheses[0].ids == tokens(1)
+    assert lane.state is LaneState.SERVING
+
+
+def test_faults_since_then_are_not_forgiven(parts: Parts, lane: Lane) -> None:
+    for _ in range(2):
+        num_faults = lane.num_faults
         parts.runner.step_failures = [RuntimeError("broken")]
-        (future,) = parts.submit(3)
+        lane.probe(sentence_of((2, 50, EOS)))
         lane.step()
-        with pytest.raises(EngineFailed):
-            future.result(0)
 
-    assert not lane.is_alive()
+    lane.forgive(num_faults)
+
+    assert lane.state is LaneState.SUSPECT
 
 
-def test_a_step_that_hangs_makes_the_lane_dead_until_it_ends(parts: Parts, lane: Lane) -> None:
+def test_a_probe_waits_for_rows_and_nobody_else_takes_them(parts: Parts, lane: Lane) -> None:
+    first = parts.submit(*[2] * 8)
+    lane.step()
+    parts.submit(1)
+    probe = sentence_of((2, 50, EOS), DecodingOptions(beam_size=2))
+    lane.probe(probe)
+
+    lane.step()
+    assert lane.num_rows == 8
+    lane.step()
+    assert all(future.done() for future in first)
+    lane.step()
+    assert parts.queue.num_sentences == 1
+    step(lane, 3)
+
+    assert probe.future.result(0).hypotheses[0].ids == tokens(2)
+    assert parts.queue.num_sentences == 0
+
+
+def test_a_probe_goes_to_the_batch_of_its_kind(parts: Parts, lane: Lane) -> None:
+    for options in (SHORTLIST, GREEDY):
+        lane.probe(sentence_of((1, 50, EOS), options))
+        step(lane, 2)
+
+    assert parts.runner.kinds == [StepKind.SHORTLIST] * 2 + [StepKind.PLAIN] * 2
+
+
+def test_a_new_lane_in_the_place_of_another_is_suspect(parts: Parts) -> None:
+    new = Lane(parts.runner, parts.queue, parts.limits, parts.metrics, parts.clock, parts.alarm, is_proven=False)
+
+    states = [new.state]
+    new.forgive(0)
+    states.append(new.state)
+
+    assert states == [LaneState.SUSPECT, LaneState.SERVING]
+
+
+def test_the_step_it_takes_is_told_and_its_median(parts: Parts, lane: Lane) -> None:
     parts.submit(3)
     lane.step()
     decoder = decoder_of(lane._batches[0])
-    original, alive = decoder.step, []
+    original, told = decoder.step, []
 
-    def hang(*arguments: Any, **options: Any) -> Stepped:
-        for seconds in (MAX_STEP_SECONDS, 1.0):
-            parts.clock.now += seconds
-            alive.append(lane.is_alive())
+    def take_long(*arguments: Any, **options: Any) -> Stepped:
+        told.append(lane.step_started)
+        parts.clock.now += 2.0
         stepped: Stepped = original(*arguments, **options)
         return stepped
 
-    decoder.step = hang
+    decoder.step = take_long
+    step(lane, 3)
+
+    assert told == [0.0, 2.0, 4.0]
+    assert lane.step_started is None
+    assert lane.median_step_seconds == 2.0
+
+
+def test_a_lane_that_dies_answers_its_sentences_and_frees_their_rows(parts: Parts, lane: Lane) -> None:
+    futures = parts.submit(3, 3)
+    parts.runner.step_failures = [SystemExit()]
+
+    run_on_thread(lane)
+
+    assert all(isinstance(future.exception(0), NotServing) for future in futures)
+    assert (lane.state, lane.has_ended, lane.num_rows) == (LaneState.OUT, True, 0)
+    assert parts.queue._running_rows == 0
+    assert parts.alarm.is_set()
+
+
+def test_a_lane_that_is_taken_out_answers_its_sentences_and_its_probe(parts: Parts, lane: Lane) -> None:
+    (runs,) = parts.submit(30)
     lane.step()
+    probe = sentence_of((2, 50, EOS))
+    lane.probe(probe)
 
-    assert alive == [True, False]
-    assert lane.is_alive()
+    lane.take_out()
+    run_on_thread(lane)
+
+    for future in (runs, probe.future):
+        assert isinstance(future.exception(0), NotServing)
+    assert parts.queue._running_rows == 0
 
 
-def test_an_idle_lane_is_alive_however_long_nobody_comes(parts: Parts, lane: Lane) -> None:
-    parts.submit(1)
-    step(lane, 2)
+def test_an_abandoned_lane_that_hangs_has_answered_and_does_no_harm_when_it_comes_back(
+    parts: Parts, lane: Lane
+) -> None:
+    thread = threading.Thread(target=lane.run)
+    thread.start()
+    parts.runner.may_step.clear()
+    (future,) = parts.submit(3)
+    while lane.step_started is None:
+        pass  # until the lane has taken it
 
-    parts.clock.now += 1e6
+    lane.abandon(NotServing("the engine is lost"))
+    error = future.exception(0)
+    parts.runner.may_step.set()
+    thread.join(SECONDS)
 
-    assert lane.is_alive()
+    assert isinstance(error, NotServing)
+    assert (lane.has_ended, lane.num_rows, parts.queue._running_rows) == (True, 0, 0)
 
 
 def test_a_lane_runs_until_its_queue_is_closed_and_answers_who_is_left(parts: Parts, lane: Lane) -> None:

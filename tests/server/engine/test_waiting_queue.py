@@ -104,7 +104,7 @@ def test_closed_queue_returns_what_waits_and_refuses_more() -> None:
     assert (queue.num_sentences, queue.num_tokens) == (0, 0)
     with pytest.raises(NotServing):
         queue.add([new_sentence()])
-    assert not queue.wait()
+    assert not queue.wait(lambda: bool(queue.num_sentences))
 
 
 def test_closed_queue_returns_all_kinds_once() -> None:
@@ -121,7 +121,7 @@ def test_closed_queue_returns_all_kinds_once() -> None:
 def test_idle_lane_wakes_when_work_arrives() -> None:
     queue = new_queue()
     woken: list[bool] = []
-    lane = threading.Thread(target=lambda: woken.append(queue.wait()))
+    lane = threading.Thread(target=lambda: woken.append(queue.wait(lambda: bool(queue.num_sentences))))
     lane.start()
 
     queue.add([new_sentence()])
@@ -133,7 +133,7 @@ def test_idle_lane_wakes_when_work_arrives() -> None:
 def test_idle_lane_wakes_when_the_queue_is_closed() -> None:
     queue = new_queue()
     woken: list[bool] = []
-    lane = threading.Thread(target=lambda: woken.append(queue.wait()))
+    lane = threading.Thread(target=lambda: woken.append(queue.wait(lambda: bool(queue.num_sentences))))
     lane.start()
 
     queue.close()

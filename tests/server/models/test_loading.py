@@ -25,9 +25,10 @@ def test_a_bundle_becomes_an_engine_that_translates(tiny_bundle: Bundle, metrics
     model = load_model(Settings(bundle=tiny_bundle.directory, variant="cpu-fp32", lanes=1), metrics)
     try:
         assert (model.device, model.variant, model.num_lanes) == ("cpu", "cpu-fp32", 1)
-        assert model.engine.is_alive()
+        assert model.supervisor.is_ready()
+        assert model.supervisor.is_alive()
     finally:
-        model.engine.stop()
+        model.stop()
 
 
 @pytest.mark.parametrize("lanes", [1, 3])

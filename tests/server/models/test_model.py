@@ -8,6 +8,7 @@ from server.bundle.graphs import StepForm
 from server.bundle.manifest import Variant
 from server.bundle.variants import VARIANTS
 from server.engine.engine import Engine
+from server.errors import NotServing
 from server.models.model import Model, SentenceEngine
 from server.models.sentence_cache import SentenceCache
 from tests.server.echo_engine import EchoEngine
@@ -37,10 +38,19 @@ def test_a_shortlist_of_another_variant_does_not_count(model: Model) -> None:
     assert not other.has_shortlist
 
 
+def test_whoever_watches_it_stops_before_the_engine(model: Model, engine: EchoEngine) -> None:
+    model.supervisor.start()
+
+    model.stop()
+
+    assert not model.supervisor._thread.is_alive()
+    assert isinstance(engine.refuses, NotServing)
+
+
 @pytest.mark.parametrize("engine", [Engine, SentenceCache, EchoEngine])
 def test_whatever_answers_requests_is_called_alike(engine: type) -> None:
     """The one that tests have in place of the engine must not drift from it."""
-    for name in ("submit", "check_room", "observe_text", "predict_seconds", "is_alive", "stop"):
+    for name in ("submit", "check_room", "observe_text", "predict_seconds", "stop"):
         wanted, found = (inspect.signature(getattr(kind, name)) for kind in (SentenceEngine, engine))
         assert [(p.name, p.kind, p.default) for p in found.parameters.values()] == [
             (p.name, p.kind, p.default) for p in wanted.parameters.values()

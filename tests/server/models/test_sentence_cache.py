@@ -287,6 +287,14 @@ def test_a_refused_request_leaves_nothing_behind(engine: EchoEngine, metrics: Me
     assert engine.futures[1].cancelled(), "the refused caller still waits"
 
 
+def test_what_may_be_wrong_is_forgotten(cache: SentenceCache, engine: EchoEngine) -> None:
+    submit(cache, (5, EOS))
+    cache.clear()
+    submit(cache, (5, EOS))
+
+    assert len(engine.futures) == 2
+
+
 def test_what_is_known_needs_no_room(cache: SentenceCache, engine: EchoEngine) -> None:
     submit(cache, A)
 

@@ -65,17 +65,39 @@ async def test_an_unknown_name_is_not_found(stub: HealthStub) -> None:
     assert caught.value.code() == grpc.StatusCode.NOT_FOUND
 
 
-async def test_liveness_follows_the_engine_and_the_loops_lag_is_measured(
+@pytest.mark.parametrize("name", ["", "babelserve.v1.TranslationService", "readiness"])
+async def test_readiness_follows_what_is_watched(health: Health, stub: HealthStub, name: str) -> None:
+    ready = True
+    await health.set_serving(True)
+    watching = asyncio.create_task(health.watch(lambda: ready, lambda: True, tick_seconds=0.001))
+    watch = stub.Watch(HealthCheckRequest(service=name))
+    seen = [(await watch.read()).status]
+
+    ready = False
+    seen.append((await watch.read()).status)
+    ready = True
+    seen.append((await watch.read()).status)
+    await health.set_serving(False)  # a drain, which what is watched does not end
+    seen.append((await watch.read()).status)
+    await asyncio.sleep(0.01)
+    seen.append((await stub.Check(HealthCheckRequest(service=name))).status)
+    watching.cancel()
+    watch.cancel()
+
+    assert seen == [SERVING, NOT_SERVING, SERVING, NOT_SERVING, NOT_SERVING]
+
+
+async def test_watching_ends_with_the_engine_and_the_loops_lag_is_measured(
     health: Health, stub: HealthStub, metrics: Metrics
 ) -> None:
     alive = True
-    watching = asyncio.create_task(health.watch(lambda: alive, tick_seconds=0.001))
+    watching = asyncio.create_task(health.watch(lambda: alive, lambda: alive, tick_seconds=0.001))
     watch = stub.Watch(HealthCheckRequest(service="liveness"))
     seen = [(await watch.read()).status]
 
     alive = False
     seen.append((await watch.read()).status)
-    watching.cancel()
+    await watching
     watch.cancel()
 
     assert seen == [SERVING, NOT_SERVING]

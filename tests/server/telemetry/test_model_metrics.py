@@ -1,8 +1,9 @@
 import pytest
 
+from server.engine.lane import LaneState
 from server.errors import REJECT_REASONS
 from server.telemetry.metrics import Metrics
-from server.telemetry.model_metrics import CACHE_RESULTS, OUTCOMES, EngineLoad
+from server.telemetry.model_metrics import CACHE_RESULTS, CANARY_RESULTS, LANE_STATES, OUTCOMES, EngineLoad
 
 
 def count(metrics: Metrics, name: str, **labels: str) -> float | None:
@@ -73,6 +74,18 @@ def test_what_is_counted_is_counted_under_its_label_alone(metrics: Metrics) -> N
     assert [count(metrics, "sentence_cache_total", result=result) for result in CACHE_RESULTS] == [2, 0, 0]
 
 
+def test_lanes_are_told_by_their_state(metrics: Metrics) -> None:
+    model = metrics.of_model("m")
+
+    for counts in ({"serving": 2}, {"serving": 1, "out": 1}):
+        model.set_lanes(counts)
+    model.count_canary("wrong")
+
+    assert {state.value for state in LaneState} == set(LANE_STATES)
+    assert [count(metrics, "lanes", state=state) for state in LANE_STATES] == [1, 0, 1]
+    assert [count(metrics, "canaries_total", result=result) for result in CANARY_RESULTS] == [0, 1, 0]
+
+
 def test_labels_outside_the_closed_sets_are_refused(metrics: Metrics) -> None:
     model = metrics.of_model("m")
 
@@ -82,6 +95,8 @@ def test_labels_outside_the_closed_sets_are_refused(metrics: Metrics) -> None:
         model.count_refusal("mood")
     with pytest.raises(KeyError):
         model.count_cached("maybe", 1)
+    with pytest.raises(KeyError):
+        model.count_canary("perhaps")
 
 
 def test_whoever_binds_a_model_counts_on_the_same_series(metrics: Metrics) -> None:

@@ -1,0 +1,227 @@
+"""Watches an engine's lanes, on a thread of its own: who may go on, who is replaced, and when there is no hope.
+
+A lane is proven by a canary: the bundle's golden sentence, sent to that lane alone, must give its golden translation.
+
+| a lane | what follows |
+|---|---|
+| has been silent for a while | a canary, beside whatever it runs |
+| had a step that failed | it takes nothing more until it has passed a canary |
+| fails a canary: other ids or another score, or two errors on end | it is out: its sentences are answered UNAVAILABLE |
+| is out, or its thread died | a new one, with new caches, takes its place once it has passed a canary |
+| is out for the second time, hangs, or has lost its device | the engine is lost |
+
+Who loses the engine has every caller answered UNAVAILABLE, and `server.app` ends the process, since a hung thread
+cannot be ended, nor a CUDA context mended, from within. What is said of canaries that are wrong where ids need not be
+exact is in `server.models.warm_up`.
+
+Time is counted in what this thread has lived through: a process that was stopped, or given no processor, has not
+waited. So seconds between two looks count only up to `_MOST_ELAPSED_SECONDS`.
+"""
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from server.bundle.manifest import Golden
+from server.decoding.options import DecodingOptions
+from server.decoding.result import Hypothesis, Result
+from server.engine.engine import Engine
+from server.engine.lane import Lane, LaneState
+from server.errors import NotServing
+from server.telemetry.model_metrics import ModelMetrics
+
+logger = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.5
+_MOST_ELAPSED_SECONDS = 2 * _LOOK_SECONDS
+_IDLE_CANARY_SECONDS = 10.0  # of an engine that has nothing to do
+_CANARY_SECONDS = 30.0  # of any: its rows slow a lane's 15 or so steps by what its beam is of the batch
+_LEAST_HANG_SECONDS = 10.0
+_MOST_HANG_SECONDS = 20.0  # with the end of the process, half a minute is not exceeded
+_HANG_STEPS = 100  # times the median step, in between
+_MOST_ERRORS = 2  # canaries on end; in a first one's step another sentence may have failed
+
+
+@dataclass(slots=True)
+class _Watched:
+    """One lane, and what has been seen of it.
+
+    Attributes:
+        is_replacement: of a lane that is out.
+        is_proven: False until a replacement has passed a canary.
+        step_started: the lane's instant, which tells one step from the next.
+        step_seconds: for which that step has been seen.
+        canary: that the lane translates; None for none.
+        canary_sent: instant of the supervisor's own time at which the last one was.
+        num_faults: of the lane by then.
+        num_errors: canaries on end that had no translation.
+    """
+
+    lane: Lane
+    is_replacement: bool = False
+    is_proven: bool = True
+    step_started: float | None = None
+    step_seconds: float = 0.0
+    canary: Future[Result] | None = None
+    canary_sent: float = 0.0
+    num_faults: int = 0
+    num_errors: int = 0
+
+
+class Supervisor:
+    """Looks at an engine whenever that raises its alarm, and twice a second.
+
+    Args:
+        engine: to be watched; it runs.
+        golden: what canaries translate.
+        judge: says what is wrong with the best translation of it.
+        metrics: of the model.
+        distrust: called when a canary was wrong: what the engine has translated lately may be, too.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        golden: Golden,
+        judge: Callable[[Hypothesis], list[str]],
+        metrics: ModelMetrics,
+        distrust: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine = engine
+        self._golden = golden
+        self._judge = judge
+        self._metrics = metrics
+        self._distrust = distrust
+        self._clock = clock
+        self._looked = clock()
+        self._lived = 0.0
+        self._watched = [_Watched(lane) for lane in engine.lanes]
+        self._is_lost = False
+        self._is_stopped = False
+        self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
+
+    def start(self) -> None:
+        """Begins to watch."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends watching, for an engine that is about to stop; safe to call before `start`, and twice."""
+        self._is_stopped = True
+        self._engine.alarm.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def is_ready(self) -> bool:
+        """Says whether requests are welcome: some lane serves, and none is out or being replaced."""
+        states = [watched.lane.state for watched in self._watched]
+        is_whole = LaneState.OUT not in states and all(watched.is_proven for watched in self._watched)
+        return is_whole and LaneState.SERVING in states and not self._is_lost
+
+    def is_alive(self) -> bool:
+        """Says whether the engine runs or may be brought back; if not, the process is to end."""
+        return not self._is_lost
+
+    def look(self) -> None:
+        """Looks at every lane, and does what is to be done."""
+        now = self._clock()
+        elapsed = min(now - self._looked, _MOST_ELAPSED_SECONDS)
+        self._looked = now
+        self._lived += elapsed
+        canary_seconds = _IDLE_CANARY_SECONDS if self._engine.is_idle else _CANARY_SECONDS
+        for index, watched in enumerate(self._watched):
+            if not self._is_lost:
+                self._look_at(index, watched, elapsed, canary_seconds)
+        self._metrics.set_lanes(Counter(watched.lane.state.value for watched in self._watched))
+
+    def _run(self) -> None:
+        while not (self._is_stopped or self._is_lost):
+            try:
+                self.look()
+            except Exception:
+                logger.exception("lanes cannot be watched any more")
+                self._lose("nobody watches the lanes")
+            self._engine.alarm.wait(_LOOK_SECONDS)
+            self._engine.alarm.clear()
+
+    def _look_at(self, index: int, watched: _Watched, elapsed: float, canary_seconds: float) -> None:
+        lane = watched.lane
+        if watched.canary is not None and watched.canary.done():
+            self._close_canary(index, watched, watched.canary)
+        if lane.has_lost_device:
+            self._lose("a lane has lost its device", index)
+        elif _hangs(watched, elapsed):
+            self._lose("a lane hangs", index)
+        elif lane.is_out and watched.is_replacement:
+            self._lose("a lane is out again", index)
+        elif lane.is_out:
+            if lane.has_ended:  # until then it may hang
+                self._replace(index)
+        elif watched.canary is None and (
+            lane.state is LaneState.SUSPECT or self._lived - watched.canary_sent >= canary_seconds
+        ):
+            self._send_canary(watched)
+
+    def _send_canary(self, watched: _Watched) -> None:
+        watched.num_faults = watched.lane.num_faults
+        watched.canary_sent = self._lived
+        options = DecodingOptions(beam_size=self._golden.beam_size)
+        watched.canary = self._engine.probe(watched.lane, self._golden.source_ids, options)
+        watched.canary.add_done_callback(lambda _: self._engine.alarm.set())
+
+    def _close_canary(self, index: int, watched: _Watched, canary: Future[Result]) -> None:
+        """Judges a canary that has come back, unless it was the lane's end that ended it."""
+        watched.canary = None
+        if watched.lane.is_out:
+            return
+        error = canary.exception()
+        if error is not None:
+            watched.num_errors += 1
+            self._metrics.count_canary("failed")
+            if watched.num_errors == _MOST_ERRORS:
+                self._take_out(index, watched, [f"no translation: {error}"])
+            return
+        watched.num_errors = 0
+        faults = self._judge(canary.result().hypotheses[0])
+        self._metrics.count_canary("wrong" if faults else "passed")
+        if faults:
+            self._take_out(index, watched, faults)
+            self._distrust()
+        else:
+            watched.is_proven = True
+            watched.lane.forgive(watched.num_faults)
+
+    def _take_out(self, index: int, watched: _Watched, faults: list[str]) -> None:
+        logger.error("a lane has failed its canary and is out", extra={"facts": {"lane": index, "fault": faults[0]}})
+        watched.lane.take_out()
+
+    def _replace(self, index: int) -> None:
+        logger.warning("a lane is replaced by a new one", extra={"facts": {"lane": index}})
+        self._metrics.lane_rebuilds_total.inc()
+        lane = self._engine.replace(index)
+        self._watched[index] = _Watched(lane, is_replacement=True, is_proven=False)
+        self._engine.alarm.set()
+
+    def _lose(self, reason: str, index: int | None = None) -> None:
+        """Answers everybody; the process is to end."""
+        facts = {} if index is None else {"lane": index}
+        logger.critical("the engine is lost: %s", reason, extra={"facts": facts})
+        self._is_lost = True
+        self._engine.abandon(NotServing("the engine is lost, and the server restarts; the request may be sent again"))
+
+
+def _hangs(watched: _Watched, elapsed: float) -> bool:
+    """Says whether a lane's step takes far too long, as it has been seen so far."""
+    lane = watched.lane
+    started = lane.step_started
+    if started is None or started != watched.step_started:
+        watched.step_started, watched.step_seconds = started, 0.0
+        return False
+    watched.step_seconds += elapsed
+    limit = max(_LEAST_HANG_SECONDS, _HANG_STEPS * lane.median_step_seconds)
+    return watched.step_seconds > min(limit, _MOST_HANG_SECONDS)

@@ -1,0 +1,395 @@
+"""A supervisor over an engine whose lanes run on their own threads, on a clock that moves half a second a look.
+
+Every kind of fault on one lane of two and on both: each future ends, what is told follows, rows are free, and the log
+does not spin.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+from prometheus_client import CollectorRegistry
+
+from server.bundle.manifest import Golden, Manifest
+from server.decoding.result import Hypothesis, Result
+from server.engine.engine import Engine
+from server.engine.lane import LaneState
+from server.errors import Code, NotServing, TranslationError
+from server.models.supervisor import Supervisor
+from server.network import DeviceLost, OutOfMemory
+from server.telemetry.metrics import Metrics
+from tests.fakes import EOS, CountingRunner, FakeClock, Spoil, engine_limits
+from tests.server.engine.parts import GREEDY, tokens
+
+GOLDEN = Golden(source_text="", source_ids=(4, 50, EOS), beam_size=2, outputs={})
+MOST_SECONDS = 45.0  # of the fake clock: a canary of a busy engine comes within 30, and all else at once
+MOST_LINES = 40
+
+
+def judge(found: Hypothesis) -> list[str]:
+    return [] if found.ids == tokens(4) else ["golden sentence: other ids"]
+
+
+@dataclass
+class Watched:
+    """An engine that is watched, look by look."""
+
+    engine: Engine
+    supervisor: Supervisor
+    runner: CountingRunner
+    clock: FakeClock
+    registry: CollectorRegistry
+    distrusted: list[bool]
+    submitted: list[Future[Result]] = field(default_factory=list)
+
+    def submit(self, *counts: int) -> list[Future[Result]]:
+        futures = self.engine.submit([(count, 50, EOS) for count in counts], GREEDY, None)
+        self.submitted += futures
+        return futures
+
+    def look_until(self, is_over: Callable[[], bool]) -> float:
+        """Looks, at once when there is an alarm, until something is so; returns seconds of the fake clock."""
+        started = self.clock.now
+        while not is_over():
+            if not self.engine.alarm.wait(0.01):
+                self.clock.now += 0.5
+                assert self.clock.now - started <= MOST_SECONDS
+            self.engine.alarm.clear()
+            self.supervisor.look()
+        return self.clock.now - started
+
+    def is_well(self) -> bool:
+        return self.supervisor.is_ready() and all(lane.state is LaneState.SERVING for lane in self.engine.lanes)
+
+    def codes(self) -> set[Code]:
+        """Returns how the sentences ended that have been submitted; each must have."""
+        errors = [future.exception(0) for future in self.submitted]
+        assert all(error is None or isinstance(error, TranslationError) for error in errors)
+        return {error.code if isinstance(error, TranslationError) else Code.OK for error in errors}
+
+    def sample(self, name: str, **labels: str) -> float:
+        value = self.registry.get_sample_value(f"babelserve_{name}", {"model": "m", **labels})
+        assert value is not None
+        return value
+
+
+@pytest.fixture
+def watch(manifest: Manifest) -> Iterator[Callable[..., Watched]]:
+    """Starts engines, which end with the test."""
+    all_watched: list[Watched] = []
+
+    def start(num_lanes: int = 2, spoil: Spoil | None = None) -> Watched:
+        runner, clock, registry = CountingRunner(), FakeClock(), CollectorRegistry()
+        runner.spoil = spoil or runner.spoil
+        metrics = Metrics(registry).of_model("m")
+        engine = Engine(runner, manifest, metrics, engine_limits(num_lanes), clock)
+        distrusted: list[bool] = []
+        supervisor = Supervisor(engine, GOLDEN, judge, metrics, lambda: distrusted.append(True), clock)
+        engine.start()
+        all_watched.append(Watched(engine, supervisor, runner, clock, registry, distrusted))
+        return all_watched[-1]
+
+    yield start
+    for watched in all_watched:
+        watched.runner.may_step.set()
+        watched.engine.stop()
+
+
+def raising(error: BaseException) -> Spoil:
+    def spoil(*_: Any) -> NoReturn:
+        raise error
+
+    return spoil
+
+
+def make_nan(_: int, ids: Any, log_probs: Any) -> None:
+    log_probs[:] = np.nan
+
+
+def make_constant(_: int, ids: Any, log_probs: Any) -> None:
+    ids[:] = np.arange(42, 42 + ids.shape[1])
+
+
+def make_wrong(_: int, ids: Any, log_probs: Any) -> None:
+    ids[ids != EOS] += 1
+
+
+FAULTS: dict[str, tuple[Spoil, set[Code]]] = {  # each with what sentences may be told of it
+    "raise": (raising(RuntimeError("broken")), {Code.INTERNAL}),
+    "death": (raising(SystemExit("broken")), {Code.UNAVAILABLE}),
+    "NaN": (make_nan, {Code.INTERNAL}),
+    "no memory": (raising(OutOfMemory("CUDA failure 2: out of memory")), {Code.RESOURCE_EXHAUSTED}),
+    "constant logits": (make_constant, {Code.UNAVAILABLE}),
+    "wrong but finite": (make_wrong, {Code.UNAVAILABLE}),
+    "lost device": (raising(DeviceLost("CUDA failure 700")), {Code.UNAVAILABLE}),
+}
+ENDS = {"lost device"}  # after which there is no canary
+
+
+def once(spoil: Spoil) -> Spoil:
+    left = [True]
+
+    def spoil_once(number: int, ids: Any, log_probs: Any) -> None:
+        if left:
+            left.clear()
+            spoil(number, ids, log_probs)
+
+    return spoil_once
+
+
+def on_first_decoder(spoil: Spoil) -> Spoil:
+    def spoil_first(number: int, ids: Any, log_probs: Any) -> None:
+        if number == 0:
+            spoil(number, ids, log_probs)
+
+    return spoil_first
+
+
+def assert_rows_are_free(watched: Watched) -> None:
+    assert [lane.num_rows for lane in watched.engine.lanes] == [0] * len(watched.engine.lanes)
+    assert watched.engine._queue._running_rows == 0
+
+
+@pytest.mark.parametrize("fault", ["raise", "NaN", "no memory"])
+@pytest.mark.parametrize("num_lanes", [1, 2])
+def test_a_lane_that_fails_once_goes_on_after_its_canary(
+    watch: Callable[..., Watched], fault: str, num_lanes: int
+) -> None:
+    spoil, codes = FAULTS[fault]
+    watched = watch(num_lanes, once(spoil))
+    watched.submit(*[3] * 6)
+
+    seconds = watched.look_until(lambda: all(each.done() for each in watched.submitted) and watched.is_well())
+    (after,) = watched.submit(3)
+    watched.look_until(after.done)
+
+    assert seconds <= 10
+    assert watched.codes() <= {Code.OK, *codes}
+    assert after.result(0).hypotheses[0].ids == tokens(3)
+    assert watched.sample("canaries_total", result="passed") >= 1
+    assert watched.sample("lane_rebuilds_total") == 0
+    assert watched.supervisor.is_alive()
+    assert_rows_are_free(watched)
+
+
+@pytest.mark.parametrize("fault", FAULTS.keys() - ENDS)
+def test_a_bad_lane_of_two_is_replaced_once_and_the_new_one_is_proven(
+    watch: Callable[..., Watched], fault: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    spoil, codes = FAULTS[fault]
+    watched = watch(2, on_first_decoder(spoil))
+    watched.submit(*[3] * 6)
+
+    watched.look_until(lambda: watched.sample("lane_rebuilds_total") == 1 and watched.is_well())
+    watched.look_until(lambda: all(each.done() for each in watched.submitted))
+    told = watched.codes()
+    after = watched.submit(*[3] * 6)
+    watched.look_until(lambda: all(each.done() for each in after))
+
+    assert told <= {Code.OK, *codes}
+    assert [future.result(0).hypotheses[0].ids for future in after] == [tokens(3)] * 6
+    assert bool(watched.distrusted) == (fault in ("constant logits", "wrong but finite"))
+    assert watched.supervisor.is_alive()
+    assert watched.sample("lanes", state="serving") == 2
+    assert_rows_are_free(watched)
+    assert len(caplog.records) <= MOST_LINES
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_an_engine_whose_lanes_are_all_bad_is_lost_and_everybody_is_answered(
+    watch: Callable[..., Watched], fault: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    spoil, codes = FAULTS[fault]
+    watched = watch(2, spoil)
+    watched.submit(*[3] * 60)
+
+    watched.look_until(lambda: not watched.supervisor.is_alive())
+    for future in watched.submitted:
+        future.exception(10)
+
+    is_silent = fault in ("constant logits", "wrong but finite")  # so that sentences are wrong until the canary comes
+    assert watched.codes() <= {Code.UNAVAILABLE, *codes, *([Code.OK] if is_silent else [])}
+    assert not watched.supervisor.is_ready()
+    with pytest.raises(NotServing):
+        watched.submit(3)
+    watched.engine.stop()
+    assert_rows_are_free(watched)
+    assert len(caplog.records) <= MOST_LINES
+
+
+@pytest.mark.parametrize("num_bad", [1, 2])
+def test_a_scheduler_that_raises_does_not_spin_and_its_lane_is_replaced(
+    watch: Callable[..., Watched], num_bad: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched = watch(2)
+    for lane in watched.engine.lanes[:num_bad]:
+        for batch in lane._batches:
+            batch._scheduler.schedule = raising(RuntimeError("broken"))  # type: ignore[method-assign, assignment]
+    watched.submit(*[3] * 6)
+
+    watched.look_until(lambda: all(each.done() for each in watched.submitted))
+    watched.look_until(lambda: watched.sample("lane_rebuilds_total") == num_bad and watched.is_well())
+
+    assert watched.codes() == {Code.OK}  # nobody had entered where it raised
+    assert_rows_are_free(watched)
+    assert len(caplog.records) <= MOST_LINES
+
+
+@pytest.mark.parametrize("num_hung", [1, 2])
+def test_a_hung_lane_loses_the_engine_and_everybody_is_answered_at_once(
+    watch: Callable[..., Watched], num_hung: int
+) -> None:
+    may_go = threading.Event()
+
+    def hang(number: int, ids: Any, log_probs: Any) -> None:
+        if number < num_hung:
+            may_go.wait()
+
+    watched = watch(2, hang)
+    watched.submit(*[30] * 60)
+
+    seconds = watched.look_until(lambda: not watched.supervisor.is_alive())
+    codes = watched.codes()
+    may_go.set()
+    watched.engine.stop()
+
+    assert 10 < seconds <= 21
+    assert Code.UNAVAILABLE in codes
+    assert codes <= {Code.OK, Code.UNAVAILABLE}
+    assert_rows_are_free(watched)
+
+
+def test_a_lane_that_is_slow_is_not_hung_before_it_has_taken_a_hundred_times_its_median(
+    watch: Callable[..., Watched],
+) -> None:
+    watched = watch(1)
+    (lane,) = watched.engine.lanes
+    lane._step_seconds.extend([0.15] * 101)
+    watched.runner.may_step.clear()
+    watched.submit(1)
+
+    seconds = watched.look_until(lambda: not watched.supervisor.is_alive())
+
+    assert 15 < seconds <= 16
+
+
+@pytest.mark.parametrize("asleep_seconds", [5.0, 3600.0])
+def test_a_process_that_was_stopped_or_starved_has_no_hung_lane(
+    watch: Callable[..., Watched], asleep_seconds: float
+) -> None:
+    watched = watch(1)
+    watched.runner.may_step.clear()
+    (future,) = watched.submit(1)
+
+    for _ in range(8):
+        watched.supervisor.look()
+        watched.clock.now += asleep_seconds
+    watched.supervisor.look()
+    watched.runner.may_step.set()
+    watched.look_until(future.done)
+
+    assert watched.supervisor.is_alive()
+    assert future.result(0).hypotheses[0].ids == tokens(1)
+
+
+def test_a_lane_is_replaced_once_and_the_second_time_the_engine_is_lost(watch: Callable[..., Watched]) -> None:
+    watched = watch(1)
+    for is_lost in (False, True):
+        watched.runner.step_failures = [SystemExit("broken")]
+        (future,) = watched.submit(3)
+        watched.look_until(future.done)
+        with pytest.raises(NotServing):
+            future.result(0)
+        if not is_lost:
+            watched.look_until(watched.is_well)
+
+    watched.look_until(lambda: not watched.supervisor.is_alive())
+
+    assert watched.sample("lane_rebuilds_total") == 1
+
+
+def test_readiness_is_lost_while_a_lane_is_being_replaced(watch: Callable[..., Watched]) -> None:
+    watched = watch(1, raising(RuntimeError("broken")))
+    watched.submit(3)
+    seen = []
+
+    def note() -> bool:
+        seen.append((watched.supervisor.is_ready(), watched.supervisor.is_alive()))
+        return not watched.supervisor.is_alive()
+
+    watched.look_until(note)
+
+    assert (False, True) in seen  # suspect, out, or new and not proven
+    assert seen[-1] == (False, False)
+
+
+def test_an_idle_engine_translates_a_canary_on_every_lane_now_and_then(watch: Callable[..., Watched]) -> None:
+    watched = watch(2)
+    look_at = 9.5
+
+    watched.look_until(lambda: watched.clock.now == look_at)
+    assert watched.sample("canaries_total", result="passed") == 0
+    watched.look_until(lambda: watched.sample("canaries_total", result="passed") == 2)
+
+    assert watched.clock.now <= 11
+    assert watched.runner.num_decoders == 2
+
+
+def test_a_busy_lane_translates_its_canary_beside_the_others(watch: Callable[..., Watched]) -> None:
+    watched = watch(1)
+    callers = watched.submit(*[3] * 4)
+    running = True
+
+    def keep_busy(*_: Any) -> None:
+        if running and watched.engine._queue.num_sentences < 8:
+            callers.extend(watched.submit(*[3] * 8))
+
+    watched.runner.spoil = keep_busy
+    watched.look_until(lambda: watched.sample("canaries_total", result="passed") == 1)
+    running = False
+    watched.look_until(lambda: all(each.done() for each in callers))
+
+    assert watched.codes() == {Code.OK}
+    assert watched.supervisor.is_ready()
+
+
+def test_one_failed_canary_may_be_anothers_fault(watch: Callable[..., Watched]) -> None:
+    watched = watch(1, once(raising(RuntimeError("broken"))))
+
+    watched.look_until(lambda: watched.sample("canaries_total", result="failed") == 1)  # of the idle engine
+    watched.look_until(watched.is_well)
+
+    assert watched.sample("canaries_total", result="passed") == 1
+    assert watched.sample("lane_rebuilds_total") == 0
+
+
+def test_it_watches_on_a_thread_of_its_own_until_it_is_stopped(watch: Callable[..., Watched]) -> None:
+    watched = watch(2, once(raising(RuntimeError("broken"))))
+    watched.supervisor.start()
+    (future,) = watched.submit(3)
+    assert future.exception(10) is not None
+
+    (after,) = watched.submit(3)
+    result = after.result(10)
+    watched.supervisor.stop()
+
+    assert result.hypotheses[0].ids == tokens(3)
+    assert not watched.supervisor._thread.is_alive()
+
+
+def test_nobody_to_watch_the_lanes_is_as_bad_as_no_lanes(
+    watch: Callable[..., Watched], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched = watch(1)
+    monkeypatch.setattr(watched.supervisor, "look", raising(RuntimeError("broken")))
+
+    watched.supervisor.start()
+    watched.supervisor._thread.join(10)
+
+    assert not watched.supervisor.is_alive()
+    assert logging.CRITICAL in [record.levelno for record in caplog.records]
