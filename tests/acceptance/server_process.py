@@ -166,7 +166,12 @@ def free_ports(count: int) -> list[int]:
 
 
 def launch_server(
-    stderr_path: Path, flags: Sequence[str] = (), *, python: str = sys.executable, cwd: Path = REPOSITORY
+    stderr_path: Path,
+    flags: Sequence[str] = (),
+    *,
+    python: str = sys.executable,
+    cwd: Path = REPOSITORY,
+    module: Sequence[str] = ("server",),
 ) -> ServerProcess:
     """Starts `python -m server` on free ports of the loopback and returns at once.
 
@@ -175,13 +180,14 @@ def launch_server(
         flags: More flags; one given twice takes its last value.
         python: The interpreter that runs it.
         cwd: Working directory; the repository, so that its own code runs.
+        module: Another one to run instead, and arguments of its own; it takes the server's flags after them.
 
     Returns:
         The server, which may not serve yet. The caller stops it.
     """
     port, health_port, admin_port, metrics_port = free_ports(4)
     ports = ["--port", port, "--health-port", health_port, "--admin-port", admin_port, "--metrics-port", metrics_port]
-    command = [python, "-m", "server", "--host", "127.0.0.1", *map(str, ports), "--drain-delay", "0", *flags]
+    command = [python, "-m", *module, "--host", "127.0.0.1", *map(str, ports), "--drain-delay", "0", *flags]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("BABELSERVE_")}
     started = time.monotonic()
     with stderr_path.open("wb") as output:
