@@ -63,6 +63,11 @@ class Batch:
         return self._scheduler.running
 
     @property
+    def is_used(self) -> bool:
+        """Whether it has ever tried to take a step."""
+        return self._decoder is not None or self.num_faults > 0
+
+    @property
     def footprint(self) -> Footprint:
         """What its sentences take."""
         return self._scheduler.footprint

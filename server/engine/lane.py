@@ -89,6 +89,11 @@ class Lane:
         return LaneState.SERVING if self.num_faults == self._num_forgiven else LaneState.SUSPECT
 
     @property
+    def kinds(self) -> list[StepKind]:
+        """Kinds of steps that it has tried to take, and plain ones."""
+        return [batch.kind for batch in self._batches if batch.is_used or batch.kind is StepKind.PLAIN]
+
+    @property
     def num_faults(self) -> int:
         """Encoder runs and steps that have failed."""
         return sum(batch.num_faults for batch in self._batches)

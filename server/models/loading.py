@@ -1,7 +1,6 @@
 """From settings to a model that serves: variant, bundle, tokenizer, runner, engine, warm-up."""
 
 import logging
-from functools import partial
 from typing import TYPE_CHECKING
 
 from server.bundle.bundle import Bundle, open_bundle
@@ -11,12 +10,13 @@ from server.bundle.variants import VARIANTS
 from server.engine.engine import Engine
 from server.engine.limits import EngineLimits, LaneLimits
 from server.errors import SettingsError
+from server.models.canary import Canary
 from server.models.choosing import can_use_cuda, choose_variant
 from server.models.machine import has_int8_dot_product, release_freed_memory, usable_cores
 from server.models.model import Model, SentenceEngine
 from server.models.sentence_cache import SentenceCache
 from server.models.supervisor import Supervisor
-from server.models.warm_up import compare_with_golden, warm_up
+from server.models.warm_up import warm_up
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 
@@ -81,8 +81,7 @@ def start_model(
     front = _with_cache(engine, bundle, variant, settings, metrics)
     supervisor = Supervisor(
         engine,
-        manifest.golden,
-        partial(compare_with_golden, manifest, variant),
+        Canary(manifest, variant),
         metrics.of_model(manifest.name),
         front.clear if isinstance(front, SentenceCache) else lambda: None,
     )

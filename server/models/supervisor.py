@@ -1,6 +1,7 @@
 """Watches an engine's lanes, on a thread of its own: who may go on, who is replaced, and when there is no hope.
 
-A lane is proven by a canary: the bundle's golden sentence, sent to that lane alone, must give its golden translation.
+A lane is proven by a canary: the bundle's golden sentence, sent to that lane alone, must give its golden translation
+(`server.models.canary`), by each kind of step that it has taken.
 
 | a lane | what follows |
 |---|---|
@@ -11,8 +12,7 @@ A lane is proven by a canary: the bundle's golden sentence, sent to that lane al
 | is out for the second time, hangs, or has lost its device | the engine is lost |
 
 Who loses the engine has every caller answered UNAVAILABLE, and `server.app` ends the process, since a hung thread
-cannot be ended, nor a CUDA context mended, from within. What is said of canaries that are wrong where ids need not be
-exact is in `server.models.warm_up`.
+cannot be ended, nor a CUDA context mended, from within.
 
 Time is counted in what this thread has lived through: a process that was stopped, or given no processor, has not
 waited. So seconds between two looks count only up to `_MOST_ELAPSED_SECONDS`.
@@ -24,14 +24,14 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from server.bundle.manifest import Golden
-from server.decoding.options import DecodingOptions
-from server.decoding.result import Hypothesis, Result
+from server.decoding.result import Result
 from server.engine.engine import Engine
 from server.engine.lane import Lane, LaneState
 from server.errors import NotServing
+from server.models.canary import Canary
+from server.network import StepKind
 from server.telemetry.model_metrics import ModelMetrics
 
 logger = logging.getLogger(__name__)
@@ -56,9 +56,10 @@ class _Watched:
         step_started: the lane's instant, which tells one step from the next.
         step_seconds: for which that step has been seen.
         canary: that the lane translates; None for none.
-        canary_sent: instant of the supervisor's own time at which the last one was.
+        kinds_left: of steps that are to be proven in this round, this canary's first.
+        canary_sent: instant of the supervisor's own time at which the last round of them began.
         num_faults: of the lane by then.
-        num_errors: canaries on end that had no translation.
+        num_errors: canaries without a translation since it last passed a round.
     """
 
     lane: Lane
@@ -67,6 +68,7 @@ class _Watched:
     step_started: float | None = None
     step_seconds: float = 0.0
     canary: Future[Result] | None = None
+    kinds_left: list[StepKind] = field(default_factory=list)
     canary_sent: float = 0.0
     num_faults: int = 0
     num_errors: int = 0
@@ -77,8 +79,7 @@ class Supervisor:
 
     Args:
         engine: to be watched; it runs.
-        golden: what canaries translate.
-        judge: says what is wrong with the best translation of it.
+        canary: what its lanes translate to be proven.
         metrics: of the model.
         distrust: called when a canary was wrong: what the engine has translated lately may be, too.
         clock: seconds, monotonic.
@@ -87,15 +88,13 @@ class Supervisor:
     def __init__(
         self,
         engine: Engine,
-        golden: Golden,
-        judge: Callable[[Hypothesis], list[str]],
+        canary: Canary,
         metrics: ModelMetrics,
         distrust: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine = engine
-        self._golden = golden
-        self._judge = judge
+        self._canary = canary
         self._metrics = metrics
         self._distrust = distrust
         self._clock = clock
@@ -165,13 +164,14 @@ class Supervisor:
         elif watched.canary is None and (
             lane.state is LaneState.SUSPECT or self._lived - watched.canary_sent >= canary_seconds
         ):
+            watched.num_faults = lane.num_faults
+            watched.canary_sent = self._lived
+            watched.kinds_left = lane.kinds
             self._send_canary(watched)
 
     def _send_canary(self, watched: _Watched) -> None:
-        watched.num_faults = watched.lane.num_faults
-        watched.canary_sent = self._lived
-        options = DecodingOptions(beam_size=self._golden.beam_size)
-        watched.canary = self._engine.probe(watched.lane, self._golden.source_ids, options)
+        options = self._canary.options(watched.kinds_left[0])
+        watched.canary = self._engine.probe(watched.lane, self._canary.source_ids, options)
         watched.canary.add_done_callback(lambda _: self._engine.alarm.set())
 
     def _close_canary(self, index: int, watched: _Watched, canary: Future[Result]) -> None:
@@ -186,14 +186,15 @@ class Supervisor:
             if watched.num_errors == _MOST_ERRORS:
                 self._take_out(index, watched, [f"no translation: {error}"])
             return
-        watched.num_errors = 0
-        faults = self._judge(canary.result().hypotheses[0])
+        faults = self._canary.faults(watched.kinds_left.pop(0), canary.result().hypotheses[0])
         self._metrics.count_canary("wrong" if faults else "passed")
         if faults:
             self._take_out(index, watched, faults)
             self._distrust()
+        elif watched.kinds_left:
+            self._send_canary(watched)
         else:
-            watched.is_proven = True
+            watched.is_proven, watched.num_errors = True, 0
             watched.lane.forgive(watched.num_faults)
 
     def _take_out(self, index: int, watched: _Watched, faults: list[str]) -> None:

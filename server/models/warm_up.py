@@ -1,20 +1,12 @@
-"""The translation that a server must get right before it calls itself SERVING: the bundle's golden sentence.
-
-fp32 must give the same ids: from processor to processor its sums differ far less than two tokens do. int8 and fp16
-kernels differ more, so their ids may; there the score of the best translation must be within `SCORE_MARGIN` of the one
-at export.
-"""
+"""The translation that a server must get right before it calls itself SERVING: the bundle's golden sentence."""
 
 import time
 
-from server.bundle.manifest import Manifest
-from server.bundle.variants import VARIANTS
 from server.decoding.options import DecodingOptions
-from server.decoding.result import Hypothesis
 from server.errors import BundleError, TranslationError
+from server.models.canary import compare_with_golden
 from server.models.model import Model
 
-SCORE_MARGIN = 0.1
 _TIMEOUT_SECONDS = 60.0
 
 
@@ -41,16 +33,3 @@ def warm_up(model: Model) -> None:
     faults = compare_with_golden(model.manifest, model.variant, best)
     if faults:
         raise BundleError(faults)
-
-
-def compare_with_golden(manifest: Manifest, variant: str, found: Hypothesis) -> list[str]:
-    """Returns what is wrong with a translation of the golden sentence."""
-    golden = manifest.golden.outputs[variant]
-    if VARIANTS[variant].is_exact:
-        same = found.ids == golden.ids
-        return [] if same else [f"golden sentence: {variant} gives ids {found.ids}, at export {golden.ids}"]
-    difference = abs(found.score - golden.score)
-    if difference <= SCORE_MARGIN:
-        return []
-    found_score = f"{variant} scores {found.score:.4f}, {difference:.4f} from {golden.score:.4f} at export"
-    return [f"golden sentence: {found_score}, more than {SCORE_MARGIN}"]

@@ -25,6 +25,7 @@ from server.bundle.manifest import (
 )
 from server.bundle.tokenizer import Tokenizer
 from server.engine.engine import Engine
+from server.models.canary import Canary
 from server.models.model import Model
 from server.models.supervisor import Supervisor
 from server.rpc.interceptors import CallInterceptor
@@ -117,7 +118,7 @@ def model(manifest: Manifest, tokenizer: Tokenizer, engine: EchoEngine, metrics:
         variant="cpu-fp32",
         tokenizer=tokenizer,
         engine=engine,
-        supervisor=Supervisor(idle, manifest.golden, lambda found: [], metrics.of_model(manifest.name)),
+        supervisor=Supervisor(idle, Canary(manifest, "cpu-fp32"), metrics.of_model(manifest.name)),
         metrics=metrics.of_model(manifest.name),
     )
 

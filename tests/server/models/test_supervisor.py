@@ -4,6 +4,7 @@ Every kind of fault on one lane of two and on both: each future ends, what is to
 does not spin.
 """
 
+import dataclasses
 import logging
 import threading
 from collections.abc import Callable, Iterator
@@ -15,24 +16,23 @@ import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
 
-from server.bundle.manifest import Golden, Manifest
-from server.decoding.result import Hypothesis, Result
+from server.bundle.manifest import Golden, GoldenOutput, Manifest
+from server.decoding.result import Result
 from server.engine.engine import Engine
 from server.engine.lane import LaneState
 from server.errors import Code, NotServing, TranslationError
+from server.models.canary import Canary
 from server.models.supervisor import Supervisor
-from server.network import DeviceLost, OutOfMemory
+from server.network import DeviceLost, OutOfMemory, StepKind
 from server.telemetry.metrics import Metrics
 from tests.fakes import EOS, CountingRunner, FakeClock, Spoil, engine_limits
-from tests.server.engine.parts import GREEDY, tokens
+from tests.server.engine.parts import GREEDY, SHORTLIST, tokens
 
-GOLDEN = Golden(source_text="", source_ids=(4, 50, EOS), beam_size=2, outputs={})
+GOLDEN = Golden(
+    source_text="", source_ids=(4, 50, EOS), beam_size=2, outputs={"cpu-fp32": GoldenOutput(ids=tokens(4), score=0.0)}
+)
 MOST_SECONDS = 45.0  # of the fake clock: a canary of a busy engine comes within 30, and all else at once
 MOST_LINES = 40
-
-
-def judge(found: Hypothesis) -> list[str]:
-    return [] if found.ids == tokens(4) else ["golden sentence: other ids"]
 
 
 @dataclass
@@ -89,7 +89,8 @@ def watch(manifest: Manifest) -> Iterator[Callable[..., Watched]]:
         metrics = Metrics(registry).of_model("m")
         engine = Engine(runner, manifest, metrics, engine_limits(num_lanes), clock)
         distrusted: list[bool] = []
-        supervisor = Supervisor(engine, GOLDEN, judge, metrics, lambda: distrusted.append(True), clock)
+        canary = Canary(dataclasses.replace(manifest, golden=GOLDEN), "cpu-fp32")
+        supervisor = Supervisor(engine, canary, metrics, lambda: distrusted.append(True), clock)
         engine.start()
         all_watched.append(Watched(engine, supervisor, runner, clock, registry, distrusted))
         return all_watched[-1]
@@ -356,6 +357,24 @@ def test_a_busy_lane_translates_its_canary_beside_the_others(watch: Callable[...
 
     assert watched.codes() == {Code.OK}
     assert watched.supervisor.is_ready()
+
+
+def test_a_shortlist_that_only_fails_is_found_although_plain_steps_succeed(watch: Callable[..., Watched]) -> None:
+    watched = watch(1)
+
+    def fail_by_shortlist(*_: Any) -> None:
+        if watched.runner.kinds[-1] is StepKind.SHORTLIST:
+            raise RuntimeError("broken")
+
+    watched.runner.spoil = fail_by_shortlist
+    watched.submitted += watched.engine.submit([(3, 50, EOS)], SHORTLIST, None)
+
+    watched.look_until(lambda: watched.sample("lane_rebuilds_total") == 1 and watched.is_well())
+    watched.submitted += watched.engine.submit([(3, 50, EOS)], SHORTLIST, None)
+    watched.look_until(lambda: not watched.supervisor.is_alive())
+
+    assert watched.codes() == {Code.INTERNAL}
+    assert watched.sample("canaries_total", result="passed") >= 2  # by plain steps
 
 
 def test_one_failed_canary_may_be_anothers_fault(watch: Callable[..., Watched]) -> None:
