@@ -10,7 +10,8 @@ with atheris.instrument_imports(include=["server"]):
 
 def main() -> None:
     """Ends the process when all runs are made, or at the first input that raises."""
-    program, target, *arguments = sys.argv
+    _, target, *arguments = sys.argv
+    program = f"{sys.executable} -m tests.fuzz.fuzzer {target}"  # which libFuzzer starts again to merge
     atheris.Setup([program, *arguments], TARGETS[target])
     atheris.Fuzz()
 
