@@ -8,10 +8,9 @@ selection (Mi et al. 2016, arXiv:1605.03209), as Marian has it.
 
 import io
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +18,6 @@ from numpy.typing import NDArray
 from server.bundle.manifest import SHORTLIST_FILE
 from server.errors import BundleError
 
-# What zipfile and numpy raise for files that are no tables; NotImplementedError is a RuntimeError.
-_UNREADABLE = (
-    *(zipfile.BadZipFile, zlib.error),
-    *(EOFError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError),
-)
 _MAX_BYTES_PER_TOKEN = 1024  # of both tables together; an archive says how much it unpacks to
 
 
@@ -54,11 +48,10 @@ class Shortlist:
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 num_bytes = sum(entry.file_size for entry in archive.infolist())
-            if num_bytes > _MAX_BYTES_PER_TOKEN * (vocab_size + 1):
-                raise ValueError(f"{num_bytes} bytes are too many for a vocabulary of {vocab_size}")
-            with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-                by_token, common = arrays["by_token"], arrays["common"]
-        except _UNREADABLE as error:
+                if num_bytes > _MAX_BYTES_PER_TOKEN * (vocab_size + 1):
+                    raise ValueError(f"{num_bytes} bytes are too many for a vocabulary of {vocab_size}")
+                by_token, common = (_read_array(archive, name) for name in ("by_token", "common"))
+        except Exception as error:  # numpy parses headers as Python: a SyntaxError or tokenize.TokenError, anything
             raise BundleError([f"{SHORTLIST_FILE}: cannot be read: {error}"]) from error
         is_table = (by_token.dtype, common.dtype, by_token.shape[:-1]) == (np.int32, np.int32, (vocab_size,))
         is_table = is_table and common.ndim == 1
@@ -77,3 +70,9 @@ class Shortlist:
         is_candidate = np.zeros(len(self.by_token), np.bool_)  # to mark them is a third of the time of sorting them
         is_candidate[self.by_token[list(source_ids)]] = is_candidate[self.common] = True
         return is_candidate.nonzero()[0]
+
+
+def _read_array(archive: zipfile.ZipFile, name: str) -> Any:
+    # Not by np.load, which returns the bytes of what is no array.
+    with archive.open(f"{name}.npy") as file:
+        return np.lib.format.read_array(file, allow_pickle=False)

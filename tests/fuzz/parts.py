@@ -1,17 +1,28 @@
-"""What the targets run: the built-in model's manifest and tokenizer, and the service in front of an echo."""
+"""What the targets run: the built-in model's manifest and tokenizer, the service in front of an echo, small bundles."""
 
 import asyncio
+import contextlib
 import dataclasses
 import functools
+import hashlib
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Iterator
 from concurrent.futures import Future
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from google.protobuf.message import Message
 from prometheus_client import CollectorRegistry
 
 from protos import translation_pb2 as pb
-from server.bundle.manifest import TOKENIZER_FILE, Manifest, read_manifest
+from server.bundle.files import FileFacts
+from server.bundle.graphs import needed_files
+from server.bundle.manifest import MANIFEST_FILE, TOKENIZER_FILE, Manifest, read_manifest, seal_manifest
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import Result
 from server.models.model import Model
@@ -75,6 +86,38 @@ def answer(method: str, data: bytes) -> list[Any]:
     return [RESPONSES[method].FromString(handler.response_serializer(message)) for message in messages]
 
 
+@contextlib.contextmanager
+def bundle(change: bytes) -> Iterator[Path]:
+    """A directory with a good bundle's files and a manifest that was changed, then sealed.
+
+    Args:
+        change: what differs in the good manifest, as a JSON merge patch (RFC 7396); else all of the file.
+    """
+    files, good = _good_bundle()
+    try:
+        patch = json.loads(change)
+    except (ValueError, RecursionError):
+        patch = None
+    manifest = json.dumps(_merged(json.loads(good), patch)).encode() if isinstance(patch, dict) else change
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        for file, data in (files | {MANIFEST_FILE: manifest}).items():
+            (directory / file).parent.mkdir(exist_ok=True)
+            (directory / file).write_bytes(data)
+        seal_manifest(directory)
+        yield directory
+
+
+def table_file(array_file: bytes) -> bytes:
+    """A shortlist's file, of which one array is these bytes."""
+    common, table = io.BytesIO(), io.BytesIO()
+    np.save(common, np.array([3], np.int32))
+    with zipfile.ZipFile(table, "w") as archive:
+        archive.writestr("by_token.npy", array_file)
+        archive.writestr("common.npy", common.getvalue())
+    return table.getvalue()
+
+
 @functools.cache
 def _loop() -> asyncio.AbstractEventLoop:
     return asyncio.new_event_loop()
@@ -93,3 +136,30 @@ def _handler(method: str) -> Any:
     translator.model = _echoing_model()
     path: Any = SimpleNamespace(method=f"/{SERVICE_NAME}/{method}")
     return TranslationService(translator).handler().service(path)
+
+
+@functools.cache
+def _good_bundle() -> tuple[dict[str, bytes], str]:
+    """Files of a byte each, and their manifest: the built-in model's with one variant."""
+    data = b"x"
+    facts = FileFacts(sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
+    names = sorted(needed_files(VARIANT, has_shortlist=False))
+    manifest = builtin_manifest()
+    variant = dataclasses.replace(manifest.variants[VARIANT], files=dict.fromkeys(names, facts))
+    golden = dataclasses.replace(manifest.golden, outputs={VARIANT: manifest.golden.outputs[VARIANT]})
+    small = dataclasses.replace(
+        manifest, tokenizer=facts, variants={VARIANT: variant}, golden=golden, training={}, quality={}, parity={}
+    )
+    return {TOKENIZER_FILE: data} | {f"{VARIANT}/{name}": data for name in names}, small.to_json()
+
+
+def _merged(document: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    for name, value in patch.items():
+        if value is None:
+            document.pop(name, None)
+        elif isinstance(value, dict):
+            own = document.get(name)
+            document[name] = _merged(own if isinstance(own, dict) else {}, value)
+        else:
+            document[name] = value
+    return document

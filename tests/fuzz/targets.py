@@ -13,16 +13,27 @@ from google.protobuf.message import DecodeError
 from google.protobuf.wrappers_pb2 import BytesValue
 
 from protos import translation_pb2 as pb
-from server.bundle.manifest import TOKENIZER_FILE
+from server.bundle.bundle import open_bundle
+from server.bundle.manifest import MANIFEST_FILE, TOKENIZER_FILE, read_manifest, seal_manifest
+from server.bundle.shortlist import Shortlist
 from server.errors import BundleError, InvalidRequest, ModelNotFound, SettingsError, TranslationError
 from server.settings.command_line import PREFIX, read_settings
 from server.settings.settings import BUILTIN_BUNDLE, Settings
 from server.text.sentences import WINDOW_CHARACTERS, split_text
 from server.translation.calls import choose_id
-from tests.fuzz.parts import answer, builtin_manifest, builtin_tokenizer, open_tokenizer, special_ids
+from tests.fuzz.parts import (
+    answer,
+    builtin_manifest,
+    builtin_tokenizer,
+    bundle,
+    open_tokenizer,
+    special_ids,
+    table_file,
+)
 
 LANGUAGES = ("en", "de", "zh", "ar", "no-such-language", "")
 MAX_TOKENS = (2, 8, 100)
+SHORTLIST_VOCAB_SIZE = 8
 _MAX_ROUNDS = 32  # that encode a character: a cut leaves at most three quarters of a window to either side
 _NO_MESSAGE = b"\xff"
 _NAMES = ("source_language_code", "target_language_code", "model", "mime_type")
@@ -95,6 +106,24 @@ def fuzz_tokenizer_file(data: bytes) -> None:
         assert all(0 <= token < vocab_size for token in ids)
 
 
+def fuzz_bundle(data: bytes) -> None:
+    """A bundle with another manifest: a fault, or a bundle whose manifest can be written and read again."""
+    with bundle(data) as directory, contextlib.suppress(BundleError):
+        text = read_manifest(directory).to_json()
+        (directory / MANIFEST_FILE).write_text(text, encoding="utf-8")
+        seal_manifest(directory)
+        assert read_manifest(directory).to_json() == text
+        assert open_bundle(directory).manifest.to_json() == text
+
+
+def fuzz_shortlist(data: bytes) -> None:
+    """A table, or the first array of one: a fault, or candidates that are ids."""
+    with contextlib.suppress(BundleError):
+        shortlist = Shortlist.load(data if data.startswith(b"PK") else table_file(data), SHORTLIST_VOCAB_SIZE)
+        candidates = shortlist.candidates(tuple(range(SHORTLIST_VOCAB_SIZE)))
+        assert all(0 <= token < SHORTLIST_VOCAB_SIZE for token in candidates)
+
+
 def fuzz_settings(data: bytes) -> None:
     """Flags and variables with NUL between them: faults, or settings within their ranges that can be given again."""
     words = [os.fsdecode(word) for word in data.split(b"\0")]
@@ -127,6 +156,8 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "split": fuzz_split,
     "tokenizer": fuzz_tokenizer,
     "tokenizer_file": fuzz_tokenizer_file,
+    "bundle": fuzz_bundle,
+    "shortlist": fuzz_shortlist,
     "settings": fuzz_settings,
     "request_id": fuzz_request_id,
 }

@@ -1,6 +1,7 @@
 """The kept inputs as plain tests, and some hundred that Hypothesis makes; neither needs atheris."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,11 @@ messages = st.builds(
     mime_type=st.just("") | names,
     decoding=st.none() | decodings,
 )
+KEYS = ["name", "variants", "cpu-fp32", "files", "sha256", "bytes", "extra_files", "a\x00", "..", "limits", "\ud800"]
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3),
+)
 FLAGS = [f"--{each.name.replace('_', '-')}" for each in dataclasses.fields(Settings)] + ["--check", "--no-such-flag"]
 VALUES = ["0", "-1", "1e9", "nan", "\u0661", "true", "auto", "cpu-fp32", "x" * 300, ""]
 words = st.sampled_from(FLAGS) | st.builds("{}={}".format, st.sampled_from(FLAGS), st.sampled_from(VALUES) | st.text())
@@ -42,6 +48,8 @@ GENERATED: dict[str, st.SearchStrategy[bytes]] = {
     "split": st.builds(lambda choice, text: bytes([choice]) + text.encode(), st.integers(0, 17), texts),
     "tokenizer": texts.map(str.encode) | st.binary(max_size=200),
     "tokenizer_file": st.binary(max_size=40),
+    "bundle": st.dictionaries(st.sampled_from(KEYS), json_values).map(lambda patch: json.dumps(patch).encode()),
+    "shortlist": st.binary(max_size=40).map(lambda data: data.join(corpus.read_inputs("shortlist")[0].split(b"<i4"))),
     "settings": st.lists(words, max_size=6).map(lambda given: "\0".join(given).encode()),
     "request_id": st.text("aZ9._- \n\u0661", max_size=70).map(str.encode),
 }
