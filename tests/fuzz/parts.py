@@ -30,7 +30,7 @@ from server.rpc.service import SERVICE_NAME, TranslationService
 from server.settings.settings import BUILTIN_BUNDLE
 from server.telemetry.metrics import Metrics
 from server.translation.translator import Translator
-from tests.server.echo_engine import EchoEngine
+from tests.server.echo_engine import EchoEngine, idle_supervisor
 
 VARIANT = "cpu-fp32"
 RESPONSES: dict[str, type[Message]] = {
@@ -127,7 +127,14 @@ def _loop() -> asyncio.AbstractEventLoop:
 def _echoing_model() -> Model:
     manifest = builtin_manifest()
     metrics = Metrics(CollectorRegistry()).of_model(manifest.name)
-    return Model(manifest=manifest, variant=VARIANT, tokenizer=builtin_tokenizer(), engine=_Echo(), metrics=metrics)
+    return Model(
+        manifest=manifest,
+        variant=VARIANT,
+        tokenizer=builtin_tokenizer(),
+        engine=_Echo(),
+        supervisor=idle_supervisor(manifest),
+        metrics=metrics,
+    )
 
 
 @functools.cache

@@ -24,18 +24,14 @@ from server.bundle.manifest import (
     SpecialIds,
 )
 from server.bundle.tokenizer import Tokenizer
-from server.engine.engine import Engine
-from server.models.canary import Canary
 from server.models.model import Model
-from server.models.supervisor import Supervisor
 from server.rpc.interceptors import CallInterceptor
 from server.rpc.service import TranslationService
 from server.telemetry.metrics import Metrics
 from server.translation.calls import Calls
 from server.translation.traffic import Traffic
 from server.translation.translator import Translator
-from tests.fakes import CountingRunner, engine_limits
-from tests.server.echo_engine import EchoEngine
+from tests.server.echo_engine import EchoEngine, idle_supervisor
 
 SENTENCES = Path(__file__).parents[1] / "data" / "multi30k_val_200.en.txt"
 VOCAB_SIZE = 600
@@ -111,14 +107,13 @@ def engine() -> EchoEngine:
 
 @pytest.fixture
 def model(manifest: Manifest, tokenizer: Tokenizer, engine: EchoEngine, metrics: Metrics) -> Model:
-    """The echoing model; what its supervisor watches does not run."""
-    idle = Engine(CountingRunner(), manifest, Metrics(CollectorRegistry()).of_model("idle"), engine_limits())
+    """The echoing model."""
     return Model(
         manifest=manifest,
         variant="cpu-fp32",
         tokenizer=tokenizer,
         engine=engine,
-        supervisor=Supervisor(idle, Canary(manifest, "cpu-fp32"), metrics.of_model(manifest.name)),
+        supervisor=idle_supervisor(manifest),
         metrics=metrics.of_model(manifest.name),
     )
 

@@ -5,10 +5,18 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+from prometheus_client import CollectorRegistry
+
+from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Hypothesis, Result, Timings
+from server.engine.engine import Engine
 from server.engine.flow import ANYONE, Flow
 from server.errors import NotServing, TranslationError
+from server.models.canary import Canary
+from server.models.supervisor import Supervisor
+from server.telemetry.metrics import Metrics
+from tests.fakes import CountingRunner, engine_limits
 
 
 @dataclass(slots=True)
@@ -104,3 +112,10 @@ class EchoEngine:
             for rank in range(options.num_hypotheses)
         )
         return Result(hypotheses, Timings(queue_seconds=0.25, encode_seconds=0.5, decode_seconds=1.0))
+
+
+def idle_supervisor(manifest: Manifest) -> Supervisor:
+    """Returns one for a model whose engine is an echo: what it watches does not run."""
+    metrics = Metrics(CollectorRegistry()).of_model("idle")
+    engine = Engine(CountingRunner(), manifest, metrics, engine_limits())
+    return Supervisor(engine, Canary(manifest, "cpu-fp32"), metrics)

@@ -98,8 +98,17 @@ class Parts:
     def open_batch(self, kind: StepKind = StepKind.PLAIN) -> Batch:
         return Batch(kind, self.runner, self.queue, self.cost, self.limits, self.metrics, self.clock)
 
-    def open_lane(self) -> Lane:
-        return Lane(self.runner, self.queue, self.cost, self.limits, self.metrics, self.clock, self.alarm)
+    def open_lane(self, *, is_proven: bool = True) -> Lane:
+        return Lane(
+            self.runner,
+            self.queue,
+            self.cost,
+            self.limits,
+            self.metrics,
+            self.clock,
+            self.alarm,
+            is_proven=is_proven,
+        )
 
     def submit(
         self, *counts: int, options: DecodingOptions = GREEDY, deadline: float | None = None

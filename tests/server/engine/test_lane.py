@@ -185,7 +185,7 @@ def test_a_probe_goes_to_the_batch_of_its_kind(parts: Parts, lane: Lane) -> None
 
 
 def test_a_new_lane_in_the_place_of_another_is_suspect(parts: Parts) -> None:
-    new = Lane(parts.runner, parts.queue, parts.limits, parts.metrics, parts.clock, parts.alarm, is_proven=False)
+    new = parts.open_lane(is_proven=False)
 
     states = [new.state]
     new.forgive(0)
