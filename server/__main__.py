@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry
 
-from server.app import EXIT_ENGINE_LOST, serve
-from server.errors import EngineLost, StartupError
+from server.app import serve
+from server.errors import StartupError
 from server.models.checking import check_bundle
 from server.settings.command_line import CommandLine, read_settings
 from server.telemetry.metrics import Metrics
@@ -32,8 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for fault in error.faults:
             print(f"babelserve: {_in_one_line(fault)}", file=sys.stderr)
         return EXIT_CANNOT_START
-    except EngineLost:
-        os._exit(EXIT_ENGINE_LOST)  # a lane may hang in native code, which an orderly end would wait for, or crash
     return 0
 
 

@@ -18,11 +18,10 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import NoReturn
 
 from prometheus_client import CollectorRegistry, start_http_server
 
-from server.errors import EngineLost, SettingsError
+from server.errors import SettingsError
 from server.models.loading import load_model
 from server.models.model import Model
 from server.rpc.health import Health
@@ -30,7 +29,7 @@ from server.rpc.interceptors import CallInterceptor
 from server.rpc.servers import RpcServers, address, open_servers
 from server.rpc.service import TranslationService
 from server.settings.settings import Settings
-from server.telemetry.log import set_up_logging
+from server.telemetry.log import LineHandler, set_up_logging
 from server.telemetry.metrics import Metrics
 from server.translation.calls import Calls
 from server.translation.traffic import Traffic
@@ -58,7 +57,6 @@ async def serve(settings: Settings, version: str) -> None:
 
     Raises:
         StartupError: it cannot serve.
-        EngineLost: it cannot go on.
     """
     metrics = Metrics(CollectorRegistry())
     log = set_up_logging(metrics, settings.log_level)
@@ -84,7 +82,7 @@ async def serve(settings: Settings, version: str) -> None:
             if supervisor.is_alive():
                 await _drain(settings, servers, traffic, health, watching, model)
             if not supervisor.is_alive():
-                await _give_up(servers, traffic)
+                await _give_up(traffic, log)
     finally:
         logging.getLogger().removeHandler(log)
         log.close()
@@ -168,30 +166,29 @@ async def _drain(
     stopper = threading.Thread(target=model.stop, name="engine-stop", daemon=True)
     stopper.start()
     await asyncio.to_thread(stopper.join, _ENGINE_STOP_SECONDS)
-    await _stop_quietly(servers, traffic)
+    # A call that arrives in the very moment that gRPC stops is answered CANCELLED, which nobody retries: let those who
+    # still call hear UNAVAILABLE, and go elsewhere, first.
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(traffic.wait_until_quiet(_QUIET_SECONDS), _LAST_CALLS_SECONDS)
+    await servers.translation.stop(_LAST_GRACE_SECONDS)
     logger.info("stopped")
 
 
-async def _give_up(servers: RpcServers, traffic: Traffic) -> NoReturn:
-    """Lets the answers out that a lost engine has given. Raises EngineLost."""
-    # Whatever else hangs, event loop and interpreter included, does not keep the process.
+async def _give_up(traffic: Traffic, log: LineHandler) -> None:
+    """Lets the answers out that a lost engine has given, and ends the process.
+
+    There is no orderly end: a lane that hangs in native code would keep it, or crash it. Whoever calls at that moment
+    sees the connection break, which is UNAVAILABLE; if gRPC were stopped it would be CANCELLED, which nobody retries.
+    """
+    # Whatever else hangs, the event loop included, does not keep the process either.
     last = threading.Timer(_MOST_LEAVING_SECONDS, os._exit, [EXIT_ENGINE_LOST])
     last.daemon = True
     last.start()
     traffic.refuse()
-    await _stop_quietly(servers, traffic)
-    raise EngineLost
-
-
-async def _stop_quietly(servers: RpcServers, traffic: Traffic) -> None:
-    """Stops the translation service.
-
-    A call that arrives in the very moment that gRPC stops is answered CANCELLED, which nobody retries: those who still
-    call are to hear UNAVAILABLE, and go elsewhere, first.
-    """
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(traffic.wait_until_quiet(_QUIET_SECONDS), _LAST_CALLS_SECONDS)
-    await servers.translation.stop(_LAST_GRACE_SECONDS)
+    log.close()
+    os._exit(EXIT_ENGINE_LOST)
 
 
 def _stop_on_signals() -> asyncio.Event:

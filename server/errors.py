@@ -9,7 +9,6 @@
       EngineFailed              INTERNAL            ours; the cause is in the log only
     StartupError                ends the process with exit code 2; lists every fault
       BundleError, SettingsError
-    EngineLost                  ends the process with exit code 3, once every caller has been answered UNAVAILABLE
 
 Any other exception becomes INTERNAL with fixed words and the request's id (`server/translation/calls.py`).
 """
@@ -126,7 +125,3 @@ class BundleError(StartupError):
 
 class SettingsError(StartupError):
     """Flags, environment and machine do not fit together."""
-
-
-class EngineLost(Exception):
-    """The engine cannot be brought back within this process. It never becomes a status."""
