@@ -36,9 +36,10 @@ class Shares:
         activity = self._activities.setdefault(flow.name, _Activity())
         activity.weight, activity.last_asked = flow.weight, self._clock()
 
-    def start(self, sentence: Sentence) -> None:
-        """Notes that a sentence has been taken by a lane."""
-        self._activities.setdefault(sentence.flow.name, _Activity()).rows += sentence.footprint.rows
+    def start(self, sentences: Iterable[Sentence]) -> None:
+        """Notes that sentences have been taken by a lane."""
+        for sentence in sentences:
+            self._activities.setdefault(sentence.flow.name, _Activity()).rows += sentence.footprint.rows
 
     def end(self, sentences: Iterable[Sentence]) -> None:
         """Notes that sentences that had been taken have left."""

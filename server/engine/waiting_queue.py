@@ -84,15 +84,12 @@ class WaitingQueue:
         self.num_tokens = 0
 
     def check_room(self, demand: Demand, deadline: float | None = None, flow: Flow = ANYONE) -> Forecast:
-        """Says whether a request would be admitted now.
+        """Says whether a request would be admitted now, and what is to be expected of it.
 
         Args:
             demand: of all its sentences.
             deadline: instant of the clock; None for never.
             flow: that it belongs to.
-
-        Returns:
-            What is to be expected of it.
 
         Raises:
             Overloaded: the queue is at a limit, or the answer would come too late.
@@ -179,7 +176,7 @@ class WaitingQueue:
                 if taken and longest_taken * (len(taken) + 1) > limits.max_encode_tokens:
                     break
                 taken.append(self._pop(line, request))
-                self._shares.start(head)
+                self._shares.start([head])
                 footprint = with_head
                 line.num_passed = 0
                 for other in others:
@@ -232,14 +229,12 @@ class WaitingQueue:
         """Notes that a lane has taken sentences that never waited."""
         with self._changed:
             self._running_rows += sum(sentence.footprint.rows for sentence in sentences)
-            for sentence in sentences:
-                self._shares.start(sentence)
+            self._shares.start(sentences)
 
     def wait(self, is_wanted: Callable[[], bool]) -> bool:
         """Blocks an idle lane until it is wanted, asked after each change and `wake`; says whether it is still open."""
         with self._changed:
-            self._changed.wait_for(lambda: is_wanted() or not self.is_open)
-            return self.is_open
+            return self._changed.wait_for(lambda: is_wanted() or not self.is_open) and self.is_open
 
     def wake(self) -> None:
         """Has every idle lane ask again whether it is wanted."""

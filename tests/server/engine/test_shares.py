@@ -26,7 +26,7 @@ def start(shares: Shares, flow: Flow, beam_size: int) -> Sentence | None:
     sentence = new_sentence(beam_size=beam_size, flow=flow)
     if not shares.allow(sentence):
         return None
-    shares.start(sentence)
+    shares.start([sentence])
     return sentence
 
 
