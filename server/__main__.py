@@ -4,6 +4,7 @@ Exit codes: 0 stopped by a signal, 2 cannot start (lists every fault), 3 has los
 """
 
 import asyncio
+import faulthandler
 import importlib.metadata
 import os
 import sys
@@ -16,12 +17,15 @@ from server.errors import StartupError
 from server.models.checking import check_bundle
 from server.settings.command_line import CommandLine, read_settings
 from server.telemetry.metrics import Metrics
+from server.telemetry.stderr import reserve_standard_streams, tell
 
 EXIT_CANNOT_START = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
+    reserve_standard_streams()
+    faulthandler.enable(os.dup(2))  # 2 itself will lead to the log
     version = _version()
     try:
         command = read_settings(sys.argv[1:] if arguments is None else arguments, os.environ, version)
@@ -30,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asyncio.run(serve(command.settings, version))
     except StartupError as error:
         for fault in error.faults:
-            print(f"babelserve: {_in_one_line(fault)}", file=sys.stderr)
+            tell(f"babelserve: {_in_one_line(fault)}")
         return EXIT_CANNOT_START
     return 0
 

@@ -13,7 +13,6 @@ import contextlib
 import logging
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -31,6 +30,7 @@ from server.rpc.service import TranslationService
 from server.settings.settings import Settings
 from server.telemetry.log import LineHandler, set_up_logging
 from server.telemetry.metrics import Metrics
+from server.telemetry.stderr import log_loop_exceptions, take_stderr, tell
 from server.translation.calls import Calls
 from server.translation.traffic import Traffic
 from server.translation.translator import Translator
@@ -60,6 +60,8 @@ async def serve(settings: Settings, version: str) -> None:
     """
     metrics = Metrics(CollectorRegistry())
     log = set_up_logging(metrics, settings.log_level)
+    give_stderr_back = take_stderr(metrics)
+    log_loop_exceptions(asyncio.get_running_loop())
     stop = _stop_on_signals()
     translator = Translator(beam_size=settings.beam_size, max_request_seconds=settings.max_request_seconds)
     traffic, health = Traffic(), Health(metrics)
@@ -84,6 +86,7 @@ async def serve(settings: Settings, version: str) -> None:
             if not supervisor.is_alive():
                 await _give_up(traffic, log)
     finally:
+        give_stderr_back()
         logging.getLogger().removeHandler(log)
         log.close()
 
@@ -214,11 +217,9 @@ def _process_age_seconds() -> float:
 def _announce(settings: Settings, servers: RpcServers, metrics_port: int, model: Model) -> None:
     manifest = model.manifest
     port, health_port, admin_port = servers.ports
-    message = (
+    tell(
         f"babelserve: SERVING {manifest.name} {manifest.version} ({model.variant}, lanes: {model.num_lanes}) on "
         f"{address(settings.host, port)} after {_process_age_seconds():.2f} s; "
         f"health on port {health_port}, admin on {admin_port}, "
         f"metrics on http://{address(settings.host, metrics_port)}/metrics"
     )
-    sys.stderr.write(f"{message}\n")
-    sys.stderr.flush()

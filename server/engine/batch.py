@@ -16,11 +16,10 @@ from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
 from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded, TranslationError
 from server.network import Decoder, DeviceLost, OutOfMemory, Runner, StepKind
+from server.telemetry.log import describe
 from server.telemetry.model_metrics import ModelMetrics
-from server.telemetry.rate_limit import RateLimit
 
 logger = logging.getLogger(__name__)
-logger.addFilter(RateLimit())
 
 
 class Batch:
@@ -252,7 +251,7 @@ class Batch:
         self._metrics.engine_failures_total.inc()
         if isinstance(error, OutOfMemory):
             self._metrics.count_refusal("memory")
-        facts = {"sentences": num_sentences, "error": str(error)}
+        facts = {"sentences": num_sentences, "error": describe(error)}
         logger.error("an encoder run or a step failed", exc_info=error, extra={"facts": facts})
 
     def _drop(self, sentences: list[Sentence], error: TranslationError) -> None:

@@ -1,1 +1,1 @@
-"""What operators see. Its face: `Metrics`, `ModelMetrics`, `set_up_logging`, `add_facts`."""
+"""What operators see. Its face: `Metrics`, `ModelMetrics`, `set_up_logging`, `add_facts`, `describe`."""

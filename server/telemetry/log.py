@@ -2,8 +2,8 @@
 
 A line holds ts (Unix seconds), level, logger, event (the message), the request's id where there is one, and the facts
 of a request (`add_facts`). Of an exception its type and the places of its traceback are logged, not its message,
-which may quote what a user sent; only the engine's, which are about tensors, are told in words. When nobody reads
-stdout, lines are dropped and counted; the server does not wait for its log.
+which may quote what a user sent; only the engine's, which are about tensors, are told in words (`describe`). When
+nobody reads stdout, lines are dropped and counted; the server does not wait for its log.
 """
 
 import contextlib
@@ -11,14 +11,18 @@ import json
 import logging
 import os
 import queue
+import re
 import threading
 import traceback
 from contextvars import ContextVar
 
 from server.telemetry.metrics import LOG_LEVELS, Metrics
+from server.telemetry.rate_limit import RepeatedRecords
 
 MAX_QUEUED_LINES = 10_000
 _FLUSH_SECONDS = 2.0
+_MAX_WORDS_CHARACTERS = 300
+_PATH = re.compile(r"""(['"])[^'"\n]*[/\\][^'"\n]*\1|\S*[/\\]\S*""")  # quoted, or up to the next space
 
 Fact = str | int | float
 
@@ -44,6 +48,12 @@ def facts() -> dict[str, Fact]:
     return dict(_facts.get() or {})
 
 
+def describe(error: BaseException) -> str:
+    """Returns an exception's type and words, cut, without the paths in them: for errors that hold nothing of users'."""
+    words = _PATH.sub("<path>", str(error))[:_MAX_WORDS_CHARACTERS]
+    return f"{type(error).__qualname__}: {words}"
+
+
 class JsonFormatter(logging.Formatter):
     """One record, one JSON object. `extra={"facts": {...}}` becomes fields."""
 
@@ -62,7 +72,8 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info and record.exc_info[0]:
             fields["exception"] = record.exc_info[0].__qualname__
             fields["traceback"] = [
-                f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(record.exc_info[2])
+                f"{frame.f_globals.get('__name__')}:{number} {frame.f_code.co_name}"
+                for frame, number in traceback.walk_tb(record.exc_info[2])
             ]
         return json.dumps(fields, ensure_ascii=True)
 
@@ -78,6 +89,7 @@ class LineHandler(logging.Handler):
     def __init__(self, metrics: Metrics, file_descriptor: int) -> None:
         super().__init__()
         self.setFormatter(JsonFormatter())
+        self.addFilter(RepeatedRecords(metrics))
         self._metrics = metrics
         self._file_descriptor = file_descriptor
         self._lines: queue.Queue[str | None] = queue.Queue(MAX_QUEUED_LINES)
@@ -90,7 +102,7 @@ class LineHandler(logging.Handler):
         self._metrics.log_messages_total.labels(level if level in LOG_LEVELS else "info").inc()
         try:
             self._lines.put_nowait(self.format(record))
-        except queue.Full:
+        except Exception:  # noqa: BLE001  # full, or a record of a library's that cannot be formatted
             self._metrics.log_messages_dropped_total.inc()
 
     def close(self) -> None:

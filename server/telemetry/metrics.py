@@ -66,6 +66,12 @@ class Metrics:
         )
         self.log_messages_total = counter("log_messages", "Lines written to the log.", "level")
         self.log_messages_dropped_total = counter("log_messages_dropped", "Log lines that nobody took.")
+        self.log_messages_suppressed_total = counter(
+            "log_messages_suppressed", "Warnings and errors left out of the log, as they repeated too often."
+        )
+        self.native_log_lines_total = counter(
+            "native_log_lines", "Lines that native libraries wrote to stderr, logged or not."
+        )
         self.start_duration_seconds = gauge("start_duration_seconds", "From the start of the process to SERVING.")
         for method in METHODS:
             self.requests_started_total.labels(method)

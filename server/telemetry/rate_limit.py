@@ -1,42 +1,72 @@
-"""A filter for log lines that a fault may repeat without end."""
+"""Bounds how often the same thing is logged: a fault that repeats must not fill a disk, or take the processor."""
 
 import logging
 import threading
 import time
 from collections.abc import Callable
 
+from server.telemetry.metrics import Metrics
 
-class RateLimit(logging.Filter):
-    """Lets so many records of one line of code pass in each period; the next one that passes says how many did not.
+BURST = 50  # records at once, from one place in the code
+PER_SECOND = 5.0  # after that
 
-    For loggers whose lines tell of faults: `logger.addFilter(RateLimit())`. What is left out is not counted by level.
+
+class RateLimit:
+    """A token bucket; `take` may be called from any thread.
 
     Args:
-        most: records of one place in a period, at least 1.
-        period_seconds: the length of a period, above 0.
         clock: seconds, monotonic.
     """
 
-    def __init__(
-        self, most: int = 5, period_seconds: float = 10.0, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        super().__init__()
-        self._most = most
-        self._period_seconds = period_seconds
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._counts: dict[tuple[str, int], tuple[float, int]] = {}  # of each place: the period's start, its records
+        self._tokens = float(BURST)
+        self._filled = clock()
+        self._num_refused = 0
+
+    def take(self) -> int | None:
+        """Returns how many were refused since the last that was allowed; None if this one is refused."""
+        with self._lock:
+            now = self._clock()
+            self._tokens = min(BURST, self._tokens + (now - self._filled) * PER_SECOND)
+            self._filled = now
+            if self._tokens < 1:
+                self._num_refused += 1
+                return None
+            self._tokens -= 1
+            num_refused, self._num_refused = self._num_refused, 0
+            return num_refused
+
+
+class RepeatedRecords(logging.Filter):
+    """Lets warnings and errors through as often as `RateLimit` allows, for each place in the code that logs them.
+
+    The next record of a place says in `suppressed` how many are missing. Lesser levels pass: requests that succeed
+    have a line each.
+
+    Args:
+        metrics: counts what is left out.
+        clock: as of `RateLimit`.
+    """
+
+    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._metrics = metrics
+        self._clock = clock
+        self._limits: dict[tuple[str, int], RateLimit] = {}  # as many as there are places: not by message
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """See `logging.Filter.filter`; adds the fact `suppressed` to a record before which others were left out."""
+        """See `logging.Filter.filter`."""
+        if record.levelno < logging.WARNING:
+            return True
         place = (record.pathname, record.lineno)
-        now = self._clock()
-        with self._lock:
-            start, count = self._counts.get(place, (now, 0))
-            suppressed = 0
-            if now - start >= self._period_seconds:
-                start, suppressed, count = now, max(0, count - self._most), 0
-            self._counts[place] = (start, count + 1)
-        if suppressed:
-            record.facts = {**getattr(record, "facts", {}), "suppressed": suppressed}
-        return count < self._most
+        if place not in self._limits:
+            self._limits[place] = RateLimit(self._clock)
+        num_refused = self._limits[place].take()
+        if num_refused is None:
+            self._metrics.log_messages_suppressed_total.inc()
+            return False
+        if num_refused:
+            vars(record)["facts"] = {**getattr(record, "facts", {}), "suppressed": num_refused}
+        return True

@@ -3,6 +3,10 @@
 import json
 import shutil
 import signal
+import socket
+import struct
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,8 +21,8 @@ from protos import translation_pb2 as pb
 from server.bundle.bundle import Bundle
 from tests.acceptance.bad_bundles import BadBundle, bad_bundles
 from tests.acceptance.calls import open_stub
-from tests.acceptance.server_process import ServerProcess
-from tests.e2e.conftest import Start
+from tests.acceptance.server_process import REPOSITORY, ServerProcess, free_ports
+from tests.e2e.conftest import Start, wait_for_metric
 
 TIMEOUT = 50.0
 NUM_CALLERS = 8
@@ -164,6 +168,39 @@ def test_a_port_that_is_taken_is_a_fault(server: ServerProcess, launch: Start) -
     assert "Traceback" not in second.stderr()
     for flag in ("--port", "--metrics-port", "--admin-port", "--health-port"):
         assert f"babelserve: {flag}: cannot listen on 127.0.0.1" in second.stderr()
+
+
+@pytest.mark.parametrize("redirections", ["<&- >&- 2>&-", ">/dev/full 2>/dev/full"])
+def test_a_server_needs_no_stdout_and_no_stderr(tiny_bundle: Bundle, redirections: str) -> None:
+    port = free_ports(1)[0]
+    flags = f"--port {port} --health-port 0 --admin-port 0 --metrics-port 0 --drain-delay 0 --lanes 1"
+    command = f'exec "$0" -m server --bundle "$1" --variant cpu-fp32 {flags} {redirections}'
+    server = subprocess.Popen(["sh", "-c", command, sys.executable, str(tiny_bundle.directory)], cwd=REPOSITORY)
+    try:
+        with open_stub(f"127.0.0.1:{port}") as stub:
+            response = stub.Translate(request("A dog runs."), timeout=TIMEOUT, wait_for_ready=True)
+        server.terminate()
+
+        assert response.model == "tiny"
+        assert server.wait(TIMEOUT) == 0
+    finally:
+        server.kill()
+        server.wait()
+
+
+def test_peers_write_no_lines_of_the_log(start: Start) -> None:
+    server = start()
+    words = b'\n{"level": "error", "event": "forged"}\n'
+    goaway = struct.pack(">I", 8 + len(words))[1:] + bytes((7, 0)) + bytes(4) + struct.pack(">II", 0, 11) + words
+    settings = bytes((0, 0, 0, 4, 0)) + bytes(4)
+    with socket.create_connection((server.host, server.port)) as peer:
+        peer.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings + goaway)
+        wait_for_metric(server, 3, "native_log_lines_total")
+
+    assert server.stop() == 0
+    lines = [json.loads(line) for line in server.stderr().splitlines() if line.startswith("{")]
+    assert "forged" not in {line["event"] for line in lines}
+    assert [line["text"] for line in lines if "forged" in str(line)] == [words.decode().strip()]
 
 
 @pytest.mark.parametrize("spoiled", ["cert.pem", "key.pem"])

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import io
 import logging
 import os
 import re
@@ -12,7 +11,7 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import grpc
 import pytest
@@ -54,24 +53,13 @@ def settings(bundle: Path, **more: Any) -> Settings:
     return Settings(bundle=bundle, variant="cpu-fp32", lanes=1, drain_delay=0.0, **(ports | more))
 
 
-class Announcements(io.StringIO):
-    """Takes the place of stderr, and says when the server says that it serves."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.serving = asyncio.Event()
-
-    def write(self, text: str) -> int:
-        if "SERVING" in text:
-            self.serving.set()
-        return super().write(text)
-
-
-def listen_to_stderr(monkeypatch: pytest.MonkeyPatch) -> Announcements:
-    """To be called by the test itself: between it and its fixtures pytest sets stderr anew."""
-    announcements = Announcements()
-    monkeypatch.setattr(sys, "stderr", announcements)
-    return announcements
+@contextlib.contextmanager
+def stderr_pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[TextIO]:
+    """Takes the place of stderr, in the test itself: between it and its fixtures pytest sets stderr anew."""
+    reader, writer = os.pipe()
+    with os.fdopen(reader) as readable, os.fdopen(writer, "w") as writable:
+        monkeypatch.setattr(sys, "stderr", writable)
+        yield readable
 
 
 async def test_the_faults_of_all_ports_are_listed_together(tmp_path: Path) -> None:
@@ -101,21 +89,21 @@ async def test_a_bundle_that_is_none_ends_the_server_and_frees_its_ports(tmp_pat
 async def test_a_signal_before_the_model_is_loaded_ends_the_server(
     tiny_bundle: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stderr = listen_to_stderr(monkeypatch)
-    serving = asyncio.create_task(serve(settings(tiny_bundle.directory), "1.2.3"))
-    await asyncio.sleep(0)  # it starts
+    with stderr_pipe(monkeypatch) as stderr:
+        serving = asyncio.create_task(serve(settings(tiny_bundle.directory), "1.2.3"))
+        await asyncio.sleep(0)  # it starts
 
-    signal.raise_signal(signal.SIGTERM)
-    await asyncio.wait_for(serving, SECONDS)
+        signal.raise_signal(signal.SIGTERM)
+        await asyncio.wait_for(serving, SECONDS)
+        sys.stderr.close()
 
-    assert not stderr.serving.is_set()
+        assert stderr.read() == ""
 
 
 async def test_a_server_serves_until_a_signal_comes(tiny_bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
-    stderr = listen_to_stderr(monkeypatch)
-    serving = asyncio.create_task(serve(settings(tiny_bundle.directory), "1.2.3"))
-    await asyncio.wait_for(stderr.serving.wait(), SECONDS)
-    (line,) = stderr.getvalue().splitlines()
+    with stderr_pipe(monkeypatch) as stderr:
+        serving = asyncio.create_task(serve(settings(tiny_bundle.directory), "1.2.3"))
+        line = await asyncio.wait_for(asyncio.to_thread(stderr.readline), SECONDS)
     address = line.partition(" on ")[2].split()[0]
     health_port, admin_port = re.findall(r"(?:health on port|admin on) (\d+)", line)
     (page,) = re.findall(r"http://\S+", line)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from server.telemetry.log import LineHandler, add_facts, begin_request, facts
+from server.telemetry.log import LineHandler, add_facts, begin_request, describe, facts
 from server.telemetry.metrics import Metrics
 
 CANARY = "what the user wrote"
@@ -57,7 +57,7 @@ def test_a_traceback_is_logged_without_the_exceptions_text(handler: LineHandler,
 
     (line,) = lines(pipe)
     assert line["exception"] == "ValueError"
-    assert "test_log.py" in line["traceback"][0]
+    assert line["traceback"][0].startswith("tests.server.telemetry.test_log:")
     assert CANARY not in json.dumps(line)
 
 
@@ -73,6 +73,50 @@ async def test_lines_of_a_request_carry_its_id_and_facts_are_its_own(
 
     assert lines(pipe)[0]["request_id"] == "id-1"
     assert facts() == {"texts": 1, "sentences": 2}
+
+
+def test_a_record_that_cannot_be_formatted_harms_nobody(handler: LineHandler, metrics: Metrics) -> None:
+    logger_of(handler).info("%d", "no number")
+    logger_of(handler).info("facts", extra={"facts": {"code": object()}})
+    handler.close()
+
+    assert metrics.registry.get_sample_value("babelserve_log_messages_dropped_total") == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ValueError("shape 3 by 4"), "ValueError: shape 3 by 4"),
+        (
+            FileNotFoundError(2, "No such file", "/home/some one/x.onnx"),
+            "FileNotFoundError: [Errno 2] No such file: <path>",
+        ),
+        (
+            RuntimeError("at /src/onnxruntime/core.cc:12 Run: out of memory"),
+            "RuntimeError: at <path> Run: out of memory",
+        ),
+        (RuntimeError("C:\\models\\x.onnx is broken"), "RuntimeError: <path> is broken"),
+        (RuntimeError("x" * 5000), "RuntimeError: " + "x" * 300),
+        (RuntimeError(), "RuntimeError: "),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_errors_words_are_told_without_paths(error: Exception, words: str) -> None:
+    assert describe(error) == words
+
+
+def test_an_error_that_repeats_is_logged_a_while_and_then_counted(
+    handler: LineHandler, metrics: Metrics, pipe: tuple[int, int]
+) -> None:
+    logger = logger_of(handler)
+    for _ in range(300):
+        logger.error("again")
+    handler.close()
+
+    suppressed = metrics.registry.get_sample_value("babelserve_log_messages_suppressed_total")
+    assert suppressed is not None
+    assert len(lines(pipe)) + suppressed == 300
+    assert suppressed > 150
 
 
 def test_lines_are_counted_by_level(handler: LineHandler, metrics: Metrics) -> None:
