@@ -15,10 +15,10 @@ import os
 import signal
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 
 from server.errors import SettingsError
 from server.models.loading import load_model
@@ -30,6 +30,7 @@ from server.rpc.service import TranslationService
 from server.settings.settings import Settings
 from server.telemetry.log import LineHandler, set_up_logging
 from server.telemetry.metrics import Metrics
+from server.telemetry.page import serve_page
 from server.telemetry.stderr import log_loop_exceptions, take_stderr, tell
 from server.translation.calls import Calls
 from server.translation.traffic import Traffic
@@ -104,9 +105,11 @@ async def _listening(
     with contextlib.ExitStack() as stack:
         faults: list[str] = []
         try:
-            metrics_port = stack.enter_context(_metrics_page(settings, metrics))
-        except SettingsError as error:
-            faults += error.faults
+            page = serve_page(settings.host, settings.metrics_port, metrics.registry)
+            metrics_port = stack.enter_context(page)
+        except OSError as error:
+            where = f"{settings.host} port {settings.metrics_port}"
+            faults.append(f"--metrics-port: cannot listen on {where}: {error.strerror}")
         try:
             servers = open_servers(settings, service, CallInterceptor(calls), health)
         except SettingsError as error:
@@ -118,22 +121,6 @@ async def _listening(
             yield servers, metrics_port
         finally:
             await servers.stop()
-
-
-@contextlib.contextmanager
-def _metrics_page(settings: Settings, metrics: Metrics) -> Iterator[int]:
-    """Serves the metrics; yields the port."""
-    try:
-        page, thread = start_http_server(settings.metrics_port, settings.host, metrics.registry)
-    except OSError as error:
-        where = f"{settings.host} port {settings.metrics_port}"
-        raise SettingsError([f"--metrics-port: cannot listen on {where}: {error.strerror}"]) from error
-    try:
-        yield page.server_port
-    finally:
-        page.shutdown()
-        page.server_close()
-        thread.join()
 
 
 async def _load_unless_stopped(settings: Settings, metrics: Metrics, stop: asyncio.Event) -> Model | None:
