@@ -4,7 +4,8 @@ The vocabulary falls back to bytes, so that any text has ids, and "</s>" typed b
 control symbol. Private-use characters from U+E000 on are placeholders: the model copies them.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 
 from sentencepiece import SentencePieceProcessor
 
@@ -41,10 +42,17 @@ class Tokenizer:
             raise BundleError(faults)
         self._eos_id = eos_id
         self._num_ids = self._processor.vocab_size()
+        all_ids = list(range(self._num_ids))
+        is_unknown = map(max, self._processor.is_byte(all_ids), self._processor.is_unknown(all_ids))
+        self._unknown_ids = frozenset(itertools.compress(all_ids, is_unknown))
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Returns the ids of one sentence with eos at the end; only eos for a text that normalises to nothing."""
         return (*self._processor.encode(text), self._eos_id)
+
+    def num_unknown(self, ids: Iterable[int]) -> int:
+        """Returns how many of these ids stand for what the vocabulary does not know: bytes, and unk."""
+        return sum(map(self._unknown_ids.__contains__, ids))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Returns the text of target ids (without bos and eos); bytes that are no UTF-8 become U+FFFD."""

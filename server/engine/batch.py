@@ -112,6 +112,7 @@ class Batch:
         """Lets go who is over, and returns who enters."""
         plan = self._scheduler.schedule(self._longest, others, probes)
         self._metrics.count_sentences("cancelled", len(plan.cancelled))
+        self._metrics.count_wasted("cancelled", sum(sentence.search.num_tokens for sentence in plan.cancelled))
         for sentence in plan.expired:
             self._observe_wait(sentence, math.inf)
             fail(sentence, DeadlineExceeded("the deadline passed before the translation was done"), self._metrics)
@@ -223,17 +224,20 @@ class Batch:
         for sentence in finished:
             self._cost.observe_sentence(len(sentence.source_ids), sentence.search.num_tokens)
             self._observe_wait(sentence, now - sentence.submitted)
-            self._metrics.generated_tokens_total.inc(sentence.search.num_tokens)
             try:
                 sentence.future.set_result(sentence.result(now))
                 self._metrics.count_sentences("ok")
+                self._metrics.generated_tokens_total.inc(sentence.search.num_tokens)
             except InvalidStateError:  # the caller left during this step
                 self._metrics.count_sentences("cancelled")
+                self._metrics.count_wasted("cancelled", sentence.search.num_tokens)
         self._scheduler.remove(finished)
 
     def _observe_wait(self, sentence: Sentence, seconds: float) -> None:
         if sentence.forecast:
             self._cost.observe_answer(is_late=seconds > sentence.forecast)
+            if math.isfinite(seconds):
+                self._metrics.observe_queue_wait(sentence.forecast, seconds)
 
     def _fail(self, error: Exception, sentences: list[Sentence]) -> None:
         """Answers sentences whose encoder run or step failed; the error is about tensors, so its words are no user's.
@@ -284,3 +288,4 @@ def fail(sentence: Sentence, error: TranslationError, metrics: ModelMetrics) -> 
     except InvalidStateError:  # the caller left already
         outcome = "cancelled"
     metrics.count_sentences(outcome)
+    metrics.count_wasted(outcome, sentence.search.num_tokens)

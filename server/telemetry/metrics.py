@@ -60,6 +60,9 @@ class Metrics:
         self.request_duration_seconds = histogram(
             "request_duration_seconds", "From a call's arrival to its end.", _REQUEST_SECONDS, "method"
         )
+        goodput = counter("goodput_requests", "Calls answered OK within their deadline.", "method")
+        self._goodput_requests = {method: goodput.labels(method) for method in METHODS}
+        self.goodput_tokens_total = counter("goodput_tokens", "Target tokens of calls answered within their deadline.")
         self.requests_in_flight = gauge("requests_in_flight", "Calls that arrived and have not ended.", "method")
         self.event_loop_lag_seconds = histogram(
             "event_loop_lag_seconds", "How late the event loop woke up from a sleep.", _LAG_SECONDS
@@ -107,3 +110,8 @@ class Metrics:
             self.request_duration_seconds.labels(method).observe(seconds)
 
         return end
+
+    def count_goodput(self, method: str, num_tokens: int) -> None:
+        """Counts a call that was answered within its deadline, and the target tokens of its answer."""
+        self._goodput_requests.get(method, self._goodput_requests["other"]).inc()
+        self.goodput_tokens_total.inc(num_tokens)

@@ -8,6 +8,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from server.errors import REJECT_REASONS
+from server.telemetry.translation_metrics import TranslationFamilies, TranslationMetrics
 
 OUTCOMES = ("ok", "cancelled", "deadline", "late", "error")  # late: dropped before its deadline, as it would miss it
 CACHE_RESULTS = ("hit", "joined", "miss")
@@ -18,6 +19,7 @@ _QUEUE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 _STEP_SECONDS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1)
 _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _TOKENS = (1, 4, 16, 64, 128, 256, 512, 1024, 4096, 16384)
+_PREDICTION_RATIO = (0.1, 0.25, 0.5, 0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 4, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class EngineFamilies:
 
         self.gauges = EngineGauges()
         registry.register(self.gauges)
+        self.translations = TranslationFamilies(registry)
         self.request_source_tokens = histogram(
             "request_source_tokens", "Source tokens of one well-formed call, without ends of sentences.", _TOKENS
         )
@@ -90,9 +93,17 @@ class EngineFamilies:
         self.source_tokens = counter("source_tokens", "Source tokens that were encoded, ends of sentences included.")
         self.padded_source_tokens = counter("padded_source_tokens", "Source tokens that were encoded, with padding.")
         self.generated_tokens = counter(
-            "generated_tokens", "Target tokens of finished translations, ends of sentences included."
+            "generated_tokens", "Target tokens of answered sentences, ends of sentences included."
         )
         self.sentences = counter("sentences", "Sentences that left the engine.", "outcome")
+        self.wasted_tokens = counter(
+            "wasted_tokens", "Target tokens decoded, per beam, of sentences that were not answered.", "outcome"
+        )
+        self.wait_prediction_ratio = histogram(
+            "queue_wait_prediction_ratio",
+            "Time to an answer, by the time forecast at the door.",
+            _PREDICTION_RATIO,
+        )
         self.sentence_cache = counter(
             "sentence_cache", "Sentences that were kept (hit), under way (joined) or new (miss).", "result"
         )
@@ -119,9 +130,13 @@ class ModelMetrics:
     Args:
         families: of the server.
         model: name of the model, one of those that the operator serves.
+
+    Attributes:
+        translations: what the engine's translations look like.
     """
 
     def __init__(self, families: EngineFamilies, model: str) -> None:
+        self.translations = TranslationMetrics(families.translations, model)
         self._gauges = families.gauges
         self._model = model
         self.request_source_tokens = families.request_source_tokens.labels(model)
@@ -137,6 +152,8 @@ class ModelMetrics:
         self.lane_rebuilds_total = families.lane_rebuilds.labels(model)
         self._lanes = {state: families.lanes.labels(model, state) for state in LANE_STATES}
         self._canaries = {result: families.canaries.labels(model, result) for result in CANARY_RESULTS}
+        self._wait_prediction_ratio = families.wait_prediction_ratio.labels(model)
+        self._wasted_tokens = {outcome: families.wasted_tokens.labels(model, outcome) for outcome in OUTCOMES}
         self._sentences = {outcome: families.sentences.labels(model, outcome) for outcome in OUTCOMES}
         self._rejected = {reason: families.queue_rejected.labels(model, reason) for reason in REJECT_REASONS}
         self._cached = {result: families.sentence_cache.labels(model, result) for result in CACHE_RESULTS}
@@ -157,6 +174,15 @@ class ModelMetrics:
     def count_canary(self, result: str) -> None:
         """Counts a golden sentence that came back; `result` is one of `CANARY_RESULTS`."""
         self._canaries[result].inc()
+
+    def count_wasted(self, outcome: str, num_tokens: int) -> None:
+        """Counts target tokens of a sentence that got no answer; `outcome` is one of `OUTCOMES`."""
+        if num_tokens:
+            self._wasted_tokens[outcome].inc(num_tokens)
+
+    def observe_queue_wait(self, predicted_seconds: float, real_seconds: float) -> None:
+        """Compares a forecast of the time to an answer, greater than 0, with the time that it took."""
+        self._wait_prediction_ratio.observe(real_seconds / predicted_seconds)
 
     def count_refusal(self, reason: str) -> None:
         """Counts a call that was refused; `reason` is one of `REJECT_REASONS`."""

@@ -35,7 +35,7 @@ class Call:
     Attributes:
         method: one of `server.telemetry.metrics.METHODS`; any other counts as "other".
         request_id: from `choose_id`.
-        has_expired: says, when the caller has left, whether its deadline passed.
+        has_expired: says whether its deadline has passed.
     """
 
     method: str
@@ -88,6 +88,8 @@ class Calls:
             finally:
                 seconds = time.monotonic() - started
                 end(code, seconds)
+                if code is Code.OK and not call.has_expired():
+                    self._metrics.count_goodput(call.method, int(facts().get("target_tokens", 0)))
                 _log_end(call.method, code, seconds)
 
     async def _guarded(self, answer: Callable[[], Awaitable[_T]]) -> _T:

@@ -6,6 +6,7 @@ Unary and streamed calls both go this way, so that their results are the same.
 import asyncio
 import contextlib
 import functools
+import time
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -14,7 +15,7 @@ from typing import NamedTuple, Self, TypeVar
 
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions
-from server.decoding.result import Result
+from server.decoding.result import FinishReason, Result
 from server.errors import TranslationError
 from server.models.model import Model
 from server.text.sentences import SourceSentence
@@ -50,12 +51,15 @@ class Job:
         answers: Sequence[TextAnswer],
         places: Sequence[Place],
         futures: Sequence[Future[Result]],
+        arrived: float,
     ) -> None:
         self.model = model
         self.options = options
         self.answers = answers
         self._places = places
         self._futures = futures
+        self._arrived = arrived
+        self._has_first = False
         self._is_left = False
 
     def __enter__(self) -> Self:
@@ -122,9 +126,26 @@ class Job:
         else:
             source = answer.split.sentences[place.sentence]
             answer.sentences[place.sentence] = _translated(source, result, self.model.tokenizer)
+            self._observe(source, result)
+
+    def _observe(self, source: SourceSentence, result: Result) -> None:
+        """Tells the metrics of a translation."""
+        metrics, best, timings = self.model.metrics.translations, result.hypotheses[0], result.timings
+        if not self._has_first:
+            self._has_first = True
+            metrics.time_to_first_sentence_seconds.observe(time.monotonic() - self._arrived)
+        metrics.observe(
+            source.num_tokens,
+            self.model.tokenizer.num_unknown(source.source_ids or ()),
+            best.ids,
+            timings.decode_seconds,
+            is_truncated=best.finish_reason is FinishReason.LENGTH,
+        )
 
 
-async def start_job(model: Model, options: DecodingOptions, answers: Sequence[TextAnswer], deadline: float) -> Job:
+async def start_job(
+    model: Model, options: DecodingOptions, answers: Sequence[TextAnswer], deadline: float, arrived: float
+) -> Job:
     """Gives the sentences of a request to the engine, on another thread when that takes long.
 
     Args:
@@ -132,6 +153,7 @@ async def start_job(model: Model, options: DecodingOptions, answers: Sequence[Te
         options: checked.
         answers: as they begin; those that have failed already get nothing.
         deadline: instant of `time.monotonic`.
+        arrived: the same, of the request's arrival.
 
     Raises:
         Overloaded: the queue is at a limit.
@@ -144,7 +166,7 @@ async def start_job(model: Model, options: DecodingOptions, answers: Sequence[Te
         futures = await _submit_aside(model, sources, options, deadline)
     elif sources:
         futures = model.engine.submit(sources, options, deadline)
-    return Job(model, options, answers, [place for place, _ in waiting], futures)
+    return Job(model, options, answers, [place for place, _ in waiting], futures, arrived)
 
 
 def raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:

@@ -75,4 +75,4 @@ class Translator:
         raise_if_all_failed(answers)
         if time.monotonic() >= deadline:
             raise DeadlineExceeded("the time was over before the translation could start")
-        return await start_job(model, options, answers, deadline)
+        return await start_job(model, options, answers, deadline, request.arrived)

@@ -47,3 +47,11 @@ def test_a_tokenizer_that_does_not_fit_the_network_is_listed_with_all_faults(tok
         Tokenizer(tokenizer_model, vocab_size=100, eos_id=5)
 
     assert len(caught.value.faults) == 2
+
+
+def test_what_the_vocabulary_does_not_know_is_counted(tokenizer: Tokenizer) -> None:
+    known, unknown = tokenizer.encode("A dog runs."), tokenizer.encode("\u4e16")
+
+    assert tokenizer.num_unknown(known) == 0
+    assert tokenizer.num_unknown(unknown) == 3  # one character, three bytes of UTF-8
+    assert tokenizer.num_unknown([1]) == 1  # unk

@@ -111,6 +111,7 @@ def test_cancelled_sentence_is_gone_by_the_next_step(parts: Parts, batch: Batch)
 
     assert batch.num_rows == 1
     assert parts.sample("sentences_total", outcome="cancelled") == 1
+    assert parts.sample("wasted_tokens_total", outcome="cancelled") == 1
     step(batch, 4)
     assert stays.result(0).hypotheses[0].ids == tokens(5)
 
@@ -130,6 +131,8 @@ def test_sentence_cancelled_during_its_last_step_does_no_harm(parts: Parts, batc
 
     assert stays.result(0).hypotheses[0].ids == tokens(2)
     assert parts.sample("sentences_total", outcome="cancelled") == 1
+    assert parts.sample("wasted_tokens_total", outcome="cancelled") == 2
+    assert parts.sample("generated_tokens_total") == 3
 
 
 def test_expired_sentence_never_starts_a_step(parts: Parts, batch: Batch) -> None:

@@ -36,6 +36,29 @@ def test_a_call_is_counted_at_its_start_and_its_end(metrics: Metrics) -> None:
     assert value("babelserve_request_duration_seconds_sum", {"method": "other"}) == 0.25
 
 
+def test_goodput_is_counted_by_known_methods(metrics: Metrics) -> None:
+    value = metrics.registry.get_sample_value
+
+    metrics.count_goodput("Translate", 12)
+    metrics.count_goodput("no such method", 0)
+
+    assert value("babelserve_goodput_requests_total", {"method": "Translate"}) == 1
+    assert value("babelserve_goodput_requests_total", {"method": "other"}) == 1
+    assert value("babelserve_goodput_tokens_total") == 12
+
+
+def test_no_name_that_a_client_chooses_makes_a_series(metrics: Metrics) -> None:
+    def num_series() -> int:
+        return sum(len(family.samples) for family in metrics.registry.collect())
+
+    before = num_series()
+    for number in range(10_000):
+        metrics.start_request(f"Method{number}")(Code.UNIMPLEMENTED, 0.1)
+        metrics.count_goodput(f"Method{number}", number)
+
+    assert num_series() == before
+
+
 def test_build_and_model_are_told(metrics: Metrics) -> None:
     metrics.set_build_info(version="1.2", variant="cpu-fp32", device="cpu")
     metrics.set_model_info(model="en-de", version="3", sha256="abc")

@@ -86,6 +86,23 @@ def test_lanes_are_told_by_their_state(metrics: Metrics) -> None:
     assert [count(metrics, "canaries_total", result=result) for result in CANARY_RESULTS] == [0, 1, 0]
 
 
+def test_wasted_tokens_are_counted_by_outcome(metrics: Metrics) -> None:
+    model = metrics.of_model("m")
+
+    model.count_wasted("cancelled", 7)
+    model.count_wasted("deadline", 0)
+
+    assert [count(metrics, "wasted_tokens_total", outcome=outcome) for outcome in OUTCOMES] == [0, 7, 0, 0, 0]
+
+
+def test_a_forecast_is_compared_with_what_came(metrics: Metrics) -> None:
+    metrics.of_model("m").observe_queue_wait(predicted_seconds=0.5, real_seconds=1.0)
+
+    assert count(metrics, "queue_wait_prediction_ratio_sum") == 2
+    assert count(metrics, "queue_wait_prediction_ratio_bucket", le="1.5") == 0
+    assert count(metrics, "queue_wait_prediction_ratio_bucket", le="2.0") == 1
+
+
 def test_labels_outside_the_closed_sets_are_refused(metrics: Metrics) -> None:
     model = metrics.of_model("m")
 

@@ -44,6 +44,19 @@ async def test_an_answer_is_counted_and_logged_with_its_facts(
     assert (facts["method"], facts["code"], facts["texts"]) == ("Translate", "OK", 2)
 
 
+async def test_what_is_answered_in_time_is_goodput(calls: Calls, metrics: Metrics) -> None:
+    async def answer() -> None:
+        add_facts(target_tokens=7)
+
+    await calls.run(CALL, answer)
+    await calls.run(Call("Translate", "late", has_expired=lambda: True), answer)
+
+    value = metrics.registry.get_sample_value
+    assert counted(metrics, "OK") == 2
+    assert value("babelserve_goodput_requests_total", {"method": "Translate"}) == 1
+    assert value("babelserve_goodput_tokens_total") == 7
+
+
 async def test_a_declared_error_is_the_fronts_to_answer(calls: Calls, metrics: Metrics) -> None:
     error = InvalidRequest("field", "is wrong")
 

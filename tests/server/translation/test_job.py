@@ -11,6 +11,7 @@ from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions
 from server.errors import DeadlineExceeded, EngineFailed, InvalidRequest
 from server.models.model import Model
+from server.telemetry.metrics import Metrics
 from server.text.sentences import SourceSentence, SplitText
 from server.translation.answer import TextAnswer
 from server.translation.job import Job, raise_if_all_failed, start_job
@@ -25,7 +26,7 @@ def many_sentences(number: int) -> list[TextAnswer]:
 
 
 async def start(model: Model, answers: list[TextAnswer]) -> Job:
-    return await start_job(model, DecodingOptions(), answers, time.monotonic() + 60)
+    return await start_job(model, DecodingOptions(), answers, time.monotonic() + 60, time.monotonic())
 
 
 async def test_a_caller_who_leaves_while_sentences_are_submitted_takes_them_along(
@@ -100,6 +101,18 @@ async def test_sentences_are_translated_or_copied_into_their_places(
     assert told == [(0, 0), (0, 1)]  # what is copied first
     assert [answer.text(0) for answer in job.answers] == [" *** A dog runs.", "\n"]
     assert engine.options == [job.options]
+
+
+async def test_translations_are_told_to_the_metrics(model: Model, metrics: Metrics) -> None:
+    with await start(model, many_sentences(3)) as job:
+        await job.finish()
+
+    def sample(name: str) -> float | None:
+        return metrics.registry.get_sample_value(f"babelserve_{name}", {"model": "echo"})
+
+    assert sample("time_to_first_sentence_seconds_count") == 1
+    assert sample("sentence_source_tokens_sum") == sample("sentence_target_tokens_sum") == 3
+    assert sample("length_ratio_sum") == 3
 
 
 async def test_a_job_with_nothing_to_translate_asks_nothing_of_the_engine(model: Model, engine: EchoEngine) -> None:

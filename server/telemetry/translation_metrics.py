@@ -1,0 +1,105 @@
+"""What translations look like, by model: signals that a model, or what it is asked, has changed for the worse.
+
+Observed when a sentence comes back to its request, so that kept translations count too.
+"""
+
+from collections.abc import Sequence
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+_TOKENS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+_LENGTH_RATIO = (0.25, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3)
+_FIRST_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30)
+_SECONDS_PER_TOKEN = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256)
+_NGRAM = 4
+_REPETITIVE = 0.5  # of the n-grams
+
+
+class TranslationFamilies:
+    """The families whose label `model` is bound by `TranslationMetrics`, on one registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, text: str) -> Counter:
+            return Counter(f"babelserve_{name}", text, ("model",), registry=registry)
+
+        def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
+            return Histogram(f"babelserve_{name}", text, ("model",), buckets=buckets, registry=registry)
+
+        self.time_to_first_sentence_seconds = histogram(
+            "time_to_first_sentence_seconds", "From a call's arrival to its first translated sentence.", _FIRST_SECONDS
+        )
+        self.sentence_source_tokens = histogram(
+            "sentence_source_tokens", "Source tokens of one translated sentence, without its end.", _TOKENS
+        )
+        self.sentence_target_tokens = histogram(
+            "sentence_target_tokens", "Target tokens of one translated sentence, without its end.", _TOKENS
+        )
+        self.length_ratio = histogram(
+            "length_ratio", "Target by source tokens of one translated sentence.", _LENGTH_RATIO
+        )
+        self.time_per_output_token_seconds = histogram(
+            "time_per_output_token_seconds", "Decoding time of one sentence by its target tokens.", _SECONDS_PER_TOKEN
+        )
+        self.truncated_sentences = counter("truncated_sentences", "Translations that the limit of target tokens ended.")
+        self.repetitive_sentences = counter(
+            "repetitive_sentences", "Translations of which at least half of the 4-grams occurred before."
+        )
+        self.unknown_source_tokens = counter(
+            "unknown_source_tokens", "Source tokens of translated sentences that the vocabulary spells as bytes or unk."
+        )
+
+
+class TranslationMetrics:
+    """What the translations of one model look like; every series is there from the start.
+
+    Args:
+        families: of the server.
+        model: name of the model.
+    """
+
+    def __init__(self, families: TranslationFamilies, model: str) -> None:
+        self.time_to_first_sentence_seconds = families.time_to_first_sentence_seconds.labels(model)
+        self._source_tokens = families.sentence_source_tokens.labels(model)
+        self._target_tokens = families.sentence_target_tokens.labels(model)
+        self._length_ratio = families.length_ratio.labels(model)
+        self._time_per_output_token_seconds = families.time_per_output_token_seconds.labels(model)
+        self._truncated_total = families.truncated_sentences.labels(model)
+        self._repetitive_total = families.repetitive_sentences.labels(model)
+        self._unknown_source_tokens_total = families.unknown_source_tokens.labels(model)
+
+    def observe(
+        self, num_source_tokens: int, num_unknown: int, ids: Sequence[int], decode_seconds: float, *, is_truncated: bool
+    ) -> None:
+        """Notes a translation.
+
+        Args:
+            num_source_tokens: without the end of the sentence.
+            num_unknown: of these, that the vocabulary does not know.
+            ids: of the translation, bos and eos left out.
+            decode_seconds: that it took; 0 for one that was kept.
+            is_truncated: whether a limit ended it.
+        """
+        num_tokens = len(ids)
+        self._source_tokens.observe(num_source_tokens)
+        self._target_tokens.observe(num_tokens)
+        self._length_ratio.observe(num_tokens / max(1, num_source_tokens))
+        if decode_seconds:
+            self._time_per_output_token_seconds.observe(decode_seconds / max(1, num_tokens))
+        if num_unknown:
+            self._unknown_source_tokens_total.inc(num_unknown)
+        if is_truncated:
+            self._truncated_total.inc()
+        if _is_repetitive(ids):
+            self._repetitive_total.inc()
+
+
+def _is_repetitive(ids: Sequence[int]) -> bool:
+    """Says whether half of the 4-grams, and 4 at least, are repeated: seq-rep-4 of Welleck et al. (2019).
+
+    Where so many are repeated there are few different tokens, which is cheaper to know.
+    """
+    num_ngrams = len(ids) - _NGRAM + 1
+    most_different = num_ngrams * (1 - _REPETITIVE)
+    if num_ngrams < 2 * _NGRAM or len(set(ids)) > most_different + _NGRAM - 1:
+        return False
+    return len(set(zip(*(ids[start:] for start in range(_NGRAM)), strict=False))) <= most_different

@@ -1,0 +1,42 @@
+import pytest
+
+from server.telemetry.metrics import Metrics
+
+
+def count(metrics: Metrics, name: str, **labels: str) -> float | None:
+    return metrics.registry.get_sample_value(f"babelserve_{name}", {"model": "m", **labels})
+
+
+def test_what_a_translation_looks_like_is_noted(metrics: Metrics) -> None:
+    translations = metrics.of_model("m").translations
+
+    translations.observe(10, 2, range(12), 0.024, is_truncated=True)
+    translations.observe(0, 0, (), 0.0, is_truncated=False)
+
+    assert count(metrics, "sentence_source_tokens_sum") == 10
+    assert count(metrics, "sentence_target_tokens_sum") == 12
+    assert count(metrics, "length_ratio_count") == 2
+    assert count(metrics, "length_ratio_sum") == 1.2
+    assert count(metrics, "time_per_output_token_seconds_count") == 1
+    assert count(metrics, "time_per_output_token_seconds_sum") == 0.002
+    assert count(metrics, "truncated_sentences_total") == 1
+    assert count(metrics, "unknown_source_tokens_total") == 2
+    assert count(metrics, "repetitive_sentences_total") == 0
+
+
+@pytest.mark.parametrize(
+    ("ids", "is_repetitive"),
+    [
+        ([1, 2, 3] * 20, True),
+        ([5] * 11, True),
+        ([5] * 10, False),  # too short to tell
+        ([1, 2, 3, 4, 5, 6, 7, 8] * 2, False),  # said twice: 5 of 13 4-grams
+        ([1, 2, 3, 4, 5, 6, 7, 8] * 3, True),
+        ([1, 2, 1, 3, 1, 4, 1, 5, 1, 6, 1, 7, 1, 8], False),  # often the same token, never the same 4-gram
+        (list(range(100)), False),
+    ],
+)
+def test_translations_that_repeat_themselves_are_counted(metrics: Metrics, ids: list[int], is_repetitive: bool) -> None:
+    metrics.of_model("m").translations.observe(10, 0, ids, 0.1, is_truncated=False)
+
+    assert count(metrics, "repetitive_sentences_total") == is_repetitive
