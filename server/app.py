@@ -32,6 +32,7 @@ from server.telemetry.log import LineHandler, set_up_logging
 from server.telemetry.metrics import Metrics
 from server.telemetry.page import serve_page
 from server.telemetry.stderr import log_loop_exceptions, take_stderr, tell
+from server.telemetry.tracing import open_tracing
 from server.translation.calls import Calls
 from server.translation.traffic import Traffic
 from server.translation.translator import Translator
@@ -60,13 +61,14 @@ async def serve(settings: Settings, version: str) -> None:
         StartupError: it cannot serve.
     """
     metrics = Metrics(CollectorRegistry())
+    tracing = open_tracing(settings.traces, version)
     log = set_up_logging(metrics, settings.log_level)
     give_stderr_back = take_stderr(metrics)
     log_loop_exceptions(asyncio.get_running_loop())
     stop = _stop_on_signals()
     translator = Translator(beam_size=settings.beam_size, max_request_seconds=settings.max_request_seconds)
     traffic, health = Traffic(), Health(metrics)
-    calls = Calls(metrics, traffic, settings.max_request_seconds + _HANG_SECONDS)
+    calls = Calls(metrics, traffic, settings.max_request_seconds + _HANG_SECONDS, tracing)
     service = TranslationService(translator)
     try:
         async with _listening(settings, metrics, service, calls, health) as (servers, metrics_port):
@@ -87,6 +89,7 @@ async def serve(settings: Settings, version: str) -> None:
             if not supervisor.is_alive():
                 await _give_up(traffic, log)
     finally:
+        tracing.close()
         give_stderr_back()
         logging.getLogger().removeHandler(log)
         log.close()

@@ -15,11 +15,14 @@ import grpc
 from server.errors import Overloaded, TranslationError
 from server.rpc.messages import STATUS_CODES, retry_details
 from server.rpc.service import SERVICE_NAME
+from server.telemetry.tracing import TraceParent
 from server.translation.calls import Call, Calls, choose_id
 
 REQUEST_ID_KEY = "x-request-id"
+TRACEPARENT_KEY = "traceparent"
 PUSHBACK_KEY = "grpc-retry-pushback-ms"
 DETAILS_KEY = "grpc-status-details-bin"
+_READ_KEYS = (REQUEST_ID_KEY, TRACEPARENT_KEY)
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # not generic at run time
@@ -47,7 +50,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
         return wrap(run, handler.request_deserializer, handler.response_serializer)
 
     async def _run(self, method: str, handler: Any, request: Any, context: Any) -> Any:
-        call = Call(method, choose_id(_given_id(context)), partial(_has_expired, context))
+        given = {key: value for key, value in context.invocation_metadata() or () if key in _READ_KEYS}
+        parent = TraceParent.read(given.get(TRACEPARENT_KEY))
+        call = Call(method, choose_id(given.get(REQUEST_ID_KEY)), partial(_has_expired, context), parent)
         try:
             return await self._calls.run(call, partial(_respond, handler, request, context, call.request_id))
         except TranslationError as error:
@@ -86,10 +91,6 @@ async def _abort(context: Any, error: TranslationError, request_id: str) -> None
         trailing.append((PUSHBACK_KEY, str(milliseconds)))
         trailing.append((DETAILS_KEY, retry_details(code, milliseconds)))
     await context.abort(code, message, tuple(trailing))
-
-
-def _given_id(context: Any) -> str | bytes | None:
-    return next((value for key, value in context.invocation_metadata() or () if key == REQUEST_ID_KEY), None)
 
 
 def _has_expired(context: Any) -> bool:

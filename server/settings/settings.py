@@ -7,6 +7,7 @@ from typing import Any
 from server.bundle.graphs import MAX_BEAM_SIZE
 from server.bundle.variants import DEVICES, VARIANTS
 from server.telemetry.metrics import LOG_LEVELS
+from server.telemetry.tracing import EXPORTERS
 
 AUTO = "auto"
 BUILTIN_BUNDLE = Path(__file__).parents[1] / "builtin" / "en-de"
@@ -68,4 +69,7 @@ class Settings:
     tls_cert: Path | None = _setting(None, "PEM file with the certificate chain; needs --tls-key")
     tls_key: Path | None = _setting(None, "PEM file with the private key; needs --tls-cert")
     reflection: bool = _setting(False, "answer gRPC server reflection")
+    traces: str = _setting(
+        "none", "where spans go; otlp needs babelserve[otel] and is set up by OTEL_* variables", choices=EXPORTERS
+    )
     log_level: str = _setting("info", "lowest level that is logged", choices=LOG_LEVELS)

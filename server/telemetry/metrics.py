@@ -98,16 +98,17 @@ class Metrics:
         """Says once which model is served; `sha256` is over all files of the variant that runs."""
         self._model_info.labels(model=model, version=version, sha256=sha256).set(1)
 
-    def start_request(self, method: str) -> Callable[[Code, float], None]:
-        """Counts a call that arrived; the returned function counts its end, with status and seconds."""
+    def start_request(self, method: str) -> Callable[[Code, float, str | None], None]:
+        """Counts a call that arrived; the returned function counts its end: status, seconds, id of a recorded trace."""
         method = method if method in METHODS else "other"
         self.requests_started_total.labels(method).inc()
         self.requests_in_flight.labels(method).inc()
 
-        def end(code: Code, seconds: float) -> None:
+        def end(code: Code, seconds: float, trace_id: str | None) -> None:
+            exemplar = {"trace_id": trace_id} if trace_id is not None else None
             self.requests_in_flight.labels(method).dec()
             self.requests_total.labels(method, code.name).inc()
-            self.request_duration_seconds.labels(method).observe(seconds)
+            self.request_duration_seconds.labels(method).observe(seconds, exemplar)
 
         return end
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from server.errors import Code, DeadlineExceeded, NotServing, TranslationError
-from server.telemetry.log import begin_request, facts
+from server.telemetry.log import add_facts, begin_request, facts
 from server.telemetry.metrics import Metrics
+from server.telemetry.tracing import CallTrace, TraceParent, Tracing, current_trace
 from server.translation.traffic import Traffic
 
 logger = logging.getLogger(__name__)
@@ -36,11 +37,13 @@ class Call:
         method: one of `server.telemetry.metrics.METHODS`; any other counts as "other".
         request_id: from `choose_id`.
         has_expired: says whether its deadline has passed.
+        parent: the caller's span.
     """
 
     method: str
     request_id: str
     has_expired: Callable[[], bool]
+    parent: TraceParent | None = None
 
 
 class Calls:
@@ -51,12 +54,14 @@ class Calls:
         traffic: counts the calls that run, and says whether they may.
         max_seconds: after which a call is answered DEADLINE_EXCEEDED whatever it does; later than any deadline that
             the translator gives its requests, for the case that an engine hangs.
+        tracing: None for no spans.
     """
 
-    def __init__(self, metrics: Metrics, traffic: Traffic, max_seconds: float) -> None:
+    def __init__(self, metrics: Metrics, traffic: Traffic, max_seconds: float, tracing: Tracing | None = None) -> None:
         self._metrics = metrics
         self._traffic = traffic
         self._max_seconds = max_seconds
+        self._tracing = tracing or Tracing()
 
     async def run(self, call: Call, answer: Callable[[], Awaitable[_T]]) -> _T:
         """Runs one call to its end.
@@ -71,6 +76,8 @@ class Calls:
         """
         with self._traffic.call():
             begin_request(call.request_id)
+            trace = self._tracing.begin(call.method, call.request_id, call.parent)
+            current_trace.set(trace)
             end = self._metrics.start_request(call.method)
             started = time.monotonic()
             code = Code.CANCELLED
@@ -87,10 +94,11 @@ class Calls:
                 raise
             finally:
                 seconds = time.monotonic() - started
-                end(code, seconds)
+                end(code, seconds, trace.trace_id if trace.is_sampled else None)
                 if code is Code.OK and not call.has_expired():
                     self._metrics.count_goodput(call.method, int(facts().get("target_tokens", 0)))
-                _log_end(call.method, code, seconds)
+                _log_end(call.method, code, seconds, trace)
+                trace.end(code)
 
     async def _guarded(self, answer: Callable[[], Awaitable[_T]]) -> _T:
         """Returns the answer, or raises what the front can answer, or that there is nobody to answer."""
@@ -113,7 +121,7 @@ class Calls:
 
     def count_unknown(self) -> None:
         """Counts a call of a method that there is not."""
-        self._metrics.start_request("other")(Code.UNIMPLEMENTED, 0.0)
+        self._metrics.start_request("other")(Code.UNIMPLEMENTED, 0.0, None)
 
 
 def choose_id(given: str | bytes | None) -> str:
@@ -126,11 +134,13 @@ def _is_cancelled_from_outside() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def _log_end(method: str, code: Code, seconds: float) -> None:
+def _log_end(method: str, code: Code, seconds: float, trace: CallTrace) -> None:
     level = logging.INFO
     if code.is_ours:
         level = logging.ERROR
     elif code.is_capacity:
         level = logging.WARNING
+    if trace.trace_id is not None:
+        add_facts(trace_id=trace.trace_id)
     fields = {"method": method, "code": code.name, "seconds": round(seconds, 6), **facts()}
     logger.log(level, "request", extra={"facts": fields})

@@ -18,6 +18,7 @@ from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Result
 from server.errors import TranslationError
 from server.models.model import Model
+from server.telemetry.tracing import current_trace
 from server.text.sentences import SourceSentence
 from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
 
@@ -129,7 +130,7 @@ class Job:
             self._observe(source, result)
 
     def _observe(self, source: SourceSentence, result: Result) -> None:
-        """Tells the metrics of a translation."""
+        """Tells the metrics and the call's trace of a translation."""
         metrics, best, timings = self.model.metrics.translations, result.hypotheses[0], result.timings
         if not self._has_first:
             self._has_first = True
@@ -141,6 +142,7 @@ class Job:
             timings.decode_seconds,
             is_truncated=best.finish_reason is FinishReason.LENGTH,
         )
+        current_trace.get().add_sentence(timings.queue_seconds, timings.encode_seconds, timings.decode_seconds)
 
 
 async def start_job(

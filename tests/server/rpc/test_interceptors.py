@@ -9,6 +9,7 @@ import grpc
 import pytest
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
+from prometheus_client.openmetrics import exposition as openmetrics
 
 from protos import translation_pb2 as pb
 from protos.translation_pb2_grpc import TranslationServiceStub
@@ -191,6 +192,26 @@ async def test_one_log_line_ends_each_call_and_holds_no_text(
     assert facts[0]["source_tokens"] == facts[0]["target_tokens"] > 0
     assert CANARY not in caplog.text
     assert CANARY not in str(facts)
+
+
+@pytest.mark.parametrize(
+    ("traceparent", "trace_id"),
+    [
+        ("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "0af7651916cd43dd8448eb211c80319c"),
+        (CANARY, None),
+    ],
+)
+async def test_a_callers_trace_is_logged_and_an_exemplar_if_it_is_one(
+    live: Live, metrics: Metrics, caplog: pytest.LogCaptureFixture, traceparent: str, trace_id: str | None
+) -> None:
+    with caplog.at_level(logging.INFO):
+        await live.stub.Translate(REQUEST, metadata=(("traceparent", traceparent),))
+
+    (record,) = [record for record in caplog.records if record.message == "request"]
+    assert vars(record)["facts"].get("trace_id") == trace_id
+    page: str = openmetrics.generate_latest(metrics.registry).decode()  # type: ignore[no-untyped-call]
+    assert page.count(f'{{trace_id="{trace_id}"}}') == (trace_id is not None)
+    assert CANARY not in page
 
 
 async def test_calls_are_counted_by_closed_labels_whatever_clients_send(live: Live, metrics: Metrics) -> None:

@@ -2,6 +2,7 @@ import re
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
 
 from server.errors import Code
 from server.telemetry.metrics import Metrics
@@ -29,7 +30,7 @@ def test_a_call_is_counted_at_its_start_and_its_end(metrics: Metrics) -> None:
 
     end = metrics.start_request("no such method")
     assert value("babelserve_requests_in_flight", {"method": "other"}) == 1
-    end(Code.UNIMPLEMENTED, 0.25)
+    end(Code.UNIMPLEMENTED, 0.25, None)
 
     assert value("babelserve_requests_in_flight", {"method": "other"}) == 0
     assert value("babelserve_requests_total", {"method": "other", "code": "UNIMPLEMENTED"}) == 1
@@ -47,13 +48,25 @@ def test_goodput_is_counted_by_known_methods(metrics: Metrics) -> None:
     assert value("babelserve_goodput_tokens_total") == 12
 
 
+def test_a_recorded_trace_is_an_exemplar_of_its_bucket(metrics: Metrics) -> None:
+    metrics.start_request("Translate")(Code.OK, 0.15, "0af7651916cd43dd8448eb211c80319c")
+    metrics.start_request("Translate")(Code.OK, 0.5, None)
+
+    page: bytes = openmetrics.generate_latest(metrics.registry)  # type: ignore[no-untyped-call]
+    lines = page.decode().splitlines()
+    (line,) = [line for line in lines if "trace_id" in line]
+    assert line.startswith('babelserve_request_duration_seconds_bucket{le="0.2",method="Translate"} 1.0 # ')
+    assert '{trace_id="0af7651916cd43dd8448eb211c80319c"} 0.15' in line
+    assert "trace_id" not in generate_latest(metrics.registry).decode()
+
+
 def test_no_name_that_a_client_chooses_makes_a_series(metrics: Metrics) -> None:
     def num_series() -> int:
         return sum(len(family.samples) for family in metrics.registry.collect())
 
     before = num_series()
     for number in range(10_000):
-        metrics.start_request(f"Method{number}")(Code.UNIMPLEMENTED, 0.1)
+        metrics.start_request(f"Method{number}")(Code.UNIMPLEMENTED, 0.1, f"{number:032x}")
         metrics.count_goodput(f"Method{number}", number)
 
     assert num_series() == before

@@ -4,14 +4,17 @@ import asyncio
 import logging
 
 import pytest
+from prometheus_client.openmetrics import exposition as openmetrics
 
-from server.errors import DeadlineExceeded, InvalidRequest, NotServing, TranslationError
+from server.errors import Code, DeadlineExceeded, InvalidRequest, NotServing, TranslationError
 from server.telemetry.log import add_facts
 from server.telemetry.metrics import Metrics
+from server.telemetry.tracing import CallTrace, TraceParent, Tracing, current_trace
 from server.translation.calls import Call, Calls, choose_id
 from server.translation.traffic import Traffic
 
 CANARY = "canary sentence"
+PARENT = TraceParent("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", is_sampled=True)
 CALL = Call("Translate", "my-id", has_expired=lambda: False)
 
 
@@ -55,6 +58,35 @@ async def test_what_is_answered_in_time_is_goodput(calls: Calls, metrics: Metric
     assert counted(metrics, "OK") == 2
     assert value("babelserve_goodput_requests_total", {"method": "Translate"}) == 1
     assert value("babelserve_goodput_tokens_total") == 7
+
+
+async def test_a_call_is_logged_with_its_trace_and_tells_it_to_who_records(
+    metrics: Metrics, caplog: pytest.LogCaptureFixture
+) -> None:
+    codes: list[Code] = []
+
+    class Recorded(CallTrace):
+        def end(self, code: Code) -> None:
+            codes.append(code)
+
+    class Records(Tracing):
+        def begin(self, method: str, request_id: str, parent: TraceParent | None) -> CallTrace:
+            assert (method, request_id, parent) == ("Translate", "my-id", PARENT)
+            return Recorded("4bf92f3577b34da6a3ce929d0e0e4736", is_sampled=True)
+
+    async def answer() -> None:
+        current_trace.get().add_sentence(0.1, 0.1, 0.1)
+        raise InvalidRequest("field", "is wrong")
+
+    calls = Calls(metrics, Traffic(), 60.0, Records())
+
+    with caplog.at_level(logging.INFO), pytest.raises(InvalidRequest):
+        await calls.run(Call("Translate", "my-id", lambda: False, PARENT), answer)
+
+    assert codes == [Code.INVALID_ARGUMENT]
+    assert vars(caplog.records[0])["facts"]["trace_id"] == "4bf92f3577b34da6a3ce929d0e0e4736"
+    page: bytes = openmetrics.generate_latest(metrics.registry)  # type: ignore[no-untyped-call]
+    assert b"4bf92f3577b34da6a3ce929d0e0e4736" in page
 
 
 async def test_a_declared_error_is_the_fronts_to_answer(calls: Calls, metrics: Metrics) -> None:

@@ -12,6 +12,7 @@ from server.decoding.options import DecodingOptions
 from server.errors import DeadlineExceeded, EngineFailed, InvalidRequest
 from server.models.model import Model
 from server.telemetry.metrics import Metrics
+from server.telemetry.tracing import CallTrace, current_trace
 from server.text.sentences import SourceSentence, SplitText
 from server.translation.answer import TextAnswer
 from server.translation.job import Job, raise_if_all_failed, start_job
@@ -103,13 +104,23 @@ async def test_sentences_are_translated_or_copied_into_their_places(
     assert engine.options == [job.options]
 
 
-async def test_translations_are_told_to_the_metrics(model: Model, metrics: Metrics) -> None:
+async def test_translations_are_told_to_the_metrics_and_the_trace(
+    model: Model, engine: EchoEngine, metrics: Metrics
+) -> None:
+    seconds: list[tuple[float, float, float]] = []
+
+    class Records(CallTrace):
+        def add_sentence(self, queue_seconds: float, encode_seconds: float, decode_seconds: float) -> None:
+            seconds.append((queue_seconds, encode_seconds, decode_seconds))
+
+    current_trace.set(Records("trace", is_sampled=True))
     with await start(model, many_sentences(3)) as job:
         await job.finish()
 
     def sample(name: str) -> float | None:
         return metrics.registry.get_sample_value(f"babelserve_{name}", {"model": "echo"})
 
+    assert seconds == [(0.25, 0.5, 1.0)] * 3  # those that are copied have none
     assert sample("time_to_first_sentence_seconds_count") == 1
     assert sample("sentence_source_tokens_sum") == sample("sentence_target_tokens_sum") == 3
     assert sample("length_ratio_sum") == 3
