@@ -17,6 +17,9 @@ beyond ASCII between an initial and a full stop, so every white space is shown t
 A sentence of too many tokens is cut in halves until they fit: at the clause mark nearest to its middle, else at white
 space, else between any two characters. A sentence without a letter (a number, a bullet, an emoji) is not translated but
 copied: there is nothing to translate, and a network that is given "***" invents something.
+
+A tokenizer normalises, and some characters become many: U+FDFA, 3 bytes of a request, 34 ids to translate. A sentence
+that has more ids than bytes is cut round such characters, which are copied; so no text costs more ids than its bytes.
 """
 
 import itertools
@@ -161,20 +164,56 @@ def _last_cut(text: str) -> int:
 
 
 def _wrap(text: str, separator: str, encode: Encode, max_tokens: int) -> Iterator[SourceSentence]:
-    """Yields a sentence, or the pieces of one that has more than `max_tokens` ids."""
+    """Yields a sentence, or the pieces of one that has more than `max_tokens` ids, or more ids than bytes."""
     if not any(map(str.isalpha, text)):
         yield SourceSentence(text, separator, None)
         return
     ids = encode(text)
-    if 1 < len(ids) <= max_tokens:
+    cuts: list[int] = []
+    if len(ids) > _most_ids(text):
+        cuts = _expansion_cuts(text)
+    elif len(ids) > max_tokens and len(text) > 1:
+        cuts = [_middle_cut(text)]
+    elif 1 < len(ids) <= max_tokens:
         yield SourceSentence(text, separator, ids)
-    elif len(ids) == 1 or len(text) == 1:  # it normalises to nothing, or is one character of very many tokens
+        return
+    if not cuts:  # it normalises to nothing, or to very many tokens
         yield SourceSentence(text, separator, None)
-    else:
-        cut = _middle_cut(text)
-        left, right = text[:cut].rstrip(), text[cut:].lstrip()
-        yield from _wrap(left, text[len(left) : len(text) - len(right)], encode, max_tokens)
-        yield from _wrap(right, separator, encode, max_tokens)
+        return
+    for piece, gap in _pieces(text, separator, cuts):
+        yield from _wrap(piece, gap, encode, max_tokens)
+
+
+def _most_ids(text: str) -> int:
+    """One for each byte, white space ahead of the first word and eos: what no text has that normalisation leaves alone."""
+    return len(text.encode(errors="surrogatepass")) + 2
+
+
+def _expansion_cuts(text: str) -> list[int]:
+    """Where runs of characters that normalisation makes longer begin and end; none if the text is but one."""
+    groups = itertools.groupby(text, key=_expands)
+    return list(itertools.accumulate(sum(1 for _ in group) for _, group in groups))[:-1]
+
+
+def _expands(character: str) -> bool:
+    return len(unicodedata.normalize("NFKC", character).encode(errors="surrogatepass")) > len(
+        character.encode(errors="surrogatepass")
+    )
+
+
+def _pieces(text: str, separator: str, cuts: Sequence[int]) -> list[tuple[str, str]]:
+    """Returns what stands between cuts, each with the white space that follows it."""
+    pieces: list[tuple[str, str]] = []
+    for start, end in reversed(list(itertools.pairwise([0, *cuts, len(text)]))):
+        part = text[start:end]
+        stripped = part.strip()
+        begin = part.index(stripped)
+        if stripped:
+            pieces.append((stripped, part[begin + len(stripped) :] + separator))
+            separator = part[:begin]
+        else:
+            separator = part + separator
+    return pieces[::-1]
 
 
 def _middle_cut(text: str) -> int:

@@ -1,5 +1,6 @@
 import random
 import sys
+import unicodedata
 
 import pytest
 
@@ -195,3 +196,36 @@ def test_long_texts_are_looked_at_in_windows_and_nothing_is_lost(unit: str) -> N
 
     assert rejoined(parts) == text
     assert longest <= WINDOW_CHARACTERS
+
+
+def normalizing(text: str) -> tuple[int, ...]:
+    """One id for each byte of what the text normalises to, and eos."""
+    return (*unicodedata.normalize("NFKC", text).encode(), 3)
+
+
+@pytest.mark.parametrize(
+    "text", ["\ufdfa" * 5000, "a\ufdfa" * 2000, "\ufdfa\n" * 1000, "".join(map(chr, range(0x3300, 0x3358))) * 20 + "a"]
+)
+def test_no_text_makes_more_ids_than_it_has_bytes(text: str) -> None:
+    parts = split_text(text, "en", normalizing, 100)
+
+    num_ids = sum(sentence.num_tokens for sentence in parts.sentences)
+    assert num_ids <= len(text.encode())
+    assert rejoined(parts) == text
+
+
+def test_characters_that_become_many_are_copied_and_what_stands_round_them_is_translated() -> None:
+    parts = split_text("The prophet \ufdfa  said so.", "en", normalizing, 100)
+
+    translated = [(s.text, s.separator) for s in parts.sentences if s.source_ids]
+    copied = [(s.text, s.separator) for s in parts.sentences if s.source_ids is None]
+    assert (translated, copied) == ([("The prophet", " "), ("said so.", "")], [("\ufdfa", "  ")])
+
+
+def test_such_characters_stay_where_a_sentence_is_long_enough_to_bear_them() -> None:
+    text = "\u00bd a cup of sugar, as the recipe says."
+
+    def pieces(text: str) -> tuple[int, ...]:
+        return (*range(len(text) // 3), 3)
+
+    assert [s.text for s in split_text(text, "en", pieces, 100).sentences] == [text]
