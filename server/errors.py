@@ -3,7 +3,7 @@
     TranslationError            answers a call; its text is safe for clients and never holds theirs
       InvalidRequest            INVALID_ARGUMENT    the request breaks a rule: field, limit and value named
       ModelNotFound             NOT_FOUND           no such model here
-      Overloaded                RESOURCE_EXHAUSTED  too much waits, or is being split; says when to come back
+      Overloaded                RESOURCE_EXHAUSTED  too much waits, is being split or held; says when to come back
       NotServing                UNAVAILABLE         loading, shutting down, or a lane is lost; safe to retry
       DeadlineExceeded          DEADLINE_EXCEEDED   the caller's time, or the server's maximum, is over
       EngineFailed              INTERNAL            ours; the cause is in the log only
@@ -17,8 +17,9 @@ import enum
 from collections.abc import Sequence
 from typing import ClassVar
 
-# Limits of the waiting queue, and of what is being split; an answer that would come too late; no memory for a sentence.
-REJECT_REASONS = ("sentences", "tokens", "splitting", "deadline", "memory")
+# Limits of the waiting queue, and of what is being split; an answer that would come too late; no memory for a request or a
+# sentence; a message that did not come in time.
+REJECT_REASONS = ("sentences", "tokens", "splitting", "deadline", "memory", "unfinished")
 
 
 class Code(enum.Enum):

@@ -43,9 +43,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
             self._calls.count_unknown()
         if handler is None or service != SERVICE_NAME:
             return handler
-        wrap = grpc.unary_unary_rpc_method_handler
+        wrap = grpc.stream_unary_rpc_method_handler
         if handler.response_streaming:
-            wrap = grpc.unary_stream_rpc_method_handler
+            wrap = grpc.stream_stream_rpc_method_handler
         run = partial(self._run, method, handler)
         return wrap(run, handler.request_deserializer, handler.response_serializer)
 
@@ -63,11 +63,11 @@ async def _respond(handler: Any, request: Any, context: Any, request_id: str) ->
     """Sends what the handler yields, or returns what it returns; the id goes ahead of the first message."""
     own_id = ((REQUEST_ID_KEY, request_id),)
     if not handler.response_streaming:
-        response = await handler.unary_unary(request, context)
+        response = await handler.stream_unary(request, context)
         await context.send_initial_metadata(own_id)
         return response
     has_begun = False
-    messages: AsyncIterator[Any] = handler.unary_stream(request, context)
+    messages: AsyncIterator[Any] = handler.stream_stream(request, context)
     async with contextlib.aclosing(messages):  # type: ignore[type-var]
         async for message in messages:
             if not has_begun:

@@ -14,6 +14,7 @@ from protos import translation_pb2 as pb
 from server.decoding.result import FinishReason, Timings
 from server.errors import Code, InvalidRequest, TranslationError
 from server.models.model import Model
+from server.rpc.intake import Intake
 from server.translation.answer import TextAnswer, TranslatedSentence
 from server.translation.job import Job, Place
 from server.translation.request import DecodingRequest, TranslationRequest
@@ -25,23 +26,27 @@ _M = TypeVar("_M", bound=Message)
 _R = TypeVar("_R")
 
 
-def parsed(kind: type[_M], handler: Callable[[_M, Any], Awaitable[_R]]) -> Callable[[bytes, Any], Awaitable[_R]]:
-    """Returns a handler that takes bytes, so that those which are no message are answered like any request."""
+def parsed(
+    kind: type[_M], handler: Callable[[_M, Any], Awaitable[_R]], intake: Intake
+) -> Callable[[Any, Any], Awaitable[_R]]:
+    """Returns a handler that reads by itself, so that bytes which are no message are answered like any request."""
 
-    async def handle(data: bytes, context: Any) -> _R:
-        return await handler(_parse(kind, data), context)
+    async def handle(_: Any, context: Any) -> _R:
+        async with intake.message(context) as data:
+            return await handler(_parse(kind, data), context)
 
     return handle
 
 
 def parsed_stream(
-    kind: type[_M], handler: Callable[[_M, Any], AsyncIterator[_R]]
-) -> Callable[[bytes, Any], AsyncIterator[_R]]:
+    kind: type[_M], handler: Callable[[_M, Any], AsyncIterator[_R]], intake: Intake
+) -> Callable[[Any, Any], AsyncIterator[_R]]:
     """Does what `parsed` does, for a handler that yields."""
 
-    async def handle(data: bytes, context: Any) -> AsyncIterator[_R]:
-        async for response in handler(_parse(kind, data), context):
-            yield response
+    async def handle(_: Any, context: Any) -> AsyncIterator[_R]:
+        async with intake.message(context) as data:
+            async for response in handler(_parse(kind, data), context):
+                yield response
 
     return handle
 

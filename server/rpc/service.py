@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 
 from protos import translation_pb2 as pb
+from server.rpc.intake import Intake
 from server.rpc.messages import (
     model_info,
     opening_responses,
@@ -35,10 +36,12 @@ class TranslationService:
 
     def handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
         """Returns what a gRPC server registers."""
-        unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
-        translate = parsed(pb.TranslateRequest, self.translate)
-        translate_stream = parsed_stream(pb.TranslateStreamRequest, self.translate_stream)
-        list_models = parsed(pb.ListModelsRequest, self.list_models)
+        # Clients send one message, which `server.rpc.intake` reads when it is its turn.
+        unary, stream = grpc.stream_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
+        intake = Intake(self._translator.memory)
+        translate = parsed(pb.TranslateRequest, self.translate, intake)
+        translate_stream = parsed_stream(pb.TranslateStreamRequest, self.translate_stream, intake)
+        list_models = parsed(pb.ListModelsRequest, self.list_models, intake)
         methods = {
             "Translate": unary(translate, response_serializer=serialized),
             "TranslateStream": stream(translate_stream, response_serializer=serialized),
@@ -51,9 +54,9 @@ class TranslationService:
         request = read_request(message, context.time_remaining())
         with await self._translator.accept(request) as job:
             await job.finish()
-        _add_target_tokens(job)
-        with_sentences = message.output.include_sentences
-        return await job.assemble(functools.partial(response, job, request.arrived, with_sentences=with_sentences))
+            _add_target_tokens(job)
+            with_sentences = message.output.include_sentences
+            return await job.assemble(functools.partial(response, job, request.arrived, with_sentences=with_sentences))
 
     async def translate_stream(
         self, message: pb.TranslateStreamRequest, context: Any

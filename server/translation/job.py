@@ -43,6 +43,7 @@ class Job:
         model: that translates.
         options: of the search.
         answers: of each text.
+        held: what the job has taken, and gives back when it is left.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Job:
         self.model = model
         self.options = options
         self.answers = answers
+        self.held = contextlib.ExitStack()
         self._places = places
         self._futures = futures
         self._arrived = arrived
@@ -71,6 +73,7 @@ class Job:
     ) -> None:
         self._is_left = True
         _cancel(self._futures, 0)
+        self.held.close()
 
     async def finish(self) -> None:
         """Waits until every text has its answer. Raises the first text's error if all of them fail."""

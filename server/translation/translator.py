@@ -1,5 +1,6 @@
 """From a request to a job: the one way that every front takes."""
 
+import contextlib
 import time
 
 from server.decoding.options import DecodingOptions
@@ -9,6 +10,7 @@ from server.telemetry.log import add_facts
 from server.text.splitter import SplitRules, Splitter
 from server.translation.answer import TextAnswer
 from server.translation.job import Job, raise_if_all_failed, start_job
+from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.request import TranslationRequest
 from server.translation.rules import check_decoding, check_mime_type, check_model, check_texts, choose_source_language
 
@@ -19,14 +21,16 @@ class Translator:
     Args:
         beam_size: of requests that name none, where the model allows it.
         max_request_seconds: deadline of requests that have none, or a later one.
+        memory: of all requests.
 
     Attributes:
-        max_request_seconds: as given.
+        max_request_seconds, memory: as given.
     """
 
-    def __init__(self, *, beam_size: int, max_request_seconds: float) -> None:
+    def __init__(self, *, beam_size: int, max_request_seconds: float, memory: MemoryBudget) -> None:
         self.model: Model | None = None
         self.max_request_seconds = max_request_seconds
+        self.memory = memory
         self._beam_size = beam_size
         self._splitter = Splitter()
 
@@ -75,4 +79,8 @@ class Translator:
         raise_if_all_failed(answers)
         if time.monotonic() >= deadline:
             raise DeadlineExceeded("the time was over before the translation could start")
-        return await start_job(model, options, answers, deadline, request.arrived)
+        with contextlib.ExitStack() as held:
+            held.enter_context(self.memory.hold(sentences_need(len(sentences), options.num_hypotheses)))
+            job = await start_job(model, options, answers, deadline, request.arrived)
+            job.held.push(held.pop_all())
+        return job

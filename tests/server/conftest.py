@@ -29,6 +29,7 @@ from server.rpc.interceptors import CallInterceptor
 from server.rpc.service import TranslationService
 from server.telemetry.metrics import Metrics
 from server.translation.calls import Calls
+from server.translation.memory import MemoryBudget
 from server.translation.traffic import Traffic
 from server.translation.translator import Translator
 from tests.server.echo_engine import EchoEngine, idle_supervisor
@@ -121,7 +122,7 @@ def model(manifest: Manifest, tokenizer: Tokenizer, engine: EchoEngine, metrics:
 @pytest_asyncio.fixture
 async def translator(model: Model) -> Translator:
     """A translator with the echoing model, which gives up requests after 60 seconds."""
-    translator = Translator(beam_size=4, max_request_seconds=60.0)
+    translator = Translator(beam_size=4, max_request_seconds=60.0, memory=MemoryBudget(1 << 30))
     translator.model = model
     return translator
 

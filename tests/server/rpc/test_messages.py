@@ -11,6 +11,7 @@ from protos import translation_pb2 as pb
 from server.decoding.result import FinishReason, Timings
 from server.errors import Code, EngineFailed, InvalidRequest
 from server.models.model import Model
+from server.rpc.intake import Intake
 from server.rpc.messages import (
     STATUS_CODES,
     model_info,
@@ -26,11 +27,29 @@ from server.text.sentences import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
 from server.translation.job import Job, Place
+from server.translation.memory import MemoryBudget
 from server.translation.request import DecodingRequest
 from server.translation.translator import Translator
 
 MESSAGE = pb.TranslateRequest(contents=["A dog runs."], target_language_code="de")
 NO_MESSAGE = b"\xff"
+MANY_BYTES = 1 << 30
+
+
+class Arrived:
+    """The context of a call whose message is there."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __str__(self) -> str:
+        return "with context"
+
+    def peer(self) -> str:
+        return "peer"
+
+    async def read(self) -> bytes:
+        return self._data
 INVALID, INTERNAL = (code.value[0] for code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.INTERNAL))
 
 
@@ -89,11 +108,11 @@ async def test_bytes_are_parsed_for_a_handler_and_those_that_are_none_are_an_inv
     async def handle(message: pb.TranslateRequest, context: Any) -> str:
         return f"{message.contents[0]} {context}"
 
-    handler = parsed(pb.TranslateRequest, handle)
+    handler = parsed(pb.TranslateRequest, handle, Intake(MemoryBudget(MANY_BYTES)))
 
-    assert await handler(serialized(MESSAGE), "with context") == "A dog runs. with context"
+    assert await handler(None, Arrived(serialized(MESSAGE))) == "A dog runs. with context"
     with pytest.raises(InvalidRequest, match=r"^request: is no valid protobuf message"):
-        await handler(NO_MESSAGE, None)
+        await handler(None, Arrived(NO_MESSAGE))
 
 
 async def test_bytes_are_parsed_for_a_handler_that_yields() -> None:
@@ -101,11 +120,11 @@ async def test_bytes_are_parsed_for_a_handler_that_yields() -> None:
         for word in message.contents[0].split():
             yield word
 
-    handler = parsed_stream(pb.TranslateRequest, handle)
+    handler = parsed_stream(pb.TranslateRequest, handle, Intake(MemoryBudget(MANY_BYTES)))
 
-    assert [word async for word in handler(serialized(MESSAGE), None)] == ["A", "dog", "runs."]
+    assert [word async for word in handler(None, Arrived(serialized(MESSAGE)))] == ["A", "dog", "runs."]
     with pytest.raises(InvalidRequest, match=r"^request: is no valid protobuf message"):
-        await anext(handler(NO_MESSAGE, None))
+        await anext(handler(None, Arrived(NO_MESSAGE)))
 
 
 async def finished(translator: Translator, *contents: str, num_hypotheses: int = 1) -> tuple[Job, float]:
