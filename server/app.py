@@ -21,9 +21,11 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from server.errors import SettingsError
-from server.models.loading import load_model
+from server.models.loading import load_model, process_memory
+from server.models.machine import resident_bytes
 from server.models.model import Model
 from server.rpc.health import Health
+from server.rpc.intake import MAX_BEING_READ, MAX_MESSAGE_BYTES
 from server.rpc.interceptors import CallInterceptor
 from server.rpc.servers import RpcServers, address, open_servers
 from server.rpc.service import TranslationService
@@ -34,6 +36,7 @@ from server.telemetry.page import serve_page
 from server.telemetry.stderr import log_loop_exceptions, take_stderr, tell
 from server.telemetry.tracing import open_tracing
 from server.translation.calls import Calls
+from server.translation.memory import MemoryBudget, requests_share
 from server.translation.traffic import Traffic
 from server.translation.translator import Translator
 
@@ -47,6 +50,7 @@ _LAST_CALLS_SECONDS = 2.0  # for that quiet to come
 _LAST_GRACE_SECONDS = 1.0  # for answers on their way, before streams that never end (health watches) are cut
 _ENGINE_STOP_SECONDS = 10.0
 _MOST_LEAVING_SECONDS = 8.0  # of a process whose engine is lost: twice what it should take
+_PAGE_SECONDS = 5.0  # for whoever asks for the metrics to say so: each who does not holds a thread and a file
 _OWN_STATUS = Path("/proc/self/stat")
 
 
@@ -66,7 +70,10 @@ async def serve(settings: Settings, version: str) -> None:
     give_stderr_back = take_stderr(metrics)
     log_loop_exceptions(asyncio.get_running_loop())
     stop = _stop_on_signals()
-    translator = Translator(beam_size=settings.beam_size, max_request_seconds=settings.max_request_seconds)
+    memory = MemoryBudget(process_memory(settings))  # less once the model is there
+    translator = Translator(
+        beam_size=settings.beam_size, max_request_seconds=settings.max_request_seconds, memory=memory
+    )
     traffic, health = Traffic(), Health(metrics)
     calls = Calls(metrics, traffic, settings.max_request_seconds + _HANG_SECONDS, tracing)
     service = TranslationService(translator)
@@ -75,6 +82,7 @@ async def serve(settings: Settings, version: str) -> None:
             model = await _load_unless_stopped(settings, metrics, stop)
             if model is None:
                 return
+            memory.max_bytes = _memory_of_requests(settings, model)
             translator.model = model
             metrics.set_build_info(version=version, variant=model.variant, device=model.device)
             supervisor = model.supervisor
@@ -137,6 +145,16 @@ async def _load_unless_stopped(settings: Settings, metrics: Metrics, stop: async
         return model
     model.stop()
     return None
+
+
+def _memory_of_requests(settings: Settings, model: Model) -> int:
+    """Returns what a loaded model leaves. Raises SettingsError if that is too little."""
+    try:
+        message_bytes = MAX_BEING_READ * MAX_MESSAGE_BYTES
+        return requests_share(process_memory(settings), resident_bytes(), model.growth_bytes, message_bytes)
+    except SettingsError:
+        model.engine.stop()
+        raise
 
 
 async def _drain(

@@ -4,6 +4,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from server.bundle.bundle import Bundle, open_bundle
+from server.bundle.graphs import WEIGHTS_FILE
 from server.bundle.manifest import TOKENIZER_FILE, Manifest
 from server.bundle.tokenizer import Tokenizer
 from server.bundle.variants import VARIANTS
@@ -12,7 +13,7 @@ from server.engine.limits import EngineLimits, LaneLimits
 from server.errors import SettingsError
 from server.models.canary import Canary
 from server.models.choosing import can_use_cuda, choose_variant
-from server.models.machine import has_int8_dot_product, release_freed_memory, usable_cores
+from server.models.machine import has_int8_dot_product, memory_limit_bytes, release_freed_memory, usable_cores
 from server.models.model import Model, SentenceEngine
 from server.models.sentence_cache import SentenceCache
 from server.models.supervisor import Supervisor
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from server.runtime.runner import DeviceRunner, HostRunner
 
 logger = logging.getLogger(__name__)
+
+_CACHE_SHARE = 8  # of the process's memory all lanes' caches have one part, where that is less than the default
+_LARGEST_CACHES = 2  # times what is counted, while sentences of different lengths share a batch
 
 
 def load_model(settings: Settings, metrics: Metrics) -> Model:
@@ -93,6 +97,7 @@ def start_model(
         supervisor=supervisor,
         metrics=metrics.of_model(manifest.name),
         num_lanes=limits.num_lanes,
+        growth_bytes=_growth_bytes(manifest, variant, limits),
     )
     try:
         warm_up(model)
@@ -104,10 +109,12 @@ def start_model(
 
 def engine_limits(manifest: Manifest, variant: str, settings: Settings) -> EngineLimits:
     """Returns what an engine may hold, by the settings, else by the variant's defaults."""
-    kind = VARIANTS[variant]
+    kind, num_lanes = VARIANTS[variant], _num_lanes(variant, settings)
     cache_bytes = (settings.max_cache_mib or kind.max_cache_mib) << 20
+    if not settings.max_cache_mib and not kind.is_on_device:
+        cache_bytes = min(cache_bytes, process_memory(settings) // (_CACHE_SHARE * num_lanes))
     return EngineLimits(
-        num_lanes=_num_lanes(variant, settings),
+        num_lanes=num_lanes,
         lane=LaneLimits(
             max_rows=settings.max_rows,
             max_cached_positions=max(1, cache_bytes // manifest.position_bytes(variant)),
@@ -116,6 +123,20 @@ def engine_limits(manifest: Manifest, variant: str, settings: Settings) -> Engin
         max_waiting_tokens=settings.max_waiting_tokens,
         max_waiting_sentences=settings.max_waiting_sentences,
     )
+
+
+def process_memory(settings: Settings) -> int:
+    """Returns the bytes that the process may take."""
+    return settings.memory_mib << 20 or memory_limit_bytes()
+
+
+def _growth_bytes(manifest: Manifest, variant: str, limits: EngineLimits) -> int:
+    """What steps that are loaded when they are first asked for take of the weights, and full caches."""
+    weights_bytes = manifest.variants[variant].files[WEIGHTS_FILE].bytes
+    if VARIANTS[variant].is_on_device:
+        return weights_bytes
+    positions = limits.num_lanes * limits.lane.max_cached_positions
+    return weights_bytes + _LARGEST_CACHES * positions * manifest.position_bytes(variant)
 
 
 def _num_lanes(variant: str, settings: Settings) -> int:

@@ -1,15 +1,19 @@
-"""What this machine and its processors say of themselves: cores, int8 dot products, a CUDA device."""
+"""What this machine and its processors say of themselves: cores, memory, open files, int8 dot products, a CUDA device."""
 
 import ctypes
 import math
 import os
 import re
+import resource
 from pathlib import Path
 
 _DOT_PRODUCT_FLAGS = {"avx_vnni", "avx512_vnni", "amx_int8", "asimddp", "i8mm"}
 _CPU_INFO = Path("/proc/cpuinfo")
 _CGROUP_2_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _CGROUP_1 = Path("/sys/fs/cgroup/cpu")
+_CGROUPS = Path("/sys/fs/cgroup")
+_OWN_CGROUPS = Path("/proc/self/cgroup")
+_OWN_STATUS = Path("/proc/self/status")
 _NVIDIA_CONTROL = Path("/dev/nvidiactl")
 
 
@@ -41,6 +45,32 @@ def release_freed_memory() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def memory_limit_bytes(cgroups: Path = _CGROUPS, own_cgroups: Path = _OWN_CGROUPS) -> int:
+    """Memory that this process may take: the least limit of its cgroups, of either version, or all that there is."""
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for line in _read(own_cgroups).splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers in ("", "memory"):
+            mount, file = (cgroups / "memory", "memory.limit_in_bytes") if controllers else (cgroups, "memory.max")
+            own = mount / path.strip("/")
+            # A container sees its own cgroup as the root, though it may be told the path that the host has for it.
+            folders = [own, *own.parents[: len(own.relative_to(mount).parts)], mount]
+            found += [int(text) for text in (_read(folder / file) for folder in folders) if text.isdigit()]
+    return min(found)
+
+
+def resident_bytes(own_status: Path = _OWN_STATUS) -> int:
+    """Memory that this process has."""
+    return int(re.findall(r"^VmRSS:\s+(\d+) kB", _read(own_status), re.MULTILINE)[0]) << 10
+
+
+def raise_file_limit() -> int:
+    """Lets this process open as many files as its hard limit allows, and returns how many that is."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
 
 
 def _read(path: Path) -> str:

@@ -44,7 +44,11 @@ class SentenceEngine(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A loaded bundle, and the engine that runs one of its variants, with who watches it."""
+    """A loaded bundle, and the engine that runs one of its variants, with who watches it.
+
+    Attributes:
+        growth_bytes: of the host's memory that it may take beyond what it has when it begins to serve.
+    """
 
     manifest: Manifest
     variant: str
@@ -53,6 +57,7 @@ class Model:
     supervisor: Supervisor
     metrics: ModelMetrics
     num_lanes: int = 1
+    growth_bytes: int = 0
 
     @property
     def device(self) -> str:

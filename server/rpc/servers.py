@@ -9,14 +9,21 @@ from grpc_reflection.v1alpha.reflection import SERVICE_NAME as REFLECTION_NAME
 from grpc_reflection.v1alpha.reflection import enable_server_reflection
 
 from server.errors import SettingsError
+from server.models.machine import raise_file_limit
 from server.rpc.health import HEALTH_NAME, Health
+from server.rpc.intake import MAX_MESSAGE_BYTES
 from server.rpc.interceptors import CallInterceptor
 from server.rpc.service import SERVICE_NAME, TranslationService
 from server.settings.settings import Settings
 
-MAX_MESSAGE_BYTES = 8 << 20
+_LEAST_FILES = 64  # that a process may open; its own, without a connection, are some 20
+_OWN_FILES = 32
 _OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    # What a stream may send before its message is read; guesses at more, from how fast the network is, would make it
+    # megabytes. A longer message costs a round trip.
+    ("grpc.http2.lookahead_bytes", 16 << 10),
+    ("grpc.http2.bdp_probe", 0),
     ("grpc.max_metadata_size", 16 << 10),
     ("grpc.max_concurrent_streams", 1024),
     ("grpc.so_reuseport", 0),  # or a second server on the port would start silently and take connections
@@ -59,16 +66,19 @@ def open_servers(
     """Makes the servers and binds their ports; nothing is served yet.
 
     Raises:
-        SettingsError: every port that cannot be bound, or certificates that are none.
+        SettingsError: every port that cannot be bound, certificates that are none, or too few files that may be open.
     """
-    translation = grpc.aio.server(interceptors=[interceptor], options=_OPTIONS)
+    num_files = raise_file_limit()
+    if num_files < _LEAST_FILES:
+        raise SettingsError([f"open files: the limit is {num_files}; at least {_LEAST_FILES} are needed (ulimit -n)"])
+    translation = grpc.aio.server(interceptors=[interceptor], options=_options(num_files, 0.75))
     translation.add_generic_rpc_handlers((service.handler(),))
     health.add_to(translation)
     if settings.reflection:
         enable_server_reflection([SERVICE_NAME, HEALTH_NAME, REFLECTION_NAME], translation)
-    health_server = grpc.aio.server(options=_OPTIONS)
+    health_server = grpc.aio.server(options=_options(num_files, 0.1))
     health.add_to(health_server)
-    admin = grpc.aio.server(options=_OPTIONS)
+    admin = grpc.aio.server(options=_options(num_files, 0.05))
     add_channelz_servicer(admin)  # type: ignore[arg-type] # it takes both kinds
     credentials = _credentials(settings)
     faults: list[str] = []
@@ -85,6 +95,11 @@ def open_servers(
 def address(host: str, port: int) -> str:
     """Returns host and port as one string; an IPv6 host in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _options(num_files: int, share: float) -> tuple[tuple[str, int], ...]:
+    """Options of a server with its share of connections, each of which is an open file: none can take the others'."""
+    return (*_OPTIONS, ("grpc.max_allowed_incoming_connections", int((num_files - _OWN_FILES) * share)))
 
 
 def _bind(

@@ -50,6 +50,9 @@ class Settings:
         {name: kind.max_encode_tokens for name, kind in VARIANTS.items()},
         "padded source tokens that one encoder run may have",
     )
+    memory_mib: int = _setting(
+        0, "MiB that the process may take, its model included; 0 takes its container's limit, or the machine's", low=0
+    )
     max_waiting_tokens: int = _setting(65536, "waiting source tokens at which requests are refused", low=1)
     max_waiting_sentences: int = _setting(4096, "waiting sentences at which requests are refused", low=1)
     cache_sentences: int = _setting(

@@ -16,7 +16,6 @@ SENTENCE_BYTES = 3 << 10
 CANDIDATE_BYTES = 512  # of a sentence, its text counted with the message
 _LEAST_BYTES = 32 << 20  # for requests: a text of a MiB
 _SPARED = 0.9  # of the limit; the rest is lost between pieces of memory
-_LARGEST_CACHES = 2  # times what they are counted as, while sentences of different lengths share a batch
 
 
 class MemoryBudget:
@@ -65,21 +64,21 @@ def sentences_need(num_sentences: int, num_hypotheses: int) -> int:
     return num_sentences * (SENTENCE_BYTES + num_hypotheses * CANDIDATE_BYTES)
 
 
-def requests_share(limit_bytes: int, resident_bytes: int, cache_bytes: int, message_bytes: int) -> int:
+def requests_share(limit_bytes: int, resident_bytes: int, growth_bytes: int, message_bytes: int) -> int:
     """Returns how much of a process's memory requests may take.
 
     Args:
         limit_bytes: of the process.
         resident_bytes: that it has, its model loaded.
-        cache_bytes: that its lanes' caches are counted as when they are full.
+        growth_bytes: that the model may take yet.
         message_bytes: of messages that are being read.
 
     Raises:
         SettingsError: too little is left to serve.
     """
-    share = int(limit_bytes * _SPARED) - resident_bytes - _LARGEST_CACHES * cache_bytes - message_bytes
+    share = int(limit_bytes * _SPARED) - resident_bytes - growth_bytes - message_bytes
     if share < _LEAST_BYTES:
-        taken = f"the model takes {_mib(resident_bytes)}, caches {_mib(_LARGEST_CACHES * cache_bytes)}"
+        taken = f"the model takes {_mib(resident_bytes)}, may take {_mib(growth_bytes)} more"
         message = f"{_mib(limit_bytes)} MiB are too few: {taken}, messages {_mib(message_bytes)}"
         raise SettingsError([f"--memory-mib: {message}, and requests need {_mib(_LEAST_BYTES)}"])
     return share

@@ -50,6 +50,8 @@ class Arrived:
 
     async def read(self) -> bytes:
         return self._data
+
+
 INVALID, INTERNAL = (code.value[0] for code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.INTERNAL))
 
 

@@ -1,5 +1,6 @@
 """The three servers on free ports of the loopback."""
 
+import asyncio
 import contextlib
 import shutil
 import socket
@@ -16,6 +17,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
 
+import server.rpc.servers
 from protos import translation_pb2 as pb
 from protos.translation_pb2_grpc import TranslationServiceStub
 from server.errors import SettingsError
@@ -202,3 +204,32 @@ async def test_a_message_that_decompresses_to_too_much_is_refused(opening: Open)
 
     assert caught.value.code() is EXHAUSTED
     assert "larger than max" in (caught.value.details() or "")
+
+
+async def test_connections_that_idle_on_one_port_leave_files_for_the_others(
+    opening: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server.rpc.servers, "raise_file_limit", lambda: 64)
+
+    def connect(port: int) -> list[socket.socket]:
+        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
+        for each in idle:
+            each.settimeout(SECONDS)
+        return idle
+
+    async with started(opening()) as servers:
+        idle = await asyncio.to_thread(connect, servers.ports[0])
+        greeted = await asyncio.to_thread(lambda: [each.recv(1) for each in idle])
+        health = await services_at(servers.ports[1])
+        for each in idle:
+            each.close()
+
+    assert sum(map(bool, greeted)) == 24
+    assert health == {"health"}
+
+
+def test_too_few_files_are_a_fault(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.rpc.servers, "raise_file_limit", lambda: 32)
+
+    with pytest.raises(SettingsError, match=r"^open files: the limit is 32; at least 64 are needed"):
+        opening()

@@ -26,9 +26,10 @@ def test_what_does_not_fit_beside_others_is_refused() -> None:
 
 
 def test_what_never_fits_is_no_case_for_a_retry() -> None:
-    with pytest.raises(InvalidRequest, match="needs 11 MiB of memory; this server has 10"), MemoryBudget(
-        10 * MIB
-    ).hold(11 * MIB):
+    with (
+        pytest.raises(InvalidRequest, match="needs 11 MiB of memory; this server has 10"),
+        MemoryBudget(10 * MIB).hold(11 * MIB),
+    ):
         pass
 
 
@@ -47,14 +48,14 @@ def test_needs_grow_with_bytes_sentences_and_hypotheses() -> None:
 
 
 def test_requests_get_what_the_model_its_caches_and_messages_leave() -> None:
-    assert requests_share(1000 * MIB, 200 * MIB, 50 * MIB, 64 * MIB) == 536 * MIB
+    assert requests_share(1000 * MIB, 200 * MIB, 100 * MIB, 64 * MIB) == 536 * MIB
 
 
 def test_too_little_memory_is_a_fault_that_says_what_takes_it() -> None:
     with pytest.raises(SettingsError) as caught:
-        requests_share(256 * MIB, 150 * MIB, 48 * MIB, 64 * MIB)
+        requests_share(256 * MIB, 150 * MIB, 96 * MIB, 64 * MIB)
 
     (fault,) = caught.value.faults
     assert fault == (
-        "--memory-mib: 256 MiB are too few: the model takes 150, caches 96, messages 64, and requests need 32"
+        "--memory-mib: 256 MiB are too few: the model takes 150, may take 96 more, messages 64, and requests need 32"
     )
