@@ -25,7 +25,7 @@ from server.models.loading import load_model, process_memory
 from server.models.machine import resident_bytes
 from server.models.model import Model
 from server.rpc.health import Health
-from server.rpc.intake import MAX_BEING_READ, MAX_MESSAGE_BYTES
+from server.rpc.intake import MAX_MESSAGE_BYTES, Intake, messages_at_once
 from server.rpc.interceptors import CallInterceptor
 from server.rpc.servers import RpcServers, address, open_servers
 from server.rpc.service import TranslationService
@@ -76,7 +76,7 @@ async def serve(settings: Settings, version: str) -> None:
     )
     traffic, health = Traffic(), Health(metrics)
     calls = Calls(metrics, traffic, settings.max_request_seconds + _HANG_SECONDS, tracing)
-    service = TranslationService(translator)
+    service = TranslationService(translator, Intake(memory, messages_at_once(process_memory(settings))))
     try:
         async with _listening(settings, metrics, service, calls, health) as (servers, metrics_port):
             model = await _load_unless_stopped(settings, metrics, stop)
@@ -150,8 +150,9 @@ async def _load_unless_stopped(settings: Settings, metrics: Metrics, stop: async
 def _memory_of_requests(settings: Settings, model: Model) -> int:
     """Returns what a loaded model leaves. Raises SettingsError if that is too little."""
     try:
-        message_bytes = MAX_BEING_READ * MAX_MESSAGE_BYTES
-        return requests_share(process_memory(settings), resident_bytes(), model.growth_bytes, message_bytes)
+        limit = process_memory(settings)
+        message_bytes = messages_at_once(limit) * MAX_MESSAGE_BYTES
+        return requests_share(limit, resident_bytes(), model.growth_bytes, message_bytes)
     except SettingsError:
         model.engine.stop()
         raise

@@ -1,4 +1,4 @@
-"""What this machine and its processors say of themselves: cores, memory, open files, int8 dot products, a CUDA device."""
+"""What this machine says of itself: cores, memory, open files, int8 dot products, a CUDA device."""
 
 import ctypes
 import math

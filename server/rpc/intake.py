@@ -1,12 +1,12 @@
 """Takes requests' messages off their streams: few at a time, so that unfinished ones take little memory.
 
-gRPC reserves room for all of a message as soon as somebody reads it, and keeps what arrives until it is whole; of one that
-nobody reads it takes no more than a window. So a call waits for its turn to read. Its message is whole by then, unless it
-is longer than the window, or its sender dawdles. Connections that have dawdled once take turns of their own from then on,
+gRPC invites all of a message as soon as somebody reads it, and keeps what arrives until it is whole; of one that nobody
+reads it takes no more than a window. So a call waits for its turn to read. Its message is there by then, unless it is
+longer than the window, or its sender dawdles. Connections that have dawdled once take turns of their own from then on,
 and get more time there: they keep nobody else waiting.
 
-For that the methods are registered as if clients sent streams: on the wire, a stream of one message is the same, and only
-such a handler reads by itself.
+For that the methods are registered as if clients sent streams: on the wire, a stream of one message is the same, and
+only such a handler reads by itself.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from typing import Any
+from weakref import WeakValueDictionary
 
 import grpc
 
@@ -21,10 +22,18 @@ from server.errors import InvalidRequest, Overloaded
 from server.translation.memory import MemoryBudget, message_need
 
 MAX_MESSAGE_BYTES = 4 << 20
-MAX_BEING_READ = 16  # messages, half of them by connections that have dawdled
-_PATIENCE_SECONDS = 1.0  # for a message to be whole
+_MEMORY_PARTS = 8  # of the process's memory messages that are being read may take one
+_LEAST_TURNS, _MOST_TURNS = 8, 64
+_SLOW_PARTS = 4  # of all turns connections that have dawdled have one
+_TURNS_OF_CONNECTION = 2
+_PATIENCE_SECONDS = 3.0  # for a message to be whole; far more than a busy event loop needs
 _SLOW_SECONDS = 20.0  # the same, of a connection that has dawdled
 _MOST_SLOW = 4096  # connections that are known to; the oldest are forgiven
+
+
+def messages_at_once(process_bytes: int) -> int:
+    """Returns how many messages may be read at once by a process that may take so much memory."""
+    return min(_MOST_TURNS, max(_LEAST_TURNS, process_bytes // (_MEMORY_PARTS * MAX_MESSAGE_BYTES)))
 
 
 class Intake:
@@ -32,6 +41,7 @@ class Intake:
 
     Args:
         memory: of all requests; a message's part is held until its call ends.
+        max_messages: that are read at once.
         patience_seconds: in which a message has to be whole.
         slow_seconds: the same, for connections that have once taken longer.
     """
@@ -39,14 +49,17 @@ class Intake:
     def __init__(
         self,
         memory: MemoryBudget,
+        max_messages: int,
         patience_seconds: float = _PATIENCE_SECONDS,
         slow_seconds: float = _SLOW_SECONDS,
     ) -> None:
         self._memory = memory
         self._patience_seconds = patience_seconds
         self._slow_seconds = slow_seconds
-        self._turns = asyncio.Semaphore(MAX_BEING_READ // 2)
-        self._slow_turns = asyncio.Semaphore(MAX_BEING_READ // 2)
+        num_slow = max_messages // _SLOW_PARTS
+        self._turns = asyncio.Semaphore(max_messages - num_slow)
+        self._slow_turns = asyncio.Semaphore(num_slow)
+        self._turns_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # a connection
         self._slow: OrderedDict[str, None] = OrderedDict()  # connections, by gRPC's name of the peer
 
     @contextlib.asynccontextmanager
@@ -64,7 +77,8 @@ class Intake:
     async def _take_turn(self, context: Any) -> bytes:
         peer: str = context.peer()
         if peer not in self._slow:
-            async with self._turns:
+            own_turns = self._turns_of.setdefault(peer, asyncio.Semaphore(_TURNS_OF_CONNECTION))
+            async with own_turns, self._turns:
                 if peer not in self._slow:  # another call may have dawdled meanwhile
                     return await self._read(context, peer, self._patience_seconds)
         async with self._slow_turns:

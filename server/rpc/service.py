@@ -29,19 +29,24 @@ SERVICE_NAME = "babelserve.v1.TranslationService"
 
 
 class TranslationService:
-    """The handlers of the three methods, in front of a translator."""
+    """The handlers of the three methods, in front of a translator.
 
-    def __init__(self, translator: Translator) -> None:
+    Args:
+        translator: does the work.
+        intake: reads requests.
+    """
+
+    def __init__(self, translator: Translator, intake: Intake) -> None:
         self._translator = translator
+        self._intake = intake
 
     def handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
         """Returns what a gRPC server registers."""
         # Clients send one message, which `server.rpc.intake` reads when it is its turn.
         unary, stream = grpc.stream_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
-        intake = Intake(self._translator.memory)
-        translate = parsed(pb.TranslateRequest, self.translate, intake)
-        translate_stream = parsed_stream(pb.TranslateStreamRequest, self.translate_stream, intake)
-        list_models = parsed(pb.ListModelsRequest, self.list_models, intake)
+        translate = parsed(pb.TranslateRequest, self.translate, self._intake)
+        translate_stream = parsed_stream(pb.TranslateStreamRequest, self.translate_stream, self._intake)
+        list_models = parsed(pb.ListModelsRequest, self.list_models, self._intake)
         methods = {
             "Translate": unary(translate, response_serializer=serialized),
             "TranslateStream": stream(translate_stream, response_serializer=serialized),

@@ -185,7 +185,7 @@ def _wrap(text: str, separator: str, encode: Encode, max_tokens: int) -> Iterato
 
 
 def _most_ids(text: str) -> int:
-    """One for each byte, white space ahead of the first word and eos: what no text has that normalisation leaves alone."""
+    """One for each byte, the white space ahead of a first word, and eos: no text that normalisation leaves has more."""
     return len(text.encode(errors="surrogatepass")) + 2
 
 

@@ -1,9 +1,9 @@
 """The memory of requests under way, counted in one place: taken before the memory is, given back at a call's end.
 
-A process may take so much: its container's limit (`server.models.machine.memory_limit_bytes`, or `--memory-mib`). What the
-loaded model, its caches and half-read messages leave of that is for requests. One is counted as it was measured with
-tracemalloc on 2026-11-22: 12 to 25 bytes for each byte of its message (parsed, split, its ids), and for each sentence 2.5 KiB
-in the engine, and what its candidates hold. Allocators lose some of it: a tenth of the limit is left for that.
+A process may take so much: its container's limit (`server.models.machine.memory_limit_bytes`), or `--memory-mib`. What
+the loaded model, its caches and messages being read leave of that is for requests. One is counted as it was measured
+with tracemalloc on 2026-11-22: 12 to 25 bytes for each byte of its message (parsed, split, its ids), and for each
+sentence 2.5 KiB in the engine, and what its candidates hold. A tenth of the limit is left for what allocators lose.
 """
 
 import contextlib

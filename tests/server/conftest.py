@@ -25,6 +25,7 @@ from server.bundle.manifest import (
 )
 from server.bundle.tokenizer import Tokenizer
 from server.models.model import Model
+from server.rpc.intake import Intake
 from server.rpc.interceptors import CallInterceptor
 from server.rpc.service import TranslationService
 from server.telemetry.metrics import Metrics
@@ -142,7 +143,7 @@ class Live:
 @pytest_asyncio.fixture
 async def live(metrics: Metrics, translator: Translator) -> AsyncIterator[Live]:
     """The service with its interceptor on a real server."""
-    service, traffic = TranslationService(translator), Traffic()
+    service, traffic = TranslationService(translator, Intake(translator.memory, 8)), Traffic()
     calls = Calls(metrics, traffic, 65.0)
     server = grpc.aio.server(interceptors=[CallInterceptor(calls)], options=[("grpc.so_reuseport", 0)])
     server.add_generic_rpc_handlers((service.handler(),))

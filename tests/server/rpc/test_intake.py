@@ -8,7 +8,7 @@ import grpc
 import pytest
 
 from server.errors import InvalidRequest, Overloaded
-from server.rpc.intake import MAX_BEING_READ, Intake
+from server.rpc.intake import MAX_MESSAGE_BYTES, Intake, messages_at_once
 from server.translation.memory import MemoryBudget, message_need
 
 MANY_BYTES = 1 << 30
@@ -43,66 +43,80 @@ def memory() -> MemoryBudget:
 
 
 async def test_a_message_holds_memory_until_its_call_ends(memory: MemoryBudget) -> None:
-    async with Intake(memory).message(Sender(message=b"abc")) as data:
+    async with Intake(memory, 8).message(Sender(message=b"abc")) as data:
         assert (data, memory.used_bytes) == (b"abc", message_need(3))
 
     assert memory.used_bytes == 0
 
 
 async def test_a_call_without_a_message_breaks_a_rule(memory: MemoryBudget) -> None:
-    with pytest.raises(InvalidRequest, match="^request: is missing"):
-        await read(Intake(memory), Sender(message=grpc.aio.EOF))
+    with pytest.raises(InvalidRequest, match=r"^request: is missing"):
+        await read(Intake(memory, 8), Sender(message=grpc.aio.EOF))
 
 
 async def test_a_message_that_does_not_come_is_given_up_and_read_no_more(memory: MemoryBudget) -> None:
-    with pytest.raises(Overloaded, match="not whole within 0.01 seconds") as caught:
-        await read(Intake(memory, patience_seconds=0.01), Sender())
+    with pytest.raises(Overloaded, match=r"not whole within 0\.01 seconds") as caught:
+        await read(Intake(memory, 8, patience_seconds=0.01), Sender())
 
     assert caught.value.reason == "unfinished"
 
 
-async def test_few_messages_are_read_at_once(memory: MemoryBudget) -> None:
-    intake = Intake(memory, patience_seconds=60)
-    senders = [Sender(f"peer {i}") for i in range(3 * MAX_BEING_READ)]
-    reading = [asyncio.create_task(read(intake, sender)) for sender in senders]
-    await senders[0].is_being_read.wait()
+@pytest.mark.parametrize(("mib", "expected"), [(128, 8), (512, 16), (1024, 32), (1 << 16, 64)])
+def test_messages_being_read_have_a_part_of_the_memory(mib: int, expected: int) -> None:
+    assert messages_at_once(mib << 20) == expected
+    assert mib < 512 or expected * MAX_MESSAGE_BYTES <= mib << 17
 
-    num_being_read = sum(sender.is_being_read.is_set() for sender in senders)
+
+async def num_being_read(intake: Intake, senders: list[Sender]) -> int:
+    """How many of the messages are read when nothing moves any more."""
+    reading = [asyncio.create_task(read(intake, sender)) for sender in senders]
+    for _ in range(100):
+        await asyncio.sleep(0)
+    num = sum(sender.is_being_read.is_set() for sender in senders)
     for task in reading:
         task.cancel()
     await asyncio.wait(reading)
+    return num
 
-    assert 0 < num_being_read <= MAX_BEING_READ // 2
+
+async def test_few_messages_are_read_at_once(memory: MemoryBudget) -> None:
+    senders = [Sender(f"peer {i}") for i in range(20)]
+
+    assert await num_being_read(Intake(memory, 8), senders) == 6
 
 
-async def test_a_connection_that_has_dawdled_keeps_nobody_else_waiting(memory: MemoryBudget) -> None:
-    intake = Intake(memory, patience_seconds=0.01, slow_seconds=60)
-    with pytest.raises(Overloaded):
-        await read(intake, Sender("slow"))
-    again = [Sender("slow") for _ in range(3 * MAX_BEING_READ)]
-    reading = [asyncio.create_task(read(intake, sender)) for sender in again]
-    await again[0].is_being_read.wait()
+async def test_no_connection_has_more_than_two_of_them(memory: MemoryBudget) -> None:
+    senders = [Sender(f"peer {i // 10}") for i in range(20)]
+
+    assert await num_being_read(Intake(memory, 8), senders) == 4
+
+
+async def test_connections_that_have_dawdled_keep_nobody_else_waiting(memory: MemoryBudget) -> None:
+    intake = Intake(memory, 8, patience_seconds=0.01, slow_seconds=60)
+    slow = [Sender(f"slow {i}") for i in range(20)]
+    await asyncio.gather(*(read(intake, sender) for sender in slow), return_exceptions=True)
+    reading = [asyncio.create_task(read(intake, Sender(sender.peer()))) for sender in slow]
 
     assert await read(intake, Sender("honest", b"abc")) == b"abc"
-    assert sum(sender.is_being_read.is_set() for sender in again) == MAX_BEING_READ // 2
+    assert await num_being_read(intake, [Sender("slow 0")]) == 0
     for task in reading:
         task.cancel()
     await asyncio.wait(reading)
 
 
 async def test_calls_that_wait_beside_one_that_dawdles_change_their_turns_with_it(memory: MemoryBudget) -> None:
-    intake = Intake(memory, patience_seconds=0.01, slow_seconds=0.02)
-    senders = [Sender("slow") for _ in range(MAX_BEING_READ)]
+    intake = Intake(memory, 8, patience_seconds=0.01, slow_seconds=0.02)
+    senders = [Sender("slow") for _ in range(4)]
 
     outcomes = await asyncio.gather(*(read(intake, sender) for sender in senders), return_exceptions=True)
 
     messages = [str(outcome) for outcome in outcomes]
-    assert sum("0.01 seconds" in message for message in messages) == MAX_BEING_READ // 2
-    assert sum("0.02 seconds" in message for message in messages) == MAX_BEING_READ // 2
+    assert sum("0.01 seconds" in message for message in messages) == 2
+    assert sum("0.02 seconds" in message for message in messages) == 2
 
 
 async def test_a_server_answers_a_call_whose_message_never_ends(memory: MemoryBudget) -> None:
-    intake = Intake(memory, patience_seconds=0.01)
+    intake = Intake(memory, 8, patience_seconds=0.01)
     outcome: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def handle(_: Any, context: Any) -> bytes:

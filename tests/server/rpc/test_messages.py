@@ -110,7 +110,7 @@ async def test_bytes_are_parsed_for_a_handler_and_those_that_are_none_are_an_inv
     async def handle(message: pb.TranslateRequest, context: Any) -> str:
         return f"{message.contents[0]} {context}"
 
-    handler = parsed(pb.TranslateRequest, handle, Intake(MemoryBudget(MANY_BYTES)))
+    handler = parsed(pb.TranslateRequest, handle, Intake(MemoryBudget(MANY_BYTES), 8))
 
     assert await handler(None, Arrived(serialized(MESSAGE))) == "A dog runs. with context"
     with pytest.raises(InvalidRequest, match=r"^request: is no valid protobuf message"):
@@ -122,7 +122,7 @@ async def test_bytes_are_parsed_for_a_handler_that_yields() -> None:
         for word in message.contents[0].split():
             yield word
 
-    handler = parsed_stream(pb.TranslateRequest, handle, Intake(MemoryBudget(MANY_BYTES)))
+    handler = parsed_stream(pb.TranslateRequest, handle, Intake(MemoryBudget(MANY_BYTES), 8))
 
     assert [word async for word in handler(None, Arrived(serialized(MESSAGE)))] == ["A", "dog", "runs."]
     with pytest.raises(InvalidRequest, match=r"^request: is no valid protobuf message"):

@@ -22,6 +22,7 @@ from protos import translation_pb2 as pb
 from protos.translation_pb2_grpc import TranslationServiceStub
 from server.errors import SettingsError
 from server.rpc.health import Health
+from server.rpc.intake import Intake
 from server.rpc.interceptors import CallInterceptor
 from server.rpc.servers import MAX_MESSAGE_BYTES, RpcServers, address, open_servers
 from server.rpc.service import SERVICE_NAME, TranslationService
@@ -46,8 +47,9 @@ def opening(translator: Translator, metrics: Metrics) -> Open:
 
     def opening(**settings: Any) -> RpcServers:
         free = {"port": 0, "health_port": 0, "admin_port": 0}
+        service = TranslationService(translator, Intake(translator.memory, 8))
         interceptor = CallInterceptor(Calls(metrics, Traffic(), SECONDS))
-        return open_servers(Settings(**(free | settings)), TranslationService(translator), interceptor, Health(metrics))
+        return open_servers(Settings(**(free | settings)), service, interceptor, Health(metrics))
 
     return opening
 

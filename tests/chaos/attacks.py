@@ -1,0 +1,232 @@
+"""What hostile or clumsy clients do to everyone else.
+
+    python -m tests.chaos.attacks unfinished-messages --connections 13
+    python -m tests.chaos.attacks all --front envoy
+
+Starts a server (with `--front envoy` behind deploy/envoy.yaml), measures honest callers for some seconds in calm and
+then under the attack, which runs in a process of its own, and prints one line for each attack. An attack fails if an
+honest call ended in anything but OK, if their p95 more than doubled, if memory passed the limit, or if the server died.
+"""
+
+import argparse
+import contextlib
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import grpc
+from tabulate import tabulate
+
+from protos.translation_pb2 import TranslateRequest
+from tests.acceptance.report import EXIT_FAILED, EXIT_PASSED
+from tests.acceptance.server_process import ServerProcess, running_server
+from tests.chaos.attacks_peer import Peer, linger, prefixed, request_headers
+from tests.chaos.attacks_strangers import Figures, measure
+from tests.chaos.envoy import running_envoy
+
+MAX_MESSAGE_BYTES = 4 << 20
+_SLOW_BYTES = 16  # of a slow sender, each time
+_LEGAL_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where an attack goes, how broad it is and how long it lasts."""
+
+    address: str
+    connections: int
+    seconds: float
+
+
+def unfinished_messages(target: Target) -> None:
+    """Messages of the greatest length, all but the last byte, on a hundred streams of each connection."""
+    body = memoryview(prefixed(bytes(MAX_MESSAGE_BYTES - 1), length=MAX_MESSAGE_BYTES))
+    _send_bodies(target, body, num_streams=100)
+
+
+def slow_senders(target: Target) -> None:
+    """Messages of a few bytes at a time, which never end, on a hundred streams of each connection."""
+    body = memoryview(prefixed(bytes(MAX_MESSAGE_BYTES - 1), length=MAX_MESSAGE_BYTES))
+    _send_bodies(target, body, num_streams=100, at_once=_SLOW_BYTES)
+
+
+def rapid_resets(target: Target) -> None:
+    """80,000 streams in all that are opened and reset at once."""
+    for peer in _peers(target):
+        for _ in range(80):
+            peer.send(peer.rapid_resets(1000 // target.connections))
+
+
+def continuation(target: Target) -> None:
+    """Headers that go on in CONTINUATION frames for ever."""
+    _repeat(target, lambda peer: peer.endless_headers(256))
+
+
+def pings(target: Target) -> None:
+    """Pings, as fast as they are taken."""
+    frame = bytes([0, 0, 8, 6, 0, 0, 0, 0, 0]) + bytes(8)
+    _repeat(target, lambda peer: frame * 1000)
+
+
+def settings(target: Target) -> None:
+    """Empty SETTINGS, each of which asks for an acknowledgement."""
+    frame = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+    _repeat(target, lambda peer: frame * 1000)
+
+
+def idle_connections(target: Target) -> None:
+    """A hundred times as many connections that do nothing."""
+    peers = []
+    end = time.monotonic() + target.seconds
+    with contextlib.suppress(OSError):
+        while len(peers) < 100 * target.connections:
+            peers.append(Peer(target.address))
+    linger(peers, end - time.monotonic())
+
+
+def large_calls(target: Target) -> None:
+    """Legal calls of the greatest length, their texts without an end."""
+    request = TranslateRequest(contents=["word " * 400_000, "word " * 400_000], target_language_code="de")
+    _call(target, request.SerializeToString())
+
+
+def compressed(target: Target) -> None:
+    """Legal calls of a few KiB that gzip makes 2 MiB of."""
+    request = TranslateRequest(contents=["\ufdfa" * 690_000], target_language_code="de")
+    _call(target, request.SerializeToString(), grpc.Compression.Gzip)
+
+
+ATTACKS: dict[str, Callable[[Target], None]] = {
+    "unfinished-messages": unfinished_messages,
+    "slow-senders": slow_senders,
+    "rapid-resets": rapid_resets,
+    "continuation": continuation,
+    "pings": pings,
+    "settings": settings,
+    "idle-connections": idle_connections,
+    "large-calls": large_calls,
+    "compressed": compressed,
+}
+
+
+def try_attack(name: str, options: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Runs one attack against a server of its own.
+
+    Returns:
+        The line of the table, and what was wrong.
+    """
+    with _served(options) as (server, address):
+        calm_end = time.monotonic() + options.calm_seconds
+        calm = measure(address, server.process.pid, lambda: time.monotonic() >= calm_end)
+        target = Target(address=address, connections=options.connections, seconds=options.seconds)
+        attacker = multiprocessing.get_context("spawn").Process(target=_attack, args=(name, target), daemon=True)
+        attacker.start()
+        end = time.monotonic() + options.seconds
+        figures = measure(address, server.process.pid, lambda: time.monotonic() >= end)
+        attacker.terminate()
+        attacker.join()
+        has_died = server.process.poll() is not None
+    return _verdict(name, calm, figures, has_died=has_died, limit_mib=options.limit_mib)
+
+
+def _attack(name: str, target: Target) -> None:
+    with contextlib.suppress(OSError, grpc.RpcError):  # refused, which is as it should be
+        ATTACKS[name](target)
+
+
+def _verdict(
+    name: str, calm: Figures, figures: Figures, *, has_died: bool, limit_mib: float
+) -> tuple[list[str], list[str]]:
+    failed = {code: count for code, count in figures.codes.items() if code != "OK"}
+    faults = [f"{count} {code}" for code, count in failed.items()]
+    ratio = figures.p95_ms / calm.p95_ms
+    faults += [f"p95 {ratio:.1f} times calm"] if ratio > 2 else []
+    faults += [f"over {limit_mib:g} MiB"] if figures.peak_mib > limit_mib else []
+    faults += ["the server died"] if has_died else []
+    line = [name, f"{figures.codes['OK']}", f"{sum(failed.values())}", f"{calm.p95_ms:.1f}", f"{figures.p95_ms:.1f}"]
+    line += [f"{ratio:.2f}", f"{calm.peak_mib:.0f}", f"{figures.peak_mib:.0f}", "; ".join(faults) or "ok"]
+    return line, faults
+
+
+@contextlib.contextmanager
+def _served(options: argparse.Namespace) -> Iterator[tuple[ServerProcess, str]]:
+    """A server, and the address that clients have: its own, or that of the front."""
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(running_server(options.flag))
+        address = server.address
+        if options.front == "envoy":
+            address, _ = stack.enter_context(running_envoy(server.port))
+        yield server, address
+
+
+def _peers(target: Target) -> list[Peer]:
+    return [Peer(target.address) for _ in range(target.connections)]
+
+
+def _send_bodies(target: Target, body: memoryview, num_streams: int, at_once: int | None = None) -> None:
+    """Sends a body on many streams, as fast as their windows open, or a few bytes at a time."""
+    peers = _peers(target)
+    end = time.monotonic() + target.seconds
+    sent = {(peer, peer.open(request_headers())): 0 for peer in peers for _ in range(num_streams)}
+    while time.monotonic() < end:
+        for (peer, stream), offset in sent.items():
+            if not peer.is_closed:
+                sent[peer, stream] += peer.feed(stream, body[offset : offset + (at_once or len(body))])
+        linger(peers, 0.1 if at_once else 0.001)
+
+
+def _repeat(target: Target, make: Callable[[Peer], bytes]) -> None:
+    """Sends the same on each connection, again and again; a connection that was closed is replaced."""
+    peers = _peers(target)
+    end = time.monotonic() + target.seconds
+    while time.monotonic() < end:
+        for index, peer in enumerate(peers):
+            if peer.is_closed:
+                peers[index] = Peer(target.address)
+            with contextlib.suppress(OSError):
+                peers[index].send(make(peers[index]))
+
+
+def _call(target: Target, request: bytes, compression: grpc.Compression = grpc.Compression.NoCompression) -> None:
+    """Makes calls, a few at a time on each connection."""
+    unlimited = [("grpc.max_send_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
+    with contextlib.ExitStack() as stack:
+        channels = [
+            stack.enter_context(grpc.insecure_channel(target.address, options=unlimited))
+            for _ in range(target.connections)
+        ]
+        calls = [
+            channel.unary_unary("/babelserve.v1.TranslationService/Translate").future(
+                request, timeout=_LEGAL_SECONDS, compression=compression
+            )
+            for channel in channels
+            for _ in range(4)
+        ]
+        time.sleep(target.seconds)
+        for call in calls:
+            call.cancel()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs attacks, prints the table and returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos.attacks", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("attack", choices=(*ATTACKS, "all"))
+    parser.add_argument("--front", choices=("none", "envoy"), default="none", help="what stands before the server")
+    parser.add_argument("--connections", type=int, default=13, help="of the attacker (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="how long an attack lasts (%(default)s)")
+    parser.add_argument("--calm-seconds", type=float, default=5.0, help="before it (%(default)s)")
+    parser.add_argument("--limit-mib", type=float, default=1024.0, help="memory the server may take (%(default)s)")
+    parser.add_argument("--flag", action="append", default=[], help="of the server, as --flag=--max-rows=16")
+    options = parser.parse_args(arguments)
+    names = list(ATTACKS) if options.attack == "all" else [options.attack]
+    results = [try_attack(name, options) for name in names]
+    columns = ("attack", "OK", "not OK", "calm p95 ms", "p95 ms", "ratio", "calm MiB", "peak MiB", "")
+    print(tabulate([line for line, _ in results], columns, disable_numparse=True))
+    return EXIT_FAILED if any(faults for _, faults in results) else EXIT_PASSED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""A client that says what no honest one does: HTTP/2 connections driven frame by frame, with h2 and its own frames."""
+
+import contextlib
+import select
+import socket
+import time
+from collections.abc import Sequence
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import ConnectionTerminated, StreamReset
+from h2.exceptions import ProtocolError
+from hpack import Encoder
+from hyperframe.frame import ContinuationFrame, Frame, HeadersFrame, RstStreamFrame
+
+TRANSLATE = "/babelserve.v1.TranslationService/Translate"
+MESSAGE_PREFIX_BYTES = 5
+_CANCEL = 8
+_CHUNK_BYTES = 1 << 18
+_CONNECT_SECONDS = 5.0
+
+
+def request_headers(*more: tuple[str, str], path: str = TRANSLATE) -> list[tuple[str, str]]:
+    """Returns what opens a gRPC call."""
+    plain = [(":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "localhost")]
+    return [*plain, ("te", "trailers"), ("content-type", "application/grpc"), *more]
+
+
+def prefixed(message: bytes, *, is_compressed: bool = False, length: int | None = None) -> bytes:
+    """Returns a message as gRPC frames it; `length` is what it claims, its own unless given."""
+    claimed = len(message) if length is None else length
+    return bytes([is_compressed]) + claimed.to_bytes(4, "big") + message
+
+
+class Peer:
+    """One connection. Its methods raise OSError once the server has closed it.
+
+    Attributes:
+        resets: streams that the server reset.
+        is_closed: whether the server ended the connection.
+    """
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), _CONNECT_SECONDS)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket.setblocking(False)
+        self._http2 = H2Connection(H2Configuration(client_side=True, header_encoding="utf-8"))
+        self._encoder = Encoder()
+        self._next_stream = 1
+        self.resets = 0
+        self.is_closed = False
+        self._http2.initiate_connection()
+        self.pump(0.2)
+
+    def open(self, headers: Sequence[tuple[str, str]]) -> int:
+        """Opens a stream by the rules and returns its number."""
+        stream = self._http2.get_next_available_stream_id()
+        self._http2.send_headers(stream, headers)
+        return stream
+
+    def feed(self, stream: int, data: memoryview) -> int:
+        """Sends as much as the server's windows allow; returns how much."""
+        with contextlib.suppress(ProtocolError):  # the server has reset the stream
+            size = min(len(data), self._http2.local_flow_control_window(stream), self._http2.max_outbound_frame_size)
+            if size > 0:
+                self._http2.send_data(stream, bytes(data[:size]))
+                return size
+        return 0
+
+    def pump(self, seconds: float) -> None:
+        """Sends what is due and takes what has come, waiting for at most so long."""
+        self.send(self._http2.data_to_send())
+        if self.is_closed or not select.select([self._socket], [], [], seconds)[0]:
+            return
+        self._receive()
+        self.send(self._http2.data_to_send())
+
+    def send(self, data: bytes) -> None:
+        """Sends bytes as they are, taking what comes meanwhile."""
+        rest = memoryview(data)
+        while rest and not self.is_closed:
+            readable, writable, _ = select.select([self._socket], [self._socket], [], _CONNECT_SECONDS)
+            if readable:
+                self._receive()
+            if writable and not self.is_closed:
+                rest = rest[self._socket.send(rest[:_CHUNK_BYTES]) :]
+            if not readable and not writable:
+                raise TimeoutError("the server takes no more")
+
+    def rapid_resets(self, count: int) -> bytes:
+        """Returns streams that are opened and cancelled at once, in frames of which h2 knows nothing."""
+        frames: list[Frame] = []
+        for _ in range(count):
+            frames += [self._headers_frame({"END_HEADERS"}), RstStreamFrame(self._next_stream, error_code=_CANCEL)]
+            self._next_stream += 2
+        return b"".join(frame.serialize() for frame in frames)
+
+    def endless_headers(self, count: int) -> bytes:
+        """Returns the start of a stream whose headers go on in so many CONTINUATION frames, and do not end."""
+        first = self._headers_frame(set())
+        block = self._encoder.encode([("x-padding", "x" * 4096)], huffman=False)
+        again = ContinuationFrame(first.stream_id, data=block).serialize()
+        self._next_stream += 2
+        return first.serialize() + again * count
+
+    def close(self) -> None:
+        """Leaves without a word."""
+        self.is_closed = True
+        self._socket.close()
+
+    def _headers_frame(self, flags: set[str]) -> HeadersFrame:
+        return HeadersFrame(self._next_stream, self._encoder.encode(request_headers()), flags=sorted(flags))
+
+    def _receive(self) -> None:
+        try:
+            data = self._socket.recv(_CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return
+        try:
+            events = self._http2.receive_data(data)
+        except ProtocolError:  # an answer to frames that h2 has not sent
+            return
+        for event in events:
+            self.resets += isinstance(event, StreamReset)
+            if isinstance(event, ConnectionTerminated):
+                self.close()
+
+
+def linger(peers: Sequence[Peer], seconds: float) -> None:
+    """Keeps connections open for so long, answering pings."""
+    end = time.monotonic() + seconds
+    while (now := time.monotonic()) < end:
+        for peer in peers:
+            peer.pump(0.0)
+        time.sleep(min(0.02, end - now))

