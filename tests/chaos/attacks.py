@@ -54,9 +54,9 @@ def slow_senders(target: Target) -> None:
 
 def rapid_resets(target: Target) -> None:
     """80,000 streams in all that are opened and reset at once."""
-    for peer in _peers(target):
-        for _ in range(80):
-            peer.send(peer.rapid_resets(1000 // target.connections))
+    floods = [(peer, peer.rapid_resets(80_000 // target.connections)) for peer in _peers(target)]
+    for peer, frames in floods:
+        peer.send(frames)
 
 
 def continuation(target: Target) -> None:

@@ -11,11 +11,12 @@ from h2.connection import H2Connection
 from h2.events import ConnectionTerminated, StreamReset
 from h2.exceptions import ProtocolError
 from hpack import Encoder
-from hyperframe.frame import ContinuationFrame, Frame, HeadersFrame, RstStreamFrame
+from hyperframe.frame import ContinuationFrame, HeadersFrame, RstStreamFrame
 
 TRANSLATE = "/babelserve.v1.TranslationService/Translate"
 MESSAGE_PREFIX_BYTES = 5
 _CANCEL = 8
+_NUMBER_START, _NUMBER_END = 5, 9  # of the stream, in a frame
 _CHUNK_BYTES = 1 << 18
 _CONNECT_SECONDS = 5.0
 
@@ -90,11 +91,16 @@ class Peer:
 
     def rapid_resets(self, count: int) -> bytes:
         """Returns streams that are opened and cancelled at once, in frames of which h2 knows nothing."""
-        frames: list[Frame] = []
-        for _ in range(count):
-            frames += [self._headers_frame({"END_HEADERS"}), RstStreamFrame(self._next_stream, error_code=_CANCEL)]
+        parts = []
+        first = self._headers_frame({"END_HEADERS"}).serialize()
+        later = self._headers_frame({"END_HEADERS"}).serialize()  # all of it is in the table by then
+        reset = RstStreamFrame(1, error_code=_CANCEL).serialize()
+        for index in range(count):
+            number = self._next_stream.to_bytes(4, "big")
+            for frame in (later if index else first, reset):
+                parts += [frame[:_NUMBER_START], number, frame[_NUMBER_END:]]
             self._next_stream += 2
-        return b"".join(frame.serialize() for frame in frames)
+        return b"".join(parts)
 
     def endless_headers(self, count: int) -> bytes:
         """Returns the start of a stream whose headers go on in so many CONTINUATION frames, and do not end."""

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import shutil
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -235,3 +236,21 @@ def test_too_few_files_are_a_fault(opening: Open, monkeypatch: pytest.MonkeyPatc
 
     with pytest.raises(SettingsError, match=r"^open files: the limit is 32; at least 64 are needed"):
         opening()
+
+
+async def test_calls_that_come_while_the_event_loop_is_busy_are_all_answered(opening: Open) -> None:
+    async with started(opening()) as servers:
+        channels = [
+            grpc.insecure_channel(f"127.0.0.1:{servers.ports[0]}", [("grpc.use_local_subchannel_pool", 1)])
+            for _ in range(4)
+        ]
+        for channel in channels:
+            await asyncio.to_thread(grpc.channel_ready_future(channel).result, SECONDS)
+        stubs: list[Any] = [TranslationServiceStub(channel) for channel in channels]
+        calls = [stub.ListModels.future(pb.ListModelsRequest(), timeout=SECONDS) for stub in stubs for _ in range(900)]
+        time.sleep(0.5)  # noqa: ASYNC251  # the event loop's thread is this one
+        codes = await asyncio.to_thread(lambda: {call.code() for call in calls})
+        for channel in channels:
+            channel.close()
+
+    assert codes == {grpc.StatusCode.OK}
