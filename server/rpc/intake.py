@@ -93,7 +93,7 @@ class Intake:
             if len(self._slow) > _MOST_SLOW:
                 self._slow.popitem(last=False)
             raise Overloaded(f"the message was not whole within {seconds:g} seconds", "unfinished") from None
-        if message is grpc.aio.EOF:
+        if message is grpc.aio.EOF:  # type: ignore[attr-defined]
             raise InvalidRequest("request", "is missing: the call ended without a message")
         data: bytes = message
         return data

@@ -26,8 +26,8 @@ _OPTIONS = (
     ("grpc.http2.bdp_probe", 0),
     ("grpc.max_metadata_size", 16 << 10),
     ("grpc.max_concurrent_streams", 1024),
-    # Calls that the event loop has not seen yet. From 1,000 on, which one connection's resets make in a moment, gRPC would
-    # cancel calls by lot, anybody's, without a word to us.
+    # Calls that the event loop has not seen yet. From 1,000 on, which one connection's resets make in a moment, gRPC
+    # would cancel calls by lot, anybody's, without a word to us.
     ("grpc.server.max_pending_requests", 16 << 10),
     ("grpc.server.max_pending_requests_hard_limit", 32 << 10),
     ("grpc.so_reuseport", 0),  # or a second server on the port would start silently and take connections

@@ -15,11 +15,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import grpc
 from tabulate import tabulate
 
 from protos.translation_pb2 import TranslateRequest
+from protos.translation_pb2_grpc import TranslationServiceStub
 from tests.acceptance.report import EXIT_FAILED, EXIT_PASSED
 from tests.acceptance.server_process import ServerProcess, running_server
 from tests.chaos.attacks_peer import Peer, linger, prefixed, request_headers
@@ -54,9 +56,11 @@ def slow_senders(target: Target) -> None:
 
 def rapid_resets(target: Target) -> None:
     """80,000 streams in all that are opened and reset at once."""
-    floods = [(peer, peer.rapid_resets(80_000 // target.connections)) for peer in _peers(target)]
-    for peer, frames in floods:
-        peer.send(frames)
+    with _peers(target) as peers:
+        floods = [(peer, peer.rapid_resets(80_000 // target.connections)) for peer in peers]
+        for peer, frames in floods:
+            peer.send(frames)
+        linger(peers, target.seconds)
 
 
 def continuation(target: Target) -> None:
@@ -78,7 +82,7 @@ def settings(target: Target) -> None:
 
 def idle_connections(target: Target) -> None:
     """A hundred times as many connections that do nothing."""
-    peers = []
+    peers: list[Peer] = []
     end = time.monotonic() + target.seconds
     with contextlib.suppress(OSError):
         while len(peers) < 100 * target.connections:
@@ -89,13 +93,13 @@ def idle_connections(target: Target) -> None:
 def large_calls(target: Target) -> None:
     """Legal calls of the greatest length, their texts without an end."""
     request = TranslateRequest(contents=["word " * 400_000, "word " * 400_000], target_language_code="de")
-    _call(target, request.SerializeToString())
+    _call(target, request)
 
 
 def compressed(target: Target) -> None:
     """Legal calls of a few KiB that gzip makes 2 MiB of."""
     request = TranslateRequest(contents=["\ufdfa" * 690_000], target_language_code="de")
-    _call(target, request.SerializeToString(), grpc.Compression.Gzip)
+    _call(target, request, grpc.Compression.Gzip)
 
 
 ATTACKS: dict[str, Callable[[Target], None]] = {
@@ -161,35 +165,44 @@ def _served(options: argparse.Namespace) -> Iterator[tuple[ServerProcess, str]]:
         yield server, address
 
 
-def _peers(target: Target) -> list[Peer]:
-    return [Peer(target.address) for _ in range(target.connections)]
+@contextlib.contextmanager
+def _peers(target: Target) -> Iterator[list[Peer]]:
+    """The attacker's connections, closed at the end; any may be replaced."""
+    peers = [Peer(target.address) for _ in range(target.connections)]
+    try:
+        yield peers
+    finally:
+        for peer in peers:
+            peer.close()
 
 
 def _send_bodies(target: Target, body: memoryview, num_streams: int, at_once: int | None = None) -> None:
     """Sends a body on many streams, as fast as their windows open, or a few bytes at a time."""
-    peers = _peers(target)
-    end = time.monotonic() + target.seconds
-    sent = {(peer, peer.open(request_headers())): 0 for peer in peers for _ in range(num_streams)}
-    while time.monotonic() < end:
-        for (peer, stream), offset in sent.items():
-            if not peer.is_closed:
-                sent[peer, stream] += peer.feed(stream, body[offset : offset + (at_once or len(body))])
-        linger(peers, 0.1 if at_once else 0.001)
+    with _peers(target) as peers:
+        end = time.monotonic() + target.seconds
+        sent = {(peer, peer.open(request_headers())): 0 for peer in peers for _ in range(num_streams)}
+        while time.monotonic() < end:
+            for (peer, stream), offset in sent.items():
+                if not peer.is_closed:
+                    sent[peer, stream] += peer.feed(stream, body[offset : offset + (at_once or len(body))])
+            linger(peers, 0.1 if at_once else 0.001)
 
 
 def _repeat(target: Target, make: Callable[[Peer], bytes]) -> None:
     """Sends the same on each connection, again and again; a connection that was closed is replaced."""
-    peers = _peers(target)
-    end = time.monotonic() + target.seconds
-    while time.monotonic() < end:
-        for index, peer in enumerate(peers):
-            if peer.is_closed:
-                peers[index] = Peer(target.address)
-            with contextlib.suppress(OSError):
-                peers[index].send(make(peers[index]))
+    with _peers(target) as peers:
+        end = time.monotonic() + target.seconds
+        while time.monotonic() < end:
+            for index, peer in enumerate(peers):
+                if peer.is_closed:
+                    peers[index] = Peer(target.address)
+                with contextlib.suppress(OSError):
+                    peers[index].send(make(peers[index]))
 
 
-def _call(target: Target, request: bytes, compression: grpc.Compression = grpc.Compression.NoCompression) -> None:
+def _call(
+    target: Target, request: TranslateRequest, compression: grpc.Compression = grpc.Compression.NoCompression
+) -> None:
     """Makes calls, a few at a time on each connection."""
     unlimited = [("grpc.max_send_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
     with contextlib.ExitStack() as stack:
@@ -197,12 +210,9 @@ def _call(target: Target, request: bytes, compression: grpc.Compression = grpc.C
             stack.enter_context(grpc.insecure_channel(target.address, options=unlimited))
             for _ in range(target.connections)
         ]
+        stubs: list[Any] = [TranslationServiceStub(channel).Translate for channel in channels]
         calls = [
-            channel.unary_unary("/babelserve.v1.TranslationService/Translate").future(
-                request, timeout=_LEGAL_SECONDS, compression=compression
-            )
-            for channel in channels
-            for _ in range(4)
+            stub.future(request, timeout=_LEGAL_SECONDS, compression=compression) for stub in stubs for _ in range(4)
         ]
         time.sleep(target.seconds)
         for call in calls:

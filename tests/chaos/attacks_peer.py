@@ -56,14 +56,15 @@ class Peer:
 
     def open(self, headers: Sequence[tuple[str, str]]) -> int:
         """Opens a stream by the rules and returns its number."""
-        stream = self._http2.get_next_available_stream_id()
+        stream: int = self._http2.get_next_available_stream_id()
         self._http2.send_headers(stream, headers)
         return stream
 
     def feed(self, stream: int, data: memoryview) -> int:
         """Sends as much as the server's windows allow; returns how much."""
         with contextlib.suppress(ProtocolError):  # the server has reset the stream
-            size = min(len(data), self._http2.local_flow_control_window(stream), self._http2.max_outbound_frame_size)
+            window: int = self._http2.local_flow_control_window(stream)
+            size = min(len(data), window, self._http2.max_outbound_frame_size)
             if size > 0:
                 self._http2.send_data(stream, bytes(data[:size]))
                 return size
@@ -106,9 +107,10 @@ class Peer:
         """Returns the start of a stream whose headers go on in so many CONTINUATION frames, and do not end."""
         first = self._headers_frame(set())
         block = self._encoder.encode([("x-padding", "x" * 4096)], huffman=False)
-        again = ContinuationFrame(first.stream_id, data=block).serialize()
+        again: bytes = ContinuationFrame(first.stream_id, data=block).serialize()
         self._next_stream += 2
-        return first.serialize() + again * count
+        start: bytes = first.serialize()
+        return start + again * count
 
     def close(self) -> None:
         """Leaves without a word."""

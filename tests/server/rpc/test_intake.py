@@ -51,7 +51,7 @@ async def test_a_message_holds_memory_until_its_call_ends(memory: MemoryBudget) 
 
 async def test_a_call_without_a_message_breaks_a_rule(memory: MemoryBudget) -> None:
     with pytest.raises(InvalidRequest, match=r"^request: is missing"):
-        await read(Intake(memory, 8), Sender(message=grpc.aio.EOF))
+        await read(Intake(memory, 8), Sender(message=grpc.aio.EOF))  # type: ignore[attr-defined]
 
 
 async def test_a_message_that_does_not_come_is_given_up_and_read_no_more(memory: MemoryBudget) -> None:
@@ -125,6 +125,7 @@ async def test_a_server_answers_a_call_whose_message_never_ends(memory: MemoryBu
         except Overloaded as error:
             outcome.set_result(error.reason)
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
+            raise
 
     async def never() -> AsyncIterator[bytes]:
         await asyncio.Event().wait()

@@ -23,9 +23,9 @@ from protos import translation_pb2 as pb
 from protos.translation_pb2_grpc import TranslationServiceStub
 from server.errors import SettingsError
 from server.rpc.health import Health
-from server.rpc.intake import Intake
+from server.rpc.intake import MAX_MESSAGE_BYTES, Intake
 from server.rpc.interceptors import CallInterceptor
-from server.rpc.servers import MAX_MESSAGE_BYTES, RpcServers, address, open_servers
+from server.rpc.servers import RpcServers, address, open_servers
 from server.rpc.service import SERVICE_NAME, TranslationService
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
