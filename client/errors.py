@@ -3,7 +3,7 @@
 TranslationError            base: has `code` and `request_id`
   InvalidRequest            INVALID_ARGUMENT: a field is out of its range; sending it again is useless
   ModelNotFound             NOT_FOUND
-  Overloaded                RESOURCE_EXHAUSTED: the server is full (retried first), or a message is over 8 MiB
+  Overloaded                RESOURCE_EXHAUSTED: the server is full (retried first), or a message is over 4 MiB
   Unavailable               UNAVAILABLE: not reachable, loading or shutting down (retried first)
   DeadlineExceeded          DEADLINE_EXCEEDED
   ServerFailed              any other: a fault of the server or on the way; `request_id` finds it in its log

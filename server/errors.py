@@ -17,8 +17,8 @@ import enum
 from collections.abc import Sequence
 from typing import ClassVar
 
-# Limits of the waiting queue, and of what is being split; an answer that would come too late; no memory for a request or
-# a sentence; a message that did not come in time.
+# Limits of the waiting queue, and of what is being split; an answer that would come too late; no memory for a request
+# or a sentence; a message that did not come in time.
 REJECT_REASONS = ("sentences", "tokens", "splitting", "deadline", "memory", "unfinished")
 
 

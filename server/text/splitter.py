@@ -15,7 +15,7 @@ from server.text.sentences import Encode, SplitText, split_text
 
 MAX_TEXT_BYTES = 2 << 20
 MAX_SENTENCES = 1 << 15  # of one request: each costs memory and the event loop's time; 2 MiB of prose have about 25,000
-MAX_CHARACTERS = 16 << 20  # of all requests that are being split; one message has at most 8 MiB
+MAX_CHARACTERS = 16 << 20  # of all requests that are being split; one message has at most 4 MiB
 _SHORT_CHARACTERS = 2000  # splitting less than that is not worth another thread
 
 
