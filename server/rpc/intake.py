@@ -10,9 +10,8 @@ only such a handler reads by itself.
 """
 
 import asyncio
-import contextlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -62,22 +61,22 @@ class Intake:
         self._turns_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # a connection
         self._slow: OrderedDict[str, None] = OrderedDict()  # connections, by gRPC's name of the peer
 
-    @contextlib.asynccontextmanager
-    async def message(self, context: Any) -> AsyncIterator[bytes]:
-        """Yields the message of a call, which ends with the block.
+    def hold(self, message: bytes) -> AbstractContextManager[None]:
+        """Holds the memory that a message needs. Raises as `MemoryBudget.hold` does."""
+        return self._memory.hold(message_need(len(message)))
+
+    async def read(self, context: Any) -> bytes:
+        """Returns the message of a call.
 
         Raises:
-            InvalidRequest: the call ended without one, or there can never be enough memory for it.
-            Overloaded: it was not whole in time, or there is not enough memory.
+            InvalidRequest: the call ended without one.
+            Overloaded: it was not whole in time.
         """
-        data = await self._take_turn(context)
-        with self._memory.hold(message_need(len(data))):
-            yield data
-
-    async def _take_turn(self, context: Any) -> bytes:
         peer: str = context.peer()
         if peer not in self._slow:
-            own_turns = self._turns_of.setdefault(peer, asyncio.Semaphore(_TURNS_OF_CONNECTION))
+            own_turns = self._turns_of.get(peer)
+            if own_turns is None:
+                own_turns = self._turns_of[peer] = asyncio.Semaphore(_TURNS_OF_CONNECTION)
             async with own_turns, self._turns:
                 if peer not in self._slow:  # another call may have dawdled meanwhile
                     return await self._read(context, peer, self._patience_seconds)

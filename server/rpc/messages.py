@@ -32,7 +32,8 @@ def parsed(
     """Returns a handler that reads by itself, so that bytes which are no message are answered like any request."""
 
     async def handle(_: Any, context: Any) -> _R:
-        async with intake.message(context) as data:
+        data = await intake.read(context)
+        with intake.hold(data):
             return await handler(_parse(kind, data), context)
 
     return handle
@@ -44,7 +45,8 @@ def parsed_stream(
     """Does what `parsed` does, for a handler that yields."""
 
     async def handle(_: Any, context: Any) -> AsyncIterator[_R]:
-        async with intake.message(context) as data:
+        data = await intake.read(context)
+        with intake.hold(data):
             async for response in handler(_parse(kind, data), context):
                 yield response
 

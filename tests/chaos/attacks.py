@@ -11,6 +11,7 @@ honest call ended in anything but OK, if their p95 more than doubled, if memory 
 import argparse
 import contextlib
 import multiprocessing
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -136,6 +137,7 @@ def try_attack(name: str, options: argparse.Namespace) -> tuple[list[str], list[
 
 
 def _attack(name: str, target: Target) -> None:
+    os.nice(19)  # for attackers have machines of their own
     with contextlib.suppress(OSError, grpc.RpcError):  # refused, which is as it should be
         ATTACKS[name](target)
 

@@ -64,7 +64,7 @@ class Peer:
         """Sends as much as the server's windows allow; returns how much."""
         with contextlib.suppress(ProtocolError):  # the server has reset the stream
             window: int = self._http2.local_flow_control_window(stream)
-            size = min(len(data), window, self._http2.max_outbound_frame_size)
+            size: int = min(len(data), window, self._http2.max_outbound_frame_size)
             if size > 0:
                 self._http2.send_data(stream, bytes(data[:size]))
                 return size

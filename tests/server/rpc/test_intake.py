@@ -32,31 +32,29 @@ class Sender:
         return await self._message
 
 
-async def read(intake: Intake, sender: Sender) -> bytes:
-    async with intake.message(sender) as data:
-        return data
-
-
 @pytest.fixture
 def memory() -> MemoryBudget:
     return MemoryBudget(MANY_BYTES)
 
 
 async def test_a_message_holds_memory_until_its_call_ends(memory: MemoryBudget) -> None:
-    async with Intake(memory, 8).message(Sender(message=b"abc")) as data:
-        assert (data, memory.used_bytes) == (b"abc", message_need(3))
+    intake = Intake(memory, 8)
+    data = await intake.read(Sender(message=b"abc"))
 
-    assert memory.used_bytes == 0
+    with intake.hold(data):
+        held = memory.used_bytes
+
+    assert (data, held, memory.used_bytes) == (b"abc", message_need(3), 0)
 
 
 async def test_a_call_without_a_message_breaks_a_rule(memory: MemoryBudget) -> None:
     with pytest.raises(InvalidRequest, match=r"^request: is missing"):
-        await read(Intake(memory, 8), Sender(message=grpc.aio.EOF))  # type: ignore[attr-defined]
+        await Intake(memory, 8).read(Sender(message=grpc.aio.EOF))  # type: ignore[attr-defined]
 
 
 async def test_a_message_that_does_not_come_is_given_up_and_read_no_more(memory: MemoryBudget) -> None:
     with pytest.raises(Overloaded, match=r"not whole within 0\.01 seconds") as caught:
-        await read(Intake(memory, 8, patience_seconds=0.01), Sender())
+        await Intake(memory, 8, patience_seconds=0.01).read(Sender())
 
     assert caught.value.reason == "unfinished"
 
@@ -69,7 +67,7 @@ def test_messages_being_read_have_a_part_of_the_memory(mib: int, expected: int) 
 
 async def num_being_read(intake: Intake, senders: list[Sender]) -> int:
     """How many of the messages are read when nothing moves any more."""
-    reading = [asyncio.create_task(read(intake, sender)) for sender in senders]
+    reading = [asyncio.create_task(intake.read(sender)) for sender in senders]
     for _ in range(100):
         await asyncio.sleep(0)
     num = sum(sender.is_being_read.is_set() for sender in senders)
@@ -94,10 +92,10 @@ async def test_no_connection_has_more_than_two_of_them(memory: MemoryBudget) -> 
 async def test_connections_that_have_dawdled_keep_nobody_else_waiting(memory: MemoryBudget) -> None:
     intake = Intake(memory, 8, patience_seconds=0.01, slow_seconds=60)
     slow = [Sender(f"slow {i}") for i in range(20)]
-    await asyncio.gather(*(read(intake, sender) for sender in slow), return_exceptions=True)
-    reading = [asyncio.create_task(read(intake, Sender(sender.peer()))) for sender in slow]
+    await asyncio.gather(*(intake.read(sender) for sender in slow), return_exceptions=True)
+    reading = [asyncio.create_task(intake.read(Sender(sender.peer()))) for sender in slow]
 
-    assert await read(intake, Sender("honest", b"abc")) == b"abc"
+    assert await intake.read(Sender("honest", b"abc")) == b"abc"
     assert await num_being_read(intake, [Sender("slow 0")]) == 0
     for task in reading:
         task.cancel()
@@ -108,7 +106,7 @@ async def test_calls_that_wait_beside_one_that_dawdles_change_their_turns_with_i
     intake = Intake(memory, 8, patience_seconds=0.01, slow_seconds=0.02)
     senders = [Sender("slow") for _ in range(4)]
 
-    outcomes = await asyncio.gather(*(read(intake, sender) for sender in senders), return_exceptions=True)
+    outcomes = await asyncio.gather(*(intake.read(sender) for sender in senders), return_exceptions=True)
 
     messages = [str(outcome) for outcome in outcomes]
     assert sum("0.01 seconds" in message for message in messages) == 2
@@ -121,7 +119,7 @@ async def test_a_server_answers_a_call_whose_message_never_ends(memory: MemoryBu
 
     async def handle(_: Any, context: Any) -> bytes:
         try:
-            return await read(intake, context)
+            return await intake.read(context)
         except Overloaded as error:
             outcome.set_result(error.reason)
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
