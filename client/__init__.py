@@ -7,8 +7,10 @@ from client.errors import (
     InvalidRequest,
     ModelNotFound,
     Overloaded,
+    PermissionDenied,
     ServerFailed,
     TranslationError,
+    Unauthenticated,
     Unavailable,
 )
 from client.results import (
@@ -33,6 +35,7 @@ __all__ = [
     "ModelInfo",
     "ModelNotFound",
     "Overloaded",
+    "PermissionDenied",
     "Sentence",
     "ServerFailed",
     "StreamedSentence",
@@ -42,5 +45,6 @@ __all__ = [
     "TranslateResult",
     "Translation",
     "TranslationError",
+    "Unauthenticated",
     "Unavailable",
 ]

@@ -2,6 +2,8 @@
 
 TranslationError            base: has `code` and `request_id`
   InvalidRequest            INVALID_ARGUMENT: a field is out of its range; sending it again is useless
+  Unauthenticated           UNAUTHENTICATED: no API key, or one that is wrong or has expired
+  PermissionDenied          PERMISSION_DENIED: known to the server, and not allowed
   ModelNotFound             NOT_FOUND
   Overloaded                RESOURCE_EXHAUSTED: the server is full (retried first), or a message is over 4 MiB
   Unavailable               UNAVAILABLE: not reachable, loading or shutting down (retried first)
@@ -47,6 +49,18 @@ class InvalidRequest(TranslationError):
     default_code = grpc.StatusCode.INVALID_ARGUMENT
 
 
+class Unauthenticated(TranslationError):
+    """The server wants an API key or a client certificate, and got none that it knows."""
+
+    default_code = grpc.StatusCode.UNAUTHENTICATED
+
+
+class PermissionDenied(TranslationError):
+    """The server knows who calls, and does not allow it."""
+
+    default_code = grpc.StatusCode.PERMISSION_DENIED
+
+
 class ModelNotFound(TranslationError):
     """The server has no model of that name."""
 
@@ -79,7 +93,16 @@ class ServerFailed(TranslationError):
 
 CLASSES: dict[grpc.StatusCode, type[TranslationError]] = {
     error.default_code: error
-    for error in (InvalidRequest, ModelNotFound, Overloaded, Unavailable, DeadlineExceeded, ServerFailed)
+    for error in (
+        InvalidRequest,
+        Unauthenticated,
+        PermissionDenied,
+        ModelNotFound,
+        Overloaded,
+        Unavailable,
+        DeadlineExceeded,
+        ServerFailed,
+    )
 }
 
 

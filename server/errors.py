@@ -2,8 +2,10 @@
 
     TranslationError            answers a call; its text is safe for clients and never holds theirs
       InvalidRequest            INVALID_ARGUMENT    the request breaks a rule: field, limit and value named
+      Unauthenticated           UNAUTHENTICATED     nobody known: no API key, or one that is wrong or has expired
+      PermissionDenied          PERMISSION_DENIED   somebody known who may not do this
       ModelNotFound             NOT_FOUND           no such model here
-      Overloaded                RESOURCE_EXHAUSTED  too much waits, is being split or held; says when to come back
+      Overloaded                RESOURCE_EXHAUSTED  too much waits, is being split or held, or a quota is used up
       NotServing                UNAVAILABLE         loading, shutting down, or a lane is lost; safe to retry
       DeadlineExceeded          DEADLINE_EXCEEDED   the caller's time, or the server's maximum, is over
       EngineFailed              INTERNAL            ours; the cause is in the log only
@@ -18,8 +20,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 # Limits of the waiting queue, and of what is being split; an answer that would come too late; no memory for a request
-# or a sentence; a message that did not come in time.
-REJECT_REASONS = ("sentences", "tokens", "splitting", "deadline", "memory", "unfinished")
+# or a sentence; a message that did not come in time; a tenant's quota.
+REJECT_REASONS = ("sentences", "tokens", "splitting", "deadline", "memory", "unfinished", "quota")
 
 
 class Code(enum.Enum):
@@ -29,6 +31,8 @@ class Code(enum.Enum):
     CANCELLED = enum.auto()
     INVALID_ARGUMENT = enum.auto()
     DEADLINE_EXCEEDED = enum.auto()
+    UNAUTHENTICATED = enum.auto()
+    PERMISSION_DENIED = enum.auto()
     NOT_FOUND = enum.auto()
     RESOURCE_EXHAUSTED = enum.auto()
     UNIMPLEMENTED = enum.auto()
@@ -65,6 +69,18 @@ class InvalidRequest(TranslationError):
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
         self.field = field
+
+
+class Unauthenticated(TranslationError):
+    """The server does not know who calls, and answers only those whom it knows."""
+
+    code = Code.UNAUTHENTICATED
+
+
+class PermissionDenied(TranslationError):
+    """The server knows who calls, and the caller may not."""
+
+    code = Code.PERMISSION_DENIED
 
 
 class ModelNotFound(TranslationError):

@@ -2,7 +2,8 @@
 
 Rules: prefix `babelserve_`, base units, labels from closed sets only and written out from the start, so that a series
 never appears because of what a client sent. Counted at the end of a request, beside its duration. An attribute is named
-like its metric, without the prefix. What belongs to a model's engine is in `server.telemetry.model_metrics`.
+like its metric, without the prefix. What belongs to a model's engine is in `server.telemetry.model_metrics`, what to
+tenants and certificates in `server.telemetry.access_metrics`.
 """
 
 import sys
@@ -19,6 +20,7 @@ from prometheus_client import (
 )
 
 from server.errors import Code
+from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.model_metrics import EngineFamilies, ModelMetrics
 
 METHODS = ("Translate", "TranslateStream", "ListModels", "other")
@@ -51,6 +53,7 @@ class Metrics:
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
         self._engines = EngineFamilies(registry)
+        self.access = AccessMetrics(registry)
         self._build_info = gauge(
             "build_info", "1; its labels say which build runs.", "version", "python", "variant", "device"
         )

@@ -1,0 +1,38 @@
+"""API keys: random, kept as hashes only.
+
+A plain SHA-256 is enough: a key has 256 random bits, so there is nothing that a slow hash would protect from guessing.
+"""
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+
+_KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyHash:
+    """What is known of a key.
+
+    Attributes:
+        digest: its SHA-256.
+        expires: instant of `time.time` from which it is refused; infinite for never.
+    """
+
+    digest: bytes
+    expires: float = float("inf")
+
+    def is_of(self, digest: bytes) -> bool:
+        """Whether that is the hash; takes the same time whatever the answer."""
+        return hmac.compare_digest(self.digest, digest)
+
+
+def new_key() -> str:
+    """Returns a random key of 43 letters, digits, "-" and "_"."""
+    return secrets.token_urlsafe(_KEY_BYTES)
+
+
+def hash_key(key: str) -> bytes:
+    """Returns a key's SHA-256, 32 bytes."""
+    return hashlib.sha256(key.encode()).digest()

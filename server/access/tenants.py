@@ -1,0 +1,38 @@
+"""Those who share a server: what each may have of it."""
+
+import enum
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from server.access.token_bucket import TokenBucket
+
+
+class Priority(enum.IntEnum):
+    """How urgent a request is; the smaller the number, the sooner its turn."""
+
+    HIGH = 0
+    NORMAL = 1
+    LOW = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenant:
+    """Somebody whose requests are counted together.
+
+    Attributes:
+        name: plain, unique; a label of metrics and a field of the log.
+        weight: its share of a busy server against that of others; over 0.
+        priority: the best that its requests may have.
+        bucket: its quota; None for none.
+    """
+
+    name: str
+    weight: float = 1.0
+    priority: Priority = Priority.NORMAL
+    bucket: TokenBucket | None = field(default=None, compare=False)
+
+
+ANONYMOUS = Tenant(name="anonymous")  # everybody, where nobody has to say who they are
+
+# Whose call this context serves; a front sets it when it lets the call in.
+caller: ContextVar[Tenant] = ContextVar("caller", default=ANONYMOUS)

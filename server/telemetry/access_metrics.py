@@ -1,0 +1,66 @@
+"""Metrics of who calls, and of the files that say who may."""
+
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from server.errors import Code
+
+RELOADED = ("certificates", "keys")
+OUTCOMES = ("ok", "refused", "failed")
+
+
+class AccessMetrics:
+    """Families with the label `tenant` have series for those of the file, and for nobody else.
+
+    A tenant that leaves the file keeps its series until the process ends.
+
+    Args:
+        registry: takes them; a second AccessMetrics on it raises ValueError.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(f"babelserve_{name}", text, labels, registry=registry)
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"babelserve_{name}", text, labels, registry=registry)
+
+        self.tls_certificate_expiry_timestamp_seconds = gauge(
+            "tls_certificate_expiry_timestamp_seconds", "Unix time at which the certificate ends; NaN without TLS."
+        )
+        self.last_reload_successful = gauge(
+            "last_reload_successful", "0 while what the files hold is bad, and older content in force.", "files"
+        )
+        self.reloads_total = counter("reloads", "Changes of files, by whether they were taken.", "files", "outcome")
+        self.tenant_requests_total = counter(
+            "tenant_requests",
+            "Calls that ended: ok, refused for want of capacity or quota, failed.",
+            "tenant",
+            "outcome",
+        )
+        self.tenant_cost_seconds_total = counter(
+            "tenant_cost_seconds", "Predicted time on one lane of the requests that were accepted.", "tenant"
+        )
+        self.tls_certificate_expiry_timestamp_seconds.set(float("nan"))
+        for files in RELOADED:
+            self.last_reload_successful.labels(files).set(1)
+            for outcome in ("ok", "failed"):
+                self.reloads_total.labels(files, outcome)
+
+    def add_tenants(self, names: Iterable[str]) -> None:
+        """Makes series for tenants."""
+        for name in names:
+            self.tenant_cost_seconds_total.labels(name)
+            for outcome in OUTCOMES:
+                self.tenant_requests_total.labels(name, outcome)
+
+    def count_reload(self, files: str, *, is_successful: bool) -> None:
+        """Counts a change of files, and says whether the last is in force."""
+        self.last_reload_successful.labels(files).set(is_successful)
+        self.reloads_total.labels(files, "ok" if is_successful else "failed").inc()
+
+    def count_request(self, tenant: str, code: Code) -> None:
+        """Counts the end of a tenant's call."""
+        outcome = "ok" if code is Code.OK else "refused" if code.is_capacity else "failed"
+        self.tenant_requests_total.labels(tenant, outcome).inc()
