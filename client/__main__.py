@@ -4,7 +4,8 @@ Each argument, or each line of the input, is one text, and gets one line of outp
 leaves an empty line, and its reason on standard error.
 
 Exit codes: 0 all translated; 1 some texts failed; 2 wrong usage, or the server refused the request (unknown language,
-beam too wide ...); 3 the server could not be reached, or failed; 130 interrupted; 141 the output's reader went away.
+beam too wide, no good API key ...); 3 the server could not be reached, or failed; 130 interrupted; 141 the output's
+reader went away.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from tqdm import tqdm
 from client.arguments import build_parser
 from client.channel import TlsOptions
 from client.client import Client
-from client.errors import InvalidRequest, ModelNotFound, TranslationError
+from client.errors import InvalidRequest, ModelNotFound, PermissionDenied, TranslationError, Unauthenticated
 from client.lines import Line, TranslatedLine, read_line, translate_lines
 from client.messages import TranslateOptions
 
@@ -40,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(arguments)
     except UsageError as error:
         return _fail(str(error), EXIT_USAGE)
-    except (InvalidRequest, ModelNotFound) as error:
+    except (InvalidRequest, ModelNotFound, PermissionDenied, Unauthenticated) as error:
         return _fail(f"refused by the server: {error}", EXIT_USAGE)
     except TranslationError as error:
         request = f" (request {error.request_id})" if error.request_id else ""
@@ -172,7 +173,10 @@ def _connect(arguments: argparse.Namespace) -> Client:
     )
     encrypted = arguments.tls or tls != TlsOptions()
     try:
-        return Client(arguments.address, tls=tls if encrypted else None, deadline_seconds=arguments.deadline)
+        api_key = arguments.api_key_file.read_text(encoding="utf-8").strip() if arguments.api_key_file else None
+        return Client(
+            arguments.address, tls=tls if encrypted else None, api_key=api_key, deadline_seconds=arguments.deadline
+        )
     except ValueError as error:
         raise UsageError(str(error)) from error
 

@@ -51,6 +51,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="most texts per request (default: %(default)s)",
     )
     add("--in-flight", type=_positive_int, default=4, metavar="N", help="requests at a time (default: %(default)s)")
+    add("--api-key-file", type=Path, metavar="FILE", help="file that holds the API key, where the server asks for one")
     tls = parser.add_argument_group("TLS")
     tls.add_argument("--tls", action="store_true", help="encrypt; implied by the other flags of this group")
     tls.add_argument("--tls-ca", type=Path, metavar="FILE", help="PEM certificates that may vouch for the server")

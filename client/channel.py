@@ -1,4 +1,4 @@
-"""How to reach a server: TLS, retries and balancing, as gRPC channel options that both clients share.
+"""How to reach a server: TLS, API key, retries and balancing, as gRPC channel options that both clients share.
 
 The retry policy is gRPC's own, by service config, so an attempt honours the server's `grpc-retry-pushback-ms` and all
 attempts share one deadline. Translation changes nothing on the server, so it may be retried on UNAVAILABLE and
@@ -48,6 +48,19 @@ class TlsOptions:
             private_key=self.key_file.read_bytes() if self.key_file else None,
             certificate_chain=self.certificate_file.read_bytes() if self.certificate_file else None,
         )
+
+
+def call_metadata(api_key: str | None) -> tuple[tuple[str, str], ...]:
+    """What goes with every call: the key, if there is one.
+
+    Raises:
+        ValueError: the key holds what no header can carry; it is not repeated.
+    """
+    if api_key is None:
+        return ()
+    if not api_key.isascii() or not api_key.isprintable() or not api_key.strip():
+        raise ValueError("an API key must be printable ASCII")
+    return (("authorization", f"Bearer {api_key}"),)
 
 
 def service_config(max_attempts: int) -> dict[str, object]:

@@ -5,7 +5,7 @@
         print(result.translations[0].text)
 
 Both take the same arguments, give the same results (client/results.py) and raise the same errors (client/errors.py).
-Retries, balancing and TLS are in client/channel.py.
+Retries, balancing, TLS and API keys are in client/channel.py.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -15,7 +15,7 @@ from typing import Self, Unpack
 import grpc
 import grpc.aio
 
-from client.channel import TlsOptions, channel_options
+from client.channel import TlsOptions, call_metadata, channel_options
 from client.errors import from_rpc_error
 from client.messages import TranslateOptions, model_infos, streamed_sentence, translate_request, translate_result
 from client.results import ModelInfo, StreamedSentence, TranslateResult
@@ -32,6 +32,7 @@ class Client:
     Args:
         address: HOST:PORT, or any gRPC target; a name with several addresses is balanced over all of them.
         tls: None for plain text.
+        api_key: Where the server asks for one; in plain text anybody on the way can read it.
         deadline_seconds: For calls that set none of their own, all attempts together.
         max_attempts: 1 (no retries) to 5.
 
@@ -45,10 +46,12 @@ class Client:
         address: str,
         *,
         tls: TlsOptions | None = None,
+        api_key: str | None = None,
         deadline_seconds: float = DEFAULT_DEADLINE_SECONDS,
         max_attempts: int = 4,
     ) -> None:
         self._deadline_seconds = deadline_seconds
+        self._metadata = call_metadata(api_key)
         options = channel_options(max_attempts, tls)
         if tls is None:
             self._channel = grpc.insecure_channel(address, options=options)
@@ -78,7 +81,7 @@ class Client:
         request = translate_request(contents, target, **options)
         try:
             response: translation_pb2.TranslateResponse = self._stub.Translate(
-                request, timeout=self._deadline(deadline_seconds)
+                request, timeout=self._deadline(deadline_seconds), metadata=self._metadata
             )
         except grpc.RpcError as error:
             raise from_rpc_error(error) from error
@@ -102,7 +105,7 @@ class Client:
     def _stream(
         self, request: translation_pb2.TranslateStreamRequest, deadline_seconds: float | None
     ) -> Iterator[StreamedSentence]:
-        call = self._stub.TranslateStream(request, timeout=self._deadline(deadline_seconds))
+        call = self._stub.TranslateStream(request, timeout=self._deadline(deadline_seconds), metadata=self._metadata)
         try:
             for response in call:
                 yield streamed_sentence(response)
@@ -119,7 +122,7 @@ class Client:
         """
         try:
             response: translation_pb2.ListModelsResponse = self._stub.ListModels(
-                translation_pb2.ListModelsRequest(), timeout=self._deadline(deadline_seconds)
+                translation_pb2.ListModelsRequest(), timeout=self._deadline(deadline_seconds), metadata=self._metadata
             )
         except grpc.RpcError as error:
             raise from_rpc_error(error) from error
@@ -152,10 +155,12 @@ class AsyncClient:
         address: str,
         *,
         tls: TlsOptions | None = None,
+        api_key: str | None = None,
         deadline_seconds: float = DEFAULT_DEADLINE_SECONDS,
         max_attempts: int = 4,
     ) -> None:
         self._deadline_seconds = deadline_seconds
+        self._metadata = call_metadata(api_key)
         options = channel_options(max_attempts, tls)
         if tls is None:
             self._channel = grpc.aio.insecure_channel(address, options=options)
@@ -175,7 +180,7 @@ class AsyncClient:
         request = translate_request(contents, target, **options)
         try:
             response: translation_pb2.TranslateResponse = await self._stub.Translate(
-                request, timeout=self._deadline(deadline_seconds)
+                request, timeout=self._deadline(deadline_seconds), metadata=self._metadata
             )
         except grpc.aio.AioRpcError as error:
             raise from_rpc_error(error) from error
@@ -196,7 +201,7 @@ class AsyncClient:
     async def _stream(
         self, request: translation_pb2.TranslateStreamRequest, deadline_seconds: float | None
     ) -> AsyncIterator[StreamedSentence]:
-        call = self._stub.TranslateStream(request, timeout=self._deadline(deadline_seconds))
+        call = self._stub.TranslateStream(request, timeout=self._deadline(deadline_seconds), metadata=self._metadata)
         try:
             async for response in call:
                 yield streamed_sentence(response)
@@ -209,7 +214,7 @@ class AsyncClient:
         """As `Client.list_models`."""
         try:
             response: translation_pb2.ListModelsResponse = await self._stub.ListModels(
-                translation_pb2.ListModelsRequest(), timeout=self._deadline(deadline_seconds)
+                translation_pb2.ListModelsRequest(), timeout=self._deadline(deadline_seconds), metadata=self._metadata
             )
         except grpc.aio.AioRpcError as error:
             raise from_rpc_error(error) from error

@@ -9,7 +9,16 @@ import pytest
 import client
 from client import AsyncClient, Client
 from client.channel import TlsOptions
-from client.errors import DeadlineExceeded, InvalidRequest, ModelNotFound, Overloaded, ServerFailed, Unavailable
+from client.errors import (
+    DeadlineExceeded,
+    InvalidRequest,
+    ModelNotFound,
+    Overloaded,
+    PermissionDenied,
+    ServerFailed,
+    Unauthenticated,
+    Unavailable,
+)
 from client.results import FinishReason, Hypothesis, ModelInfo
 from tests.client.scripted_server import ScriptedServer, ScriptedService
 
@@ -109,7 +118,9 @@ def test_retries_can_be_switched_off(server: ScriptedServer, service: ScriptedSe
         (grpc.StatusCode.INVALID_ARGUMENT, InvalidRequest),
         (grpc.StatusCode.NOT_FOUND, ModelNotFound),
         (grpc.StatusCode.INTERNAL, ServerFailed),
-        (grpc.StatusCode.PERMISSION_DENIED, ServerFailed),
+        (grpc.StatusCode.UNAUTHENTICATED, Unauthenticated),
+        (grpc.StatusCode.PERMISSION_DENIED, PermissionDenied),
+        (grpc.StatusCode.DATA_LOSS, ServerFailed),
     ],
 )
 def test_other_failures_are_typed_and_not_retried(
@@ -122,6 +133,28 @@ def test_other_failures_are_typed_and_not_retried(
 
     assert getattr(caught.value, "code", None) is code
     assert service.num_attempts == 1
+
+
+async def test_an_api_key_goes_with_every_call(server: ScriptedServer, service: ScriptedService) -> None:
+    with Client(server.address, api_key="secret") as client:
+        client.translate(["a"], target="de")
+        list(client.translate_stream(["a"], target="de"))
+    async with AsyncClient(server.address, api_key="secret") as asynchronous:
+        await asynchronous.translate(["a"], target="de")
+
+    assert [metadata.get("authorization") for metadata in service.metadata] == ["Bearer secret"] * 3
+
+
+def test_without_an_api_key_none_is_sent(client: Client, service: ScriptedService) -> None:
+    client.translate(["a"], target="de")
+
+    assert "authorization" not in service.metadata[0]
+
+
+@pytest.mark.parametrize("key", ["", " ", "two\nlines", "sch\xf6n"])
+def test_an_api_key_that_no_header_can_carry_is_refused_and_not_repeated(key: str) -> None:
+    with pytest.raises(ValueError, match=r"^an API key must be printable ASCII$"):
+        Client("localhost:1", api_key=key)
 
 
 def test_a_deadline_ends_the_wait_and_the_servers_work(client: Client, service: ScriptedService) -> None:

@@ -108,6 +108,15 @@ def test_a_request_that_the_server_refuses_is_wrong_usage(server: ScriptedServer
     assert done.stderr == b"babelserve-translate: refused by the server: target_language_code: not xx\n"
 
 
+def test_the_api_key_comes_from_a_file(server: ScriptedServer, service: ScriptedService, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("secret\n")
+
+    done = translate(server, "--target", "de", "--api-key-file", str(tmp_path / "key"), "?UNAUTHENTICATED unknown")
+
+    assert (done.returncode, done.stderr) == (2, b"babelserve-translate: refused by the server: unknown\n")
+    assert service.metadata[0]["authorization"] == "Bearer secret"
+
+
 def test_a_server_that_fails_is_told_by_code_and_request(server: ScriptedServer) -> None:
     done = translate(server, "--target", "de", "--batch-lines", "1", "a", "?INTERNAL internal error")
 
