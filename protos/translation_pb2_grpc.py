@@ -27,8 +27,9 @@ if _version_not_supported:
 
 class TranslationServiceStub:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
-    (model), RESOURCE_EXHAUSTED (queue or message size; retry after `grpc-retry-pushback-ms`), UNAVAILABLE (loading or
-    draining; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a request id).
+    (model), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
+    RESOURCE_EXHAUSTED (queue, quota or message size; retry after `grpc-retry-pushback-ms`), UNAVAILABLE (loading,
+    draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a request id).
     """
 
     def __init__(self, channel):
@@ -56,8 +57,9 @@ class TranslationServiceStub:
 
 class TranslationServiceServicer:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
-    (model), RESOURCE_EXHAUSTED (queue or message size; retry after `grpc-retry-pushback-ms`), UNAVAILABLE (loading or
-    draining; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a request id).
+    (model), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
+    RESOURCE_EXHAUSTED (queue, quota or message size; retry after `grpc-retry-pushback-ms`), UNAVAILABLE (loading,
+    draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a request id).
     """
 
     def Translate(self, request, context):
@@ -109,8 +111,9 @@ def add_TranslationServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class TranslationService:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
-    (model), RESOURCE_EXHAUSTED (queue or message size; retry after `grpc-retry-pushback-ms`), UNAVAILABLE (loading or
-    draining; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a request id).
+    (model), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
+    RESOURCE_EXHAUSTED (queue, quota or message size; retry after `grpc-retry-pushback-ms`), UNAVAILABLE (loading,
+    draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a request id).
     """
 
     @staticmethod

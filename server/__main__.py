@@ -1,4 +1,4 @@
-"""`babelserve` serves, or checks a bundle.
+"""`babelserve` serves, checks a bundle, or makes an API key.
 
 Exit codes: 0 stopped by a signal, 2 cannot start (lists every fault), 3 has lost its engine (to be started anew).
 """
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry
 
+from server.access.keys import hash_key, new_key
 from server.app import serve
 from server.errors import StartupError
 from server.models.checking import check_bundle
@@ -31,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = read_settings(sys.argv[1:] if arguments is None else arguments, os.environ, version)
         if command.check is not None:
             return _check(command)
+        if command.make_key:
+            return _make_key()
         asyncio.run(serve(command.settings, version))
     except StartupError as error:
         for fault in error.faults:
@@ -48,6 +51,13 @@ def _check(command: CommandLine) -> int:
     assert command.check is not None
     for line in check_bundle(command.check, command.settings, Metrics(CollectorRegistry())):
         print(line)
+    return 0
+
+
+def _make_key() -> int:
+    key = new_key()
+    print(f"For the caller, who alone needs it:\n{key}\n")
+    print(f'For the file of --keys, below the tenant:\n[[tenants.NAME.keys]]\nsha256 = "{hash_key(key).hex()}"')
     return 0
 
 

@@ -6,6 +6,7 @@ UNAVAILABLE too.
 A second signal leaves at once. When the engine is lost (`server.models.supervisor`), everybody has been answered
 UNAVAILABLE already: their answers go out, and the process ends with an exit code of its own, within seconds.
 Without the delay, rolling updates lose requests (measured: 4 of 3600).
+SIGHUP reads keys and certificates again there and then; they are read again by themselves when they change.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from server.access.access import Access
 from server.errors import SettingsError
 from server.models.loading import load_model, process_memory
 from server.models.machine import resident_bytes
@@ -69,16 +71,19 @@ async def serve(settings: Settings, version: str) -> None:
     log = set_up_logging(metrics, settings.log_level)
     give_stderr_back = take_stderr(metrics)
     log_loop_exceptions(asyncio.get_running_loop())
-    stop = _stop_on_signals()
+    stop, reload = _stop_on_signals(), _reload_on_signal()
     memory = MemoryBudget(process_memory(settings))  # less once the model is there
     translator = Translator(
-        beam_size=settings.beam_size, max_request_seconds=settings.max_request_seconds, memory=memory
+        beam_size=settings.beam_size,
+        max_request_seconds=settings.max_request_seconds,
+        memory=memory,
+        metrics=metrics.access,
     )
     traffic, health = Traffic(), Health(metrics)
     calls = Calls(metrics, traffic, settings.max_request_seconds + _HANG_SECONDS, tracing)
     service = TranslationService(translator, Intake(memory, messages_at_once(process_memory(settings))))
     try:
-        async with _listening(settings, metrics, service, calls, health) as (servers, metrics_port):
+        async with _listening(settings, metrics, service, calls, health, reload) as (servers, metrics_port):
             model = await _load_unless_stopped(settings, metrics, stop)
             if model is None:
                 return
@@ -105,7 +110,12 @@ async def serve(settings: Settings, version: str) -> None:
 
 @contextlib.asynccontextmanager
 async def _listening(
-    settings: Settings, metrics: Metrics, service: TranslationService, calls: Calls, health: Health
+    settings: Settings,
+    metrics: Metrics,
+    service: TranslationService,
+    calls: Calls,
+    health: Health,
+    reload: asyncio.Event,
 ) -> AsyncIterator[tuple[RpcServers, int]]:
     """Serves on all ports; yields the servers, and the port of the metrics page.
 
@@ -122,15 +132,18 @@ async def _listening(
             where = f"{settings.host} port {settings.metrics_port}"
             faults.append(f"--metrics-port: cannot listen on {where}: {error.strerror}")
         try:
-            servers = open_servers(settings, service, CallInterceptor(calls), health)
+            access = _open_access(settings, metrics)
+            servers = open_servers(settings, service, CallInterceptor(calls, access), health, access)
         except SettingsError as error:
             faults += error.faults
         if faults:
             raise SettingsError(faults)
+        renewing = asyncio.create_task(access.watch(reload))
         try:
             await servers.start()
             yield servers, metrics_port
         finally:
+            renewing.cancel()
             await servers.stop()
 
 
@@ -215,6 +228,23 @@ def _stop_on_signals() -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, receive, number)
     return stop
+
+
+def _reload_on_signal() -> asyncio.Event:
+    """Returns an event that SIGHUP sets, which would end the process otherwise."""
+    reload = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload.set)
+    return reload
+
+
+def _open_access(settings: Settings, metrics: Metrics) -> Access:
+    return Access(
+        metrics.access,
+        tls_cert=settings.tls_cert,
+        tls_key=settings.tls_key,
+        tls_client_ca=settings.tls_client_ca,
+        keys=settings.keys,
+    )
 
 
 def _process_age_seconds() -> float:

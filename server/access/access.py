@@ -107,9 +107,13 @@ class Access:
                 await asyncio.wait_for(reload.wait(), poll_seconds)
             at_once = reload.is_set()
             reload.clear()
-            for each in (self._certificates, self._directory):
-                if each is not None:
-                    await asyncio.to_thread(each.poll, at_once=at_once)
+            await asyncio.to_thread(self.renew, at_once=at_once)
+
+    def renew(self, *, at_once: bool) -> None:
+        """Takes what has changed in the files; see `WatchedFiles.poll`."""
+        for each in (self._certificates, self._directory):
+            if each is not None:
+                each.poll(at_once=at_once)
 
     def _load_certificates(self, contents: Mapping[str, bytes]) -> Certificates:
         certificates = read_certificates(contents["--tls-cert"], contents["--tls-key"], contents.get("--tls-client-ca"))

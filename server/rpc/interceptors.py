@@ -2,6 +2,9 @@
 
 The request's id comes back in the initial metadata or, when a call fails, in the trailing metadata: initial metadata
 commits a call, and gRPC clients retry no committed call.
+
+Whoever may not call is refused before the body of the call is received: gRPC calls a handler of a stream of requests at
+once, and receives the first only when that is read, so every handler is registered as one of those.
 """
 
 import contextlib
@@ -12,9 +15,14 @@ from typing import Any
 
 import grpc
 
-from server.errors import Overloaded, TranslationError
+from server.access.access import Access
+from server.access.tenants import caller
+from server.errors import Code, Overloaded, TranslationError
+from server.rpc.callers import identify
+from server.rpc.health import HEALTH_NAME
 from server.rpc.messages import STATUS_CODES, retry_details
 from server.rpc.service import SERVICE_NAME
+from server.telemetry.log import add_facts
 from server.telemetry.tracing import TraceParent
 from server.translation.calls import Call, Calls, choose_id
 
@@ -26,10 +34,16 @@ _READ_KEYS = (REQUEST_ID_KEY, TRACEPARENT_KEY)
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # not generic at run time
-    """Wraps the handlers of our service; leaves health, reflection and channelz alone."""
+    """Wraps the handlers of our service; lets others than health be called by those only who may call ours.
 
-    def __init__(self, calls: Calls) -> None:
+    Args:
+        calls: runs them.
+        access: says who may call.
+    """
+
+    def __init__(self, calls: Calls, access: Access) -> None:
         self._calls = calls
+        self._access = access
 
     async def intercept_service(
         self,
@@ -40,41 +54,62 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
         handler = await continuation(handler_call_details)
         service, _, method = handler_call_details.method.strip("/").partition("/")
         if handler is None:
-            self._calls.count_unknown()
-        if handler is None or service != SERVICE_NAME:
+            self._calls.count_other(Code.UNIMPLEMENTED)
+        if handler is None or service == HEALTH_NAME:
             return handler
+        if service != SERVICE_NAME:  # reflection
+            look = partial(self._look, handler)
+            return grpc.stream_stream_rpc_method_handler(
+                look, handler.request_deserializer, handler.response_serializer
+            )
         wrap = grpc.stream_unary_rpc_method_handler
         if handler.response_streaming:
             wrap = grpc.stream_stream_rpc_method_handler
         run = partial(self._run, method, handler)
         return wrap(run, handler.request_deserializer, handler.response_serializer)
 
-    async def _run(self, method: str, handler: Any, request: Any, context: Any) -> Any:
-        given = {key: value for key, value in context.invocation_metadata() or () if key in _READ_KEYS}
+    async def _run(self, method: str, handler: Any, _: Any, context: Any) -> Any:
+        given = _given(context)
         parent = TraceParent.read(given.get(TRACEPARENT_KEY))
         call = Call(method, choose_id(given.get(REQUEST_ID_KEY)), partial(_has_expired, context), parent)
         try:
-            return await self._calls.run(call, partial(_respond, handler, request, context, call.request_id))
+            return await self._calls.run(call, partial(self._respond, handler, context, call.request_id))
         except TranslationError as error:
             return await _abort(context, error, call.request_id)
 
+    async def _respond(self, handler: Any, context: Any, request_id: str) -> Any:
+        """Lets the caller in, and sends what the handler yields, or returns what it returns."""
+        tenant = identify(self._access, context)
+        caller.set(tenant)
+        add_facts(tenant=tenant.name)
+        if not handler.response_streaming:
+            response = await handler.stream_unary(None, context)
+            await _send_id(context, request_id)
+            return response
+        has_begun = False
+        messages: AsyncIterator[Any] = handler.stream_stream(None, context)
+        async with contextlib.aclosing(messages):  # type: ignore[type-var]
+            async for message in messages:
+                if not has_begun:
+                    await _send_id(context, request_id)
+                    has_begun = True
+                await context.write(message)
+        return None
 
-async def _respond(handler: Any, request: Any, context: Any, request_id: str) -> Any:
-    """Sends what the handler yields, or returns what it returns; the id goes ahead of the first message."""
-    own_id = ((REQUEST_ID_KEY, request_id),)
-    if not handler.response_streaming:
-        response = await handler.stream_unary(request, context)
-        await context.send_initial_metadata(own_id)
-        return response
-    has_begun = False
-    messages: AsyncIterator[Any] = handler.stream_stream(request, context)
-    async with contextlib.aclosing(messages):  # type: ignore[type-var]
-        async for message in messages:
-            if not has_begun:
-                await context.send_initial_metadata(own_id)
-                has_begun = True
-            await context.write(message)
-    return None
+    async def _look(self, handler: Any, requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
+        """Lets the caller in, and does what a handler of streams does."""
+        try:
+            identify(self._access, context)
+        except TranslationError as error:
+            self._calls.count_other(error.code)
+            await _abort(context, error, choose_id(_given(context).get(REQUEST_ID_KEY)))
+        async for message in handler.stream_stream(requests, context):
+            yield message
+
+
+async def _send_id(context: Any, request_id: str) -> None:
+    """Makes the id go ahead of the first message."""
+    await context.send_initial_metadata(((REQUEST_ID_KEY, request_id),))
 
 
 async def _abort(context: Any, error: TranslationError, request_id: str) -> None:
@@ -91,6 +126,11 @@ async def _abort(context: Any, error: TranslationError, request_id: str) -> None
         trailing.append((PUSHBACK_KEY, str(milliseconds)))
         trailing.append((DETAILS_KEY, retry_details(code, milliseconds)))
     await context.abort(code, message, tuple(trailing))
+
+
+def _given(context: Any) -> dict[str, Any]:
+    """Returns the metadata that is read here."""
+    return {key: value for key, value in context.invocation_metadata() or () if key in _READ_KEYS}
 
 
 def _has_expired(context: Any) -> bool:

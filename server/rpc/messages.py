@@ -11,6 +11,7 @@ from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 from protos import translation_pb2 as pb
+from server.access.tenants import Tenant
 from server.decoding.result import FinishReason, Timings
 from server.errors import Code, InvalidRequest, TranslationError
 from server.models.model import Model
@@ -58,8 +59,14 @@ def serialized(message: Message) -> bytes:
     return message.SerializeToString()
 
 
-def read_request(message: pb.TranslateRequest, remaining: float | None) -> TranslationRequest:
-    """Returns what a message asks; `remaining` are the seconds that its caller still waits, None for ever."""
+def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: Tenant) -> TranslationRequest:
+    """Returns what a message asks.
+
+    Args:
+        message: as it came.
+        remaining: seconds that its caller still waits; None for ever.
+        tenant: who asks.
+    """
     decoding, has = message.decoding, message.decoding.HasField
     arrived = time.monotonic()
     return TranslationRequest(
@@ -76,6 +83,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None) -> Trans
             with_scores=decoding.with_scores if has("with_scores") else None,
             use_shortlist=decoding.use_shortlist if has("use_shortlist") else None,
         ),
+        tenant=tenant,
         arrived=arrived,
         deadline=float("inf") if remaining is None else arrived + remaining,
     )

@@ -1,6 +1,5 @@
 """The gRPC servers: one for translations, one for health alone, one for channelz; and the ports that they listen on."""
 
-import ssl
 from dataclasses import dataclass
 
 import grpc
@@ -8,6 +7,8 @@ from grpc_channelz.v1.channelz import add_channelz_servicer
 from grpc_reflection.v1alpha.reflection import SERVICE_NAME as REFLECTION_NAME
 from grpc_reflection.v1alpha.reflection import enable_server_reflection
 
+from server.access.access import Access
+from server.access.certificates import Certificates
 from server.errors import SettingsError
 from server.models.machine import raise_file_limit
 from server.rpc.health import HEALTH_NAME, Health
@@ -65,12 +66,12 @@ class RpcServers:
 
 
 def open_servers(
-    settings: Settings, service: TranslationService, interceptor: CallInterceptor, health: Health
+    settings: Settings, service: TranslationService, interceptor: CallInterceptor, health: Health, access: Access
 ) -> RpcServers:
     """Makes the servers and binds their ports; nothing is served yet.
 
     Raises:
-        SettingsError: every port that cannot be bound, certificates that are none, or too few files that may be open.
+        SettingsError: every port that cannot be bound, or too few files that may be open.
     """
     num_files = raise_file_limit()
     if num_files < _LEAST_FILES:
@@ -84,7 +85,7 @@ def open_servers(
     health.add_to(health_server)
     admin = grpc.aio.server(options=_options(num_files, 0.05))
     add_channelz_servicer(admin)  # type: ignore[arg-type] # it takes both kinds
-    credentials = _credentials(settings)
+    credentials = _credentials(access)
     faults: list[str] = []
     ports = (
         _bind(translation, "--port", settings.host, settings.port, credentials, faults),
@@ -124,14 +125,27 @@ def _bind(
         return 0
 
 
-def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
-    if settings.tls_cert is None or settings.tls_key is None:
+def _credentials(access: Access) -> grpc.ServerCredentials | None:
+    """Returns credentials that follow the certificates in force: gRPC asks at each handshake whether they are new."""
+    shown = access.certificates
+    if shown is None:
         return None
-    try:
-        # gRPC would only say that it cannot listen. The password keeps OpenSSL from asking the terminal for one.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(settings.tls_cert, settings.tls_key, password="")
-        pair = (settings.tls_key.read_bytes(), settings.tls_cert.read_bytes())
-    except OSError as error:  # SSLError is one
-        message = f"--tls-cert, --tls-key: are no PEM certificate chain and its unencrypted private key: {error}"
-        raise SettingsError([message]) from error
-    return grpc.ssl_server_credentials([pair])
+
+    def renewed() -> grpc.ServerCertificateConfiguration | None:  # on gRPC's threads
+        nonlocal shown
+        current = access.certificates
+        if current is None or current is shown:
+            return None  # as before
+        shown = current
+        return _configuration(current)
+
+    return grpc.dynamic_ssl_server_credentials(
+        _configuration(shown),
+        renewed,  # type: ignore[arg-type] # the stubs lack None
+        require_client_authentication=access.asks_for_certificates,
+    )
+
+
+def _configuration(certificates: Certificates) -> grpc.ServerCertificateConfiguration:
+    pair = (certificates.key, certificates.chain)
+    return grpc.ssl_server_certificate_configuration([pair], root_certificates=certificates.client_ca)

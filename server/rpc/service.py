@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 
 from protos import translation_pb2 as pb
+from server.access.tenants import caller
 from server.rpc.intake import Intake
 from server.rpc.messages import (
     model_info,
@@ -56,7 +57,7 @@ class TranslationService:
 
     async def translate(self, message: pb.TranslateRequest, context: Any) -> pb.TranslateResponse:
         """Translates all texts. Raises TranslationError when each of them fails."""
-        request = read_request(message, context.time_remaining())
+        request = read_request(message, context.time_remaining(), caller.get())
         with await self._translator.accept(request) as job:
             await job.finish()
             _add_target_tokens(job)
@@ -67,7 +68,8 @@ class TranslationService:
         self, message: pb.TranslateStreamRequest, context: Any
     ) -> AsyncIterator[pb.TranslateStreamResponse]:
         """Yields each sentence as it finishes; a text that fails sends its status and nothing more."""
-        with await self._translator.accept(read_request(message.request, context.time_remaining())) as job:
+        request = read_request(message.request, context.time_remaining(), caller.get())
+        with await self._translator.accept(request) as job:
             for opening in opening_responses(job.answers):
                 yield opening
             async for place in job.completions():

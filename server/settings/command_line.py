@@ -20,10 +20,11 @@ _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLine:
-    """What the command line asks for: to serve with `settings`, or to check a bundle."""
+    """What the command line asks for: to serve with `settings`, to check a bundle, or to make an API key."""
 
     settings: Settings
     check: Path | None
+    make_key: bool
 
 
 class _Parser(argparse.ArgumentParser):
@@ -54,11 +55,11 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str], vers
     given: dict[str, tuple[str, str]] = {
         name: (_variable(name), environment[_variable(name)]) for name in fields if _variable(name) in environment
     }
-    check = None
+    check, make_key = None, False
     try:
         flags, unknown = _parser(version).parse_known_args(arguments)
         faults += [f"{argument}: unknown argument" for argument in unknown]
-        check = flags.check
+        check, make_key = flags.check, flags.make_key
         named = {name: value for name, value in vars(flags).items() if name in fields and value is not None}
         given |= {name: (_flag(name), value) for name, value in named.items()}
     except SettingsError as error:
@@ -75,7 +76,7 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str], vers
         faults.append(f"--bundle: {settings.bundle} is no directory")
     if faults:
         raise SettingsError(faults)
-    return CommandLine(settings=settings, check=check)
+    return CommandLine(settings=settings, check=check, make_key=make_key)
 
 
 def _variable(name: str) -> str:
@@ -95,6 +96,7 @@ def _parser(version: str) -> _Parser:
     )
     parser.add_argument("--version", action="version", version=f"babelserve {version}")
     parser.add_argument("--check", type=Path, metavar="BUNDLE", help="check a bundle, say what is wrong, and end")
+    parser.add_argument("--make-key", action="store_true", help="print a new API key and its hash for --keys, and end")
     for each in dataclasses.fields(Settings):
         text = each.metadata["help"].replace("%", "%%")
         if isinstance(each.default, bool):
@@ -156,7 +158,9 @@ def _contradictions(settings: Settings) -> Iterator[str]:
         ports.setdefault(number, _flag(name))
     if (settings.tls_cert is None) != (settings.tls_key is None):
         yield "--tls-cert and --tls-key: one needs the other"
-    for name in ("tls_cert", "tls_key"):
+    if settings.tls_client_ca is not None and settings.tls_cert is None:
+        yield "--tls-client-ca: needs --tls-cert"
+    for name in ("tls_cert", "tls_key", "tls_client_ca", "keys"):
         path = getattr(settings, name)
         if path is not None and not _is(path, Path.is_file):
             yield f"{_flag(name)}: {path} is no file"

@@ -71,6 +71,10 @@ class Settings:
     )
     tls_cert: Path | None = _setting(None, "PEM file with the certificate chain; needs --tls-key")
     tls_key: Path | None = _setting(None, "PEM file with the private key; needs --tls-cert")
+    tls_client_ca: Path | None = _setting(
+        None, "PEM file with the authorities of client certificates, which are then required; needs --tls-cert"
+    )
+    keys: Path | None = _setting(None, "TOML file with tenants and their API keys, which are then required")
     reflection: bool = _setting(False, "answer gRPC server reflection")
     traces: str = _setting(
         "none", "where spans go; otlp needs babelserve[otel] and is set up by OTEL_* variables", choices=EXPORTERS

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from server.access.tenants import caller
 from server.errors import Code, DeadlineExceeded, NotServing, TranslationError
 from server.telemetry.log import add_facts, begin_request, facts
 from server.telemetry.metrics import Metrics
@@ -95,6 +96,7 @@ class Calls:
             finally:
                 seconds = time.monotonic() - started
                 end(code, seconds, trace.trace_id if trace.is_sampled else None)
+                self._metrics.access.count_request(caller.get().name, code)
                 if code is Code.OK and not call.has_expired():
                     self._metrics.count_goodput(call.method, int(facts().get("target_tokens", 0)))
                 _log_end(call.method, code, seconds, trace)
@@ -119,9 +121,9 @@ class Calls:
             logger.exception("a request failed by an error of the server's own")
             raise TranslationError("internal error") from error
 
-    def count_unknown(self) -> None:
-        """Counts a call of a method that there is not."""
-        self._metrics.start_request("other")(Code.UNIMPLEMENTED, 0.0, None)
+    def count_other(self, code: Code) -> None:
+        """Counts a call of a method that is not ours, and how it was answered."""
+        self._metrics.start_request("other")(code, 0.0, None)
 
 
 def choose_id(given: str | bytes | None) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from server.access.tenants import ANONYMOUS, Tenant
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodingRequest:
@@ -27,6 +29,7 @@ class TranslationRequest:
         model: name; empty for the server's choice.
         mime_type: empty for plain text.
         decoding: how to search.
+        tenant: who asks.
         arrived: instant of `time.monotonic`.
         deadline: the same, when the caller stops waiting; infinite for never.
     """
@@ -37,5 +40,6 @@ class TranslationRequest:
     model: str = ""
     mime_type: str = ""
     decoding: DecodingRequest = field(default_factory=DecodingRequest)
+    tenant: Tenant = ANONYMOUS
     arrived: float
     deadline: float

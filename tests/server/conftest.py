@@ -12,6 +12,7 @@ import sentencepiece
 from prometheus_client import CollectorRegistry
 
 from protos.translation_pb2_grpc import TranslationServiceStub
+from server.access.access import Access
 from server.bundle.files import FileFacts
 from server.bundle.manifest import (
     REVISION,
@@ -121,9 +122,11 @@ def model(manifest: Manifest, tokenizer: Tokenizer, engine: EchoEngine, metrics:
 
 
 @pytest_asyncio.fixture
-async def translator(model: Model) -> Translator:
+async def translator(model: Model, metrics: Metrics) -> Translator:
     """A translator with the echoing model, which gives up requests after 60 seconds."""
-    translator = Translator(beam_size=4, max_request_seconds=60.0, memory=MemoryBudget(1 << 30))
+    translator = Translator(
+        beam_size=4, max_request_seconds=60.0, memory=MemoryBudget(1 << 30), metrics=metrics.access
+    )
     translator.model = model
     return translator
 
@@ -145,7 +148,9 @@ async def live(metrics: Metrics, translator: Translator) -> AsyncIterator[Live]:
     """The service with its interceptor on a real server."""
     service, traffic = TranslationService(translator, Intake(translator.memory, 8)), Traffic()
     calls = Calls(metrics, traffic, 65.0)
-    server = grpc.aio.server(interceptors=[CallInterceptor(calls)], options=[("grpc.so_reuseport", 0)])
+    server = grpc.aio.server(
+        interceptors=[CallInterceptor(calls, Access(metrics.access))], options=[("grpc.so_reuseport", 0)]
+    )
     server.add_generic_rpc_handlers((service.handler(),))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

@@ -20,7 +20,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from protos import translation_pb2 as pb
 from protos.translation_pb2_grpc import TranslationServiceStub
-from server.app import _process_age_seconds, _stop_on_signals, serve
+from server.app import _process_age_seconds, _reload_on_signal, _stop_on_signals, serve
 from server.bundle.bundle import Bundle
 from server.errors import BundleError, SettingsError
 from server.settings.settings import Settings
@@ -41,7 +41,9 @@ def logging_as_it_was() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def signals_as_they_were() -> Iterator[None]:
     """One that nobody listens to is ignored meanwhile, or it would end the tests."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {
+        number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    }
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -144,6 +146,14 @@ async def test_the_first_signal_is_told_and_the_second_ends_the_process(monkeypa
     await asyncio.wait_for(left.wait(), SECONDS)
 
     assert exit_codes == [128 + signal.SIGTERM]
+
+
+async def test_a_hangup_asks_for_a_reload_and_ends_nothing() -> None:
+    reload = _reload_on_signal()
+
+    signal.raise_signal(signal.SIGHUP)
+
+    await asyncio.wait_for(reload.wait(), SECONDS)
 
 
 def test_a_process_gets_older() -> None:

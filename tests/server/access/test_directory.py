@@ -38,7 +38,12 @@ def test_any_other_key_is_refused(directory: Directory, key: str, reason: str) -
 def test_every_hash_is_compared_whoever_calls(directory: Directory, monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[KeyHash] = []
     is_of = KeyHash.is_of
-    monkeypatch.setattr(KeyHash, "is_of", lambda self, digest: compared.append(self) or is_of(self, digest))
+
+    def counted(known: KeyHash, digest: bytes) -> bool:
+        compared.append(known)
+        return is_of(known, digest)
+
+    monkeypatch.setattr(KeyHash, "is_of", counted)
 
     directory.of_key("new")
     directory.of_key("key")

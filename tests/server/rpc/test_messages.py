@@ -8,6 +8,7 @@ import grpc
 import pytest
 
 from protos import translation_pb2 as pb
+from server.access.tenants import Tenant
 from server.decoding.result import FinishReason, Timings
 from server.errors import Code, EngineFailed, InvalidRequest
 from server.models.model import Model
@@ -31,6 +32,7 @@ from server.translation.memory import MemoryBudget
 from server.translation.request import DecodingRequest
 from server.translation.translator import Translator
 
+TENANT = Tenant(name="billing")
 MESSAGE = pb.TranslateRequest(contents=["A dog runs."], target_language_code="de")
 NO_MESSAGE = b"\xff"
 MANY_BYTES = 1 << 30
@@ -77,9 +79,9 @@ def test_every_field_of_a_request_is_read() -> None:
         ),
     )
 
-    request = read_request(message, None)
+    request = read_request(message, None, TENANT)
 
-    assert list(request.contents) == ["one", "two"]
+    assert (list(request.contents), request.tenant) == (["one", "two"], TENANT)
     assert (request.source_language_code, request.target_language_code) == ("en", "de")
     assert (request.model, request.mime_type) == ("m", "text/plain")
     assert request.decoding == DecodingRequest(
@@ -93,13 +95,13 @@ def test_every_field_of_a_request_is_read() -> None:
 def test_a_zero_is_not_what_is_absent(name: str) -> None:
     given = pb.TranslateRequest(decoding=pb.DecodingOptions(**{name: 0}))  # type: ignore[arg-type]
 
-    assert getattr(read_request(given, None).decoding, name) == 0
-    assert getattr(read_request(MESSAGE, None).decoding, name) is None
+    assert getattr(read_request(given, None, TENANT).decoding, name) == 0
+    assert getattr(read_request(MESSAGE, None, TENANT).decoding, name) is None
 
 
 def test_a_deadline_is_an_instant_from_the_arrival_on() -> None:
     before = time.monotonic()
-    soon, never = read_request(MESSAGE, 2.5), read_request(MESSAGE, None)
+    soon, never = read_request(MESSAGE, 2.5, TENANT), read_request(MESSAGE, None, TENANT)
 
     assert before <= soon.arrived <= time.monotonic()
     assert soon.deadline == soon.arrived + 2.5
@@ -132,7 +134,9 @@ async def test_bytes_are_parsed_for_a_handler_that_yields() -> None:
 async def finished(translator: Translator, *contents: str, num_hypotheses: int = 1) -> tuple[Job, float]:
     """A job that has its answers, and the instant of its request."""
     decoding = pb.DecodingOptions(num_hypotheses=num_hypotheses)
-    request = read_request(pb.TranslateRequest(contents=contents, target_language_code="de", decoding=decoding), None)
+    request = read_request(
+        pb.TranslateRequest(contents=contents, target_language_code="de", decoding=decoding), None, TENANT
+    )
     with await translator.accept(request) as job:
         await job.finish()
     return job, request.arrived

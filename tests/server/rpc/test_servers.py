@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-import shutil
 import socket
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 import grpc
 import pytest
+from cryptography import x509
 from grpc_channelz.v1.channelz_pb2 import GetServersRequest
 from grpc_channelz.v1.channelz_pb2_grpc import ChannelzStub
 from grpc_health.v1.health_pb2 import HealthCheckRequest
@@ -21,6 +22,7 @@ from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
 import server.rpc.servers
 from protos import translation_pb2 as pb
 from protos.translation_pb2_grpc import TranslationServiceStub
+from server.access.access import Access
 from server.errors import SettingsError
 from server.rpc.health import Health
 from server.rpc.intake import MAX_MESSAGE_BYTES, Intake
@@ -33,8 +35,8 @@ from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.calls import Calls
 from server.translation.traffic import Traffic
 from server.translation.translator import Translator
+from tests.certificates import Authority, Issued, authority
 
-TLS = Path(__file__).parents[2] / "client" / "tls"
 REQUEST = pb.TranslateRequest(contents=["A dog runs."], target_language_code="de")
 LIST_SERVICES = ServerReflectionRequest(list_services="")
 SECONDS = 20.0  # far above what any of these needs; a hang fails
@@ -46,11 +48,12 @@ Open = Callable[..., RpcServers]
 def opening(translator: Translator, metrics: Metrics) -> Open:
     """Opens servers, on free ports unless it is told others."""
 
-    def opening(**settings: Any) -> RpcServers:
+    def opening(access: Access | None = None, **settings: Any) -> RpcServers:
         free = {"port": 0, "health_port": 0, "admin_port": 0}
+        access = access or Access(metrics.access)
         service = TranslationService(translator, Intake(translator.memory, 8))
-        interceptor = CallInterceptor(Calls(metrics, Traffic(), SECONDS))
-        return open_servers(Settings(**(free | settings)), service, interceptor, Health(metrics))
+        interceptor = CallInterceptor(Calls(metrics, Traffic(), SECONDS), access)
+        return open_servers(Settings(**(free | settings)), service, interceptor, Health(metrics), access)
 
     return opening
 
@@ -127,31 +130,154 @@ async def test_every_port_that_is_taken_is_listed(opening: Open) -> None:
         assert fault.startswith(start)
 
 
-async def test_with_a_certificate_translations_are_encrypted_and_health_is_plain(opening: Open) -> None:
-    credentials = grpc.ssl_channel_credentials((TLS / "cert.pem").read_bytes())
-    options = [("grpc.ssl_target_name_override", "babelserve.test")]
+async def test_with_a_certificate_translations_are_encrypted_and_health_is_plain(
+    opening: Open, metrics: Metrics, tls: dict[str, Path]
+) -> None:
+    access = Access(metrics.access, tls_cert=tls["tls_cert"], tls_key=tls["tls_key"])
 
-    async with started(opening(tls_cert=TLS / "cert.pem", tls_key=TLS / "key.pem")) as servers:
+    async with started(opening(access)) as servers:
         translation, health, _ = servers.ports
-        async with grpc.aio.secure_channel(f"127.0.0.1:{translation}", credentials, options) as channel:
-            response = await TranslationServiceStub(channel).Translate(REQUEST, timeout=SECONDS)
+        encrypted = await answer(translation)
         async with grpc.aio.insecure_channel(f"127.0.0.1:{translation}") as channel:
             plain = await TranslationServiceStub(channel).Translate(REQUEST, timeout=SECONDS).code()
         plain_health = await services_at(health)
 
-    assert response.translations[0].text == "A dog runs."
+    assert encrypted is grpc.StatusCode.OK
     assert plain is grpc.StatusCode.UNAVAILABLE
     assert plain_health == {"health"}
 
 
-@pytest.mark.parametrize("spoiled", ["cert.pem", "key.pem"])
-async def test_a_certificate_or_key_that_is_none_is_a_fault(opening: Open, tmp_path: Path, spoiled: str) -> None:
-    for name in ("cert.pem", "key.pem"):
-        shutil.copy(TLS / name, tmp_path)
-    (tmp_path / spoiled).write_text("no PEM")
+@pytest.fixture
+def tls(tmp_path: Path) -> dict[str, Path]:
+    """Files of a server for localhost that knows the authority of its clients."""
+    paths = {name: tmp_path / name for name in ("tls_cert", "tls_key", "tls_client_ca")}
+    write_certificate(paths, authority().issue())
+    paths["tls_client_ca"].write_bytes(authority().pem)
+    return paths
 
-    with pytest.raises(SettingsError, match=r"^--tls-cert, --tls-key: are no PEM certificate chain"):
-        opening(tls_cert=tmp_path / "cert.pem", tls_key=tmp_path / "key.pem")
+
+def write_certificate(paths: dict[str, Path], issued: Issued) -> None:
+    paths["tls_cert"].write_bytes(issued.chain)
+    paths["tls_key"].write_bytes(issued.key)
+
+
+async def answer(port: int, client: Issued | None = None, *, trusted: bytes | None = None) -> grpc.StatusCode:
+    """Calls over a connection of its own; by default trusts the authority that all tests share."""
+    credentials = grpc.ssl_channel_credentials(
+        trusted or authority().pem, client.key if client else None, client.chain if client else None
+    )
+    options = [("grpc.use_local_subchannel_pool", 1)]
+    async with grpc.aio.secure_channel(f"localhost:{port}", credentials, options) as channel:
+        call: Any = TranslationServiceStub(channel).Translate(REQUEST, timeout=SECONDS)
+        code: grpc.StatusCode = await call.code()
+        return code
+
+
+async def test_a_client_with_a_certificate_of_the_authority_is_answered(
+    opening: Open, metrics: Metrics, tls: dict[str, Path]
+) -> None:
+    async with started(opening(Access(metrics.access, **tls))) as servers:
+        assert await answer(servers.ports[0], authority().issue("client", ())) is grpc.StatusCode.OK
+
+
+async def test_a_client_with_any_other_certificate_or_none_is_refused(
+    opening: Open, metrics: Metrics, tls: dict[str, Path]
+) -> None:
+    foreign = Authority()
+    clients = {
+        "none": None,
+        "expired": authority().issue("client", (), ends=-1),
+        "not begun": authority().issue("client", (), begins=1),
+        "foreign": foreign.issue("client", ()),
+        "of an authority of the same name": Authority("authority").issue("client", ()),
+        "self-signed": foreign.issue("authority", (), is_authority=True),
+    }
+
+    async with started(opening(Access(metrics.access, **tls))) as servers:
+        answers = {name: await answer(servers.ports[0], client) for name, client in clients.items()}
+
+    assert answers == dict.fromkeys(clients, grpc.StatusCode.UNAVAILABLE)
+
+
+async def test_a_client_finds_a_server_of_another_name_or_authority_out(
+    opening: Open, metrics: Metrics, tls: dict[str, Path]
+) -> None:
+    client = authority().issue("client", ())
+    async with started(opening(Access(metrics.access, **tls))) as servers:
+        foreign = await answer(servers.ports[0], client, trusted=Authority().pem)
+    write_certificate(tls, authority().issue("server", [x509.DNSName("elsewhere.example.org")]))
+    async with started(opening(Access(metrics.access, **tls))) as servers:
+        elsewhere = await answer(servers.ports[0], client)
+
+    assert {foreign, elsewhere} == {grpc.StatusCode.UNAVAILABLE}
+
+
+@pytest.mark.parametrize(("version", "is_spoken"), [("TLSv1_1", False), ("TLSv1_2", True), ("TLSv1_3", True)])
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
+async def test_tls_is_spoken_from_1_2_on(
+    opening: Open, metrics: Metrics, tls: dict[str, Path], version: str, is_spoken: bool
+) -> None:
+    del tls["tls_client_ca"]
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(cadata=authority().pem.decode())
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")  # or this client would not speak 1.1 itself
+    context.set_alpn_protocols(["h2"])
+    context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
+
+    async with started(opening(Access(metrics.access, **tls))) as servers:
+        try:
+            _, writer = await asyncio.open_connection("localhost", servers.ports[0], ssl=context)
+        except (ssl.SSLError, ConnectionError):
+            assert not is_spoken
+        else:
+            assert is_spoken
+            writer.transport.abort()  # gRPC would not shut TLS down in turn
+
+
+async def test_under_load_new_certificates_are_shown_without_an_error(
+    opening: Open, metrics: Metrics, tls: dict[str, Path]
+) -> None:
+    client, foreign = authority().issue("client", ()), Authority()
+    answers: list[grpc.StatusCode] = []
+
+    async def call_until(renewed: asyncio.Event, port: int) -> None:
+        while not renewed.is_set():
+            answers.append(await answer(port, client))
+
+    access = Access(metrics.access, **tls)
+    async with started(opening(access)) as servers:
+        renewed, port = asyncio.Event(), servers.ports[0]
+        callers = [asyncio.create_task(call_until(renewed, port)) for _ in range(4)]
+        for _ in range(3):
+            write_certificate(tls, authority().issue())
+            access.renew(at_once=True)
+            await answer(port, client)
+        renewed.set()
+        await asyncio.gather(*callers)
+        write_certificate(tls, foreign.issue())  # nobody trusts it: those who still can connect are shown the old one
+        shown_foreign = await answer(port, client)
+        access.renew(at_once=True)
+        after = await answer(port, client)
+
+    assert answers
+    assert set(answers) == {grpc.StatusCode.OK}
+    assert (shown_foreign, after) == (grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE)
+
+
+async def test_a_bad_new_certificate_is_never_shown(opening: Open, metrics: Metrics, tls: dict[str, Path]) -> None:
+    client = authority().issue("client", ())
+    good, expired = authority().issue(), authority().issue(ends=-1)
+    codes = []
+
+    access = Access(metrics.access, **tls)
+    async with started(opening(access)) as servers:
+        for chain, key in ((b"no PEM", good.key), (good.chain, expired.key), (expired.chain, expired.key)):
+            tls["tls_cert"].write_bytes(chain)
+            tls["tls_key"].write_bytes(key)
+            access.renew(at_once=True)
+            codes.append(await answer(servers.ports[0], client))
+
+    assert codes == [grpc.StatusCode.OK] * 3
 
 
 @contextlib.asynccontextmanager

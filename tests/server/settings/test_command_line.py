@@ -62,6 +62,8 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
         "--variant=cpu-int4",
         "--tls-cert",
         str(tmp_path / "cert.pem"),
+        "--keys",
+        str(tmp_path / "keys.toml"),
         BABELSERVE_MAX_ROWS="-1",
         BABELSERVE_DRAIN_DELAY="nan",
         BABELSERVE_REFLECTION="perhaps",
@@ -79,6 +81,7 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
             "--variant",
             "--tls-cert",
             "--tls-cert and --tls-key",
+            "--keys",
             "BABELSERVE_MAX_ROWS",
             "BABELSERVE_DRAIN_DELAY",
             "BABELSERVE_REFLECTION",
@@ -100,6 +103,7 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
         (["--port", "9464"], "--metrics-port: 9464 is also --port"),
         (["--host", ""], "--host: must not be empty"),
         (["--bundle", "x" * 300], f"--bundle: {'x' * 300} is no directory"),  # longer than a name may be
+        (["--tls-client-ca", __file__], "--tls-client-ca: needs --tls-cert"),
         (["--port"], "argument --port: expected one argument"),
         (["extra"], "extra: unknown argument"),
     ],
@@ -118,6 +122,11 @@ def test_checking_a_bundle_needs_no_other(tmp_path: Path) -> None:
     command = read("--check", str(tmp_path), "--bundle", str(tmp_path / "none"))
 
     assert command.check == tmp_path
+
+
+def test_a_key_is_made_where_it_is_asked_for(bundle: str) -> None:
+    assert read("--bundle", bundle, "--make-key").make_key
+    assert not read("--bundle", bundle).make_key
 
 
 def test_the_help_names_every_setting_with_its_default(capsys: pytest.CaptureFixture[str]) -> None:

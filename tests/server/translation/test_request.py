@@ -10,7 +10,7 @@ from server.decoding.options import DecodingOptions
 from server.translation.request import DecodingRequest, TranslationRequest
 
 OF_THE_ANSWER = {"output"}  # what the answer's message holds is its front's
-OF_THE_CALL = {"arrived", "deadline"}  # come with the call, not in its message
+OF_THE_CALL = {"arrived", "deadline", "tenant"}  # come with the call, not in its message
 
 
 def names(kind: Any) -> set[str]:

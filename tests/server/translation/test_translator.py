@@ -1,10 +1,13 @@
 """The translator without any protocol: what a second front would do."""
 
+import dataclasses
 import time
 from typing import Any
 
 import pytest
 
+from server.access.tenants import Tenant
+from server.access.token_bucket import TokenBucket
 from server.errors import DeadlineExceeded, InvalidRequest, ModelNotFound, NotServing, Overloaded
 from server.models.model import Model
 from server.telemetry.metrics import Metrics
@@ -101,6 +104,44 @@ async def test_refusals_are_counted_by_their_limit(
         return metrics.registry.get_sample_value("babelserve_queue_rejected_total", labels)
 
     assert [counted(reason) for reason in ("sentences", "tokens", "splitting")] == [1, 2, 1]
+
+
+def of_tenant(bucket: TokenBucket, *contents: str) -> TranslationRequest:
+    return dataclasses.replace(request(*contents), tenant=Tenant(name="billing", bucket=bucket))
+
+
+async def test_a_tenant_pays_by_tokens_and_beam_until_its_quota_is_used_up(
+    translator: Translator, metrics: Metrics
+) -> None:
+    bucket = TokenBucket(rate=0.001, burst=0.01)
+    with await translator.accept(of_tenant(bucket, "One dog. " * 10)) as job:
+        num_tokens = sum(sentence.num_tokens for sentence in job.answers[0].split.sentences)
+
+    with pytest.raises(Overloaded, match="quota of tenant billing") as caught:
+        await translator.accept(of_tenant(bucket, "One dog."))
+
+    cost = num_tokens * 4 * 0.0005
+    assert caught.value.reason == "quota"
+    assert caught.value.retry_after_seconds == pytest.approx((cost - 0.01) / 0.001, abs=1.0)
+    count = metrics.registry.get_sample_value
+    assert count("babelserve_queue_rejected_total", {"model": "echo", "reason": "quota"}) == 1
+    assert count("babelserve_tenant_cost_seconds_total", {"tenant": "billing"}) == pytest.approx(cost)
+
+
+class FullEngine(EchoEngine):
+    """Seems to have room, and then has none."""
+
+    def submit(self, *_: Any) -> Any:
+        raise Overloaded("full", "tokens")
+
+
+async def test_what_the_engine_refuses_costs_nothing(translator: Translator, model: Model) -> None:
+    bucket = TokenBucket(rate=0.001, burst=0.01)
+    translator.model = dataclasses.replace(model, engine=FullEngine())
+
+    for _ in range(5):
+        with pytest.raises(Overloaded, match="full"):
+            await translator.accept(of_tenant(bucket, "One dog."))
 
 
 async def test_without_a_model_every_request_is_refused(translator: Translator, model: Model) -> None:

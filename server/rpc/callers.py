@@ -1,0 +1,37 @@
+"""Who calls: what metadata and handshake say of it."""
+
+from typing import Any
+
+from server.access.access import Access
+from server.access.directory import PeerNames
+from server.access.tenants import Tenant
+
+_BEARER = "bearer "
+
+
+def identify(access: Access, context: Any) -> Tenant:
+    """Returns who makes a call, by the key in `authorization: Bearer KEY` or `x-api-key`, or by certificate.
+
+    Raises:
+        Unauthenticated: nobody whom the server knows.
+        PermissionDenied: somebody who may not call.
+    """
+    if access.is_open:
+        return access.identify(None, None)
+    return access.identify(_key(context), _peer_names(context) if access.asks_for_certificates else None)
+
+
+def _key(context: Any) -> str | None:
+    metadata = {name: value for name, value in context.invocation_metadata() or () if isinstance(value, str)}
+    bearer = metadata.get("authorization", "")
+    if bearer[: len(_BEARER)].lower() == _BEARER:
+        return bearer[len(_BEARER) :].strip()
+    return metadata.get("x-api-key")
+
+
+def _peer_names(context: Any) -> PeerNames:
+    facts = {
+        name: [value.decode(errors="replace") for value in values] for name, values in context.auth_context().items()
+    }
+    (common_name,) = facts.get("x509_common_name") or [""]
+    return PeerNames(common_name=common_name, uris=tuple(facts.get("peer_uri", ())))
