@@ -16,6 +16,7 @@ from typing import NamedTuple, Self, TypeVar
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Result
+from server.engine.flow import ANYONE, Flow
 from server.errors import TranslationError
 from server.models.model import Model
 from server.telemetry.tracing import current_trace
@@ -149,7 +150,12 @@ class Job:
 
 
 async def start_job(
-    model: Model, options: DecodingOptions, answers: Sequence[TextAnswer], deadline: float, arrived: float
+    model: Model,
+    options: DecodingOptions,
+    answers: Sequence[TextAnswer],
+    deadline: float,
+    arrived: float,
+    flow: Flow = ANYONE,
 ) -> Job:
     """Gives the sentences of a request to the engine, on another thread when that takes long.
 
@@ -159,6 +165,7 @@ async def start_job(
         answers: as they begin; those that have failed already get nothing.
         deadline: instant of `time.monotonic`.
         arrived: the same, of the request's arrival.
+        flow: that they belong to.
 
     Raises:
         Overloaded: the queue is at a limit.
@@ -168,9 +175,9 @@ async def start_job(
     sources = [sentence.source_ids or () for _, sentence in waiting]
     futures: list[Future[Result]] = []
     if len(sources) > _FEW_SENTENCES:
-        futures = await _submit_aside(model, sources, options, deadline)
+        futures = await _submit_aside(model, sources, options, deadline, flow)
     elif sources:
-        futures = model.engine.submit(sources, options, deadline)
+        futures = model.engine.submit(sources, options, deadline, flow)
     return Job(model, options, answers, [place for place, _ in waiting], futures, arrived)
 
 
@@ -189,10 +196,10 @@ def _sentences(answers: Sequence[TextAnswer], are_copied: bool) -> Iterator[tupl
 
 
 async def _submit_aside(
-    model: Model, sources: list[tuple[int, ...]], options: DecodingOptions, deadline: float
+    model: Model, sources: list[tuple[int, ...]], options: DecodingOptions, deadline: float, flow: Flow
 ) -> list[Future[Result]]:
     """Submits on another thread; if the caller leaves meanwhile, what has been submitted is cancelled."""
-    submitting = asyncio.ensure_future(asyncio.to_thread(model.engine.submit, sources, options, deadline))
+    submitting = asyncio.ensure_future(asyncio.to_thread(model.engine.submit, sources, options, deadline, flow))
     try:
         return await asyncio.shield(submitting)
     except asyncio.CancelledError:

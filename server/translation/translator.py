@@ -5,6 +5,7 @@ import time
 
 from server.access.tenants import Tenant
 from server.decoding.options import DecodingOptions
+from server.engine.flow import Flow
 from server.errors import DeadlineExceeded, NotServing, Overloaded, TranslationError
 from server.models.model import Model
 from server.telemetry.access_metrics import AccessMetrics
@@ -15,9 +16,6 @@ from server.translation.job import Job, raise_if_all_failed, start_job
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.request import TranslationRequest
 from server.translation.rules import check_decoding, check_mime_type, check_model, check_texts, choose_source_language
-
-# Of one lane, greedy: 4,042 tokens/s on two lanes with a Transformer-base in int8 (tests/bench/results, dfab3b9).
-_TOKEN_SECONDS = 0.0005
 
 
 class Translator:
@@ -78,7 +76,8 @@ class Translator:
         _charge(request.tenant, 0.0)  # a tenant in debt is refused at once
         num_characters = sum(map(len, request.contents))
         # Before the texts are split: a full server does not pay for what it refuses.
-        model.engine.check_room(num_characters, options, deadline)
+        flow = Flow(name=request.tenant.name, weight=request.tenant.weight)
+        model.engine.check_room(num_characters, options, deadline, flow)
         rules = SplitRules(language, model.tokenizer.encode, manifest.limits.max_source_tokens)
         answers = [TextAnswer(split) for split in await self._splitter.split(request.contents, rules, deadline)]
         sentences = [sentence for answer in answers for sentence in answer.split.sentences]
@@ -89,23 +88,18 @@ class Translator:
         raise_if_all_failed(answers)
         if time.monotonic() >= deadline:
             raise DeadlineExceeded("the time was over before the translation could start")
-        cost = _predicted_seconds(num_tokens, options)
+        cost = model.engine.predict_seconds([each.num_tokens for each in sentences if each.source_ids], options)
         with contextlib.ExitStack() as held:
             held.enter_context(self.memory.hold(sentences_need(len(sentences), options.num_hypotheses)))
             _charge(request.tenant, cost)
             try:
-                job = await start_job(model, options, answers, deadline, request.arrived)
+                job = await start_job(model, options, answers, deadline, request.arrived, flow)
             except TranslationError:
                 _give_back(request.tenant, cost)
                 raise
             job.held.push(held.pop_all())
         self._metrics.tenant_cost_seconds_total.labels(request.tenant.name).inc(cost)
         return job
-
-
-def _predicted_seconds(num_tokens: int, options: DecodingOptions) -> float:
-    """Returns about how long one lane will be busy with so many source tokens, each with as many rows as the beam."""
-    return num_tokens * options.beam_size * _TOKEN_SECONDS
 
 
 def _charge(tenant: Tenant, cost: float) -> None:

@@ -307,7 +307,7 @@ async def closed(metrics: Metrics, translator: Translator, tmp_path: Path) -> As
     keys = {"good": "", "expired": ", expires = 2026-01-01T00:00:00Z"}
     hashes = [f'{{ sha256 = "{hash_key(key).hex()}"{expires} }}' for key, expires in keys.items()]
     (tmp_path / "keys.toml").write_text(
-        f"[tenants.billing]\nquota = {{ rate = 0.001, burst = 0.01 }}\nkeys = [{', '.join(hashes)}]"
+        f"[tenants.billing]\nquota = {{ rate = 10, burst = 1 }}\nkeys = [{', '.join(hashes)}]"
     )
     access, traffic, health = Access(metrics.access, keys=tmp_path / "keys.toml"), Traffic(), Health(metrics)
     calls = Calls(metrics, traffic, 65.0)

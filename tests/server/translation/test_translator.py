@@ -8,6 +8,7 @@ import pytest
 
 from server.access.tenants import Tenant
 from server.access.token_bucket import TokenBucket
+from server.engine.flow import Flow
 from server.errors import DeadlineExceeded, InvalidRequest, ModelNotFound, NotServing, Overloaded
 from server.models.model import Model
 from server.telemetry.metrics import Metrics
@@ -107,22 +108,29 @@ async def test_refusals_are_counted_by_their_limit(
 
 
 def of_tenant(bucket: TokenBucket, *contents: str) -> TranslationRequest:
-    return dataclasses.replace(request(*contents), tenant=Tenant(name="billing", bucket=bucket))
+    return dataclasses.replace(request(*contents), tenant=Tenant(name="billing", weight=2.5, bucket=bucket))
+
+
+async def test_a_tenants_requests_are_a_flow_of_its_weight(translator: Translator, engine: EchoEngine) -> None:
+    await translator.accept(request("One dog."))
+    await translator.accept(of_tenant(TokenBucket(1.0, 1.0), "One dog."))
+
+    assert engine.flows == [Flow(name="anonymous"), Flow(name="billing", weight=2.5)]
 
 
 async def test_a_tenant_pays_by_tokens_and_beam_until_its_quota_is_used_up(
     translator: Translator, metrics: Metrics
 ) -> None:
-    bucket = TokenBucket(rate=0.001, burst=0.01)
+    bucket = TokenBucket(rate=0.1, burst=1.0)
     with await translator.accept(of_tenant(bucket, "One dog. " * 10)) as job:
         num_tokens = sum(sentence.num_tokens for sentence in job.answers[0].split.sentences)
 
     with pytest.raises(Overloaded, match="quota of tenant billing") as caught:
         await translator.accept(of_tenant(bucket, "One dog."))
 
-    cost = num_tokens * 4 * 0.0005
+    cost = 4.0 * num_tokens
     assert caught.value.reason == "quota"
-    assert caught.value.retry_after_seconds == pytest.approx((cost - 0.01) / 0.001, abs=1.0)
+    assert caught.value.retry_after_seconds == pytest.approx((cost - 1.0) / 0.1, abs=1.0)
     count = metrics.registry.get_sample_value
     assert count("babelserve_queue_rejected_total", {"model": "echo", "reason": "quota"}) == 1
     assert count("babelserve_tenant_cost_seconds_total", {"tenant": "billing"}) == pytest.approx(cost)
@@ -131,7 +139,7 @@ async def test_a_tenant_pays_by_tokens_and_beam_until_its_quota_is_used_up(
 class FullEngine(EchoEngine):
     """Seems to have room, and then has none."""
 
-    def submit(self, *_: Any) -> Any:
+    def submit(self, *_: Any, **__: Any) -> Any:
         raise Overloaded("full", "tokens")
 
 
