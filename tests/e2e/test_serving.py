@@ -1,6 +1,9 @@
 """What a live server answers: the happy path, each error, and what becomes of callers who leave."""
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +191,35 @@ def test_tls_is_served_where_there_is_a_certificate(start: Start, dev_set: DevSe
         stub.Translate(request("Hi."), timeout=TIMEOUT)
 
     assert response.translations[0].text
+
+
+def test_keys_are_made_asked_for_and_renewed_while_the_server_runs(
+    start: Start, dev_set: DevSet, tmp_path: Path
+) -> None:
+    def made() -> tuple[str, str]:
+        command = [sys.executable, "-m", "server", "--make-key"]
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        return lines[1], "\n".join(["[tenants.reader]", *lines[-2:]]).replace("NAME", "reader")
+
+    def code(key: str) -> grpc.StatusCode:
+        with open_stub(server.address) as stub:
+            call: Any = stub.Translate.future(
+                request(dev_set.sources[0]), timeout=TIMEOUT, metadata=(("x-api-key", key),)
+            )
+            return call.code()  # type: ignore[no-any-return]
+
+    (old, old_file), (new, new_file) = made(), made()
+    keys = tmp_path / "keys.toml"
+    keys.write_text(old_file)
+    server = start("--keys", str(keys))
+    before = [code(old), code(new)]
+    keys.write_text(new_file)
+    server.process.send_signal(signal.SIGHUP)
+    wait_for_metric(server, 1, "reloads_total", files="keys", outcome="ok")
+    after = [code(old), code(new)]
+
+    assert before == [grpc.StatusCode.OK, grpc.StatusCode.UNAUTHENTICATED]
+    assert after == [grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.OK]
 
 
 def test_the_log_is_json_lines_without_any_text(start: Start) -> None:
