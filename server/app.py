@@ -52,7 +52,6 @@ _LAST_CALLS_SECONDS = 2.0  # for that quiet to come
 _LAST_GRACE_SECONDS = 1.0  # for answers on their way, before streams that never end (health watches) are cut
 _ENGINE_STOP_SECONDS = 10.0
 _MOST_LEAVING_SECONDS = 8.0  # of a process whose engine is lost: twice what it should take
-_PAGE_SECONDS = 5.0  # for whoever asks for the metrics to say so: each who does not holds a thread and a file
 _OWN_STATUS = Path("/proc/self/stat")
 
 
