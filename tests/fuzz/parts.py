@@ -139,7 +139,8 @@ def _echoing_model() -> Model:
 
 @functools.cache
 def _handler(method: str) -> Any:
-    translator = Translator(beam_size=4, max_request_seconds=60.0)
+    metrics = Metrics(CollectorRegistry()).access
+    translator = Translator(beam_size=4, max_request_seconds=60.0, metrics=metrics)
     translator.model = _echoing_model()
     path: Any = SimpleNamespace(method=f"/{SERVICE_NAME}/{method}")
     return TranslationService(translator).handler().service(path)
