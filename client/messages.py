@@ -20,6 +20,11 @@ from client.results import (
 )
 from protos import translation_pb2
 
+_PRIORITIES = {
+    "high": translation_pb2.PRIORITY_HIGH,
+    "normal": translation_pb2.PRIORITY_NORMAL,
+    "low": translation_pb2.PRIORITY_LOW,
+}
 STATUS_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
 
@@ -34,6 +39,7 @@ class TranslateOptions(TypedDict, total=False):
     max_output_tokens: Most target tokens of one sentence.
     with_scores: False spares greedy search the scores, and time.
     use_shortlist: True searches only the model's lexical shortlist; for models that have one.
+    priority: "high", "normal" or "low", among the caller's own requests.
     include_sentences: Fill `Translation.sentences` (`translate` only).
     """
 
@@ -45,6 +51,7 @@ class TranslateOptions(TypedDict, total=False):
     max_output_tokens: int | None
     with_scores: bool | None
     use_shortlist: bool | None
+    priority: str | None
     include_sentences: bool
 
 
@@ -55,7 +62,7 @@ def translate_request(
 
     Raises:
         TypeError: `contents` is one string, which would be sent letter by letter, or an option is unknown.
-        InvalidRequest: A text is not valid Unicode (a lone surrogate), or a number fits no field.
+        InvalidRequest: A text is not valid Unicode (a lone surrogate), a number fits no field, or a word is none.
     """
     if isinstance(contents, str):
         raise TypeError("contents must be a sequence of texts, not one string: use [text]")
@@ -79,10 +86,19 @@ def translate_request(
                 with_scores=options.get("with_scores"),
                 use_shortlist=options.get("use_shortlist"),
             ),
+            priority=_priority(options.get("priority")),
             output=translation_pb2.OutputOptions(include_sentences=options.get("include_sentences", False)),
         )
     except ValueError as error:  # protobuf's, for a number outside uint32: "Value out of range: -1"
         raise InvalidRequest(str(error)) from error
+
+
+def _priority(name: str | None) -> translation_pb2.Priority:
+    if name is None:
+        return translation_pb2.PRIORITY_UNSPECIFIED
+    if name not in _PRIORITIES:
+        raise InvalidRequest(f"priority must be one of {', '.join(_PRIORITIES)}, not {name!r}")
+    return _PRIORITIES[name]
 
 
 def translate_result(response: translation_pb2.TranslateResponse) -> TranslateResult:

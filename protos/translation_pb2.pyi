@@ -8,17 +8,28 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Priority(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PRIORITY_UNSPECIFIED: _ClassVar[Priority]
+    PRIORITY_HIGH: _ClassVar[Priority]
+    PRIORITY_NORMAL: _ClassVar[Priority]
+    PRIORITY_LOW: _ClassVar[Priority]
+
 class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     FINISH_REASON_UNSPECIFIED: _ClassVar[FinishReason]
     FINISH_REASON_STOP: _ClassVar[FinishReason]
     FINISH_REASON_LENGTH: _ClassVar[FinishReason]
+PRIORITY_UNSPECIFIED: Priority
+PRIORITY_HIGH: Priority
+PRIORITY_NORMAL: Priority
+PRIORITY_LOW: Priority
 FINISH_REASON_UNSPECIFIED: FinishReason
 FINISH_REASON_STOP: FinishReason
 FINISH_REASON_LENGTH: FinishReason
 
 class TranslateRequest(_message.Message):
-    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "mime_type", "decoding", "output")
+    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "mime_type", "decoding", "output", "priority")
     CONTENTS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
@@ -26,6 +37,7 @@ class TranslateRequest(_message.Message):
     MIME_TYPE_FIELD_NUMBER: _ClassVar[int]
     DECODING_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
     contents: _containers.RepeatedScalarFieldContainer[str]
     source_language_code: str
     target_language_code: str
@@ -33,7 +45,8 @@ class TranslateRequest(_message.Message):
     mime_type: str
     decoding: DecodingOptions
     output: OutputOptions
-    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., decoding: _Optional[_Union[DecodingOptions, _Mapping]] = ..., output: _Optional[_Union[OutputOptions, _Mapping]] = ...) -> None: ...
+    priority: Priority
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., decoding: _Optional[_Union[DecodingOptions, _Mapping]] = ..., output: _Optional[_Union[OutputOptions, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ...) -> None: ...
 
 class DecodingOptions(_message.Message):
     __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores", "use_shortlist")

@@ -32,7 +32,7 @@ class Tenant:
     bucket: TokenBucket | None = field(default=None, compare=False)
 
 
-ANONYMOUS = Tenant(name="anonymous")  # everybody, where nobody has to say who they are
+ANONYMOUS = Tenant(name="anonymous", priority=Priority.HIGH)  # everybody, where nobody has to say who they are
 
 # Whose call this context serves; a front sets it when it lets the call in.
 caller: ContextVar[Tenant] = ContextVar("caller", default=ANONYMOUS)

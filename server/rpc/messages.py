@@ -11,7 +11,7 @@ from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 from protos import translation_pb2 as pb
-from server.access.tenants import Tenant
+from server.access.tenants import Priority, Tenant
 from server.decoding.result import FinishReason, Timings
 from server.errors import Code, InvalidRequest, TranslationError
 from server.models.model import Model
@@ -21,6 +21,12 @@ from server.translation.job import Job, Place
 from server.translation.request import DecodingRequest, TranslationRequest
 
 STATUS_CODES = {code: grpc.StatusCode[code.name] for code in Code}
+_PRIORITIES: dict[int, Priority] = {
+    pb.PRIORITY_UNSPECIFIED: Priority.NORMAL,
+    pb.PRIORITY_HIGH: Priority.HIGH,
+    pb.PRIORITY_NORMAL: Priority.NORMAL,
+    pb.PRIORITY_LOW: Priority.LOW,
+}
 _FINISH_REASONS = {FinishReason.STOP: pb.FINISH_REASON_STOP, FinishReason.LENGTH: pb.FINISH_REASON_LENGTH}
 
 _M = TypeVar("_M", bound=Message)
@@ -66,6 +72,9 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
         message: as it came.
         remaining: seconds that its caller still waits; None for ever.
         tenant: who asks.
+
+    Raises:
+        InvalidRequest: an enum has a value that it has not.
     """
     decoding, has = message.decoding, message.decoding.HasField
     arrived = time.monotonic()
@@ -84,6 +93,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
             use_shortlist=decoding.use_shortlist if has("use_shortlist") else None,
         ),
         tenant=tenant,
+        priority=_priority(message.priority),
         arrived=arrived,
         deadline=float("inf") if remaining is None else arrived + remaining,
     )
@@ -154,6 +164,13 @@ def retry_details(code: grpc.StatusCode, milliseconds: int) -> bytes:
     status = Status(code=code.value[0])
     status.details.add().Pack(retry)
     return status.SerializeToString()
+
+
+def _priority(value: int) -> Priority:
+    try:
+        return _PRIORITIES[value]
+    except KeyError:
+        raise InvalidRequest("priority", f"must be from 0 to {max(_PRIORITIES)}, not {value}") from None
 
 
 def _parse(kind: type[_M], data: bytes) -> _M:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from server.access.tenants import ANONYMOUS, Tenant
+from server.access.tenants import ANONYMOUS, Priority, Tenant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,7 @@ class TranslationRequest:
         mime_type: empty for plain text.
         decoding: how to search.
         tenant: who asks.
+        priority: among the tenant's own.
         arrived: instant of `time.monotonic`.
         deadline: the same, when the caller stops waiting; infinite for never.
     """
@@ -41,5 +42,6 @@ class TranslationRequest:
     mime_type: str = ""
     decoding: DecodingRequest = field(default_factory=DecodingRequest)
     tenant: Tenant = ANONYMOUS
+    priority: Priority = Priority.NORMAL
     arrived: float
     deadline: float

@@ -7,9 +7,10 @@ its own text included, is not.
 import dataclasses
 import re
 
+from server.access.tenants import Priority, Tenant
 from server.bundle.manifest import Limits, Manifest
 from server.decoding.options import DecodingOptions
-from server.errors import InvalidRequest, ModelNotFound
+from server.errors import InvalidRequest, ModelNotFound, PermissionDenied
 from server.translation.request import DecodingRequest
 
 MAX_TEXTS = 1024
@@ -33,6 +34,13 @@ def check_mime_type(mime_type: str) -> None:
     """The text is plain. Raises InvalidRequest."""
     if mime_type not in ("", "text/plain"):
         raise InvalidRequest("mime_type", f"must be text/plain, not {_shown(mime_type)}")
+
+
+def check_priority(priority: Priority, tenant: Tenant) -> None:
+    """The tenant may ask for it. Raises PermissionDenied."""
+    if priority < tenant.priority:
+        best = tenant.priority.name
+        raise PermissionDenied(f"priority: {priority.name} is better than tenant {tenant.name} may ask for, {best}")
 
 
 def choose_source_language(manifest: Manifest, source: str, target: str) -> str:

@@ -15,7 +15,14 @@ from server.translation.answer import TextAnswer
 from server.translation.job import Job, raise_if_all_failed, start_job
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.request import TranslationRequest
-from server.translation.rules import check_decoding, check_mime_type, check_model, check_texts, choose_source_language
+from server.translation.rules import (
+    check_decoding,
+    check_mime_type,
+    check_model,
+    check_priority,
+    check_texts,
+    choose_source_language,
+)
 
 
 class Translator:
@@ -69,6 +76,7 @@ class Translator:
         check_texts(len(request.contents))
         check_model(manifest, request.model)
         check_mime_type(request.mime_type)
+        check_priority(request.priority, request.tenant)
         language = choose_source_language(manifest, request.source_language_code, request.target_language_code)
         defaults = DecodingOptions(beam_size=min(self._beam_size, manifest.limits.max_beam_size))
         options = check_decoding(request.decoding, defaults, manifest.limits, has_shortlist=model.has_shortlist)
@@ -76,7 +84,7 @@ class Translator:
         _charge(request.tenant, 0.0)  # a tenant in debt is refused at once
         num_characters = sum(map(len, request.contents))
         # Before the texts are split: a full server does not pay for what it refuses.
-        flow = Flow(name=request.tenant.name, weight=request.tenant.weight)
+        flow = Flow(name=request.tenant.name, weight=request.tenant.weight, rank=request.priority)
         model.engine.check_room(num_characters, options, deadline, flow)
         rules = SplitRules(language, model.tokenizer.encode, manifest.limits.max_source_tokens)
         answers = [TextAnswer(split) for split in await self._splitter.split(request.contents, rules, deadline)]

@@ -20,6 +20,7 @@ from client.errors import (
     Unavailable,
 )
 from client.results import FinishReason, Hypothesis, ModelInfo
+from protos import translation_pb2
 from tests.client.scripted_server import ScriptedServer, ScriptedService
 
 TLS = Path(__file__).parent / "tls"
@@ -38,12 +39,13 @@ def test_translations_come_back_in_order_with_all_their_facts(client: Client) ->
 
 
 def test_options_reach_the_server_and_absent_ones_stay_absent(client: Client, service: ScriptedService) -> None:
-    client.translate(["a"], source="en", target="de", model="m", beam_size=2, length_penalty=0.5)
+    client.translate(["a"], source="en", target="de", model="m", beam_size=2, length_penalty=0.5, priority="low")
     client.translate(["a"], target="de", beam_size=1, with_scores=False)
 
     request, spared = service.requests
     assert (request.source_language_code, request.target_language_code, request.model) == ("en", "de", "m")
     assert (request.decoding.beam_size, request.decoding.length_penalty) == (2, 0.5)
+    assert request.priority == translation_pb2.PRIORITY_LOW
     assert not request.decoding.HasField("num_hypotheses")
     assert not request.decoding.HasField("max_output_tokens")
     assert not request.decoding.HasField("with_scores")
@@ -195,6 +197,8 @@ def test_what_protobuf_cannot_carry_is_an_invalid_request(client: Client, servic
         client.translate(["a", "b\udcff"], target="de")
     with pytest.raises(InvalidRequest, match="-1"):
         client.translate(["a"], target="de", beam_size=-1)
+    with pytest.raises(InvalidRequest, match="priority must be one of high, normal, low"):
+        client.translate(["a"], target="de", priority="urgent")
 
     assert service.num_attempts == 0
 

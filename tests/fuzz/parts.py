@@ -26,9 +26,11 @@ from server.bundle.manifest import MANIFEST_FILE, TOKENIZER_FILE, Manifest, read
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import Result
 from server.models.model import Model
+from server.rpc.intake import Intake
 from server.rpc.service import SERVICE_NAME, TranslationService
 from server.settings.settings import BUILTIN_BUNDLE
 from server.telemetry.metrics import Metrics
+from server.translation.memory import MemoryBudget
 from server.translation.translator import Translator
 from tests.server.echo_engine import EchoEngine, idle_supervisor
 
@@ -75,12 +77,16 @@ def open_tokenizer(model: bytes) -> Tokenizer:
 def answer(method: str, data: bytes) -> list[Any]:
     """Hands a message's bytes to a method as gRPC does, and returns what it answers; the network is an echo."""
     handler = _handler(method)
-    context = SimpleNamespace(time_remaining=lambda: None)
+
+    async def read() -> bytes:
+        return data
+
+    context = SimpleNamespace(time_remaining=lambda: None, peer=lambda: "ipv4:127.0.0.1:1", read=read)
 
     async def collect() -> list[Message]:
         if handler.response_streaming:
-            return [message async for message in handler.unary_stream(data, context)]
-        return [await handler.unary_unary(data, context)]
+            return [message async for message in handler.stream_stream(None, context)]
+        return [await handler.stream_unary(None, context)]
 
     messages = _loop().run_until_complete(collect())
     return [RESPONSES[method].FromString(handler.response_serializer(message)) for message in messages]
@@ -140,10 +146,11 @@ def _echoing_model() -> Model:
 @functools.cache
 def _handler(method: str) -> Any:
     metrics = Metrics(CollectorRegistry()).access
-    translator = Translator(beam_size=4, max_request_seconds=60.0, metrics=metrics)
+    memory = MemoryBudget(1 << 30)
+    translator = Translator(beam_size=4, max_request_seconds=60.0, memory=memory, metrics=metrics)
     translator.model = _echoing_model()
     path: Any = SimpleNamespace(method=f"/{SERVICE_NAME}/{method}")
-    return TranslationService(translator).handler().service(path)
+    return TranslationService(translator, Intake(memory, 8)).handler().service(path)
 
 
 @functools.cache

@@ -124,9 +124,7 @@ def model(manifest: Manifest, tokenizer: Tokenizer, engine: EchoEngine, metrics:
 @pytest_asyncio.fixture
 async def translator(model: Model, metrics: Metrics) -> Translator:
     """A translator with the echoing model, which gives up requests after 60 seconds."""
-    translator = Translator(
-        beam_size=4, max_request_seconds=60.0, memory=MemoryBudget(1 << 30), metrics=metrics.access
-    )
+    translator = Translator(beam_size=4, max_request_seconds=60.0, memory=MemoryBudget(1 << 30), metrics=metrics.access)
     translator.model = model
     return translator
 

@@ -4,7 +4,7 @@ from server.access.token_bucket import TokenBucket
 
 def test_everybody_is_anonymous_with_nothing_special() -> None:
     assert caller.get() is ANONYMOUS
-    assert (ANONYMOUS.weight, ANONYMOUS.priority, ANONYMOUS.bucket) == (1.0, Priority.NORMAL, None)
+    assert (ANONYMOUS.weight, ANONYMOUS.priority, ANONYMOUS.bucket) == (1.0, Priority.HIGH, None)
 
 
 def test_priorities_are_ordered_by_whose_turn_comes_first() -> None:

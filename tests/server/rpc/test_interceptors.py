@@ -24,6 +24,7 @@ from server import errors
 from server.access.access import Access
 from server.access.keys import hash_key
 from server.rpc.health import Health
+from server.rpc.intake import Intake
 from server.rpc.interceptors import CallInterceptor
 from server.rpc.servers import open_servers
 from server.rpc.service import TranslationService
@@ -312,7 +313,8 @@ async def closed(metrics: Metrics, translator: Translator, tmp_path: Path) -> As
     access, traffic, health = Access(metrics.access, keys=tmp_path / "keys.toml"), Traffic(), Health(metrics)
     calls = Calls(metrics, traffic, 65.0)
     settings = Settings(port=0, health_port=0, admin_port=0, reflection=True)
-    servers = open_servers(settings, TranslationService(translator), CallInterceptor(calls, access), health, access)
+    service = TranslationService(translator, Intake(translator.memory, 8))
+    servers = open_servers(settings, service, CallInterceptor(calls, access), health, access)
     await servers.start()
     await health.set_serving(True)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{servers.ports[0]}") as channel:

@@ -8,7 +8,7 @@ import grpc
 import pytest
 
 from protos import translation_pb2 as pb
-from server.access.tenants import Tenant
+from server.access.tenants import Priority, Tenant
 from server.decoding.result import FinishReason, Timings
 from server.errors import Code, EngineFailed, InvalidRequest
 from server.models.model import Model
@@ -77,16 +77,23 @@ def test_every_field_of_a_request_is_read() -> None:
             with_scores=False,
             use_shortlist=True,
         ),
+        priority=pb.PRIORITY_LOW,
     )
 
     request = read_request(message, None, TENANT)
 
     assert (list(request.contents), request.tenant) == (["one", "two"], TENANT)
     assert (request.source_language_code, request.target_language_code) == ("en", "de")
-    assert (request.model, request.mime_type) == ("m", "text/plain")
+    assert (request.model, request.mime_type, request.priority) == ("m", "text/plain", Priority.LOW)
     assert request.decoding == DecodingRequest(
         beam_size=3, num_hypotheses=2, length_penalty=0.5, max_output_tokens=9, with_scores=False, use_shortlist=True
     )
+
+
+def test_a_priority_that_is_none_is_refused() -> None:
+    assert read_request(MESSAGE, None, TENANT).priority is Priority.NORMAL
+    with pytest.raises(InvalidRequest, match="priority: must be from 0 to 3, not 7"):
+        read_request(pb.TranslateRequest(priority=7), None, TENANT)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,19 @@ from typing import Any
 
 import pytest
 
+from server.access.tenants import Priority, Tenant
 from server.bundle.manifest import LanguagePair, Manifest
 from server.decoding.options import DecodingOptions
-from server.errors import InvalidRequest, ModelNotFound
+from server.errors import InvalidRequest, ModelNotFound, PermissionDenied
 from server.translation.request import DecodingRequest
-from server.translation.rules import check_decoding, check_mime_type, check_model, check_texts, choose_source_language
+from server.translation.rules import (
+    check_decoding,
+    check_mime_type,
+    check_model,
+    check_priority,
+    check_texts,
+    choose_source_language,
+)
 
 CANARY = "canary text"
 
@@ -155,3 +163,12 @@ def test_a_pair_that_there_is_not_is_refused_with_those_there_are(
         choose_source_language(polyglot, source, target)
 
     assert str(caught.value) == message
+
+
+def test_a_tenant_may_ask_for_its_best_priority_and_less() -> None:
+    tenant = Tenant(name="bulk", priority=Priority.NORMAL)
+
+    check_priority(Priority.NORMAL, tenant)
+    check_priority(Priority.LOW, tenant)
+    with pytest.raises(PermissionDenied, match="priority: HIGH is better than tenant bulk may ask for, NORMAL"):
+        check_priority(Priority.HIGH, tenant)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.access.tenants import Tenant
+from server.access.tenants import Priority, Tenant
 from server.access.token_bucket import TokenBucket
 from server.engine.flow import Flow
 from server.errors import DeadlineExceeded, InvalidRequest, ModelNotFound, NotServing, Overloaded
@@ -112,10 +112,15 @@ def of_tenant(bucket: TokenBucket, *contents: str) -> TranslationRequest:
 
 
 async def test_a_tenants_requests_are_a_flow_of_its_weight(translator: Translator, engine: EchoEngine) -> None:
-    await translator.accept(request("One dog."))
-    await translator.accept(of_tenant(TokenBucket(1.0, 1.0), "One dog."))
+    billing = {"tenant": Tenant(name="billing", weight=2.5), "priority": Priority.LOW}
+    for given in (request("One dog."), dataclasses.replace(request("One dog."), **billing)):
+        with await translator.accept(given):
+            pass
 
-    assert engine.flows == [Flow(name="anonymous"), Flow(name="billing", weight=2.5)]
+    assert engine.flows == [
+        Flow(name="anonymous", rank=Priority.NORMAL),
+        Flow(name="billing", weight=2.5, rank=Priority.LOW),
+    ]
 
 
 async def test_a_tenant_pays_by_tokens_and_beam_until_its_quota_is_used_up(
