@@ -8,6 +8,7 @@ that of a full batch by the curve of step times.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from server.decoding.options import DecodingOptions
 
@@ -48,6 +49,26 @@ class Demand:
     work: float
     steps: float
     rows: int
+
+
+class Forecast(NamedTuple):
+    """What is to be expected of a request that comes now.
+
+    Attributes:
+        seconds: until its answer.
+        alone: the same, if nothing else ran or waited.
+        remaining: seconds until its deadline; infinite for none.
+        must_wait: whether others' work comes first; only then the seconds are stretched by the cost model's caution.
+        due: instant by which it should start.
+        burst: row-steps that it may have before it counts as large.
+    """
+
+    seconds: float
+    alone: float
+    remaining: float
+    must_wait: bool
+    due: float
+    burst: float
 
 
 class CostModel:

@@ -97,6 +97,7 @@ class Engine:
 
         Raises:
             Overloaded: the queue is at a limit, or the answer would come too late.
+            DeadlineExceeded: an idle engine's answer would come too late.
             NotServing: the engine has been stopped.
         """
         now = self._clock()

@@ -14,41 +14,22 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from typing import NamedTuple
 
-from server.engine.cost import CostModel, Demand
+from server.engine.cost import CostModel, Demand, Forecast
 from server.engine.flow import ANYONE, Flow
 from server.engine.flow_queue import BURST_SECONDS, PATIENCE, WaitingRequest
 from server.engine.limits import EngineLimits, Footprint, LaneLimits
 from server.engine.line import Line
 from server.engine.sentence import Sentence
 from server.engine.shares import Shares
-from server.errors import NotServing, Overloaded
+from server.errors import DeadlineExceeded, NotServing, Overloaded
 from server.network import StepKind
 
 _LOOKS_PER_STEP = 32  # waiting requests; 15 us of a step that takes milliseconds
 _MOST_PASSED = 16  # sentences that may be taken from other lines while one waits
 _NO_WAIT_SECONDS = 0.02  # forecasts of less say nothing
-_HOPELESS = 4.0  # times the time that is left: what is forecast to take longer is refused even by an idle engine
+_HOPELESS = 4.0  # times the time that is left: what is forecast to take longer alone is not worth a try, nor a retry
 _RETRY_SECONDS = (0.05, 30.0)  # bounds of what refused callers are told
-
-
-class Forecast(NamedTuple):
-    """What is to be expected of a request that comes now.
-
-    Attributes:
-        seconds: until its answer.
-        remaining: seconds until its deadline; infinite for none.
-        must_wait: whether others' work comes first; only then the seconds are stretched by the cost model's caution.
-        due: instant by which it should start.
-        burst: row-steps that it may have before it counts as large.
-    """
-
-    seconds: float
-    remaining: float
-    must_wait: bool
-    due: float
-    burst: float
 
 
 class WaitingQueue:
@@ -93,6 +74,7 @@ class WaitingQueue:
 
         Raises:
             Overloaded: the queue is at a limit, or the answer would come too late.
+            DeadlineExceeded: an idle engine's answer would come too late.
             NotServing: the queue is closed.
         """
         if not self.is_open:
@@ -105,13 +87,15 @@ class WaitingQueue:
             message = f"queue is full: {self.num_tokens} source tokens wait, limit {limits.max_waiting_tokens}"
             raise Overloaded(message, "tokens")
         forecast = self._forecast(demand, deadline, flow)
-        is_idle = not self._running_rows and not self._waiting_rows
-        if forecast.seconds > forecast.remaining * (_HOPELESS if is_idle else 1.0):
-            message = (
-                f"the answer would take about {forecast.seconds:.2g} s, {forecast.remaining:.2g} s are left for it"
-            )
+        if forecast.alone > forecast.remaining * _HOPELESS:
+            message = f"the answer would take about {forecast.alone:.2g} s of an idle server"
+            raise DeadlineExceeded(f"{message}, {forecast.remaining:.2g} s are left for it")
+        is_busy = self._running_rows or self._waiting_rows
+        if is_busy and forecast.seconds > forecast.remaining:
             least, most = _RETRY_SECONDS
-            raise Overloaded(message, "deadline", min(max(forecast.seconds - forecast.remaining, least), most))
+            retry_seconds = min(max(forecast.seconds - forecast.remaining, least), most)
+            message = f"the answer would take about {forecast.seconds:.2g} s"
+            raise Overloaded(f"{message}, {forecast.remaining:.2g} s are left for it", "deadline", retry_seconds)
         return forecast
 
     def add(self, sentences: Iterable[Sentence]) -> None:
@@ -271,6 +255,7 @@ class WaitingQueue:
         must_wait = wait > _NO_WAIT_SECONDS
         return Forecast(
             seconds=(wait + own) * cost.caution if must_wait else own,
+            alone=alone,
             remaining=remaining,
             must_wait=must_wait,
             due=due,

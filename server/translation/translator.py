@@ -10,7 +10,7 @@ from server.errors import DeadlineExceeded, NotServing, Overloaded, TranslationE
 from server.models.model import Model
 from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.log import add_facts
-from server.text.splitter import SplitRules, Splitter
+from server.text.splitter import MAX_TEXT_BYTES, SplitRules, Splitter
 from server.translation.answer import TextAnswer
 from server.translation.job import Job, raise_if_all_failed, start_job
 from server.translation.memory import MemoryBudget, sentences_need
@@ -82,7 +82,7 @@ class Translator:
         options = check_decoding(request.decoding, defaults, manifest.limits, has_shortlist=model.has_shortlist)
         deadline = min(request.deadline, request.arrived + self.max_request_seconds)
         _charge(request.tenant, 0.0)  # a tenant in debt is refused at once
-        num_characters = sum(map(len, request.contents))
+        num_characters = sum(len(text) for text in request.contents if len(text) <= MAX_TEXT_BYTES)  # others fail alone
         # Before the texts are split: a full server does not pay for what it refuses.
         flow = Flow(name=request.tenant.name, weight=request.tenant.weight, rank=request.priority)
         model.engine.check_room(num_characters, options, deadline, flow)

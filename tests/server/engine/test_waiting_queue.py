@@ -8,7 +8,7 @@ from server.engine.cost import CostModel, Demand
 from server.engine.flow import ANYONE, Flow
 from server.engine.flow_queue import WaitingRequest
 from server.engine.waiting_queue import WaitingQueue
-from server.errors import NotServing, Overloaded
+from server.errors import DeadlineExceeded, NotServing, Overloaded
 from server.network import StepKind
 from tests.fakes import lane_limits
 from tests.server.engine.parts import LITTLE, new_queue, new_sentence
@@ -258,7 +258,7 @@ def test_an_idle_engine_tries_what_may_be_late_but_nothing_hopeless() -> None:
     demand = Demand(work=1000.0, steps=1.0, rows=1)  # 1.3 s, by the guess of a new cost model
 
     queue.check_room(demand, deadline=0.5)
-    with pytest.raises(Overloaded, match=r"0\.1 s are left"):
+    with pytest.raises(DeadlineExceeded, match=r"1\.\d s of an idle server, 0\.1 s are left"):
         queue.check_room(demand, deadline=0.1)
 
 

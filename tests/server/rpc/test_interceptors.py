@@ -402,7 +402,8 @@ async def test_who_is_refused_need_not_send_the_body_first(closed: Live) -> None
 async def test_a_call_without_a_message_is_no_request(live: Live) -> None:
     error = await failure(raw(live).stream_unary("/babelserve.v1.TranslationService/Translate")(iter([])))
 
-    assert (error.code(), error.details()) == (grpc.StatusCode.INVALID_ARGUMENT, "request: is missing")
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "request: is missing" in (error.details() or "")
 
 
 async def test_a_quota_that_is_used_up_is_told_with_the_time_to_come_back(closed: Live, metrics: Metrics) -> None:

@@ -70,7 +70,7 @@ def test_what_is_counted_is_counted_under_its_label_alone(metrics: Metrics) -> N
     model.count_cached("hit", 2)
 
     assert [count(metrics, "sentences_total", outcome=outcome) for outcome in OUTCOMES] == [1, 3, 0, 0, 0]
-    assert [count(metrics, "queue_rejected_total", reason=reason) for reason in REJECT_REASONS] == [0, 1, 0, 0, 0, 0]
+    assert [count(metrics, "queue_rejected_total", reason=reason) for reason in REJECT_REASONS] == [0, 1, 0, 0, 0, 0, 0]
     assert [count(metrics, "sentence_cache_total", result=result) for result in CACHE_RESULTS] == [2, 0, 0]
 
 

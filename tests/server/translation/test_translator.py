@@ -112,8 +112,9 @@ def of_tenant(bucket: TokenBucket, *contents: str) -> TranslationRequest:
 
 
 async def test_a_tenants_requests_are_a_flow_of_its_weight(translator: Translator, engine: EchoEngine) -> None:
-    billing = {"tenant": Tenant(name="billing", weight=2.5), "priority": Priority.LOW}
-    for given in (request("One dog."), dataclasses.replace(request("One dog."), **billing)):
+    billing = Tenant(name="billing", weight=2.5)
+    of_billing = dataclasses.replace(request("One dog."), tenant=billing, priority=Priority.LOW)
+    for given in (request("One dog."), of_billing):
         with await translator.accept(given):
             pass
 
