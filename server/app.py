@@ -11,6 +11,7 @@ SIGHUP reads keys and certificates again there and then; they are read again by 
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -52,6 +53,7 @@ _LAST_CALLS_SECONDS = 2.0  # for that quiet to come
 _LAST_GRACE_SECONDS = 1.0  # for answers on their way, before streams that never end (health watches) are cut
 _ENGINE_STOP_SECONDS = 10.0
 _MOST_LEAVING_SECONDS = 8.0  # of a process whose engine is lost: twice what it should take
+_COLLECT_AFTER = 20_000  # new containers; Python's own is 700
 _OWN_STATUS = Path("/proc/self/stat")
 
 
@@ -93,6 +95,7 @@ async def serve(settings: Settings, version: str) -> None:
             watching = asyncio.create_task(health.watch(supervisor.is_ready, supervisor.is_alive))
             await health.set_serving(True)
             metrics.start_duration_seconds.set(_process_age_seconds())
+            _collect_seldom()
             _announce(settings, servers, metrics_port, model)
             stopping = asyncio.create_task(stop.wait())
             await asyncio.wait({stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
@@ -244,6 +247,17 @@ def _open_access(settings: Settings, metrics: Metrics) -> Access:
         tls_client_ca=settings.tls_client_ca,
         keys=settings.keys,
     )
+
+
+def _collect_seldom() -> None:
+    """Makes Python's collector of cycles leave alone what is loaded, and come by seldom.
+
+    All that a call leaves in cycles are five small objects of gRPC's, its metadata among them, but the collector came
+    by every ten calls or so: refused calls take 0.78 of the time without that (2026-11-22).
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER)
 
 
 def _process_age_seconds() -> float:

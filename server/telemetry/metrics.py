@@ -79,12 +79,15 @@ class Metrics:
             "native_log_lines", "Lines that native libraries wrote to stderr, logged or not."
         )
         self.start_duration_seconds = gauge("start_duration_seconds", "From the start of the process to SERVING.")
-        for method in METHODS:
-            self.requests_started_total.labels(method)
-            self.request_duration_seconds.labels(method)
-            self.requests_in_flight.labels(method)
-            for code in Code:
-                self.requests_total.labels(method, code.name)
+        self._of_method = {
+            method: (
+                self.requests_started_total.labels(method),
+                self.requests_in_flight.labels(method),
+                self.request_duration_seconds.labels(method),
+                {code: self.requests_total.labels(method, code.name) for code in Code},
+            )
+            for method in METHODS
+        }
         for level in LOG_LEVELS:
             self.log_messages_total.labels(level)
 
@@ -104,14 +107,15 @@ class Metrics:
     def start_request(self, method: str) -> Callable[[Code, float, str | None], None]:
         """Counts a call that arrived; the returned function counts its end: status, seconds, id of a recorded trace."""
         method = method if method in METHODS else "other"
-        self.requests_started_total.labels(method).inc()
-        self.requests_in_flight.labels(method).inc()
+        started, in_flight, durations, ended = self._of_method[method]
+        started.inc()
+        in_flight.inc()
 
         def end(code: Code, seconds: float, trace_id: str | None) -> None:
             exemplar = {"trace_id": trace_id} if trace_id is not None else None
-            self.requests_in_flight.labels(method).dec()
-            self.requests_total.labels(method, code.name).inc()
-            self.request_duration_seconds.labels(method).observe(seconds, exemplar)
+            in_flight.dec()
+            ended[code].inc()
+            durations.observe(seconds, exemplar)
 
         return end
 

@@ -80,7 +80,7 @@ def check_decoding(
         InvalidRequest: one is not.
     """
     given = {name: value for name in _DECODING_FIELDS if (value := getattr(request, name)) is not None}
-    options = dataclasses.replace(defaults, **given)
+    options = dataclasses.replace(defaults, **given) if given else defaults
     _check_range("decoding.beam_size", options.beam_size, 1, limits.max_beam_size)
     _check_range("decoding.num_hypotheses", options.num_hypotheses, 1, options.beam_size, " hypotheses (beam_size)")
     if not 0.0 <= options.length_penalty <= MAX_LENGTH_PENALTY:  # nor NaN
