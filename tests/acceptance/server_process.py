@@ -172,6 +172,7 @@ def launch_server(
     python: str = sys.executable,
     cwd: Path = REPOSITORY,
     module: Sequence[str] = ("server",),
+    prefix: Sequence[str] = (),
 ) -> ServerProcess:
     """Starts `python -m server` on free ports of the loopback and returns at once.
 
@@ -181,13 +182,14 @@ def launch_server(
         python: The interpreter that runs it.
         cwd: Working directory; the repository, so that its own code runs.
         module: Another one to run instead, and arguments of its own; it takes the server's flags after them.
+        prefix: A command that runs the command, such as `faketime`.
 
     Returns:
         The server, which may not serve yet. The caller stops it.
     """
     port, health_port, admin_port, metrics_port = free_ports(4)
     ports = ["--port", port, "--health-port", health_port, "--admin-port", admin_port, "--metrics-port", metrics_port]
-    command = [python, "-m", *module, "--host", "127.0.0.1", *map(str, ports), "--drain-delay", "0", *flags]
+    command = [*prefix, python, "-m", *module, "--host", "127.0.0.1", *map(str, ports), "--drain-delay", "0", *flags]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("BABELSERVE_")}
     started = time.monotonic()
     with stderr_path.open("wb") as output:
@@ -206,7 +208,13 @@ def launch_server(
 
 @contextmanager
 def running_server(
-    flags: Sequence[str] = (), *, python: str = sys.executable, cwd: Path = REPOSITORY, timeout_seconds: float = 60.0
+    flags: Sequence[str] = (),
+    *,
+    python: str = sys.executable,
+    cwd: Path = REPOSITORY,
+    timeout_seconds: float = 60.0,
+    module: Sequence[str] = ("server",),
+    prefix: Sequence[str] = (),
 ) -> Iterator[ServerProcess]:
     """A server that serves, stopped at the end of the block.
 
@@ -215,6 +223,8 @@ def running_server(
         python: The interpreter that runs it.
         cwd: Working directory, whose code runs.
         timeout_seconds: How long it may take to serve.
+        module: As for `launch_server`.
+        prefix: Likewise.
 
     Yields:
         The server.
@@ -223,7 +233,8 @@ def running_server(
         ServerNotServing: It did not serve in time.
     """
     with tempfile.TemporaryDirectory(prefix="babelserve-") as directory:
-        server = launch_server(Path(directory) / "stderr.log", flags, python=python, cwd=cwd)
+        log = Path(directory) / "stderr.log"
+        server = launch_server(log, flags, python=python, cwd=cwd, module=module, prefix=prefix)
         try:
             seconds = server.wait_until_serving(timeout_seconds)
             yield replace(server, seconds_to_serving=seconds)
