@@ -26,7 +26,6 @@ class Outcomes:
         journal: every call.
         seconds: that new calls began.
         sentences_per_call: of every request.
-        answers: texts by request, where nobody knew what to expect.
         target_tokens: of all answers.
         lag: 99th percentile of the seconds by which the client was late; 0 of a closed loop.
         client_load: processor seconds of the client a second.
@@ -35,7 +34,6 @@ class Outcomes:
     journal: Journal
     seconds: float
     sentences_per_call: int
-    answers: dict[int, list[str]]
     target_tokens: int
     lag: float
     client_load: float
@@ -88,7 +86,6 @@ class Callers:
             journal=journal,
             seconds=self._command.seconds,
             sentences_per_call=len(self._command.contents[0]),
-            answers={int(request): texts for request, texts in answer["answers"].items()},
             target_tokens=answer["target_tokens"],
             lag=percentile(answer["lags"], 99) if answer["lags"] else 0.0,
             client_load=answer["cpu_seconds"] / answer["seconds"],

@@ -12,15 +12,27 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_DATA, _HEADERS, _RST_STREAM, _SETTINGS, _PING, _GOAWAY, _WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
+_DATA, _HEADERS, _RST_STREAM, SETTINGS, _PING, _GOAWAY, _WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
 _END_STREAM, _ACK, _END_HEADERS = 0x1, 0x1, 0x4
 _HEADER_TABLE_SIZE, _ENABLE_PUSH, _MAX_CONCURRENT_STREAMS, _INITIAL_WINDOW_SIZE = 1, 2, 3, 4
-_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _MAX_WINDOW = 2**31 - 1
 _DEFAULT_WINDOW = 65535
 _LAST_STREAM_ID = 2**31 - 3
-_ERRORS = ("NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED")
-_ERRORS += ("FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM")
+_ERRORS = [
+    "NO_ERROR",
+    "PROTOCOL_ERROR",
+    "INTERNAL_ERROR",
+    "FLOW_CONTROL_ERROR",
+    "SETTINGS_TIMEOUT",
+    "STREAM_CLOSED",
+    "FRAME_SIZE_ERROR",
+    "REFUSED_STREAM",
+    "CANCEL",
+    "COMPRESSION_ERROR",
+    "CONNECT_ERROR",
+    "ENHANCE_YOUR_CALM",
+]
 _CANCEL = _ERRORS.index("CANCEL")
 
 
@@ -92,7 +104,8 @@ class Connection(asyncio.Protocol):
 
     def cancel(self, stream: Stream) -> None:
         """Forgets a call; `ended` is not told."""
-        if stream.id and self._streams.pop(stream.id, None):
+        if stream.id in self._streams:
+            del self._streams[stream.id]
             self._write(frame(_RST_STREAM, 0, stream.id, struct.pack(">I", _CANCEL)))
         elif not stream.id:
             self._waiting = deque(each for each in self._waiting if each[0] is not stream)
@@ -108,7 +121,7 @@ class Connection(asyncio.Protocol):
         wishes = ((_HEADER_TABLE_SIZE, 0), (_ENABLE_PUSH, 0), (_INITIAL_WINDOW_SIZE, _MAX_WINDOW))
         settings = b"".join(struct.pack(">HI", *wish) for wish in wishes)
         update = struct.pack(">I", _MAX_WINDOW - _DEFAULT_WINDOW)
-        transport.write(_PREFACE + frame(_SETTINGS, 0, 0, settings) + frame(_WINDOW_UPDATE, 0, 0, update))
+        transport.write(PREFACE + frame(SETTINGS, 0, 0, settings) + frame(_WINDOW_UPDATE, 0, 0, update))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
@@ -141,7 +154,7 @@ class Connection(asyncio.Protocol):
         elif kind == _RST_STREAM:
             error = int.from_bytes(payload, "big")
             self._end(stream_id, {b"": (_ERRORS[error] if error < len(_ERRORS) else f"HTTP/2 error {error}").encode()})
-        elif kind == _SETTINGS and not flags & _ACK:
+        elif kind == SETTINGS and not flags & _ACK:
             self._receive_settings(payload)
         elif kind == _PING and not flags & _ACK:
             self._write(frame(_PING, _ACK, 0, payload))
@@ -164,7 +177,7 @@ class Connection(asyncio.Protocol):
             name, value = struct.unpack_from(">HI", payload, at)
             if name == _MAX_CONCURRENT_STREAMS:
                 self._max_streams = value
-        self._write(frame(_SETTINGS, _ACK, 0))
+        self._write(frame(SETTINGS, _ACK, 0))
         if not self.ready.done():
             self.ready.set_result(None)
         self._send_waiting()

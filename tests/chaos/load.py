@@ -40,12 +40,11 @@ class Command:
     Attributes:
         address: `host:port`.
         contents: texts of each request; calls draw from them.
-        expected: the translations of each request; None while nobody knows.
+        expected: the translations of each request.
         seconds: how long new calls begin.
         timeout: seconds that a call has; None for ever.
         rate: calls a second of an open loop; None for a closed one.
         callers: of a closed loop: each sends its next call when it has the last one's outcome.
-        in_turn: the closed loop sends each request once, in turn, and ends.
         with_retries: whether calls are sent again as our client would.
         obeys_pushback: whether a closed loop's caller waits as long as a refusal says before its next call.
         connections: over which the calls go in turn.
@@ -56,12 +55,11 @@ class Command:
 
     address: str
     contents: list[list[str]]
-    expected: list[list[str]] | None = None
+    expected: list[list[str]]
     seconds: float
     timeout: float | None = None
     rate: float | None = None
     callers: int = 1
-    in_turn: bool = False
     with_retries: bool = False
     obeys_pushback: bool = True
     connections: int = 8
@@ -84,7 +82,6 @@ class Load:
 
     def __init__(self, command: Command, connections: list[Connection]) -> None:
         self.journal = Journal()
-        self.answers: dict[int, list[str]] = {}
         self.target_tokens = 0  # of right answers in time
         self.lags: list[float] = []
         self._command = command
@@ -133,7 +130,7 @@ class Load:
 
     def backoff(self, attempts: int) -> float:
         """Returns seconds to wait where the server does not say."""
-        longest = min(_BACKOFF_SECONDS * 2 ** (attempts - 1), _MAX_BACKOFF_SECONDS)
+        longest = min(_BACKOFF_SECONDS * 2.0 ** (attempts - 1), _MAX_BACKOFF_SECONDS)
         return longest * self._random.uniform(0.8, 1.2)
 
     def end(self, call: "_Call", outcome: str, body: bytes) -> None:
@@ -148,16 +145,13 @@ class Load:
         if call.ended is not None:
             call.ended(entry)
 
-    def _is_right(self, entry: Entry, body: bytes) -> bool | None:
+    def _is_right(self, entry: Entry, body: bytes) -> bool:
         try:
             answer = TranslateResponse.FromString(body[5:])
         except DecodeError:
             return False
         texts = [translation.text for translation in answer.translations]
         self.target_tokens += sum(translation.target_tokens for translation in answer.translations)
-        if self._command.expected is None:
-            self.answers[entry.request] = texts
-            return None
         return texts == self._command.expected[entry.request]
 
     async def _open(self, rate: float) -> None:
@@ -175,13 +169,10 @@ class Load:
 
     async def _closed(self) -> None:
         end = time.perf_counter() + self._command.seconds
-        left = iter(range(len(self._messages)))
 
         async def caller() -> None:
             while time.perf_counter() < end:
-                request = next(left, None) if self._command.in_turn else self._random.randrange(len(self._messages))
-                if request is None:
-                    return
+                request = self._random.randrange(len(self._messages))
                 ended: asyncio.Future[Entry] = asyncio.get_running_loop().create_future()
                 self.start(request, time.perf_counter(), ended.set_result)
                 entry = await ended
@@ -251,7 +242,6 @@ async def _serve() -> None:
         answer: dict[str, Any] = {
             "journal": [list(asdict(entry).values()) for entry in load.journal.entries],
             "num_ended_twice": load.journal.num_ended_twice,
-            "answers": load.answers,
             "target_tokens": load.target_tokens,
             "lags": load.lags,
             "seconds": time.perf_counter() - started,

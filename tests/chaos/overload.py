@@ -8,7 +8,9 @@ calls that were answered in time, and rightly: each answer is compared with what
 """
 
 import argparse
+import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,9 +18,11 @@ from dataclasses import dataclass, field, replace
 from tests.acceptance.report import Check, print_checks
 from tests.acceptance.server_process import ServerProcess, running_server
 from tests.chaos.callers import REFUSED, Callers, Outcomes, callers, percentile, pinned
+from tests.chaos.case import Case, Options, told
 from tests.chaos.load import Command
-from tests.chaos.probes import health_probe
-from tests.chaos.texts import draw_requests, draw_sentences
+from tests.chaos.probes import health_probe, metric
+from tests.chaos.requests import golden_requests, keyed_requests
+from tests.chaos.servers import FLAGS, Spec, broken_server
 
 _TIMEOUT_SECONDS = 2.0
 _CALM = 0.6  # of saturation
@@ -26,20 +30,27 @@ _SETTLE_SECONDS = 10.0
 _REFUSAL_SECONDS = 250e-6  # of a processor, what a refusal may cost in all
 _IN_FLIGHT = 96  # sentences of the closed loop that measures saturation: 32 fill the rows at beam 4
 _FILLING = 1 / 3  # of the closed loop's time, until answers come as fast as calls
-_SERVER_CORE, _CLIENT_CORE = 1, 0
+_KEYED, _KEYED_FLAGS = Spec(step_seconds=0.02, row_seconds=0.001), ("--max-rows", "32")  # some 40 sentences a second
+_CLIENT_CORE, *_SERVER_CORES = sorted(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to measure; times in seconds."""
+    """What to measure; times in seconds.
+
+    Attributes:
+        spec: of a server with a keyed network, whose speed is the same on busy machines; None for the real one, with
+            server and callers on cores of their own.
+    """
 
     sentences: int = 8
     multiples: tuple[float, ...] = (1.3, 3.0, 5.0, 10.0)
     seconds: float = 60.0
     calm_seconds: float = 15.0
     with_retries: tuple[bool, ...] = (False, True)
-    beam_size: int | None = None
+    beam_size: int = 4
     connections: int = 8
+    spec: Spec | None = None
     flags: tuple[str, ...] = ()
 
 
@@ -50,6 +61,7 @@ class Bench:
     Attributes:
         command: a closed loop without deadlines; the loads are made from it.
         saturation: sentences a second.
+        saturation_tokens: target tokens a second, likewise: short sentences alone make a fine figure of the former.
         calm_p99: seconds, at `_CALM` of saturation.
     """
 
@@ -57,17 +69,24 @@ class Bench:
     callers: Callers
     command: Command
     saturation: float = 0.0
+    saturation_tokens: float = 0.0
     calm_p99: float = 0.0
     checks: list[Check] = field(default_factory=list)
 
     def measure_saturation(self, seconds: float) -> Outcomes:
-        """Runs the closed loop."""
-        each = len(self.command.contents[0])
-        outcomes = self.callers.run(replace(self.command, seconds=seconds, callers=max(1, _IN_FLIGHT // each)))
-        begun = outcomes.journal.entries[0].due
-        counted = sum(_FILLING * seconds < entry.ended - begun <= seconds for entry in outcomes.journal.entries)
-        self.saturation = each * counted / (seconds - _FILLING * seconds)
-        return outcomes
+        """Runs the closed loop; counts sentences as the server ends them, for calls end in waves."""
+        callers = max(1, _IN_FLIGHT // len(self.command.contents[0]))
+        self.callers.start(replace(self.command, seconds=seconds, callers=callers))
+        time.sleep(_FILLING * seconds)
+        before, begun = self._translated(), time.monotonic()
+        time.sleep((1.0 - _FILLING) * seconds)
+        after, passed = self._translated(), time.monotonic() - begun
+        self.saturation, self.saturation_tokens = ((b - a) / passed for a, b in zip(before, after, strict=True))
+        return self.callers.finish()
+
+    def _translated(self) -> tuple[float, float]:
+        sentences = metric(self.server, "sentences_total", outcome="ok")
+        return sentences, metric(self.server, "generated_tokens_total")
 
     def calm(self, seconds: float, timeout: float | None = _TIMEOUT_SECONDS) -> Outcomes:
         """Offers what the server does with ease."""
@@ -86,22 +105,24 @@ class Bench:
 def bench(plan: Plan) -> Iterator[Bench]:
     """Starts server and callers, and learns what each sentence gives alone."""
     with ExitStack() as stack:
-        with pinned(_SERVER_CORE):
-            server = stack.enter_context(running_server(["--variant", "cpu-fp32", "--lanes", "1", *plan.flags]))
-        process = stack.enter_context(callers(_CLIENT_CORE))
-        sentences = draw_sentences(256)
+        process = stack.enter_context(callers(_CLIENT_CORE if plan.spec is None else None))
+        if plan.spec is None:
+            with pinned(_SERVER_CORES[0] if _SERVER_CORES else None):
+                server = stack.enter_context(running_server([*FLAGS, *plan.flags]))
+            sentences = golden_requests(server.address, 256, beam_size=plan.beam_size)
+        else:
+            server = stack.enter_context(broken_server(plan.spec, plan.flags)).process
+            sentences = keyed_requests(256)
+        requests = sentences.joined(plan.sentences)
         command = Command(
             address=server.address,
-            contents=[[sentence] for sentence in sentences],
-            seconds=300.0,
+            contents=requests.contents,
+            expected=requests.expected,
+            seconds=0.0,
             connections=plan.connections,
             beam_size=plan.beam_size,
         )
-        alone = process.run(replace(command, in_turn=True)).answers
-        golden = {sentence: alone[index][0] for index, sentence in enumerate(sentences)}
-        contents = draw_requests(sentences, 256, plan.sentences)
-        expected = [[golden[sentence] for sentence in texts] for texts in contents]
-        yield Bench(server, process, replace(command, contents=contents, expected=expected))
+        yield Bench(server, process, command)
 
 
 def measure(plan: Plan) -> Iterator[Check]:
@@ -112,8 +133,7 @@ def measure(plan: Plan) -> Iterator[Check]:
         yield from _faults("saturation", saturated)
         yield Check(
             "saturation, closed loop",
-            f"{system.saturation:.0f} sentences/s, {system.saturation / plan.sentences:.0f} calls/s of {plan.sentences}; "
-            f"client {saturated.client_load:.0%} of a core",
+            f"{system.saturation:.0f} sentences/s; client {saturated.client_load:.0%} of a core",
         )
         calm = system.calm(plan.calm_seconds)
         system.calm_p99 = percentile(calm.latencies(), 99)
@@ -152,7 +172,9 @@ def _overload_checks(name: str, system: Bench, outcomes: Outcomes, multiple: flo
         f">= {0.9 * left:.0%}",
         share >= 0.9 * left,
     )
-    yield Check(f"{name}: outcomes", counts)
+    tokens = outcomes.target_tokens / outcomes.seconds / system.saturation_tokens
+    yield told(f"{name}: goodput in target tokens", f"{tokens:.0%} of saturation")
+    yield told(f"{name}: outcomes", counts)
     yield Check(
         f"{name}: accepted",
         f"p50 {1000 * percentile(outcomes.latencies(), 50):.0f}, p99 {1000 * p99:.0f} ms",
@@ -184,6 +206,38 @@ def _faults(name: str, outcomes: Outcomes) -> Iterator[Check]:
     yield Check(f"{name}: journal", "; ".join(found) or f"{len(outcomes.journal.entries)} calls", "no fault", not found)
 
 
+def overloaded(options: Options) -> Iterator[Check]:
+    """R2: calls of 8 sentences, and of one."""
+    if options.is_quick:
+        yield from _quick(options)
+        return
+    yield from measure(Plan(sentences=8))
+    yield from measure(Plan(sentences=1))
+
+
+def _quick(options: Options) -> Iterator[Check]:
+    """Yields what holds on any machine, however busy: nobody hangs, each refusal says when to come back."""
+    plan = Plan(sentences=2, beam_size=1, spec=_KEYED, flags=_KEYED_FLAGS)
+    with bench(plan) as system:
+        system.measure_saturation(4.0)
+        with health_probe(system.server) as health:
+            outcomes = system.overload(5.0, 5.0, with_retries=False)
+    yield from _faults("5x", outcomes)
+    yield told("5x: goodput", f"{outcomes.goodput / system.saturation:.0%} of saturation")
+    without = outcomes.num_without_pushback
+    yield Check("5x: refusals without pushback", str(without), "0", without == 0)
+    yield Check(
+        "5x: goodput is most of it",
+        f"{outcomes.goodput:.0f}/s",
+        ">= 25 %",
+        outcomes.goodput >= 0.25 * system.saturation,
+    )
+    yield Check("5x: health", f"{health.num_bad} of {health.num_asked} not SERVING", "<= 1", health.num_bad <= 1)
+
+
+CASES = (Case("R2", "more than the server can do", overloaded),)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and returns the exit status."""
     default = Plan()
@@ -194,8 +248,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=default.seconds, help="of each overload (%(default)s)")
     parser.add_argument("--calm-seconds", type=float, default=default.calm_seconds, help="of each calm (%(default)s)")
     parser.add_argument("--retries", choices=("no", "yes", "both"), default="both", help="of the client (%(default)s)")
-    parser.add_argument("--beam-size", type=int, help="of every request (the server's own)")
+    parser.add_argument("--beam-size", type=int, default=default.beam_size, help="of every request (%(default)s)")
     parser.add_argument("--connections", type=int, default=default.connections, help="(%(default)s)")
+    parser.add_argument("--keyed", action="store_true", help="a network of a fixed speed, for machines that are busy")
     parser.add_argument("flags", nargs="*", help="of the server, after --")
     options = parser.parse_args(arguments)
     plan = Plan(
@@ -206,7 +261,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with_retries={"no": (False,), "yes": (True,), "both": (False, True)}[options.retries],
         beam_size=options.beam_size,
         connections=options.connections,
-        flags=tuple(options.flags),
+        spec=_KEYED if options.keyed else None,
+        flags=(*(_KEYED_FLAGS if options.keyed else ()), *options.flags),
     )
     checks = []
     for check in measure(plan):

@@ -1,18 +1,29 @@
 """What is looked at while a fault lasts, and after it: health, the metrics page, /proc."""
 
+import os
 import threading
+import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.acceptance.server_process import ServerProcess
+from tests.samples import total
 
 _PROBE_INTERVAL_SECONDS = 0.25
 _PROBE_TIMEOUT_SECONDS = 1.0
+_QUIET_SECONDS = 2.0
+_SPARE_FILES = 2
+_SPARE_THREADS = (os.cpu_count() or 1) + 4  # asyncio's own pool, which grows as it is needed
+_EMPTY = ("requests_in_flight", "queue_depth", "queue_tokens", "batch_slots_used")
 
 
 @dataclass(slots=True)
@@ -25,16 +36,16 @@ class HealthLog:
 
 @contextmanager
 def health_probe(server: ServerProcess) -> Iterator[HealthLog]:
-    """Asks for readiness and liveness, as Kubernetes does, all through the block."""
+    """Asks for readiness and liveness, as Kubernetes does, and on the public port, as balancers do, all the time."""
     log, is_over = HealthLog(), threading.Event()
 
     def ask() -> None:
-        with grpc.insecure_channel(server.health_address) as channel:
-            stub = HealthStub(channel)
+        with grpc.insecure_channel(server.health_address) as own, grpc.insecure_channel(server.address) as public:
+            asked = ((own, "readiness"), (own, "liveness"), (public, ""))
             while not is_over.wait(_PROBE_INTERVAL_SECONDS):
-                for service in ("readiness", "liveness"):
+                for channel, service in asked:
                     log.num_asked += 1
-                    log.num_bad += not _is_serving(stub, service)
+                    log.num_bad += not _is_serving(HealthStub(channel), service)
 
     thread = threading.Thread(target=ask, name="health-probe")
     thread.start()
@@ -51,3 +62,75 @@ def _is_serving(stub: HealthStub, service: str) -> bool:
     except grpc.RpcError:
         return False
     return bool(answer.status == HealthCheckResponse.SERVING)
+
+
+def is_serving(address: str, service: str = "readiness") -> bool:
+    """Asks a health service once."""
+    with grpc.insecure_channel(address) as channel:
+        return _is_serving(HealthStub(channel), service)
+
+
+def read_page(server: ServerProcess) -> list[Metric]:
+    """Returns the metrics page."""
+    with urllib.request.urlopen(server.metrics_url, timeout=5.0) as page:
+        return list(text_string_to_metric_families(page.read().decode()))
+
+
+def metric(server: ServerProcess, name: str, **labels: str) -> float:
+    """Returns a sample of the page, summed up over its other labels."""
+    return total(read_page(server), f"babelserve_{name}", **labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a process holds; resident memory in bytes."""
+
+    num_threads: int
+    num_files: int
+    num_children: int
+    resident_bytes: int
+    cpu_seconds: float
+
+
+def resources(pid: int) -> Resources:
+    """Reads /proc."""
+    process = Path(f"/proc/{pid}")
+    fields = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+    stat = (process / "stat").read_text().rpartition(")")[2].split()
+    children = [line for task in (process / "task").iterdir() for line in (task / "children").read_text().split()]
+    return Resources(
+        num_threads=int(fields["Threads"]),
+        num_files=len(list((process / "fd").iterdir())),
+        num_children=len(children),
+        resident_bytes=int(fields["VmRSS"].split()[0]) << 10,
+        cpu_seconds=(int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK"),
+    )
+
+
+def left_behind(server: ServerProcess, before: Resources, seconds: float = _QUIET_SECONDS) -> list[str]:
+    """Returns what is not as it was (P4), once it has had so long to become so.
+
+    Args:
+        server: quiet by now.
+        before: what it held when it had served its first calls.
+        seconds: to wait at most.
+    """
+    deadline = time.monotonic() + seconds
+    while (faults := _left_behind(server, before)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return faults
+
+
+def _left_behind(server: ServerProcess, before: Resources) -> list[str]:
+    page = read_page(server)
+    now = resources(server.process.pid)
+    held = {name: total(page, f"babelserve_{name}") for name in _EMPTY}
+    faults = [f"{name} is {value:g}" for name, value in held.items() if value]
+    started, ended = (total(page, f"babelserve_{name}") for name in ("requests_started_total", "requests_total"))
+    faults += [f"{started:g} calls started, {ended:g} ended"] if started != ended else []
+    counts = (
+        ("file descriptors", now.num_files, before.num_files, _SPARE_FILES),
+        ("threads", now.num_threads, before.num_threads, _SPARE_THREADS),
+        ("children", now.num_children, before.num_children, 0),
+    )
+    return faults + [f"{is_} {what}, {was} before" for what, is_, was, spare in counts if is_ > was + spare]

@@ -28,9 +28,3 @@ def draw_sentences(count: int, seed: int = 1) -> list[str]:
         words = _MEDIAN_WORDS * chance.lognormvariate(0.0, _SIGMA)
         drawn[chance.choice(by_length[min(by_length, key=lambda length: abs(length - words))])] = None
     return list(drawn)
-
-
-def draw_requests(sentences: list[str], count: int, per_request: int, seed: int = 1) -> list[list[str]]:
-    """Returns the texts of requests, each drawn from the sentences."""
-    chance = random.Random(seed)
-    return [chance.choices(sentences, k=per_request) for _ in range(count)]

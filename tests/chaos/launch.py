@@ -1,0 +1,39 @@
+"""A server's process with a keyed network and with faults: `python -m tests.chaos.launch SPEC -- FLAGS`.
+
+SPEC is JSON: with `step_seconds` and `row_seconds` the keyed network stands in the real one's place; `faults` is the
+file that `tests.chaos.failpoints` reads. Nothing of the server is changed but in this process.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from server import __main__
+from server.bundle.bundle import Bundle
+from server.models import loading
+from server.settings.settings import Settings
+from tests.chaos.failpoints import Faults, FaultyRunner, install
+from tests.chaos.keyed_network import KeyedFunction, KeyedRunner
+
+
+def main(spec: dict[str, Any], flags: list[str]) -> int:
+    """Serves as `babelserve` does; returns its exit code."""
+    open_real = loading.open_network
+    faults = Faults(Path(spec["faults"]))
+    install(faults)
+
+    def open_network(bundle: Bundle, variant: str, settings: Settings) -> Any:
+        runner: Any
+        if spec["step_seconds"] is None:
+            runner = open_real(bundle, variant, settings)
+        else:
+            runner = KeyedRunner(KeyedFunction(bundle.manifest, variant), spec["step_seconds"], spec["row_seconds"])
+        return FaultyRunner(runner, faults)
+
+    loading.open_network = open_network
+    return __main__.main(flags)
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(sys.argv[1]), sys.argv[3:]))
