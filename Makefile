@@ -18,7 +18,7 @@ CHECKPOINT ?= model/checkpoints/en-de-small.pt
 OUT ?= runs/bundle
 DEV ?= tests/data/multi30k_val.en.gz tests/data/multi30k_val.de.gz
 
-.PHONY: help demo serve test check protos check-protos train export bench fuzz check-cuda-placement clean
+.PHONY: help demo serve test check protos check-protos train export bench fuzz chaos check-cuda-placement clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 22
@@ -57,6 +57,9 @@ bench: .venv/installed-bench  ## compare with CTranslate2 on this machine; ARGS=
 
 fuzz: .venv/installed-fuzz  ## feed the readers of foreign bytes with mutated ones; ARGS="split --seconds 600" (tests/fuzz/README.md)
 	$(BIN)/python -m tests.fuzz $(ARGS)
+
+chaos: .venv/installed-dev  ## put the promise "nothing lost" to the test, for hours; ARGS="R2 R8 --quick" (tests/chaos)
+	$(BIN)/python -m tests.chaos --report $(ARGS)
 
 check-cuda-placement: .venv-gpu/installed  ## is the CUDA variant all on the GPU? Needs none, but a C compiler and 250 MB of wheels
 	@ORT_DISABLE_TELEMETRY=1 .venv-gpu/bin/python -m tests.acceptance.cuda_placement $(ARGS)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,13 +25,20 @@ def find_envoy() -> str | None:
     return shutil.which("envoy") or (str(beside) if beside.exists() else None)
 
 
-def local_configuration(port: int, listener_port: int, admin_port: int) -> str:
-    """Returns the shipped configuration for a server on this machine; all else is as it is shipped."""
+_ENDPOINT = """\
+              - endpoint:
+                  address:
+                    socket_address: {{address: {}, port_value: {}}}
+"""
+
+
+def local_configuration(ports: Sequence[int], listener_port: int, admin_port: int) -> str:
+    """Returns the shipped configuration for servers on this machine; all else is as it is shipped."""
     text = CONFIGURATION.read_text(encoding="utf-8")
     for shipped, local in (
         ("{address: 0.0.0.0, port_value: 50050}", f"{{address: 127.0.0.1, port_value: {listener_port}}}"),
         ("{address: 127.0.0.1, port_value: 9901}", f"{{address: 127.0.0.1, port_value: {admin_port}}}"),
-        ("{address: babelserve, port_value: 50051}", f"{{address: 127.0.0.1, port_value: {port}}}"),
+        (_ENDPOINT.format("babelserve", 50051), "".join(_ENDPOINT.format("127.0.0.1", port) for port in ports)),
         ("type: STRICT_DNS", "type: STATIC"),
     ):
         assert text.count(shipped) == 1, shipped
@@ -40,8 +47,8 @@ def local_configuration(port: int, listener_port: int, admin_port: int) -> str:
 
 
 @contextmanager
-def running_envoy(port: int) -> Iterator[tuple[str, int]]:
-    """Runs Envoy in front of a server that listens on `port`, and takes calls when it does.
+def running_envoy(*ports: int) -> Iterator[tuple[str, int]]:
+    """Runs Envoy in front of servers that listen on these ports, and takes calls when one does.
 
     Yields:
         Its address, and its process's number.
@@ -55,7 +62,7 @@ def running_envoy(port: int) -> Iterator[tuple[str, int]]:
     listener_port, admin_port = free_ports(2)
     with tempfile.TemporaryDirectory(prefix="babelserve-") as directory:
         file, output = Path(directory) / "envoy.yaml", Path(directory) / "envoy.log"
-        file.write_text(local_configuration(port, listener_port, admin_port), encoding="utf-8")
+        file.write_text(local_configuration(ports, listener_port, admin_port), encoding="utf-8")
         command = [binary, "-c", str(file), "--concurrency", "1", "--use-dynamic-base-id", "--log-level", "warning"]
         with output.open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log)

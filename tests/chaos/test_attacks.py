@@ -59,7 +59,7 @@ def test_unfinished_messages_take_no_more_than_what_may_be_read_at_once(server: 
 @needs_envoy
 def test_envoy_takes_the_configuration_that_is_shipped(tmp_path: Path) -> None:
     file = tmp_path / "envoy.yaml"
-    file.write_text(local_configuration(1, 2, 3), encoding="utf-8")
+    file.write_text(local_configuration([1], 2, 3), encoding="utf-8")
 
     done = subprocess.run([find_envoy() or "", "--mode", "validate", "-c", file], capture_output=True, check=False)
 

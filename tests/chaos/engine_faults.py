@@ -1,0 +1,207 @@
+"""R6, R7, R19: faults of the engine, struck by the launcher's failpoints while calls come in."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+from tests.acceptance.report import Check
+from tests.chaos.case import Case, Options, asynchronous, none, told
+from tests.chaos.clients import Clients, clients
+from tests.chaos.failpoints import VALUED, Action, Point
+from tests.chaos.journal import OK
+from tests.chaos.probes import Resources, is_serving, left_behind, resources
+from tests.chaos.requests import keyed_requests
+from tests.chaos.servers import BrokenServer, broken_server
+
+POINTS = (
+    Point.ADMIT,
+    Point.BEFORE_ENCODE,
+    Point.AFTER_ENCODE,
+    Point.BEFORE_STEP,
+    Point.AFTER_STEP,
+    Point.BEFORE_REPLY,
+)
+ACTIONS = (Action.RAISE, Action.SLEEP, Action.KILL, Action.CUDA, Action.NAN)
+_ALLOWED = ["INTERNAL", "UNAVAILABLE", "RESOURCE_EXHAUSTED"]
+_CALLERS = 8
+_NOTICE_SECONDS = 30.0  # in which a server that cannot go on has to end, or to say so
+_POINTS_IN_QUICK = (Point.AFTER_ENCODE, Point.BEFORE_STEP, Point.BEFORE_REPLY)
+
+
+def struck_once(options: Options) -> Iterator[Check]:
+    """R7: every point with every action that there can be: no call hangs, is lost, or says UNKNOWN."""
+    pairs = [(point, action) for point in POINTS for action in ACTIONS if action is not Action.NAN or point in VALUED]
+    if options.is_quick:
+        pairs = [pair for pair in pairs if pair[0] in _POINTS_IN_QUICK and pair[1] is not Action.SLEEP]
+    # One server takes all the faults that it has to survive, one after another.
+    fatal = [pair for pair in pairs if _ends_process(*pair)]
+    num_passed = 0
+    with broken_server() as server:
+        before = None
+        for point, action in [pair for pair in pairs if pair not in fatal]:
+            before = before or _warmed(server)
+            faults = asyncio.run(_survives(server, point, action)) + left_behind(server.process, before)
+            num_passed += not faults
+            yield none(f"{point.value}, {action.value}", faults, "as promised")
+    for point, action in fatal:
+        with broken_server() as server:
+            faults = asyncio.run(_ends(server, point, action))
+        num_passed += not faults
+        yield none(f"{point.value}, {action.value}", faults, "as promised")
+    yield Check("points and actions", f"{num_passed} of {len(pairs)}", f"{len(pairs)}", num_passed == len(pairs))
+    yield told("not there", "swap_commit: this server swaps no models; NaN: only what the network returns can be")
+
+
+def _ends_process(point: Point, action: Action) -> bool:
+    """Says whether a fault must end the process: after such an error of the network every CUDA context is lost."""
+    is_in_network = point in (Point.BEFORE_ENCODE, Point.AFTER_ENCODE, Point.BEFORE_STEP, Point.AFTER_STEP)
+    return action is Action.KILL or (action is Action.CUDA and is_in_network)
+
+
+def _warmed(server: BrokenServer) -> Resources:
+    asyncio.run(_load(server, 1.0))
+    return resources(server.pid)
+
+
+async def _load(server: BrokenServer, seconds: float) -> Clients:
+    async with clients([server.address], keyed_requests(200)) as client:
+        await client.closed(_CALLERS, seconds)
+    return client
+
+
+async def _survives(server: BrokenServer, point: Point, action: Action) -> list[str]:
+    async with clients([server.address], keyed_requests(200)) as client:
+        load = asyncio.create_task(client.closed(_CALLERS, 0.6, timeout=10.0))
+        await asyncio.sleep(0.2)
+        await asyncio.to_thread(server.arm, point, action)
+        await load
+        entry = await client.call()
+        faults = client.faults(_ALLOWED)
+    if entry.outcome != OK:
+        faults.append(f"a call after it ends {entry.outcome}")
+    if not await asyncio.to_thread(is_serving, server.process.health_address):
+        faults.append("not SERVING after it")
+    return faults
+
+
+async def _ends(server: BrokenServer, point: Point, action: Action) -> list[str]:
+    async with clients([server.address], keyed_requests(200)) as client:
+        load = asyncio.create_task(client.closed(_CALLERS, 1.0, timeout=60.0))
+        await asyncio.sleep(0.2)
+        await asyncio.to_thread(server.arm, point, action)
+        code = await asyncio.to_thread(_exit_code, server, _NOTICE_SECONDS)
+        await load
+        faults = client.faults(["UNAVAILABLE"])
+    if code is None:
+        faults.append(f"the process goes on {_NOTICE_SECONDS:g} s later")
+    elif code == 0:
+        faults.append("exit code 0")
+    return faults
+
+
+def _exit_code(server: BrokenServer, seconds: float) -> int | None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if (code := server.process.process.poll()) is not None:
+            return code
+        time.sleep(0.02)
+    return None
+
+
+async def stuck(options: Options) -> list[Check]:
+    """R6: a lane that hangs, and one that dies: calls under way are answered, and somebody is told."""
+    checks: list[Check] = []
+    for action in (Action.HANG, Action.PANIC):
+        with broken_server() as server:
+            async with clients([server.address], keyed_requests(200)) as client:
+                await client.call()
+                await asyncio.to_thread(server.arm, Point.BEFORE_STEP, action)
+                started = time.perf_counter()
+                calls = [asyncio.create_task(client.call(timeout=60.0)) for _ in range(_CALLERS)]
+                noticed = asyncio.create_task(asyncio.to_thread(_noticed, server, 2.0 * _NOTICE_SECONDS))
+                await asyncio.gather(*calls)
+                answered_seconds = time.perf_counter() - started
+                state, seconds = await noticed
+        name = action.value
+        checks += [
+            none(f"{name}: journal", client.faults(_ALLOWED)),
+            told(f"{name}: calls", str(dict(client.journal.counts()))),
+            Check(f"{name}: all answered after", f"{answered_seconds:.1f} s", "<= 35 s", answered_seconds <= 35.0),
+            Check(f"{name}: {state}", f"after {seconds:.1f} s", "<= 35 s", seconds <= 35.0),
+        ]
+    return checks
+
+
+def _noticed(server: BrokenServer, seconds: float) -> tuple[str, float]:
+    """Waits until a broken server ends, says that it is, or is whole again; returns which, and after how long."""
+    started = time.monotonic()
+    while (passed := time.monotonic() - started) < seconds:
+        if server.process.process.poll() is not None:
+            return f"ended with {server.process.process.returncode}", passed
+        readiness, liveness = (is_serving(server.process.health_address, name) for name in ("readiness", "liveness"))
+        if not readiness and not liveness and server.process.process.poll() is None:
+            return "liveness and readiness NOT_SERVING", passed
+        if asyncio.run(_is_whole(server)):
+            return "whole again", passed
+        time.sleep(0.5)
+    return "unnoticed", float("inf")
+
+
+async def _is_whole(server: BrokenServer) -> bool:
+    async with clients([server.address], keyed_requests(3)) as client:
+        entry = await client.call(timeout=1.0)
+    return entry.outcome == OK
+
+
+def lasting(options: Options) -> Iterator[Check]:
+    """R19: what a GPU does when it fails: errors, NaN and constant tokens that do not end."""
+    actions = (Action.RAISE, Action.NAN, Action.CONSTANT, Action.CUDA)
+    for action in actions[: options.count(len(actions), 2)]:
+        point = Point.BEFORE_STEP if action in (Action.RAISE, Action.CUDA) else Point.AFTER_STEP
+        with broken_server() as server:
+            lines_before = len(server.process.stderr())
+            server.arm(point, action, -1)
+            started = time.monotonic()
+            client, state, seconds = asyncio.run(_until_told(server))
+            num_bytes = len(server.process.stderr()) - lines_before
+        lasted = max(time.monotonic() - started, 1.0)
+        yield none(f"{action.value}: journal", client.faults(_ALLOWED))
+        yield told(f"{action.value}: calls", str(dict(client.journal.counts())))
+        is_told = seconds <= _NOTICE_SECONDS + 5.0
+        yield Check(f"{action.value}: {state}", f"after {seconds:.1f} s", "<= 35 s", is_told)
+        yield Check(f"{action.value}: log", f"{num_bytes / lasted / 1000:.1f} kB/s", "<= 20", num_bytes / lasted < 2e4)
+    with broken_server() as server:
+        server.arm(Point.BEFORE_STEP, Action.OOM)
+        client = asyncio.run(_load(server, 1.0))
+        yield none("one out of memory: journal", client.faults([*_ALLOWED]))
+        yield told("one out of memory: calls", str(dict(client.journal.counts())))
+
+
+async def _until_told(server: BrokenServer) -> tuple[Clients, str, float]:
+    """Calls until health says that the server is broken, or its process ends."""
+    started = time.monotonic()
+    over = asyncio.Event()
+    async with clients([server.address], keyed_requests(200)) as client:
+        load = asyncio.create_task(client.open(50.0, _NOTICE_SECONDS + 10.0, until=over))
+        state, seconds = "unnoticed", float("inf")
+        while time.monotonic() - started < _NOTICE_SECONDS + 10.0:
+            if server.process.process.poll() is not None:
+                state, seconds = f"ended with {server.process.process.returncode}", time.monotonic() - started
+                break
+            if (
+                not await asyncio.to_thread(is_serving, server.process.health_address)
+                and server.process.process.poll() is None
+            ):
+                state, seconds = "readiness NOT_SERVING", time.monotonic() - started
+                break
+            await asyncio.sleep(0.2)
+        over.set()
+        await load
+    return client, state, seconds
+
+
+CASES = (
+    Case("R6", "a lane that hangs, a lane that dies", asynchronous(stuck)),
+    Case("R7", "every failpoint with every action", struck_once),
+    Case("R19", "a network that fails for good, or lies", lasting),
+)
