@@ -21,7 +21,7 @@ from grpc import StatusCode
 
 from protos.translation_pb2 import DecodingOptions, TranslateRequest, TranslateResponse
 from tests.chaos.http2 import Connection, Stream, connect
-from tests.chaos.journal import OK, Entry, Journal
+from tests.chaos.journal import OK, PARTIAL, Entry, Journal
 
 PATH = "/babelserve.v1.TranslationService/Translate"
 # What a client of ours does (`client/channel.py`); gRPC's A6 says how.
@@ -140,19 +140,27 @@ class Load:
         self._running.discard(call)
         if outcome == OK:
             self._tokens = min(_MAX_TOKENS, self._tokens + _TOKEN_RATIO)
-            is_right = self._is_right(entry, body)
+            is_right, is_whole = self._judge(entry, body)
+            outcome = outcome if is_whole else PARTIAL
         self.journal.close(entry, outcome, time.perf_counter(), is_right=is_right)
         if call.ended is not None:
             call.ended(entry)
 
-    def _is_right(self, entry: Entry, body: bytes) -> bool:
+    def _judge(self, entry: Entry, body: bytes) -> tuple[bool, bool]:
+        """Returns whether each text has its own translation or an error, and whether none has an error."""
         try:
-            answer = TranslateResponse.FromString(body[5:])
+            translations = TranslateResponse.FromString(body[5:]).translations
         except DecodeError:
-            return False
-        texts = [translation.text for translation in answer.translations]
-        self.target_tokens += sum(translation.target_tokens for translation in answer.translations)
-        return texts == self._command.expected[entry.request]
+            return False, True
+        expected = self._command.expected[entry.request]
+        is_whole = not any(translation.HasField("status") for translation in translations)
+        if is_whole:
+            self.target_tokens += sum(translation.target_tokens for translation in translations)
+        is_right = len(translations) == len(expected) and all(
+            translation.HasField("status") or translation.text == text
+            for translation, text in zip(translations, expected, strict=True)
+        )
+        return is_right, is_whole
 
     async def _open(self, rate: float) -> None:
         due = start = time.perf_counter()
