@@ -15,6 +15,7 @@ import gc
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -53,6 +54,7 @@ _LAST_CALLS_SECONDS = 2.0  # for that quiet to come
 _LAST_GRACE_SECONDS = 1.0  # for answers on their way, before streams that never end (health watches) are cut
 _ENGINE_STOP_SECONDS = 10.0
 _MOST_LEAVING_SECONDS = 8.0  # of a process whose engine is lost: twice what it should take
+_SWITCH_SECONDS = 0.0005  # that a lane's Python may keep the event loop waiting; Python's own is 0.005
 _COLLECT_AFTER = 20_000  # new containers; Python's own is 700
 _OWN_STATUS = Path("/proc/self/stat")
 
@@ -95,7 +97,7 @@ async def serve(settings: Settings, version: str) -> None:
             watching = asyncio.create_task(health.watch(supervisor.is_ready, supervisor.is_alive))
             await health.set_serving(True)
             metrics.start_duration_seconds.set(_process_age_seconds())
-            _collect_seldom()
+            _tune_interpreter()
             _announce(settings, servers, metrics_port, model)
             stopping = asyncio.create_task(stop.wait())
             await asyncio.wait({stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
@@ -249,15 +251,18 @@ def _open_access(settings: Settings, metrics: Metrics) -> Access:
     )
 
 
-def _collect_seldom() -> None:
-    """Makes Python's collector of cycles leave alone what is loaded, and come by seldom.
+def _tune_interpreter() -> None:
+    """Makes Python serve callers sooner.
 
-    All that a call leaves in cycles are five small objects of gRPC's, its metadata among them, but the collector came
-    by every ten calls or so: refused calls take 0.78 of the time without that (2026-11-22).
+    - Its collector of cycles leaves alone what is loaded, and comes by seldom: all that a call leaves in cycles are
+      five small objects of gRPC's, but it came by every ten calls or so, for a fifth of a refused call's time.
+    - A lane's Python gives way sooner to the event loop's: at ten times the capacity, with all on one core, refusals'
+      99th percentile is 45 ms instead of 83 (two alternated pairs, 2026-11-22).
     """
     gc.collect()
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER)
+    sys.setswitchinterval(_SWITCH_SECONDS)
 
 
 def _process_age_seconds() -> float:
