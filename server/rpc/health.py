@@ -8,10 +8,11 @@ servicer answers on the public port and on the health port, which stays plain wh
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Any
 
 import grpc
 from grpc_health.v1.health import aio  # type: ignore[attr-defined]
-from grpc_health.v1.health_pb2 import HealthCheckResponse
+from grpc_health.v1.health_pb2 import HealthCheckResponse, HealthListRequest, HealthListResponse
 from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
 
 from server.rpc.service import SERVICE_NAME
@@ -21,6 +22,14 @@ HEALTH_NAME = "grpc.health.v1.Health"
 LIVENESS = "liveness"
 _SERVING_NAMES = ("", SERVICE_NAME, "readiness")
 _TICK_SECONDS = 0.5
+
+
+class _Servicer(aio.HealthServicer):  # type: ignore[misc] # untyped
+    """The library's, with the method that it lacks: a call of it would log a traceback."""
+
+    async def List(self, request: HealthListRequest, context: Any) -> HealthListResponse:  # noqa: ARG002, N802
+        statuses = {name: HealthCheckResponse(status=status) for name, status in self._server_status.items()}
+        return HealthListResponse(statuses=statuses)
 
 
 class Health:
@@ -34,7 +43,7 @@ class Health:
         self._metrics = metrics
         self._is_welcome = False
         self._is_ready = True
-        self._servicer = aio.HealthServicer()
+        self._servicer = _Servicer()
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Makes a server answer health checks."""

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import grpc
 import pytest
 import pytest_asyncio
-from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse, HealthListRequest
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from server.rpc.health import Health
@@ -63,6 +63,16 @@ async def test_an_unknown_name_is_not_found(stub: HealthStub) -> None:
         await stub.Check(HealthCheckRequest(service="other"))
 
     assert caught.value.code() == grpc.StatusCode.NOT_FOUND
+
+
+async def test_all_names_are_listed(health: Health, stub: HealthStub) -> None:
+    await health.set_serving(True)
+    await health.set_alive(False)
+
+    listed = await stub.List(HealthListRequest())
+
+    serving = dict.fromkeys(("", "babelserve.v1.TranslationService", "readiness"), SERVING)
+    assert {name: each.status for name, each in listed.statuses.items()} == {**serving, "liveness": NOT_SERVING}
 
 
 @pytest.mark.parametrize("name", ["", "babelserve.v1.TranslationService", "readiness"])
