@@ -48,7 +48,7 @@ class Tokenizer:
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Returns the ids of one sentence with eos at the end; only eos for a text that normalises to nothing."""
-        return (*self._processor.encode(text), self._eos_id)
+        return tuple(self._processor.EncodeAsIds(text, add_eos=True))
 
     def num_unknown(self, ids: Iterable[int]) -> int:
         """Returns how many of these ids stand for what the vocabulary does not know: bytes, and unk."""

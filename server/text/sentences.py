@@ -22,6 +22,7 @@ A tokenizer normalises, and some characters become many: U+FDFA, 3 bytes of a re
 that has more ids than bytes is cut round such characters, which are copied; so no text costs more ids than its bytes.
 """
 
+import functools
 import itertools
 import logging
 import re
@@ -151,7 +152,7 @@ def _segment(line: str, language: str) -> list[str]:
     except BaseException:  # noqa: BLE001  # a panic in Rust is no Exception
         logger.warning("sentencex failed on a line, which is taken as one sentence")
         return [line]
-    if sum(lengths) != len(line):
+    if len(lengths) == 1 or sum(lengths) != len(line):
         return [line]
     ends = list(itertools.accumulate(lengths))
     return [line[end - length : end] for end, length in zip(ends, lengths, strict=True)]
@@ -169,19 +170,20 @@ def _wrap(text: str, separator: str, encode: Encode, max_tokens: int) -> Iterato
         yield SourceSentence(text, separator, None)
         return
     ids = encode(text)
-    cuts: list[int] = []
     if len(ids) > _most_ids(text):
         cuts = _expansion_cuts(text)
+        for piece, gap in _pieces(text, separator, cuts):
+            if not cuts or _expands(piece[0]):
+                yield SourceSentence(piece, gap, None)
+            else:
+                yield from _wrap(piece, gap, encode, max_tokens)
     elif len(ids) > max_tokens and len(text) > 1:
-        cuts = [_middle_cut(text)]
+        for piece, gap in _pieces(text, separator, [_middle_cut(text)]):
+            yield from _wrap(piece, gap, encode, max_tokens)
     elif 1 < len(ids) <= max_tokens:
         yield SourceSentence(text, separator, ids)
-        return
-    if not cuts:  # it normalises to nothing, or to very many tokens
+    else:  # it normalises to nothing, or to very many tokens
         yield SourceSentence(text, separator, None)
-        return
-    for piece, gap in _pieces(text, separator, cuts):
-        yield from _wrap(piece, gap, encode, max_tokens)
 
 
 def _most_ids(text: str) -> int:
@@ -195,6 +197,7 @@ def _expansion_cuts(text: str) -> list[int]:
     return list(itertools.accumulate(sum(1 for _ in group) for _, group in groups))[:-1]
 
 
+@functools.lru_cache(maxsize=4096)
 def _expands(character: str) -> bool:
     return len(unicodedata.normalize("NFKC", character).encode(errors="surrogatepass")) > len(
         character.encode(errors="surrogatepass")
