@@ -5,14 +5,19 @@ reads it takes no more than a window. So a call waits for its turn to read. Its 
 longer than the window, or its sender dawdles. Connections that have dawdled once take turns of their own from then on,
 and get more time there: they keep nobody else waiting.
 
+A long message costs the event loop up to 20 ms to take over and parse, whatever becomes of it then. Connections that
+have sent much of late share one turn, which lasts as long as their common rate allows.
+
 For that the methods are registered as if clients sent streams: on the wire, a stream of one message is the same, and
 only such a handler reads by itself.
 """
 
 import asyncio
+import math
+import time
 from collections import OrderedDict
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import grpc
@@ -27,12 +32,26 @@ _SLOW_PARTS = 4  # of all turns connections that have dawdled have one
 _TURNS_OF_CONNECTION = 2
 _PATIENCE_SECONDS = 3.0  # for a message to be whole; far more than a busy event loop needs
 _SLOW_SECONDS = 20.0  # the same, of a connection that has dawdled
-_MOST_SLOW = 4096  # connections that are known to; the oldest are forgiven
+_MOST_KNOWN = 4096  # connections that have dawdled, or sent much; the oldest are forgiven
+_HEAVY_BYTES = 1 << 20  # that a connection may send at once before that is much
+_STEADY_RATE = 1 << 20  # bytes a second that are forgotten of what a connection has sent
+_HEAVY_RATE = 8 << 20  # bytes a second of all connections that have sent much: an eighth of the loop's time
+_LIGHT_BYTES = 16 << 10  # of messages that do not count
 
 
 def messages_at_once(process_bytes: int) -> int:
     """Returns how many messages may be read at once by a process that may take so much memory."""
     return min(_MOST_TURNS, max(_LEAST_TURNS, process_bytes // (_MEMORY_PARTS * MAX_MESSAGE_BYTES)))
+
+
+class _Sent(NamedTuple):
+    """What a connection has sent, as of an instant, less what is forgotten."""
+
+    num_bytes: float
+    instant: float
+
+    def now(self) -> float:
+        return max(0.0, self.num_bytes - (time.monotonic() - self.instant) * _STEADY_RATE)
 
 
 class Intake:
@@ -55,11 +74,13 @@ class Intake:
         self._memory = memory
         self._patience_seconds = patience_seconds
         self._slow_seconds = slow_seconds
-        num_slow = max_messages // _SLOW_PARTS
-        self._turns = asyncio.Semaphore(max_messages - num_slow)
-        self._slow_turns = asyncio.Semaphore(num_slow)
+        self._num_slow = max_messages // _SLOW_PARTS
+        self._turns = asyncio.Semaphore(max_messages - self._num_slow)
+        self._slow_turns = asyncio.Semaphore(self._num_slow)
         self._turns_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # a connection
         self._slow: OrderedDict[str, None] = OrderedDict()  # connections, by gRPC's name of the peer
+        self._heavy_turn = asyncio.Semaphore(1)
+        self._sent: OrderedDict[str, _Sent] = OrderedDict()  # by connections, as above
 
     def hold(self, message: bytes) -> AbstractContextManager[None]:
         """Holds the memory that a message needs. Raises as `MemoryBudget.hold` does."""
@@ -73,26 +94,44 @@ class Intake:
             Overloaded: it was not whole in time.
         """
         peer: str = context.peer()
+        if peer not in self._slow and self._is_heavy(peer):
+            async with self._heavy_turn:
+                if peer not in self._slow:  # another call may have dawdled meanwhile
+                    return await self._read(context, peer, self._patience_seconds, _HEAVY_RATE)
         if peer not in self._slow:
             own_turns = self._turns_of.get(peer)
             if own_turns is None:
                 own_turns = self._turns_of[peer] = asyncio.Semaphore(_TURNS_OF_CONNECTION)
             async with own_turns, self._turns:
-                if peer not in self._slow:  # another call may have dawdled meanwhile
+                if peer not in self._slow:
                     return await self._read(context, peer, self._patience_seconds)
         async with self._slow_turns:
-            return await self._read(context, peer, self._slow_seconds)
+            return await self._read(context, peer, self._slow_seconds, _HEAVY_RATE / self._num_slow)
 
-    async def _read(self, context: Any, peer: str, seconds: float) -> bytes:
+    async def _read(self, context: Any, peer: str, seconds: float, heavy_rate: float = math.inf) -> bytes:
         try:
             async with asyncio.timeout(seconds):
                 message = await context.read()
         except TimeoutError:
             self._slow[peer] = None
-            if len(self._slow) > _MOST_SLOW:
+            if len(self._slow) > _MOST_KNOWN:
                 self._slow.popitem(last=False)
             raise Overloaded(f"the message was not whole within {seconds:g} seconds", "unfinished") from None
         if message is grpc.aio.EOF:  # type: ignore[attr-defined]
             raise InvalidRequest("request", "is missing: the call ended without a message")
         data: bytes = message
+        self._note(peer, len(data))
+        if self._is_heavy(peer):
+            await asyncio.sleep(len(data) / heavy_rate)
         return data
+
+    def _is_heavy(self, peer: str) -> bool:
+        sent = self._sent.get(peer)
+        return sent is not None and sent.now() > _HEAVY_BYTES
+
+    def _note(self, peer: str, num_bytes: int) -> None:
+        if num_bytes > _LIGHT_BYTES:
+            sent = self._sent.pop(peer, None)
+            self._sent[peer] = _Sent(num_bytes + (sent.now() if sent else 0.0), time.monotonic())
+            if len(self._sent) > _MOST_KNOWN:
+                self._sent.popitem(last=False)

@@ -6,6 +6,9 @@
 Starts a server (with `--front envoy` behind deploy/envoy.yaml), measures honest callers for some seconds in calm and
 then under the attack, which runs in a process of its own, and prints one line for each attack. An attack fails if an
 honest call ended in anything but OK, if their p95 more than doubled, if memory passed the limit, or if the server died.
+
+The server has a core of its own. The front, honest callers and the attacker, who is nice to them, share the others:
+they would have machines of their own.
 """
 
 import argparse
@@ -27,11 +30,14 @@ from tests.acceptance.report import EXIT_FAILED, EXIT_PASSED
 from tests.acceptance.server_process import ServerProcess, running_server
 from tests.chaos.attacks_peer import Peer, linger, prefixed, request_headers
 from tests.chaos.attacks_strangers import Figures, measure
+from tests.chaos.callers import pinned
 from tests.chaos.envoy import running_envoy
 
 MAX_MESSAGE_BYTES = 4 << 20
 _SLOW_BYTES = 16  # of a slow sender, each time
-_LEGAL_SECONDS = 60.0
+_LEGAL_SECONDS, _LEGAL_PAUSE_SECONDS = 60.0, 0.01  # of a call, and until it is made again
+_NICENESS = 19  # of the attacker
+*_OTHER_CORES, _SERVER_CORE = sorted(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +143,7 @@ def try_attack(name: str, options: argparse.Namespace) -> tuple[list[str], list[
 
 
 def _attack(name: str, target: Target) -> None:
-    os.nice(19)  # for attackers have machines of their own
+    os.nice(_NICENESS)
     with contextlib.suppress(OSError, grpc.RpcError):  # refused, which is as it should be
         ATTACKS[name](target)
 
@@ -160,7 +166,9 @@ def _verdict(
 def _served(options: argparse.Namespace) -> Iterator[tuple[ServerProcess, str]]:
     """A server, and the address that clients have: its own, or that of the front."""
     with contextlib.ExitStack() as stack:
-        server = stack.enter_context(running_server(options.flag))
+        os.sched_setaffinity(0, _OTHER_CORES or {_SERVER_CORE})
+        with pinned(_SERVER_CORE):
+            server = stack.enter_context(running_server([f"--memory-mib={options.limit_mib:.0f}", *options.flag]))
         address = server.address
         if options.front == "envoy":
             address, _ = stack.enter_context(running_envoy(server.port))
@@ -205,7 +213,7 @@ def _repeat(target: Target, make: Callable[[Peer], bytes]) -> None:
 def _call(
     target: Target, request: TranslateRequest, compression: grpc.Compression = grpc.Compression.NoCompression
 ) -> None:
-    """Makes calls, a few at a time on each connection."""
+    """Makes calls, a few at a time on each connection, again and again."""
     unlimited = [("grpc.max_send_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
     with contextlib.ExitStack() as stack:
         channels = [
@@ -213,10 +221,14 @@ def _call(
             for _ in range(target.connections)
         ]
         stubs: list[Any] = [TranslationServiceStub(channel).Translate for channel in channels]
-        calls = [
-            stub.future(request, timeout=_LEGAL_SECONDS, compression=compression) for stub in stubs for _ in range(4)
-        ]
-        time.sleep(target.seconds)
+        end = time.monotonic() + target.seconds
+        calls: list[Any] = [None] * 4 * len(stubs)
+        while time.monotonic() < end:
+            for index, call in enumerate(calls):
+                if call is None or call.done():
+                    stub = stubs[index % len(stubs)]
+                    calls[index] = stub.future(request, timeout=_LEGAL_SECONDS, compression=compression)
+            time.sleep(_LEGAL_PAUSE_SECONDS)
         for call in calls:
             call.cancel()
 
@@ -234,6 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--flag", action="append", default=[], help="of the server, as --flag=--max-rows=16")
     options = parser.parse_args(arguments)
     names = list(ATTACKS) if options.attack == "all" else [options.attack]
+    print(f"server on core {_SERVER_CORE}; front, callers and attacker (nice {_NICENESS}) on {_OTHER_CORES}")
     results = [try_attack(name, options) for name in names]
     columns = ("attack", "OK", "not OK", "calm p95 ms", "p95 ms", "ratio", "calm MiB", "peak MiB", "")
     print(tabulate([line for line, _ in results], columns, disable_numparse=True))

@@ -1,6 +1,7 @@
 """Calls of a live server whose messages come late, or not at all."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -111,6 +112,39 @@ async def test_calls_that_wait_beside_one_that_dawdles_change_their_turns_with_i
     messages = [str(outcome) for outcome in outcomes]
     assert sum("0.01 seconds" in message for message in messages) == 2
     assert sum("0.02 seconds" in message for message in messages) == 2
+
+
+async def test_connections_that_have_sent_much_share_a_turn_and_keep_nobody_else_waiting(memory: MemoryBudget) -> None:
+    intake = Intake(memory, 8)
+    long = bytes(MAX_MESSAGE_BYTES)
+    for peer in ("heavy 1", "heavy 2"):
+        await intake.read(Sender(peer, long))
+    reading = asyncio.create_task(intake.read(Sender("heavy 1")))
+
+    assert await num_being_read(intake, [Sender("heavy 2"), Sender("honest 1"), Sender("honest 2")]) == 2
+    reading.cancel()
+
+
+async def test_what_connections_send_that_have_sent_much_takes_its_time(memory: MemoryBudget) -> None:
+    intake = Intake(memory, 8)
+    begun = time.monotonic()
+    await intake.read(Sender("heavy", bytes(MAX_MESSAGE_BYTES)))
+    first = time.monotonic()
+    await intake.read(Sender("heavy", bytes(MAX_MESSAGE_BYTES)))
+
+    assert first - begun < 0.5 <= time.monotonic() - first
+
+
+async def test_who_has_sent_much_and_dawdles_blocks_others_of_the_kind_but_once(memory: MemoryBudget) -> None:
+    intake = Intake(memory, 8, patience_seconds=0.01, slow_seconds=60)
+    for peer in ("heavy", "slow"):
+        await intake.read(Sender(peer, bytes(MAX_MESSAGE_BYTES)))
+    with pytest.raises(Overloaded):
+        await intake.read(Sender("slow"))
+    reading = asyncio.create_task(intake.read(Sender("slow")))
+
+    assert await intake.read(Sender("heavy", b"abc")) == b"abc"
+    reading.cancel()
 
 
 async def test_a_server_answers_a_call_whose_message_never_ends(memory: MemoryBudget) -> None:
