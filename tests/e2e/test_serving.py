@@ -1,9 +1,14 @@
 """What a live server answers: the happy path, each error, and what becomes of callers who leave."""
 
+import contextlib
 import json
+import resource
 import signal
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +162,34 @@ def test_health_is_told_on_both_ports(server: ServerProcess, name: str) -> None:
             answer = HealthStub(channel).Check(HealthCheckRequest(service=name), timeout=TIMEOUT)
 
         assert answer.status == HealthCheckResponse.SERVING
+
+
+def is_answered(server: ServerProcess) -> bool:
+    """Whether new connections for health, on both ports, and for metrics are served."""
+    try:
+        for address in (server.address, server.health_address):
+            with grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
+                HealthStub(channel).Check(HealthCheckRequest(service="readiness"), timeout=1)
+        with urllib.request.urlopen(server.metrics_url, timeout=1) as page:
+            return bool(page.read())
+    except (grpc.RpcError, OSError):
+        return False
+
+
+def test_a_server_that_could_open_no_files_answers_when_it_can_again(start: Start) -> None:
+    server = start()
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.ExitStack() as stack:
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (24, hard))
+        for port in (server.port, server.health_port, server.metrics_port) * 4:
+            stack.enter_context(socket.create_connection((server.host, port)))
+        was_answered = is_answered(server)
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (hard, hard))
+    end = time.monotonic() + 11
+    while not (answered := is_answered(server)) and time.monotonic() < end:
+        time.sleep(0.1)
+
+    assert (was_answered, answered) == (False, True)
 
 
 def test_reflection_lists_the_services_when_asked_for(server: ServerProcess) -> None:
