@@ -13,6 +13,8 @@ from typing import NamedTuple
 from server.decoding.options import DecodingOptions
 
 _MEMORY = 64  # observations that a mean looks back on
+_OUTLIER = 4.0
+_STALE_STEPS = 200  # without anybody waiting, after which the rate that was measured while somebody did is forgotten
 _FIRST_STEP_SECONDS = 0.005  # of one row, before any has been seen
 _LEAST_SECONDS = 1e-7  # of a row-step
 _FIRST_SLOPE = 0.25  # share of a step's time that grows with its rows, while steps of one size only have been seen
@@ -25,13 +27,19 @@ _CAUTION_STEP = 0.05
 
 
 class _Mean:
-    """An exponentially forgetting mean: of the first observations a plain one."""
+    """An exponentially forgetting mean: of the first observations a plain one.
+
+    An outlier, such as a step during which the process was stopped, counts as `_OUTLIER` times the mean: it moves that
+    by a twentieth. What lasts is learned all the same, tenfold in 50 observations.
+    """
 
     def __init__(self, value: float) -> None:
         self.value = value
         self.count = 0
 
     def add(self, value: float) -> None:
+        if self.count and self.value:
+            value = min(value, _OUTLIER * self.value)
         self.count = min(self.count + 1, _MEMORY)
         self.value += (value - self.value) / self.count
 
@@ -85,6 +93,7 @@ class CostModel:
         self._seconds = [_Mean(0.0) for _ in range(sizes)]
         self._curve: list[tuple[float, float]] = []  # the same means; empty when they have changed
         self._busy_seconds = _Mean(0.0)  # per row-step
+        self._calm_steps = 0
         self._steps_per_token = _Mean(_FIRST_STEPS_PER_TOKEN)
         self._tokens_per_character = _Mean(_FIRST_TOKENS_PER_CHARACTER)
         self._caution = _CAUTION[0]
@@ -99,11 +108,16 @@ class CostModel:
             is_busy: whether sentences waited that had no room.
         """
         size = min(rows.bit_length(), len(self._rows) - 1)
+        if not self._seconds[size].count and any(mean.count for mean in self._seconds):
+            seconds = min(seconds, _OUTLIER * self.step_seconds(rows))
         self._rows[size].add(rows)
         self._seconds[size].add(seconds)
         self._curve = []
+        self._calm_steps = 0 if is_busy else self._calm_steps + 1
         if is_busy:
             self._busy_seconds.add(lane_seconds / rows)
+        elif self._calm_steps == _STALE_STEPS:
+            self._busy_seconds = _Mean(0.0)
 
     def observe_sentence(self, source_tokens: int, steps: int) -> None:
         """Notes how many steps a sentence took."""

@@ -116,3 +116,30 @@ def test_caution_has_an_end(cost: CostModel) -> None:
         cost.observe_answer(is_late=True)
 
     assert cost.caution == 4.0
+
+
+def test_a_step_that_was_stopped_does_not_make_callers_unwelcome(cost: CostModel) -> None:
+    for _ in range(64):
+        cost.observe_step(LARGE, step_seconds(LARGE), step_seconds(LARGE), is_busy=True)
+    before = cost.step_seconds(LARGE), cost.row_step_seconds
+
+    cost.observe_step(LARGE, 30.0, 30.0, is_busy=True)
+
+    assert cost.step_seconds(LARGE) == pytest.approx(before[0], rel=0.06)
+    assert cost.row_step_seconds == pytest.approx(before[1], rel=0.06)
+
+
+def test_the_first_step_of_a_size_is_doubted_too(cost: CostModel) -> None:
+    cost.observe_step(16, 30.0, 30.0, is_busy=False)
+
+    assert cost.step_seconds(16) <= 4.1 * step_seconds(16)
+
+
+def test_a_rate_that_nobody_waited_for_is_forgotten(cost: CostModel) -> None:
+    cost.observe_step(SMALL, 1.0, 1.0, is_busy=True)
+    assert cost.row_step_seconds == pytest.approx(0.25)
+
+    for _ in range(200):
+        cost.observe_step(SMALL, step_seconds(SMALL), step_seconds(SMALL), is_busy=False)
+
+    assert cost.row_step_seconds < 2 * step_seconds(64) / 64
