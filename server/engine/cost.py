@@ -11,18 +11,24 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from server.decoding.options import DecodingOptions
+from server.errors import DeadlineExceeded, Overloaded
 
 _MEMORY = 64  # observations that a mean looks back on
 _OUTLIER = 4.0
+_NEW_OUTLIER = 64.0  # of the first step of a size, against what the others say
 _STALE_STEPS = 200  # without anybody waiting, after which the rate that was measured while somebody did is forgotten
 _FIRST_STEP_SECONDS = 0.005  # of one row, before any has been seen
 _LEAST_SECONDS = 1e-7  # of a row-step
-_FIRST_SLOPE = 0.25  # share of a step's time that grows with its rows, while steps of one size only have been seen
+# Share of a step's time that grows with its rows, while steps of one size only have been seen: little, as whoever is
+# let in by a forecast that is too good soon corrects it, but whoever is refused by one that is too bad does not.
+_FIRST_SLOPE = 0.02
 _FIRST_STEPS_PER_TOKEN = 1.2
 _FIRST_TOKENS_PER_CHARACTER = 0.3
 _USUAL_TOKENS = 32  # of a sentence that has not been split off yet
+_HOPELESS = 4.0  # times the time that is left
+_RETRY_SECONDS = (0.05, 30.0)  # bounds of what refused callers are told
 _CAUTION = (1.0, 4.0)
-_LATE_SHARE = 0.05  # of answers, that may come later than forecast
+_LATE_SHARE = 0.02  # of answers, that may come later than forecast
 _CAUTION_STEP = 0.05
 
 
@@ -78,6 +84,19 @@ class Forecast(NamedTuple):
     due: float
     burst: float
 
+    def check_alone(self) -> None:
+        """Raises DeadlineExceeded if an idle engine would be much too late: neither a try nor a retry is worth it."""
+        if self.alone > self.remaining * _HOPELESS:
+            message = f"the answer would take about {self.alone:.2g} s of an idle server"
+            raise DeadlineExceeded(f"{message}, {self.remaining:.2g} s are left for it")
+
+    def check(self) -> None:
+        """Raises Overloaded if the answer would be late, with the seconds after which it might not be."""
+        if self.seconds > self.remaining:
+            least, most = _RETRY_SECONDS
+            message = f"the answer would take about {self.seconds:.2g} s, {self.remaining:.2g} s are left for it"
+            raise Overloaded(message, "deadline", min(max(self.seconds - self.remaining, least), most))
+
 
 class CostModel:
     """Predicts costs. May be told and asked by any thread: a torn reading is off by one observation.
@@ -109,7 +128,7 @@ class CostModel:
         """
         size = min(rows.bit_length(), len(self._rows) - 1)
         if not self._seconds[size].count and any(mean.count for mean in self._seconds):
-            seconds = min(seconds, _OUTLIER * self.step_seconds(rows))
+            seconds = min(seconds, _NEW_OUTLIER * self.step_seconds(rows))
         self._rows[size].add(rows)
         self._seconds[size].add(seconds)
         self._curve = []

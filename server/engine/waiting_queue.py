@@ -22,14 +22,13 @@ from server.engine.limits import EngineLimits, Footprint, LaneLimits
 from server.engine.line import Line
 from server.engine.sentence import Sentence
 from server.engine.shares import Shares
-from server.errors import DeadlineExceeded, NotServing, Overloaded
+from server.errors import NotServing, Overloaded
 from server.network import StepKind
 
+_LOOK_SECONDS = 0.1
 _LOOKS_PER_STEP = 32  # waiting requests; 15 us of a step that takes milliseconds
 _MOST_PASSED = 16  # sentences that may be taken from other lines while one waits
 _NO_WAIT_SECONDS = 0.02  # forecasts of less say nothing
-_HOPELESS = 4.0  # times the time that is left: what is forecast to take longer alone is not worth a try, nor a retry
-_RETRY_SECONDS = (0.05, 30.0)  # bounds of what refused callers are told
 
 
 class WaitingQueue:
@@ -60,6 +59,8 @@ class WaitingQueue:
         self._running_rows = 0  # of all lanes
         self._num_requests = 0  # that came
         self._owed_looks = 0
+        self._last_look = -math.inf
+        self._dropped: list[Sentence] = []  # that `drop_over` has yet to return
         self.is_open = True
         self.num_sentences = 0
         self.num_tokens = 0
@@ -87,15 +88,11 @@ class WaitingQueue:
             message = f"queue is full: {self.num_tokens} source tokens wait, limit {limits.max_waiting_tokens}"
             raise Overloaded(message, "tokens")
         forecast = self._forecast(demand, deadline, flow)
-        if forecast.alone > forecast.remaining * _HOPELESS:
-            message = f"the answer would take about {forecast.alone:.2g} s of an idle server"
-            raise DeadlineExceeded(f"{message}, {forecast.remaining:.2g} s are left for it")
-        is_busy = self._running_rows or self._waiting_rows
-        if is_busy and forecast.seconds > forecast.remaining:
-            least, most = _RETRY_SECONDS
-            retry_seconds = min(max(forecast.seconds - forecast.remaining, least), most)
-            message = f"the answer would take about {forecast.seconds:.2g} s"
-            raise Overloaded(f"{message}, {forecast.remaining:.2g} s are left for it", "deadline", retry_seconds)
+        forecast.check_alone()
+        if self._waiting_rows and forecast.seconds > forecast.remaining and self._has_not_looked_lately():
+            forecast = self._forecast(demand, deadline, flow)
+        if self._running_rows or self._waiting_rows:
+            forecast.check()
         return forecast
 
     def add(self, sentences: Iterable[Sentence]) -> None:
@@ -183,11 +180,18 @@ class WaitingQueue:
             rows: that the next step is expected to have.
         """
         with self._changed:
-            dropped: list[Sentence] = []
             self._owed_looks += _LOOKS_PER_STEP
-            if not self.num_sentences or self._owed_looks < sum(line.num_requests for line in self._lines.values()):
-                return dropped
-            self._owed_looks = 0
+            if self._owed_looks >= sum(line.num_requests for line in self._lines.values()):
+                self._look(now, rows)
+            dropped, self._dropped = self._dropped, []
+            return dropped
+
+    def _look(self, now: float, rows: int) -> None:
+        """Takes out whom `drop_over` shall return."""
+        self._owed_looks = 0
+        self._last_look = now
+        if self.num_sentences:
+            dropped: list[Sentence] = []
             step_seconds = self._cost.step_seconds(rows)
             work_seconds = self._cost.row_step_seconds / self._limits.num_lanes
             for line in self._lines.values():
@@ -197,7 +201,7 @@ class WaitingQueue:
                     while request.sentences and request.head.future.cancelled():
                         dropped.append(self._pop(line, request))
             self._count(dropped, -1)
-            return dropped
+            self._dropped += dropped
 
     def end(self, sentences: Collection[Sentence]) -> None:
         """Notes that sentences that had been taken have left their lane."""
@@ -261,6 +265,15 @@ class WaitingQueue:
             due=due,
             burst=burst,
         )
+
+    def _has_not_looked_lately(self) -> bool:
+        """Looks who has left, before others are refused for their sake, unless that was just now."""
+        now = self._clock()
+        if now - self._last_look < _LOOK_SECONDS:
+            return False
+        with self._changed:
+            self._look(now, 1)
+        return True
 
     def _pop(self, line: Line, request: WaitingRequest) -> Sentence:
         """Removes the first sentence of a request."""

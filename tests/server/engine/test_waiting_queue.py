@@ -241,38 +241,56 @@ def test_many_waiting_requests_are_not_all_looked_at_in_every_step(monkeypatch: 
 
 
 def test_a_request_that_would_be_late_is_refused_and_told_when_to_come_back() -> None:
-    queue = new_queue(max_sentences=10_000, max_tokens=10**6)
+    cost = CostModel(64)
+    queue = new_queue(max_sentences=10_000, max_tokens=10**6, cost=cost)
     add_singles(queue, 2000)
-    work = 2000 * 0.005 * (0.75 + 0.25 * 64) / 64  # seconds, by the guess of a new cost model
+    work = 2000 * cost.row_step_seconds
 
     queue.check_room(LITTLE, deadline=2 * work)
-    with pytest.raises(Overloaded, match=r"would take about 3\.\d s, 1\.3 s are left") as refusal:
-        queue.check_room(Demand(work=400.0, steps=1.0, rows=1), deadline=work / 2)
+    with pytest.raises(Overloaded, match=r"would take about 0\.4\d? s, 0\.28 s are left") as refusal:
+        queue.check_room(Demand(work=400.0, steps=1.0, rows=1), deadline=0.8 * work)
 
     assert refusal.value.reason == "deadline"
-    assert refusal.value.retry_after_seconds == pytest.approx(work * 1.2 - work / 2, rel=0.1)
+    assert refusal.value.retry_after_seconds == pytest.approx(0.4 * work, rel=0.1)
 
 
 def test_an_idle_engine_tries_what_may_be_late_but_nothing_hopeless() -> None:
-    queue = new_queue()
-    demand = Demand(work=1000.0, steps=1.0, rows=1)  # 1.3 s, by the guess of a new cost model
+    cost = CostModel(64)
+    queue = new_queue(cost=cost)
+    demand = Demand(work=10_000.0, steps=1.0, rows=1)
+    alone = 10_000 * cost.row_step_seconds
 
-    queue.check_room(demand, deadline=0.5)
-    with pytest.raises(DeadlineExceeded, match=r"1\.\d s of an idle server, 0\.1 s are left"):
-        queue.check_room(demand, deadline=0.1)
+    queue.check_room(demand, deadline=alone / 2)
+    with pytest.raises(DeadlineExceeded, match=r"1\.\d s of an idle server, 0\.1\d s are left"):
+        queue.check_room(demand, deadline=alone / 10)
 
 
 def test_caution_stretches_the_forecast() -> None:
     cost = CostModel(64)
     queue = new_queue(max_sentences=10_000, max_tokens=10**6, cost=cost)
     add_singles(queue, 2000)
-    queue.check_room(LITTLE, deadline=4.0)
+    deadline = 3000 * cost.row_step_seconds
+    queue.check_room(LITTLE, deadline=deadline)
 
     for _ in range(100):
         cost.observe_answer(is_late=True)
 
-    with pytest.raises(Overloaded, match="about 11 s"):
-        queue.check_room(LITTLE, deadline=4.0)
+    with pytest.raises(Overloaded, match=r"about 1\.5 s"):
+        queue.check_room(LITTLE, deadline=deadline)
+
+
+def test_callers_who_have_left_do_not_count_for_a_refusal() -> None:
+    cost = CostModel(64)
+    queue = new_queue(max_sentences=10_000, max_tokens=10**6, cost=cost)
+    for _ in range(2000):
+        sentence = new_sentence()
+        queue.add([sentence])
+        sentence.future.cancel()
+
+    queue.check_room(LITTLE, deadline=1000 * cost.row_step_seconds)
+
+    assert len(queue.drop_over(0.0)) == 2000
+    assert queue.drop_over(0.0) == []
 
 
 def test_a_flow_waits_for_its_own_work_and_for_its_share() -> None:
