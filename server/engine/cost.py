@@ -29,7 +29,7 @@ _HOPELESS = 4.0  # times the time that is left
 _RETRY_SECONDS = (0.05, 30.0)  # bounds of what refused callers are told
 _CAUTION = (1.0, 4.0)
 _LATE_SHARE = 0.02  # of answers, that may come later than forecast
-_CAUTION_STEP = 0.05
+_CAUTION_STEP = 0.15
 
 
 class _Mean:

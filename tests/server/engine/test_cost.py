@@ -101,7 +101,7 @@ def test_a_text_is_taken_to_be_made_of_sentences_of_usual_length(cost: CostModel
 
 def test_caution_grows_until_few_answers_are_late(cost: CostModel) -> None:
     assert cost.caution == 1.0
-    for _ in range(20):
+    for _ in range(6):
         cost.observe_answer(is_late=True)
     grown = cost.caution
     for _ in range(100):
@@ -109,6 +109,15 @@ def test_caution_grows_until_few_answers_are_late(cost: CostModel) -> None:
 
     assert 2 < grown < 4
     assert 1 < cost.caution < grown
+
+
+def test_caution_rests_where_one_answer_in_fifty_is_late(cost: CostModel) -> None:
+    for _ in range(20):
+        cost.observe_answer(is_late=True)
+        for _ in range(49):
+            cost.observe_answer(is_late=False)
+
+    assert cost.caution == pytest.approx(1.0, abs=0.01)
 
 
 def test_caution_has_an_end(cost: CostModel) -> None:
