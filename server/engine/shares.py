@@ -48,7 +48,7 @@ class Shares:
 
     def share(self, flow: Flow) -> float:
         """Returns the part of the engine that a flow would have if it asked for much, over 0 to 1."""
-        if len(self._activities) < 2:
+        if len(self._activities) == (flow.name in self._activities):
             return 1.0
         since = self._clock() - _ACTIVE_SECONDS
         others = sum(

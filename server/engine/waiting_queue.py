@@ -245,7 +245,9 @@ class WaitingQueue:
         now, cost = self._clock(), self._cost
         work_seconds = cost.row_step_seconds / self._limits.num_lanes
         burst = BURST_SECONDS / work_seconds
-        rows = (self._running_rows + self._waiting_rows) / self._limits.num_lanes + demand.rows
+        share = self._shares.share(flow)
+        joining = self._waiting_rows if share == 1.0 else 0  # others' do not, beyond their shares
+        rows = (self._running_rows + joining) / self._limits.num_lanes + demand.rows
         own = demand.work * work_seconds + demand.steps * cost.step_seconds(min(rows, self._limits.lane.max_rows))
         alone = demand.work * work_seconds + demand.steps * cost.step_seconds(demand.rows)
         remaining = math.inf if deadline is None else deadline - now
@@ -255,7 +257,7 @@ class WaitingQueue:
             is_large = demand.work > burst
             of_flow = sum(line.work_before(flow, due, is_large=is_large) for line in self._lines.values())
             of_all = sum(line.work for line in self._lines.values())
-            wait = min(of_flow / self._shares.share(flow), of_all) * work_seconds
+            wait = min(of_flow / share, of_all) * work_seconds
         must_wait = wait > _NO_WAIT_SECONDS
         return Forecast(
             seconds=(wait + own) * cost.caution if must_wait else own,

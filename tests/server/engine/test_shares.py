@@ -46,6 +46,14 @@ def test_active_flows_have_their_shares_by_weight(shares: Shares) -> None:
     assert [bool(start(shares, B, 15)) for _ in range(3)] == [True, True, False]
 
 
+def test_whoever_comes_for_the_first_time_has_a_share_like_the_others(shares: Shares) -> None:
+    assert shares.share(B) == 1.0
+
+    shares.ask(A)
+
+    assert shares.share(B) == 0.75
+
+
 def test_a_flow_that_runs_nothing_may_have_a_sentence_beyond_its_share(shares: Shares) -> None:
     shares.ask(A)
     shares.ask(B)

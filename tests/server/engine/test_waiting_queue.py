@@ -332,3 +332,16 @@ def test_one_flow_leaves_rows_to_another_that_is_active() -> None:
     taken = queue.take(PLAIN, limits)
 
     assert [sentence.flow.name for sentence in taken].count("a") == 10
+
+
+def test_what_another_flow_has_waiting_does_not_make_steps_seem_long() -> None:
+    cost = CostModel(64)
+    for rows in (4, 60):
+        cost.observe_step(rows, 0.001 * rows, 0.0, is_busy=False)
+    queue = new_queue(max_sentences=10_000, max_tokens=10**6, cost=cost)
+    add_singles(queue, 2000, Flow(name="a"))
+    demand = Demand(work=40.0, steps=40.0, rows=1)
+
+    queue.check_room(demand, deadline=0.5, flow=Flow(name="b"))
+    with pytest.raises(Overloaded):
+        queue.check_room(demand, deadline=0.5, flow=Flow(name="a"))
