@@ -52,6 +52,7 @@ class Batch:
         self._decoder: Decoder | None = None  # opened by the first step: whatever fails there, fails for its sentences
         self._rows = Rows(limits.max_rows)
         self._parents: dict[Sentence, list[int]] = {}  # of the last step: which beam each one extends
+        self._is_short_of_room = False
         self._longest = 0  # positions of the longest row of the last step
         self.num_faults = 0
         self.has_lost_device = False
@@ -111,6 +112,8 @@ class Batch:
     def _schedule(self, others: Footprint, probes: list[Sentence] | None) -> list[Sentence]:
         """Lets go who is over, and returns who enters."""
         plan = self._scheduler.schedule(self._longest, others, probes)
+        # Not after the step: who comes during one has room, perhaps.
+        self._is_short_of_room = self._queue.is_short_of_room((self.footprint + others).rows)
         self._metrics.count_sentences("cancelled", len(plan.cancelled))
         self._metrics.count_wasted("cancelled", sum(sentence.search.num_tokens for sentence in plan.cancelled))
         for sentence in plan.expired:
@@ -191,8 +194,7 @@ class Batch:
             return None
         self._rows.advance(top_ids[:, 0])
         now = self._clock()
-        is_busy = self._queue.has_waiting(self._scheduler.kind)
-        self._cost.observe_step(num_rows, now - started, now - iteration_started, is_busy=is_busy)
+        self._cost.observe_step(num_rows, now - started, now - iteration_started, is_busy=self._is_short_of_room)
         self._metrics.step_duration_seconds.observe(now - started)
         self._metrics.batch_rows.observe(num_rows)
         return top_ids, top_log_probs

@@ -111,7 +111,7 @@ class CostModel:
         self._rows = [_Mean(0.0) for _ in range(sizes)]  # mean rows and seconds of steps, by the rows' binary length
         self._seconds = [_Mean(0.0) for _ in range(sizes)]
         self._curve: list[tuple[float, float]] = []  # the same means; empty when they have changed
-        self._busy_seconds = _Mean(0.0)  # per row-step
+        self._busy_seconds, self._busy_rows = _Mean(0.0), _Mean(0.0)  # of a lane's iterations
         self._calm_steps = 0
         self._steps_per_token = _Mean(_FIRST_STEPS_PER_TOKEN)
         self._tokens_per_character = _Mean(_FIRST_TOKENS_PER_CHARACTER)
@@ -134,9 +134,10 @@ class CostModel:
         self._curve = []
         self._calm_steps = 0 if is_busy else self._calm_steps + 1
         if is_busy:
-            self._busy_seconds.add(lane_seconds / rows)
+            self._busy_seconds.add(lane_seconds)
+            self._busy_rows.add(rows)
         elif self._calm_steps == _STALE_STEPS:
-            self._busy_seconds = _Mean(0.0)
+            self._busy_seconds, self._busy_rows = _Mean(0.0), _Mean(0.0)
 
     def observe_sentence(self, source_tokens: int, steps: int) -> None:
         """Notes how many steps a sentence took."""
@@ -165,8 +166,10 @@ class CostModel:
     @property
     def row_step_seconds(self) -> float:
         """Seconds of a lane for one row-step when sentences wait."""
-        busy = self._busy_seconds
-        return max(busy.value if busy.count else self.step_seconds(self._max_rows) / self._max_rows, _LEAST_SECONDS)
+        seconds, rows = self._busy_seconds, self._busy_rows
+        if rows.count:
+            return max(seconds.value / rows.value, _LEAST_SECONDS)
+        return max(self.step_seconds(self._max_rows) / self._max_rows, _LEAST_SECONDS)
 
     def step_seconds(self, rows: float) -> float:
         """Seconds of a step with so many rows: on the line through the means of the two nearest sizes seen."""

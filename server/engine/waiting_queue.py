@@ -169,11 +169,9 @@ class WaitingQueue:
     def drop_over(self, now: float, rows: int = 1) -> list[Sentence]:
         """Removes sentences whose caller has left, and requests that would be answered after their deadline.
 
-        A request's sentences share their caller and their deadline, so its first one speaks for the rest.
-
-        To look at every request in every step would make 10,000 waiting ones as dear as the step itself. So only
-        every so many calls do look, at all of them, as if each call looked at `_LOOKS_PER_STEP` of them: with no more
-        than these waiting, every call does. `take` may return a sentence that nobody has looked at.
+        A request's sentences share their caller and their deadline, so its first one speaks for the rest. To look at
+        every request in every step would make 10,000 waiting ones as dear as the step itself: calls look at all in
+        turn, as if at `_LOOKS_PER_STEP` each. `take` may return a sentence that nobody has looked at.
 
         Args:
             now: instant of the clock.
@@ -208,6 +206,10 @@ class WaitingQueue:
         with self._changed:
             self._running_rows -= sum(sentence.footprint.rows for sentence in sentences)
             self._shares.end(sentences)
+
+    def is_short_of_room(self, num_rows: int) -> bool:
+        """Says whether more waits than lanes would take that have so many rows each."""
+        return self._waiting_rows > 0 and num_rows * self._limits.num_lanes < self._waiting_rows + self._running_rows
 
     def is_all(self, num_rows: int) -> bool:
         """Says whether these rows are all that there is: nothing waits, and no other lane has any."""
@@ -251,11 +253,9 @@ class WaitingQueue:
         own = demand.work * work_seconds + demand.steps * cost.step_seconds(min(rows, self._limits.lane.max_rows))
         alone = demand.work * work_seconds + demand.steps * cost.step_seconds(demand.rows)
         remaining = math.inf if deadline is None else deadline - now
-        due = now + min(PATIENCE * alone, remaining - alone)
-        wait = 0.0
+        due, wait = now + min(PATIENCE * alone, remaining - alone), 0.0
         if self.num_sentences:
-            is_large = demand.work > burst
-            of_flow = sum(line.work_before(flow, due, is_large=is_large) for line in self._lines.values())
+            of_flow = sum(line.work_before(flow, due, is_large=demand.work > burst) for line in self._lines.values())
             of_all = sum(line.work for line in self._lines.values())
             wait = min(of_flow / share, of_all) * work_seconds
         must_wait = wait > _NO_WAIT_SECONDS

@@ -345,3 +345,13 @@ def test_what_another_flow_has_waiting_does_not_make_steps_seem_long() -> None:
     queue.check_room(demand, deadline=0.5, flow=Flow(name="b"))
     with pytest.raises(Overloaded):
         queue.check_room(demand, deadline=0.5, flow=Flow(name="a"))
+
+
+def test_lanes_are_short_of_room_when_more_waits_than_they_share() -> None:
+    queue = new_queue(num_lanes=2)
+    assert not queue.is_short_of_room(0)
+    queue.add([new_sentence() for _ in range(20)])
+
+    assert len(queue.take(PLAIN, lane_limits(max_rows=8))) == 8
+    assert queue.is_short_of_room(8)
+    assert not queue.is_short_of_room(10), "the other lane takes the rest"
