@@ -27,7 +27,7 @@ _FIRST_TOKENS_PER_CHARACTER = 0.3
 _USUAL_TOKENS = 32  # of a sentence that has not been split off yet
 _HOPELESS = 4.0  # times the time that is left
 _RETRY_SECONDS = (0.05, 30.0)  # bounds of what refused callers are told
-_CAUTION = (1.0, 4.0)
+_CAUTION = (1.0, 2.0)
 _LATE_SHARE = 0.02  # of answers, that may come later than forecast
 _CAUTION_STEP = 0.15
 
@@ -160,7 +160,7 @@ class CostModel:
 
     @property
     def caution(self) -> float:
-        """By how much forecasts of waits are stretched, 1 to 4."""
+        """By how much forecasts of waits are stretched, 1 to 2."""
         return self._caution
 
     @property

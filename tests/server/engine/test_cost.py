@@ -101,13 +101,13 @@ def test_a_text_is_taken_to_be_made_of_sentences_of_usual_length(cost: CostModel
 
 def test_caution_grows_until_few_answers_are_late(cost: CostModel) -> None:
     assert cost.caution == 1.0
-    for _ in range(6):
+    for _ in range(4):
         cost.observe_answer(is_late=True)
     grown = cost.caution
     for _ in range(100):
         cost.observe_answer(is_late=False)
 
-    assert 2 < grown < 4
+    assert 1.5 < grown < 2
     assert 1 < cost.caution < grown
 
 
@@ -124,7 +124,7 @@ def test_caution_has_an_end(cost: CostModel) -> None:
     for _ in range(1000):
         cost.observe_answer(is_late=True)
 
-    assert cost.caution == 4.0
+    assert cost.caution == 2.0
 
 
 def test_a_step_that_was_stopped_does_not_make_callers_unwelcome(cost: CostModel) -> None:
