@@ -194,7 +194,8 @@ class Batch:
             return None
         self._rows.advance(top_ids[:, 0])
         now = self._clock()
-        self._cost.observe_step(num_rows, now - started, now - iteration_started, is_busy=self._is_short_of_room)
+        busy_rows = (self.footprint + others).rows if self._is_short_of_room else 0
+        self._cost.observe_step(num_rows, now - started, now - iteration_started, busy_rows=busy_rows)
         self._metrics.step_duration_seconds.observe(now - started)
         self._metrics.batch_rows.observe(num_rows)
         return top_ids, top_log_probs

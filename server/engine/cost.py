@@ -117,14 +117,15 @@ class CostModel:
         self._tokens_per_character = _Mean(_FIRST_TOKENS_PER_CHARACTER)
         self._caution = _CAUTION[0]
 
-    def observe_step(self, rows: int, seconds: float, lane_seconds: float, *, is_busy: bool) -> None:
+    def observe_step(self, rows: int, seconds: float, lane_seconds: float, *, busy_rows: int) -> None:
         """Notes a step.
 
         Args:
             rows: that it had, at least 1.
             seconds: that it took.
             lane_seconds: that the lane took for it with all that belongs to it, such as encoding who entered.
-            is_busy: whether sentences waited that had no room.
+            busy_rows: of all that the lane runs, beams that they do not have yet included, if sentences waited that had
+                no room; else 0.
         """
         size = min(rows.bit_length(), len(self._rows) - 1)
         if not self._seconds[size].count and any(mean.count for mean in self._seconds):
@@ -132,10 +133,10 @@ class CostModel:
         self._rows[size].add(rows)
         self._seconds[size].add(seconds)
         self._curve = []
-        self._calm_steps = 0 if is_busy else self._calm_steps + 1
-        if is_busy:
-            self._busy_seconds.add(lane_seconds)
-            self._busy_rows.add(rows)
+        self._calm_steps = 0 if busy_rows else self._calm_steps + 1
+        if busy_rows:
+            self._busy_seconds.add(min(lane_seconds, _OUTLIER * self.step_seconds(rows)))
+            self._busy_rows.add(busy_rows)
         elif self._calm_steps == _STALE_STEPS:
             self._busy_seconds, self._busy_rows = _Mean(0.0), _Mean(0.0)
 

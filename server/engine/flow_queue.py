@@ -5,8 +5,8 @@
   has waited `PATIENCE` times as long as it would take alone. Admission sees to it that deadlines can be met: without
   that, such an order would finish all requests a little late.
 - What a request has beyond `BURST_SECONDS` of the engine's time takes turns with the rest of other large ones, sentence
-  by sentence, and gets a share of the work (`_LARGE_SHARE`) while small ones wait: source of the idea are the two
-  levels of foreground-background scheduling (Kleinrock, Queueing Systems II, 1976).
+  by sentence, and gets a share of the work (`_LARGE_SHARE`) while small ones of its rank wait: source of the idea are
+  the two levels of foreground-background scheduling (Kleinrock, Queueing Systems II, 1976).
 """
 
 import math
@@ -125,9 +125,12 @@ class FlowQueue:
 
     def next(self) -> WaitingRequest:
         """Returns the request whose first sentence is next; there must be one."""
-        if self._large and (not self._small or self._owed > 0):
-            return min(self._large, key=lambda request: request.key[0])
-        return self._small[0]
+        if not self._large:
+            return self._small[0]
+        large = min(self._large, key=lambda request: request.key[0])
+        if not self._small or large.key[0] < self._small[0].key[0]:
+            return large
+        return large if self._owed > 0 and large.key[0] == self._small[0].key[0] else self._small[0]
 
     def pop(self, request: WaitingRequest) -> Sentence:
         """Removes the first sentence of a request."""

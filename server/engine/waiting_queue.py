@@ -6,8 +6,7 @@
   `_MOST_PASSED` sentences of the others pass comes next: they get nothing until it had its turn.
 - A request that would not be answered in time is refused at the door, by the forecast of its end; one that cannot be
   in time any more is dropped before it costs a step.
-
-Source of the idea of a padded-token budget: text-embeddings-inference.
+- Encoder runs have a budget of padded tokens; source of the idea: text-embeddings-inference.
 """
 
 import math
@@ -190,11 +189,12 @@ class WaitingQueue:
         self._last_look = now
         if self.num_sentences:
             dropped: list[Sentence] = []
-            step_seconds = self._cost.step_seconds(rows)
-            work_seconds = self._cost.row_step_seconds / self._limits.num_lanes
+            is_idle = not self._running_rows  # it tries what the door let in
+            step_seconds = 0.0 if is_idle else self._cost.step_seconds(rows)
+            work_seconds = 0.0 if is_idle else self._cost.row_step_seconds / self._limits.num_lanes
             for line in self._lines.values():
                 for request in list(line):
-                    if request.end(now, step_seconds, work_seconds) > request.deadline:
+                    if request.end(now, step_seconds, work_seconds) >= request.deadline:
                         dropped += self._remove(line, request)
                     while request.sentences and request.head.future.cancelled():
                         dropped.append(self._pop(line, request))

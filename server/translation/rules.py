@@ -15,6 +15,7 @@ from server.translation.request import DecodingRequest
 
 MAX_TEXTS = 1024
 MAX_LENGTH_PENALTY = 10.0
+MAX_ANSWER_CHARACTERS = 8 << 20  # of all hypotheses, if they are as long as their texts
 _DECODING_FIELDS = [each.name for each in dataclasses.fields(DecodingRequest)]
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._/+-]{1,64}")
 
@@ -22,6 +23,14 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9._/+-]{1,64}")
 def check_texts(num_texts: int) -> None:
     """There is something to translate, and not too much of it. Raises InvalidRequest."""
     _check_range("contents", num_texts, 1, MAX_TEXTS, " texts")
+
+
+def check_answer(num_characters: int, num_hypotheses: int) -> None:
+    """The hypotheses of so many characters of text are not too much for an answer. Raises InvalidRequest."""
+    if num_characters * num_hypotheses > MAX_ANSWER_CHARACTERS:
+        most = MAX_ANSWER_CHARACTERS // num_characters
+        message = f"must be at most {most} for texts of {num_characters} characters, not {num_hypotheses}"
+        raise InvalidRequest("decoding.num_hypotheses", message)
 
 
 def check_model(manifest: Manifest, name: str) -> None:

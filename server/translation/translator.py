@@ -16,6 +16,7 @@ from server.translation.job import Job, raise_if_all_failed, start_job
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.request import TranslationRequest
 from server.translation.rules import (
+    check_answer,
     check_decoding,
     check_mime_type,
     check_model,
@@ -83,6 +84,7 @@ class Translator:
         deadline = min(request.deadline, request.arrived + self.max_request_seconds)
         _charge(request.tenant, 0.0)  # a tenant in debt is refused at once
         num_characters = sum(len(text) for text in request.contents if len(text) <= MAX_TEXT_BYTES)  # others fail alone
+        check_answer(num_characters, options.num_hypotheses)
         # Before the texts are split: a full server does not pay for what it refuses.
         flow = Flow(name=request.tenant.name, weight=request.tenant.weight, rank=request.priority)
         model.engine.check_room(num_characters, options, deadline, flow)

@@ -19,7 +19,7 @@ MAX_ADDRESS_SPACE = 16 << 30  # less than the holes; so that a failure of this t
 
 # One process for all cases, of which each has its own time and peak ("5" resets it): starting one takes a second.
 CHECKER = """
-import contextlib, io, json, sys, time
+import contextlib, tempfile, json, sys, time
 from pathlib import Path
 import onnxruntime
 from server.__main__ import main
@@ -29,10 +29,13 @@ def memory(name):
 
 for line in sys.stdin:
     Path("/proc/self/clear_refs").write_text("5")
-    before, started, written = memory("VmRSS"), time.monotonic(), io.StringIO()
-    with contextlib.redirect_stderr(written), contextlib.redirect_stdout(written):
-        code = main(["--check", json.loads(line), "--lanes", "1"])
-    outcome = [code, written.getvalue(), time.monotonic() - started, memory("VmHWM") - before]
+    before, started = memory("VmRSS"), time.monotonic()
+    with tempfile.TemporaryFile("w+") as written:
+        with contextlib.redirect_stderr(written), contextlib.redirect_stdout(written):
+            code = main(["--check", json.loads(line), "--lanes", "1"])
+        seconds, grown = time.monotonic() - started, memory("VmHWM") - before
+        written.seek(0)
+        outcome = [code, written.read(), seconds, grown]
     print(json.dumps(outcome), flush=True)
 """
 

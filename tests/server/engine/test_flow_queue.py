@@ -68,6 +68,16 @@ def test_large_requests_have_a_quarter_while_small_ones_wait(queue: Queue) -> No
     assert served[0] is small[0], "a newcomer waits for nobody"
 
 
+def test_large_requests_have_no_share_of_a_lower_ranks_work(queue: Queue) -> None:
+    urgent, bulk = queue.arrive(5, burst=1.0, rank=0), queue.arrive(5, rank=1)
+    assert queue.drain() == [*urgent, *bulk]
+
+    bulk, urgent = queue.arrive(5, burst=1.0, rank=1), []
+    queue.pop(queue.next())
+    urgent = queue.arrive(5, rank=0)
+    assert queue.drain() == [*urgent, *bulk[1:]]
+
+
 def test_large_requests_keep_no_claim_from_times_without_any(queue: Queue) -> None:
     for _ in range(50):
         queue.arrive()

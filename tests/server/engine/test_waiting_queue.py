@@ -305,18 +305,28 @@ def test_a_flow_waits_for_its_own_work_and_for_its_share() -> None:
 def test_a_request_that_can_no_longer_be_in_time_is_dropped_whole() -> None:
     queue = new_queue()
     late, wanted = [new_sentence(deadline=1.0) for _ in range(3)], [new_sentence(deadline=2.0)]
+    queue.add([new_sentence()])
+    running = queue.take(PLAIN, lane_limits())
     queue.add(late)
     queue.add(wanted)
 
     assert queue.drop_over(0.9) == []
     assert set(queue.drop_over(0.999)) == set(late)
-    assert queue.take(PLAIN, lane_limits()) == wanted
+    assert queue.take(PLAIN, lane_limits(), running[0].footprint) == wanted
+
+
+def test_an_idle_engine_tries_what_the_door_let_in() -> None:
+    queue = new_queue()
+    queue.add([new_sentence(deadline=1.0)])
+
+    assert queue.drop_over(0.999) == []
+    assert len(queue.drop_over(1.001)) == 1
 
 
 def test_a_lane_takes_no_more_than_lets_its_sentences_be_in_time() -> None:
     cost = CostModel(64)
     for rows in (4, 60):
-        cost.observe_step(rows, 0.001 * rows, 0.0, is_busy=False)
+        cost.observe_step(rows, 0.001 * rows, 0.0, busy_rows=0)
     queue = new_queue(cost=cost)
     queue.add([new_sentence() for _ in range(40)])
 
@@ -337,7 +347,7 @@ def test_one_flow_leaves_rows_to_another_that_is_active() -> None:
 def test_what_another_flow_has_waiting_does_not_make_steps_seem_long() -> None:
     cost = CostModel(64)
     for rows in (4, 60):
-        cost.observe_step(rows, 0.001 * rows, 0.0, is_busy=False)
+        cost.observe_step(rows, 0.001 * rows, 0.0, busy_rows=0)
     queue = new_queue(max_sentences=10_000, max_tokens=10**6, cost=cost)
     add_singles(queue, 2000, Flow(name="a"))
     demand = Demand(work=40.0, steps=40.0, rows=1)

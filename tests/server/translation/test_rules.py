@@ -12,6 +12,7 @@ from server.decoding.options import DecodingOptions
 from server.errors import InvalidRequest, ModelNotFound, PermissionDenied
 from server.translation.request import DecodingRequest
 from server.translation.rules import (
+    check_answer,
     check_decoding,
     check_mime_type,
     check_model,
@@ -40,6 +41,7 @@ def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) 
         (lambda m: choose_source_language(m, "", CANARY), ["target_language_code", "11 characters"]),
         (lambda m: choose_source_language(m, "tlh", "de"), ["source_language_code", "en", "tlh"]),
         (lambda m: choose_source_language(m, CANARY, "de"), ["source_language_code", "11 characters"]),
+        (lambda _: check_answer(1 << 20, 9), ["decoding.num_hypotheses", "at most 8", "1048576 characters", "9"]),
         (lambda _: check_mime_type("text/html"), ["mime_type", "text/plain", "text/html"]),
         (lambda _: check_mime_type(CANARY), ["mime_type", "text/plain", "11 characters"]),
         (lambda m: decoding(m, beam_size=0), ["decoding.beam_size", "1 to 8", "0"]),
