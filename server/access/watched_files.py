@@ -1,6 +1,9 @@
 """Values that are read from files, and read again when the files change."""
 
+import errno
 import logging
+import os
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -79,11 +82,18 @@ class WatchedFiles(Generic[_T]):
         contents, faults = {}, []
         for flag, path in self._paths.items():
             try:
-                with path.open("rb") as file:
-                    contents[flag] = file.read(MAX_FILE_BYTES + 1)
+                contents[flag] = _read(path)
             except OSError as error:
                 faults.append(f"{flag}: {path} cannot be read: {error.strerror}")
             else:
                 if len(contents[flag]) > MAX_FILE_BYTES:
                     faults.append(f"{flag}: {path} is longer than {MAX_FILE_BYTES} bytes")
         return contents, faults
+
+
+def _read(path: Path) -> bytes:
+    """Returns what a file begins with; does not wait for whoever might write into a FIFO. Raises OSError."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        return file.read(MAX_FILE_BYTES + 1)

@@ -1,6 +1,7 @@
 """Files of a folder that is swapped as Kubernetes does it: `..data` is a link, and the files are links through it."""
 
 import logging
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -153,3 +154,15 @@ def test_files_that_are_missing_or_too_long_leave_the_old_value(
 def test_without_anything_good_there_is_no_value(tmp_path: Path, registry: CollectorRegistry) -> None:
     with pytest.raises(SettingsError, match=r"--one: .* cannot be read"):
         WatchedFiles("keys", {"--one": tmp_path / "one"}, read, AccessMetrics(registry))
+
+
+def test_a_fifo_is_refused_without_waiting_for_its_writer(
+    watched: WatchedFiles[list[str]], mount: Path, registry: CollectorRegistry
+) -> None:
+    (mount / "one").unlink()
+    os.mkfifo(mount / "one")
+
+    watched.poll(at_once=True)
+
+    assert watched.value == ["1", "1"]
+    assert reloads(registry)[2] == 0.0
