@@ -186,7 +186,6 @@ class WaitingQueue:
     def _look(self, now: float, rows: int) -> None:
         """Takes out whom `drop_over` shall return."""
         self._owed_looks = 0
-        self._last_look = now
         if self.num_sentences:
             dropped: list[Sentence] = []
             is_idle = not self._running_rows  # it tries what the door let in
@@ -241,7 +240,7 @@ class WaitingQueue:
             self._charged_sentences = self._charged_tokens = 0
             self._count(left, -1)
             self._changed.notify_all()
-            return left
+            return left + self._dropped
 
     def _forecast(self, demand: Demand, deadline: float | None, flow: Flow) -> Forecast:
         now, cost = self._clock(), self._cost
@@ -273,8 +272,9 @@ class WaitingQueue:
         now = self._clock()
         if now - self._last_look < _LOOK_SECONDS:
             return False
+        self._last_look = now
         with self._changed:
-            self._look(now, 1)
+            self._look(-math.inf, 1)  # nobody is late yet: those must be answered, which lanes do
         return True
 
     def _pop(self, line: Line, request: WaitingRequest) -> Sentence:

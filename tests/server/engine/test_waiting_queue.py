@@ -10,7 +10,7 @@ from server.engine.flow_queue import WaitingRequest
 from server.engine.waiting_queue import WaitingQueue
 from server.errors import DeadlineExceeded, NotServing, Overloaded
 from server.network import StepKind
-from tests.fakes import lane_limits
+from tests.fakes import FakeClock, lane_limits
 from tests.server.engine.parts import LITTLE, new_queue, new_sentence
 
 PLAIN, SHORTLIST = StepKind.PLAIN, StepKind.SHORTLIST
@@ -365,3 +365,20 @@ def test_lanes_are_short_of_room_when_more_waits_than_they_share() -> None:
     assert len(queue.take(PLAIN, lane_limits(max_rows=8))) == 8
     assert queue.is_short_of_room(8)
     assert not queue.is_short_of_room(10), "the other lane takes the rest"
+
+
+def test_the_door_takes_nobody_out_who_must_be_answered() -> None:
+    clock = FakeClock()
+    queue = new_queue(max_sentences=10_000, max_tokens=10**6, clock=clock)
+    add_singles(queue, 2000)
+    late, left = new_sentence(deadline=1.0), new_sentence()
+    queue.add([late])
+    queue.add([left])
+    left.future.cancel()
+    clock.now = 2.0
+
+    with pytest.raises(Overloaded):
+        queue.check_room(LITTLE, deadline=2.2)
+
+    assert queue.num_sentences == 2001
+    assert late in queue.close()
