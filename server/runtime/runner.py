@@ -143,10 +143,10 @@ class DeviceRunner:
 def open_runner(
     bundle: Bundle, variant: str, device: str, num_threads: int = 1, num_threads_alone: int | None = None
 ) -> HostRunner | DeviceRunner:
-    """Loads all graphs of a variant; what runs needs nothing of the bundle any more.
+    """Loads the graphs of a variant, its steps when they are first needed.
 
     Args:
-        bundle: opened by `open_bundle`; not kept.
+        bundle: opened by `open_bundle`; kept until every step is loaded.
         variant: one of the manifest's.
         device: "cpu" or "cuda".
         num_threads: that ONNX Runtime may use within one call.

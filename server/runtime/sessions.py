@@ -4,14 +4,14 @@ On a CPU they are shared by all lanes, so that the weights are in memory once, a
 lanes of one thread translate a third more than one lane of two threads. Only a lane that has nobody beside it would
 leave the other cores idle; its steps may use them too, in sessions of their own.
 
-All are loaded at once, from the bytes that have been verified: ONNX Runtime copies what it needs of the weights into
-each session, in a layout of its own, so nothing depends on the bundle's files afterwards, and none need be held.
-Weighed: to load a step when it is first needed. Of the built-in model's cpu-int8 a session takes 5 MiB, of its cpu-fp32
-13; but until the last one is needed, the weights would have to be held, another 7 and 18.
+Each is loaded from the bytes that have been verified, most steps when they are first needed: ONNX Runtime copies the
+weights into every session, in a layout of its own, and who searches greedily only need not pay for the steps of beams.
+Until the last one is loaded the bytes are held, so that nothing depends on the bundle's files. Weighed: to load all at
+once and hold nothing.
 """
 
 import math
-from concurrent.futures import ThreadPoolExecutor
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from server.bundle.graphs import (
     EMBEDDING,
     ENCODER_FILE,
     ENCODER_NAMES,
+    PLAIN_STEP,
     WEIGHTS_FILE,
     StepForm,
     cache_names,
@@ -35,15 +36,14 @@ from server.bundle.variants import VARIANTS
 from server.errors import BundleError, SettingsError
 from server.runtime.faults import refuse, step_faults, tensor_faults
 
-_MOST_LOADING = 2  # sessions at once: each needs a copy of its weights meanwhile
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
 
 class Sessions:
-    """Loads every graph of a variant.
+    """Loads the encoder and the plain step, and each other step when it is first asked for.
 
     Args:
-        bundle: opened by `open_bundle`; not kept.
+        bundle: opened by `open_bundle`; kept until every step is loaded.
         variant: one of the manifest's.
         device: "cpu" or "cuda".
         num_threads: that ONNX Runtime may use within one call.
@@ -68,14 +68,9 @@ class Sessions:
         self._embedding_value = onnxruntime.OrtValue.ortvalue_from_numpy(self.embedding)
         graphs = _Graphs(bundle, variant, device, weights, self._embedding_value)
         self.cross_names = cache_names("cross", sizes.decoder_layers)
-        forms = step_forms(variant, bundle.manifest.variants[variant].has_shortlist)
-        kinds = [(form, threads) for form in forms for threads in sorted({num_threads, num_threads_alone})]
-        with ThreadPoolExecutor(min(num_threads_alone, _MOST_LOADING)) as pool:
-            # Of CUDA's attention kernels the plain ones (16): they alone mind the lengths of a batch on every GPU, and
-            # need no plan for each shape.
-            encoder = pool.submit(graphs.load, ENCODER_FILE, num_threads, sdpa_kernel="16")
-            steps = {kind: pool.submit(graphs.load_step, *kind) for kind in kinds}
-        self.encoder = encoder.result()
+        # Of CUDA's attention kernels the plain ones (16): they alone mind the lengths of a batch on every GPU, and need
+        # no plan for each shape.
+        self.encoder = graphs.load(ENCODER_FILE, num_threads, sdpa_kernel="16")
         refuse(graphs.path(ENCODER_FILE), tensor_faults(self.encoder, list(ENCODER_NAMES), self.cross_names))
         self.copy_rows: onnxruntime.InferenceSession | None = None
         if VARIANTS[variant].is_on_device:
@@ -83,16 +78,30 @@ class Sessions:
             names = copy_rows_names(sizes.decoder_layers)
             refuse(graphs.path(COPY_ROWS_FILE), tensor_faults(self.copy_rows, *names))
         self._num_threads = {False: num_threads, True: num_threads_alone}  # by whether a lane is alone
-        self._steps = {kind: step.result() for kind, step in steps.items()}
+        self._forms = step_forms(variant, bundle.manifest.variants[variant].has_shortlist)
+        self._graphs: _Graphs | None = graphs  # until every step is loaded
+        self._steps: dict[tuple[StepForm, int], onnxruntime.InferenceSession] = {}
+        self._loading = threading.Lock()
+        self.step_session(PLAIN_STEP, is_alone=True)  # every search begins with it
 
     def step_session(self, form: StepForm, is_alone: bool = False) -> onnxruntime.InferenceSession:
-        """Returns the session of a step.
+        """Returns the session of a step, loaded unless it is there; may be called from several threads.
 
         Args:
             form: one of `server.bundle.graphs.step_forms`.
             is_alone: it is for a lane that is alone at work.
+
+        Raises:
+            BundleError: the graph does not load, or its tensors are not those of the manifest.
         """
-        return self._steps[form, self._num_threads[is_alone]]
+        kind = form, self._num_threads[is_alone]
+        with self._loading:
+            if kind not in self._steps:
+                assert self._graphs is not None, "it is there until every step is loaded"
+                self._steps[kind] = self._graphs.load_step(*kind)
+                if len(self._steps) == len(self._forms) * len(set(self._num_threads.values())):
+                    self._graphs = None
+            return self._steps[kind]
 
 
 @dataclass(frozen=True, slots=True)

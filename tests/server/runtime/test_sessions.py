@@ -2,6 +2,8 @@
 
 import dataclasses
 import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +11,8 @@ import onnx
 import onnxruntime
 import pytest
 
-from server.bundle.bundle import Bundle
-from server.bundle.graphs import PLAIN_STEP
+from server.bundle.bundle import Bundle, open_bundle
+from server.bundle.graphs import PLAIN_STEP, StepForm
 from server.bundle.variants import VARIANTS
 from server.errors import BundleError, SettingsError
 from server.runtime.runner import HostRunner, open_runner
@@ -18,15 +20,43 @@ from server.runtime.sessions import Sessions
 from tests.runners import open_host_runner
 from tests.server.runtime.conftest import encode_one, with_file
 
+SHARED_STEP = StepForm(shares_slots=True)
+
 
 def test_one_session_serves_where_a_lane_alone_has_no_more_threads(host_runner: HostRunner) -> None:
     assert host_runner.sessions.step_session(PLAIN_STEP, is_alone=True) is host_runner.sessions.step_session(PLAIN_STEP)
 
 
-@pytest.mark.parametrize("file", ["encoder.onnx", "decoder_step.onnx", "decoder_step_shared.onnx"])
-def test_a_graph_that_cannot_be_loaded_is_a_fault_at_once(tiny_bundle: Bundle, file: str) -> None:
+@pytest.mark.parametrize("file", ["encoder.onnx", "decoder_step.onnx"])
+def test_a_graph_that_every_search_needs_is_loaded_at_once(tiny_bundle: Bundle, file: str) -> None:
     with pytest.raises(BundleError, match=f"{file}: ONNX Runtime cannot load it"):
         open_host_runner(with_file(tiny_bundle, f"cpu-fp32/{file}", b"no graph"))
+
+
+def test_a_step_that_cannot_be_loaded_is_a_fault_when_it_is_needed(tiny_bundle: Bundle) -> None:
+    sessions = open_host_runner(with_file(tiny_bundle, f"cpu-fp32/{SHARED_STEP.file}", b"no graph")).sessions
+
+    with pytest.raises(BundleError, match=rf"{SHARED_STEP.file}: ONNX Runtime cannot load it"):
+        sessions.step_session(SHARED_STEP)
+
+
+def test_lanes_that_need_a_step_at_once_load_it_once(tiny_bundle: Bundle) -> None:
+    runner = open_host_runner(tiny_bundle)
+
+    with ThreadPoolExecutor(4) as lanes:
+        sessions = list(lanes.map(runner.sessions.step_session, [SHARED_STEP] * 4))
+
+    assert len(set(map(id, sessions))) == 1
+
+
+def test_what_was_verified_is_let_go_of_with_the_last_step(tiny_bundle: Bundle) -> None:
+    weights = bytes(bytearray(tiny_bundle.read("cpu-fp32/weights.bin")))
+    num_holders = sys.getrefcount(weights)
+    sessions = Sessions(with_file(tiny_bundle, "cpu-fp32/weights.bin", weights), "cpu-fp32", "cpu", 1, 1)
+
+    assert sys.getrefcount(weights) > num_holders
+    sessions.step_session(SHARED_STEP)
+    assert sys.getrefcount(weights) == num_holders
 
 
 def test_a_graph_has_no_weights_but_those_that_were_verified(tiny_bundle: Bundle, tmp_path: Path) -> None:
@@ -40,14 +70,15 @@ def test_a_graph_has_no_weights_but_those_that_were_verified(tiny_bundle: Bundle
         open_host_runner(with_file(tiny_bundle, "cpu-fp32/encoder.onnx", graph.SerializeToString()))
 
 
-def test_sessions_depend_on_no_file_once_they_are_loaded(tiny_bundle: Bundle, tmp_path: Path) -> None:
+def test_sessions_depend_on_no_file_once_the_bundle_is_open(tiny_bundle: Bundle, tmp_path: Path) -> None:
     copy = shutil.copytree(tiny_bundle.directory, tmp_path / "copy")
-    runner = open_host_runner(dataclasses.replace(tiny_bundle, directory=copy))
+    runner = open_host_runner(open_bundle(copy, "cpu-fp32"))
     before = encode_one(runner, 4)
     for path in (copy / "cpu-fp32").iterdir():
         path.write_bytes(b"")
 
     np.testing.assert_array_equal(encode_one(runner, 4)[0], before[0])
+    assert runner.sessions.step_session(SHARED_STEP)
 
 
 @pytest.mark.skipif("CUDAExecutionProvider" in onnxruntime.get_available_providers(), reason="needs the CPU build")
