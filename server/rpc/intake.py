@@ -1,9 +1,9 @@
 """Takes requests' messages off their streams: few at a time, so that unfinished ones take little memory.
 
 gRPC invites all of a message as soon as somebody reads it, and keeps what arrives until it is whole; of one that nobody
-reads it takes no more than a window. So a call waits for its turn to read. Its message is there by then, unless it is
-longer than the window, or its sender dawdles. Connections that have dawdled once take turns of their own from then on,
-and get more time there: they keep nobody else waiting.
+reads it takes no more than a window. So few calls may read for longer than a moment (`server.rpc.turns`), in which a
+message is there, unless it is longer than the window, or its sender dawdles. Connections that have dawdled once take
+turns of their own from then on, and get more time there: they keep nobody else waiting.
 
 A long message costs the event loop up to 20 ms to take over and parse, whatever becomes of it then. Connections that
 have sent much of late share one turn, which lasts as long as their common rate allows.
@@ -23,6 +23,7 @@ from weakref import WeakValueDictionary
 import grpc
 
 from server.errors import InvalidRequest, Overloaded
+from server.rpc.turns import Turns
 from server.translation.memory import MemoryBudget, message_need
 
 MAX_MESSAGE_BYTES = 4 << 20
@@ -59,7 +60,7 @@ class Intake:
 
     Args:
         memory: of all requests; a message's part is held until its call ends.
-        max_messages: that are read at once.
+        max_messages: that are read for longer than a moment at once.
         patience_seconds: in which a message has to be whole.
         slow_seconds: the same, for connections that have once taken longer.
     """
@@ -75,7 +76,7 @@ class Intake:
         self._patience_seconds = patience_seconds
         self._slow_seconds = slow_seconds
         self._num_slow = max_messages // _SLOW_PARTS
-        self._turns = asyncio.Semaphore(max_messages - self._num_slow)
+        self._turns = Turns(max_messages - self._num_slow, patience_seconds)
         self._slow_turns = asyncio.Semaphore(self._num_slow)
         self._turns_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # a connection
         self._slow: OrderedDict[str, None] = OrderedDict()  # connections, by gRPC's name of the peer
@@ -97,26 +98,28 @@ class Intake:
         if peer not in self._slow and self._is_heavy(peer):
             async with self._heavy_turn:
                 if peer not in self._slow:  # another call may have dawdled meanwhile
-                    return await self._read(context, peer, self._patience_seconds, _HEAVY_RATE)
+                    return await self._read(context, peer, _HEAVY_RATE)
         if peer not in self._slow:
             own_turns = self._turns_of.get(peer)
             if own_turns is None:
                 own_turns = self._turns_of[peer] = asyncio.Semaphore(_TURNS_OF_CONNECTION)
-            async with own_turns, self._turns:
+            async with own_turns:
                 if peer not in self._slow:
-                    return await self._read(context, peer, self._patience_seconds)
+                    return await self._read(context, peer)
         async with self._slow_turns:
-            return await self._read(context, peer, self._slow_seconds, _HEAVY_RATE / self._num_slow)
+            return await self._read(context, peer, _HEAVY_RATE / self._num_slow)
 
-    async def _read(self, context: Any, peer: str, seconds: float, heavy_rate: float = math.inf) -> bytes:
+    async def _read(self, context: Any, peer: str, heavy_rate: float = math.inf) -> bytes:
+        is_slow = peer in self._slow
         try:
-            async with asyncio.timeout(seconds):
-                message = await context.read()
+            message = await (self._read_slowly(context) if is_slow else self._turns.read(context))
         except TimeoutError:
             self._slow[peer] = None
             if len(self._slow) > _MOST_KNOWN:
                 self._slow.popitem(last=False)
-            raise Overloaded(f"the message was not whole within {seconds:g} seconds", "unfinished") from None
+            seconds = self._slow_seconds if is_slow else self._patience_seconds
+            message = f"the message was not whole in time, at most {seconds:g} seconds"
+            raise Overloaded(message, "unfinished") from None
         if message is grpc.aio.EOF:  # type: ignore[attr-defined]
             raise InvalidRequest("request", "is missing: the call ended without a message")
         data: bytes = message
@@ -124,6 +127,10 @@ class Intake:
         if self._is_heavy(peer):
             await asyncio.sleep(len(data) / heavy_rate)
         return data
+
+    async def _read_slowly(self, context: Any) -> Any:
+        async with asyncio.timeout(self._slow_seconds):
+            return await context.read()
 
     def _is_heavy(self, peer: str) -> bool:
         sent = self._sent.get(peer)

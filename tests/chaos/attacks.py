@@ -35,6 +35,7 @@ from tests.chaos.envoy import running_envoy
 
 MAX_MESSAGE_BYTES = 4 << 20
 _SLOW_BYTES = 16  # of a slow sender, each time
+_HALF_BYTES, _CONNECTIONS_OF_HALVES = 1 << 20, 30
 _LEGAL_SECONDS, _LEGAL_PAUSE_SECONDS = 60.0, 0.01  # of a call, and until it is made again
 _NICENESS = 19  # of the attacker
 *_OTHER_CORES, _SERVER_CORE = sorted(os.sched_getaffinity(0))
@@ -59,6 +60,28 @@ def slow_senders(target: Target) -> None:
     """Messages of a few bytes at a time, which never end, on a hundred streams of each connection."""
     body = memoryview(prefixed(bytes(MAX_MESSAGE_BYTES - 1), length=MAX_MESSAGE_BYTES))
     _send_bodies(target, body, num_streams=100, at_once=_SLOW_BYTES)
+
+
+def half_messages(target: Target) -> None:
+    """Halves of messages, one on each of thirty times as many connections; who is refused comes back by a new one."""
+    body = memoryview(prefixed(bytes(_HALF_BYTES), length=2 * _HALF_BYTES))
+    end = time.monotonic() + target.seconds
+    sent: dict[tuple[Peer, int], int] = {}
+    try:
+        while time.monotonic() < end:
+            for _ in range(_CONNECTIONS_OF_HALVES * target.connections - len(sent)):
+                peer = Peer(target.address)
+                sent[peer, peer.open(request_headers())] = 0
+            for (peer, stream), offset in list(sent.items()):
+                if peer.resets or peer.is_closed:
+                    peer.close()
+                    del sent[peer, stream]
+                else:
+                    sent[peer, stream] += peer.feed(stream, body[offset:])
+                    peer.pump(0.0)
+    finally:
+        for peer, _ in sent:
+            peer.close()
 
 
 def rapid_resets(target: Target) -> None:
@@ -112,6 +135,7 @@ def compressed(target: Target) -> None:
 ATTACKS: dict[str, Callable[[Target], None]] = {
     "unfinished-messages": unfinished_messages,
     "slow-senders": slow_senders,
+    "half-messages": half_messages,
     "rapid-resets": rapid_resets,
     "continuation": continuation,
     "pings": pings,

@@ -16,7 +16,7 @@ from tests.chaos.envoy import find_envoy, local_configuration, running_envoy
 pytest.importorskip("h2", reason="h2 is not installed: pip install h2")
 
 from tests.chaos.attacks import Target, unfinished_messages
-from tests.chaos.attacks_peer import Peer
+from tests.chaos.attacks_peer import Peer, prefixed, request_headers
 from tests.chaos.attacks_strangers import resident_mib
 
 MESSAGE_MIB = 4
@@ -30,9 +30,9 @@ def server() -> Iterator[ServerProcess]:
         yield server
 
 
-def translates(address: str) -> bool:
+def translates(address: str, timeout: float = 20.0) -> bool:
     with grpc.insecure_channel(address) as channel:
-        return bool(TranslationServiceStub(channel).Translate(REQUEST, timeout=20).translations[0].text)
+        return bool(TranslationServiceStub(channel).Translate(REQUEST, timeout=timeout).translations[0].text)
 
 
 def is_closed_soon(peer: Peer) -> bool:
@@ -54,6 +54,18 @@ def test_unfinished_messages_take_no_more_than_what_may_be_read_at_once(server: 
     # 300 messages were begun; two of a connection are read at once, and the others have sent a window each.
     assert resident_mib(server.process.pid) - before < 3 * 2 * MESSAGE_MIB + 30
     assert translates(server.address)
+
+
+def test_halves_of_messages_on_many_connections_keep_nobody_waiting(server: ServerProcess) -> None:
+    peers = [Peer(server.address) for _ in range(60)]
+    for peer in peers:
+        peer.feed(peer.open(request_headers()), memoryview(prefixed(bytes(50), length=100)))
+        peer.pump(0.0)
+
+    # Twelve messages may be read for long; each of these 60 had one's place for three seconds.
+    assert translates(server.address, timeout=5.0)
+    for peer in peers:
+        peer.close()
 
 
 @needs_envoy
