@@ -175,7 +175,11 @@ def _connect(arguments: argparse.Namespace) -> Client:
     try:
         api_key = arguments.api_key_file.read_text(encoding="utf-8").strip() if arguments.api_key_file else None
         return Client(
-            arguments.address, tls=tls if encrypted else None, api_key=api_key, deadline_seconds=arguments.deadline
+            arguments.address,
+            tls=tls if encrypted else None,
+            api_key=api_key,
+            deadline_seconds=arguments.deadline,
+            watch_health=not arguments.no_health,
         )
     except ValueError as error:
         raise UsageError(str(error)) from error

@@ -51,6 +51,11 @@ def build_parser() -> argparse.ArgumentParser:
         help="most texts per request (default: %(default)s)",
     )
     add("--in-flight", type=_positive_int, default=4, metavar="N", help="requests at a time (default: %(default)s)")
+    add(
+        "--no-health",
+        action="store_true",
+        help="do not ask the server's health first, where a front does not pass it on",
+    )
     add("--api-key-file", type=Path, metavar="FILE", help="file that holds the API key, where the server asks for one")
     tls = parser.add_argument_group("TLS")
     tls.add_argument("--tls", action="store_true", help="encrypt; implied by the other flags of this group")

@@ -63,11 +63,12 @@ def call_metadata(api_key: str | None) -> tuple[tuple[str, str], ...]:
     return (("authorization", f"Bearer {api_key}"),)
 
 
-def service_config(max_attempts: int) -> dict[str, object]:
+def service_config(max_attempts: int, *, watch_health: bool = True) -> dict[str, object]:
     """Balancing over all addresses of a name, leaving out those that are not SERVING, and retries.
 
     Args:
         max_attempts: 1 (no retries) to 5 (gRPC's own cap).
+        watch_health: Whether to ask each address if it is SERVING, by a stream of `grpc.health.v1`.
     """
     method: dict[str, object] = {"name": [{"service": SERVICE}]}
     if max_attempts > 1:
@@ -78,16 +79,19 @@ def service_config(max_attempts: int) -> dict[str, object]:
             "backoffMultiplier": 2,
             "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
         }
+    health: dict[str, object] = {"healthCheckConfig": {"serviceName": SERVICE}} if watch_health else {}
     return {
         "loadBalancingConfig": [{"round_robin": {}}],
-        "healthCheckConfig": {"serviceName": SERVICE},
+        **health,
         "retryThrottling": {"maxTokens": 100, "tokenRatio": 0.1},
         "methodConfig": [method],
     }
 
 
-def channel_options(max_attempts: int, tls: TlsOptions | None) -> list[tuple[str, str | int]]:
-    """Options for `grpc.secure_channel` and its like.
+def channel_options(
+    max_attempts: int, tls: TlsOptions | None, *, watch_health: bool = True
+) -> list[tuple[str, str | int]]:
+    """Options for `grpc.secure_channel` and its like; arguments as for `service_config`.
 
     Raises:
         ValueError: `max_attempts` is not 1 to 5.
@@ -95,7 +99,7 @@ def channel_options(max_attempts: int, tls: TlsOptions | None) -> list[tuple[str
     if not 1 <= max_attempts <= 5:
         raise ValueError(f"max_attempts must be 1 to 5, not {max_attempts}")
     options: list[tuple[str, str | int]] = [
-        ("grpc.service_config", json.dumps(service_config(max_attempts))),
+        ("grpc.service_config", json.dumps(service_config(max_attempts, watch_health=watch_health))),
         ("grpc.per_rpc_retry_buffer_size", RETRY_BUFFER_BYTES),
         ("grpc.max_receive_message_length", MAX_RESPONSE_BYTES),
         # A server that starts or restarts is back within seconds; the defaults are 1 s, growing to 2 minutes.

@@ -35,6 +35,9 @@ class Client:
         api_key: Where the server asks for one; in plain text anybody on the way can read it.
         deadline_seconds: For calls that set none of their own, all attempts together.
         max_attempts: 1 (no retries) to 5.
+        watch_health: False where what stands in front of the server passes on nothing but translations: unless it
+            answers UNIMPLEMENTED to `grpc.health.v1`, every call would fail with Unavailable. Without health, a server
+            that drains or loads gets calls, and answers them Unavailable, which is retried.
 
     Raises:
         ValueError: An argument is out of its range.
@@ -49,10 +52,11 @@ class Client:
         api_key: str | None = None,
         deadline_seconds: float = DEFAULT_DEADLINE_SECONDS,
         max_attempts: int = 4,
+        watch_health: bool = True,
     ) -> None:
         self._deadline_seconds = deadline_seconds
         self._metadata = call_metadata(api_key)
-        options = channel_options(max_attempts, tls)
+        options = channel_options(max_attempts, tls, watch_health=watch_health)
         if tls is None:
             self._channel = grpc.insecure_channel(address, options=options)
         else:
@@ -158,10 +162,11 @@ class AsyncClient:
         api_key: str | None = None,
         deadline_seconds: float = DEFAULT_DEADLINE_SECONDS,
         max_attempts: int = 4,
+        watch_health: bool = True,
     ) -> None:
         self._deadline_seconds = deadline_seconds
         self._metadata = call_metadata(api_key)
-        options = channel_options(max_attempts, tls)
+        options = channel_options(max_attempts, tls, watch_health=watch_health)
         if tls is None:
             self._channel = grpc.aio.insecure_channel(address, options=options)
         else:

@@ -182,6 +182,24 @@ def test_a_server_that_is_not_serving_gets_no_calls(server: ScriptedServer, serv
     assert service.num_attempts == 0
 
 
+def test_a_client_that_does_not_watch_health_calls_all_the_same(server: ScriptedServer) -> None:
+    server.set_serving(False)
+
+    with Client(server.address, watch_health=False) as client:
+        result = client.translate(["a"], target="de")
+
+    assert result.translations[0].text == "A"
+
+
+async def test_so_does_an_asynchronous_one(server: ScriptedServer) -> None:
+    server.set_serving(False)
+
+    async with AsyncClient(server.address, watch_health=False) as client:
+        result = await client.translate(["a"], target="de")
+
+    assert result.translations[0].text == "A"
+
+
 def test_one_string_in_place_of_a_list_is_refused(client: Client) -> None:
     with pytest.raises(TypeError, match="sequence of texts"):
         client.translate("hello", target="de")

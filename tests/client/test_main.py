@@ -158,6 +158,14 @@ def test_the_input_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFi
     assert "is the input" in capsys.readouterr().err
 
 
+def test_health_need_not_be_asked(server: ScriptedServer, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    server.set_serving(False)
+    arguments = ["--address", server.address, "--target", "de", "hello"]
+
+    assert (main(["--deadline", "5", *arguments]), main(["--no-health", *arguments])) == (3, 0)
+    assert capfdbinary.readouterr().out == b"HELLO\n"
+
+
 def test_an_unreachable_server_has_its_own_code(dead_address: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--address", dead_address, "--target", "de", "hello"]) == 3
     assert f"{dead_address}: UNAVAILABLE" in capsys.readouterr().err
