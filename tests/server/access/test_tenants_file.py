@@ -7,7 +7,7 @@ from server.access import tenants_file
 from server.access.directory import Account, PeerNames
 from server.access.keys import hash_key, new_key
 from server.access.tenants import Priority
-from server.access.tenants_file import MAX_KEYS, MAX_TENANTS, read_tenants
+from server.access.tenants_file import MAX_BYTES, MAX_KEYS, MAX_TENANTS, read_tenants
 from server.errors import SettingsError, Unauthenticated
 
 HASH = hash_key("key").hex()
@@ -111,6 +111,26 @@ def test_a_tenants_name_is_plain(name: str) -> None:
 @pytest.mark.parametrize("text", ["", "tenants = 1", "tenants = {}", "[tenants.a]\n[other]", "[tenant.a]"])
 def test_a_file_without_tenants_or_with_anything_else_is_refused(text: str) -> None:
     assert faults(text) == ["--keys: must have 1 to 100 tables [tenants.NAME], and nothing else"]
+
+
+@pytest.mark.parametrize("name", ["a", '"a"', "'a'", '"\\""', '"a b"'])
+@pytest.mark.parametrize("form", ["{}", "[{}]", "[[{}]]", "x = {{ {} = 1 }}", "{} = 1"])
+def test_a_name_of_many_dots_is_refused_at_once(name: str, form: str) -> None:
+    text = "# tenants\n" + form.format(" . ".join([name] * 30_000))
+
+    assert faults(text) == ["--keys: a name must have at most 32 dots (at line 2)"]
+
+
+def test_dots_in_values_do_not_count() -> None:
+    uris = [f"spiffe://{index}.b.c.example.org/d" for index in range(100)]
+
+    assert account(f"[tenants.a]\nuris = {uris}").uris == tuple(uris)
+
+
+def test_a_file_that_is_too_long_is_refused() -> None:
+    text = "[tenants.a]\n" + "#" * MAX_BYTES
+
+    assert faults(text) == [f"--keys: must have at most 262144 bytes, not {len(text)}"]
 
 
 def test_what_is_no_toml_is_told_with_its_place() -> None:
