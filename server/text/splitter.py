@@ -15,6 +15,7 @@ from server.text.sentences import Encode, SplitText, split_text
 
 MAX_TEXT_BYTES = 2 << 20
 MAX_SENTENCES = 1 << 15  # of one request: each costs memory and the event loop's time; 2 MiB of prose have about 25,000
+MAX_SEEN = 2 * MAX_SENTENCES  # of one request, with those of texts that fail: each takes 5 us, however short it is
 MAX_CHARACTERS = 16 << 20  # of all requests that are being split; one message has at most 4 MiB
 _SHORT_CHARACTERS = 2000  # splitting less than that is not worth another thread
 
@@ -71,24 +72,38 @@ class Splitter:
 
 def _split_texts(texts: Sequence[str], rules: SplitRules, is_over: Callable[[], bool]) -> list[SplitText]:
     split: list[SplitText] = []
-    room = MAX_SENTENCES
+    room = _Room(MAX_SENTENCES, MAX_SEEN)
     for index, text in enumerate(texts):
         try:
             split.append(_split_text(f"contents[{index}]", text, rules, room, is_over))
         except InvalidRequest as error:
             split.append(SplitText("", (), error))
-        room -= len(split[-1].sentences)
+        room.sentences -= len(split[-1].sentences)
     return split
 
 
-def _split_text(field: str, text: str, rules: SplitRules, room: int, is_over: Callable[[], bool]) -> SplitText:
+@dataclass(slots=True)
+class _Room:
+    """How many more sentences a request may have, and how many more are looked for."""
+
+    sentences: int
+    seen: int
+
+
+def _split_text(field: str, text: str, rules: SplitRules, room: _Room, is_over: Callable[[], bool]) -> SplitText:
+    if room.seen <= 0:
+        raise InvalidRequest(field, f"is not split: the texts before it make more than {MAX_SEEN} sentences")
     # No character takes more than 4 bytes, so most texts need not be encoded to know.
     if len(text) * 4 > MAX_TEXT_BYTES and (num_bytes := len(text.encode())) > MAX_TEXT_BYTES:
         raise InvalidRequest(field, f"must be at most {MAX_TEXT_BYTES} bytes of UTF-8, not {num_bytes}")
 
+    seen_before = room.seen
+
     def watch(num_sentences: int) -> None:
-        if num_sentences > room:
-            raise InvalidRequest(field, f"makes more than {room} sentences; a request has room for {MAX_SENTENCES}")
+        room.seen = seen_before - num_sentences
+        if num_sentences > room.sentences:
+            message = f"makes more than {room.sentences} sentences; a request has room for {MAX_SENTENCES}"
+            raise InvalidRequest(field, message)
         if is_over():
             raise DeadlineExceeded("the time was over before the translation could start")
 

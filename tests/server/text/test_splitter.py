@@ -72,6 +72,20 @@ async def test_a_text_of_too_many_sentences_is_not_split_to_its_end(
     assert halting.num_sentences == 11
 
 
+async def test_texts_of_too_many_sentences_cost_no_more_than_a_few_such(
+    halting: HaltingTokenizer, monkeypatch: pytest.MonkeyPatch, later: float
+) -> None:
+    monkeypatch.setattr(splitter, "MAX_SENTENCES", 10)
+    monkeypatch.setattr(splitter, "MAX_SEEN", 20)
+    halting.may_go_on.set()
+
+    texts = await Splitter().split(["a", *["a\n" * 1000] * 100, "b"], rules(halting), later)
+
+    assert num_sentences(texts) == [1, *[0] * 101]
+    assert halting.num_sentences == 1 + 2 * 10
+    assert str(texts[-1].error) == "contents[101]: is not split: the texts before it make more than 20 sentences"
+
+
 async def test_splitting_ends_when_the_caller_leaves(halting: HaltingTokenizer, later: float) -> None:
     splitting = asyncio.create_task(Splitter().split([LONG, LONG], rules(halting), later))
     await halting.started.wait()
