@@ -24,7 +24,7 @@ import grpc
 
 from server.errors import InvalidRequest, Overloaded
 from server.rpc.turns import Turns
-from server.translation.memory import MemoryBudget, message_need
+from server.translation.memory import MemoryBudget, answer_need, message_need
 
 MAX_MESSAGE_BYTES = 4 << 20
 _MEMORY_PARTS = 8  # of the process's memory messages that are being read may take one
@@ -86,6 +86,11 @@ class Intake:
     def hold(self, message: bytes) -> AbstractContextManager[None]:
         """Holds the memory that a message needs. Raises as `MemoryBudget.hold` does."""
         return self._memory.hold(message_need(len(message)))
+
+    def keep(self, answer: bytes, context: Any) -> None:
+        """Counts the memory of an answer until gRPC has sent it, or dropped it."""
+        give_back = self._memory.keep(answer_need(len(answer)))
+        context.add_done_callback(lambda _: give_back())
 
     async def read(self, context: Any) -> bytes:
         """Returns the message of a call.

@@ -16,7 +16,7 @@ from typing import Any
 import grpc
 
 from server.access.access import Access
-from server.access.tenants import caller
+from server.access.tenants import ANONYMOUS, Tenant, caller
 from server.errors import Code, Overloaded, TranslationError
 from server.rpc.callers import identify
 from server.rpc.health import HEALTH_NAME
@@ -25,6 +25,7 @@ from server.rpc.service import SERVICE_NAME
 from server.telemetry.log import add_facts
 from server.telemetry.tracing import TraceParent
 from server.translation.calls import Call, Calls, choose_id
+from server.translation.memory import Holder, holder
 
 REQUEST_ID_KEY = "x-request-id"
 TRACEPARENT_KEY = "traceparent"
@@ -81,6 +82,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
         """Lets the caller in, and sends what the handler yields, or returns what it returns."""
         tenant = identify(self._access, context)
         caller.set(tenant)
+        holder.set(_holder(tenant, context))
         add_facts(tenant=tenant.name)
         if not handler.response_streaming:
             response = await handler.stream_unary(None, context)
@@ -126,6 +128,14 @@ async def _abort(context: Any, error: TranslationError, request_id: str) -> None
         trailing.append((PUSHBACK_KEY, str(milliseconds)))
         trailing.append((DETAILS_KEY, retry_details(code, milliseconds)))
     await context.abort(code, message, tuple(trailing))
+
+
+def _holder(tenant: Tenant, context: Any) -> Holder:
+    """Returns whose memory a call takes: its tenant's, or that of its address."""
+    if tenant is not ANONYMOUS:
+        return Holder(name=tenant.name, weight=tenant.weight)
+    peer: str = context.peer()
+    return Holder(name=peer.rpartition(":")[0])
 
 
 def _given(context: Any) -> dict[str, Any]:

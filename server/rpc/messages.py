@@ -30,39 +30,48 @@ _PRIORITIES: dict[int, Priority] = {
 _FINISH_REASONS = {FinishReason.STOP: pb.FINISH_REASON_STOP, FinishReason.LENGTH: pb.FINISH_REASON_LENGTH}
 
 _M = TypeVar("_M", bound=Message)
-_R = TypeVar("_R")
+_R = TypeVar("_R", bound=Message)
 
 
 def parsed(
     kind: type[_M], handler: Callable[[_M, Any], Awaitable[_R]], intake: Intake
-) -> Callable[[Any, Any], Awaitable[_R]]:
-    """Returns a handler that reads by itself, so that bytes which are no message are answered like any request."""
+) -> Callable[[Any, Any], Awaitable[bytes]]:
+    """Returns a handler that reads by itself, so that bytes which are no message are answered like any request.
 
-    async def handle(_: Any, context: Any) -> _R:
+    Its answer is counted for as long as gRPC has it: a caller who does not read makes that long.
+    """
+
+    async def handle(_: Any, context: Any) -> bytes:
         data = await intake.read(context)
         with intake.hold(data):
-            return await handler(_parse(kind, data), context)
+            response = await handler(_parse(kind, data), context)
+            answer = response.SerializeToString()
+            intake.keep(answer, context)
+            return answer
 
     return handle
 
 
 def parsed_stream(
     kind: type[_M], handler: Callable[[_M, Any], AsyncIterator[_R]], intake: Intake
-) -> Callable[[Any, Any], AsyncIterator[_R]]:
-    """Does what `parsed` does, for a handler that yields."""
+) -> Callable[[Any, Any], AsyncIterator[bytes]]:
+    """Does what `parsed` does, for a handler that yields.
 
-    async def handle(_: Any, context: Any) -> AsyncIterator[_R]:
+    What its request needs is held until the last response is written. One that cannot be is counted for longer.
+    """
+
+    async def handle(_: Any, context: Any) -> AsyncIterator[bytes]:
         data = await intake.read(context)
         with intake.hold(data):
             async for response in handler(_parse(kind, data), context):
-                yield response
+                answer = response.SerializeToString()
+                try:
+                    yield answer
+                except GeneratorExit:
+                    intake.keep(answer, context)
+                    raise
 
     return handle
-
-
-def serialized(message: Message) -> bytes:
-    """Returns the bytes of a response."""
-    return message.SerializeToString()
 
 
 def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: Tenant) -> TranslationRequest:

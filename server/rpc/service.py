@@ -19,7 +19,6 @@ from server.rpc.messages import (
     parsed_stream,
     read_request,
     response,
-    serialized,
     stream_response,
 )
 from server.telemetry.log import add_facts
@@ -49,9 +48,9 @@ class TranslationService:
         translate_stream = parsed_stream(pb.TranslateStreamRequest, self.translate_stream, self._intake)
         list_models = parsed(pb.ListModelsRequest, self.list_models, self._intake)
         methods = {
-            "Translate": unary(translate, response_serializer=serialized),
-            "TranslateStream": stream(translate_stream, response_serializer=serialized),
-            "ListModels": unary(list_models, response_serializer=serialized),
+            "Translate": unary(translate),
+            "TranslateStream": stream(translate_stream),
+            "ListModels": unary(list_models),
         }
         return grpc.method_handlers_generic_handler(SERVICE_NAME, methods)
 

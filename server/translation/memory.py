@@ -4,18 +4,44 @@ A process may take so much: its container's limit (`server.models.machine.memory
 the loaded model, its caches and messages being read leave of that is for requests. One is counted as it was measured
 with tracemalloc on 2026-11-22: 12 to 25 bytes for each byte of its message (parsed, split, its ids), and for each
 sentence 2.5 KiB in the engine, and what its candidates hold. A tenth of the limit is left for what allocators lose.
+
+An answer is counted until it is sent: Python's copy and gRPC's, which keep it until its caller reads.
+
+Nobody can take it all: whoever holds more than a share is refused while more than half of all is held, and an eighth is
+for those who hold nothing. Shares are those of tenants by their weights; where nobody says who it is, of addresses.
+Connections would not do, they cost nothing to make; behind a proxy all have one address, and are one holder.
 """
 
 import contextlib
-from collections.abc import Iterator
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
 
 from server.errors import InvalidRequest, Overloaded, SettingsError
 
 REQUEST_BYTES_PER_BYTE = 24
+ANSWER_BYTES_PER_BYTE = 2
 SENTENCE_BYTES = 3 << 10
 CANDIDATE_BYTES = 512  # of a sentence, its text counted with the message
 _LEAST_BYTES = 32 << 20  # for requests: a text of a MiB
 _SPARED = 0.9  # of the limit; the rest is lost between pieces of memory
+_FREE_FOR_ALL = 0.5  # of the memory: while no more is held, there are no shares
+_MOST_OF_ONE = 0.875  # of the memory, whoever else there is
+_ACTIVE_SECONDS = 10.0  # after its last request, that a holder keeps its share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Whose memory it is: holders with the same name are one; `weight` is that of its share, over 0."""
+
+    name: str = ""
+    weight: float = 1.0
+
+
+# Whose call this context serves, as far as memory goes; a front sets it when it lets the call in.
+holder: ContextVar[Holder] = ContextVar("holder", default=Holder())  # noqa: B039 # it is frozen
 
 
 class MemoryBudget:
@@ -23,40 +49,94 @@ class MemoryBudget:
 
     Args:
         max_bytes: of all requests under way; may be set later.
+        clock: gives instants.
 
     Attributes:
         max_bytes: as given.
-        used_bytes: of requests under way.
+        used_bytes: of requests under way, and of answers.
     """
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.max_bytes = max_bytes
         self.used_bytes = 0
+        self._clock = clock
+        self._held: dict[Holder, int] = {}
+        self._asked: OrderedDict[Holder, float] = OrderedDict()  # when each last did, the latest at the end
 
     @contextlib.contextmanager
-    def hold(self, num_bytes: int) -> Iterator[None]:
-        """Holds memory for one request until the block is left.
+    def hold(self, num_bytes: int, *, is_more: bool = False) -> Iterator[None]:
+        """Holds memory for one request of the context's holder until the block is left.
+
+        Args:
+            num_bytes: that it needs.
+            is_more: than the request holds already, whatever its holder's share is.
 
         Raises:
-            Overloaded: others hold too much.
+            Overloaded: others hold too much, or this holder does.
             InvalidRequest: it is more than there will ever be.
         """
         if num_bytes > self.max_bytes:
             message = f"needs {_mib(num_bytes)} MiB of memory; this server has {_mib(self.max_bytes)} for requests"
             raise InvalidRequest("request", f"is too large: it {message}")
-        if self.used_bytes + num_bytes > self.max_bytes:
-            message = f"requests under way hold {_mib(self.used_bytes)} of {_mib(self.max_bytes)} MiB"
-            raise Overloaded(f"{message}, this one needs {_mib(num_bytes)}", "memory")
-        self.used_bytes += num_bytes
+        self._check_room(num_bytes)
+        if not is_more:
+            self._check_share(holder.get(), num_bytes)
+        give_back = self.keep(num_bytes)
         try:
             yield
         finally:
-            self.used_bytes -= num_bytes
+            give_back()
+
+    def keep(self, num_bytes: int) -> Callable[[], None]:
+        """Counts memory that the context's holder has in any case. Returns what is to be called, once, at its end."""
+        own = holder.get()
+        self._add(own, num_bytes)
+        return lambda: self._add(own, -num_bytes)
+
+    def _check_room(self, num_bytes: int) -> None:
+        """Raises Overloaded if all together hold too much."""
+        if self.used_bytes + num_bytes > self.max_bytes:
+            message = f"requests under way hold {_mib(self.used_bytes)} of {_mib(self.max_bytes)} MiB"
+            raise Overloaded(f"{message}, this one needs {_mib(num_bytes)}", "memory")
+
+    def _check_share(self, own: Holder, num_bytes: int) -> None:
+        """Raises Overloaded if a holder would have more than its share of what is scarce."""
+        self._note(own)
+        held = self._held.get(own, 0)
+        if held and self.used_bytes + num_bytes > self.max_bytes * _FREE_FOR_ALL:
+            share = int(self.max_bytes * min(_MOST_OF_ONE, self._share(own)))
+            if held + num_bytes > share:
+                message = f"the caller's requests under way hold {_mib(held)} of its {_mib(share)} MiB"
+                raise Overloaded(f"{message}, this one needs {_mib(num_bytes)}", "memory")
+
+    def _share(self, own: Holder) -> float:
+        """Returns the part of the memory that a holder may have while it is scarce."""
+        active = self._held.keys() | self._asked.keys()
+        return own.weight / sum(each.weight for each in active)
+
+    def _note(self, own: Holder) -> None:
+        """Notes that a holder has asked, and forgets who has not for long."""
+        now = self._clock()
+        self._asked[own] = now
+        self._asked.move_to_end(own)
+        while next(iter(self._asked.values())) < now - _ACTIVE_SECONDS:
+            self._asked.popitem(last=False)
+
+    def _add(self, own: Holder, num_bytes: int) -> None:
+        self.used_bytes += num_bytes
+        held = self._held.pop(own, 0) + num_bytes
+        if held:
+            self._held[own] = held
 
 
 def message_need(num_bytes: int) -> int:
     """Returns the memory that a message of so many bytes needs, its sentences not counted."""
     return num_bytes * REQUEST_BYTES_PER_BYTE
+
+
+def answer_need(num_bytes: int) -> int:
+    """Returns the memory that an answer of so many bytes takes until it is sent."""
+    return num_bytes * ANSWER_BYTES_PER_BYTE
 
 
 def sentences_need(num_sentences: int, num_hypotheses: int) -> int:

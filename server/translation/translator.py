@@ -100,7 +100,7 @@ class Translator:
             raise DeadlineExceeded("the time was over before the translation could start")
         cost = model.engine.predict_seconds([each.num_tokens for each in sentences if each.source_ids], options)
         with contextlib.ExitStack() as held:
-            held.enter_context(self.memory.hold(sentences_need(len(sentences), options.num_hypotheses)))
+            held.enter_context(self.memory.hold(sentences_need(len(sentences), options.num_hypotheses), is_more=True))
             _charge(request.tenant, cost)
             try:
                 job = await start_job(model, options, answers, deadline, request.arrived, flow)

@@ -24,18 +24,21 @@ from typing import Any
 import grpc
 from tabulate import tabulate
 
-from protos.translation_pb2 import TranslateRequest
+from protos.translation_pb2 import TranslateRequest, TranslateStreamRequest
 from protos.translation_pb2_grpc import TranslationServiceStub
 from tests.acceptance.report import EXIT_FAILED, EXIT_PASSED
 from tests.acceptance.server_process import ServerProcess, running_server
-from tests.chaos.attacks_peer import Peer, linger, prefixed, request_headers
+from tests.chaos.attacks_peer import TRANSLATE, TRANSLATE_STREAM, Peer, linger, prefixed, request_headers
 from tests.chaos.attacks_strangers import Figures, measure
 from tests.chaos.callers import pinned
 from tests.chaos.envoy import running_envoy
 
 MAX_MESSAGE_BYTES = 4 << 20
 _SLOW_BYTES = 16  # of a slow sender, each time
-_HALF_BYTES, _CONNECTIONS_OF_HALVES = 1 << 20, 30
+_HALF_BYTES = 1 << 20
+_MANY = 30  # times as many connections
+_ELSEWHERE = "127.0.0.2"  # another address than honest callers have
+_COPIED = TranslateRequest(contents=[" " * (1 << 19)], target_language_code="de")  # the answer has it twice
 _LEGAL_SECONDS, _LEGAL_PAUSE_SECONDS = 60.0, 0.01  # of a call, and until it is made again
 _NICENESS = 19  # of the attacker
 *_OTHER_CORES, _SERVER_CORE = sorted(os.sched_getaffinity(0))
@@ -69,7 +72,7 @@ def half_messages(target: Target) -> None:
     sent: dict[tuple[Peer, int], int] = {}
     try:
         while time.monotonic() < end:
-            for _ in range(_CONNECTIONS_OF_HALVES * target.connections - len(sent)):
+            for _ in range(_MANY * target.connections - len(sent)):
                 peer = Peer(target.address)
                 sent[peer, peer.open(request_headers())] = 0
             for (peer, stream), offset in list(sent.items()):
@@ -82,6 +85,16 @@ def half_messages(target: Target) -> None:
     finally:
         for peer, _ in sent:
             peer.close()
+
+
+def unread_answers(target: Target) -> None:
+    """Calls whose answers of a MiB nobody reads, on thirty times as many connections; who is refused tries again."""
+    _leave_unread(target, TRANSLATE, _COPIED.SerializeToString())
+
+
+def unread_streams(target: Target) -> None:
+    """The same by streams."""
+    _leave_unread(target, TRANSLATE_STREAM, TranslateStreamRequest(request=_COPIED).SerializeToString())
 
 
 def rapid_resets(target: Target) -> None:
@@ -136,6 +149,8 @@ ATTACKS: dict[str, Callable[[Target], None]] = {
     "unfinished-messages": unfinished_messages,
     "slow-senders": slow_senders,
     "half-messages": half_messages,
+    "unread-answers": unread_answers,
+    "unread-streams": unread_streams,
     "rapid-resets": rapid_resets,
     "continuation": continuation,
     "pings": pings,
@@ -220,6 +235,26 @@ def _send_bodies(target: Target, body: memoryview, num_streams: int, at_once: in
                 if not peer.is_closed:
                     sent[peer, stream] += peer.feed(stream, body[offset : offset + (at_once or len(body))])
             linger(peers, 0.1 if at_once else 0.001)
+
+
+def _leave_unread(target: Target, path: str, message: bytes) -> None:
+    """Makes a call on each of many connections, whose windows it never opens again."""
+    body = memoryview(prefixed(message))
+    with contextlib.ExitStack() as stack:
+        peers = [Peer(target.address, _ELSEWHERE) for _ in range(_MANY * target.connections)]
+        for peer in peers:
+            stack.callback(peer.close)
+        sent = {peer: (peer.open(request_headers(path=path)), 0) for peer in peers}
+        end = time.monotonic() + target.seconds
+        while time.monotonic() < end:
+            for peer, (stream, offset) in sent.items():
+                if peer.is_closed:
+                    continue
+                if stream in peer.ended:
+                    stream, offset = peer.open(request_headers(path=path)), 0
+                sent[peer] = stream, offset + peer.feed(stream, body[offset:])
+                peer.pump(0.0)
+            time.sleep(0.02)
 
 
 def _repeat(target: Target, make: Callable[[Peer], bytes]) -> None:

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
-from h2.events import ConnectionTerminated, StreamReset
+from h2.events import ConnectionTerminated, StreamEnded, StreamReset
 from h2.exceptions import ProtocolError
 from hpack import Encoder
 from hyperframe.frame import ContinuationFrame, HeadersFrame, RstStreamFrame
 
 TRANSLATE = "/babelserve.v1.TranslationService/Translate"
+TRANSLATE_STREAM = "/babelserve.v1.TranslationService/TranslateStream"
 MESSAGE_PREFIX_BYTES = 5
 _CANCEL = 8
 _NUMBER_START, _NUMBER_END = 5, 9  # of the stream, in a frame
@@ -36,20 +37,27 @@ def prefixed(message: bytes, *, is_compressed: bool = False, length: int | None 
 class Peer:
     """One connection. Its methods raise OSError once the server has closed it.
 
+    Args:
+        address: of the server.
+        source: address to come from; None for the system's choice.
+
     Attributes:
         resets: streams that the server reset.
+        ended: numbers of the streams that the server has ended, by a reset or else.
         is_closed: whether the server ended the connection.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, source: str | None = None) -> None:
         host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), _CONNECT_SECONDS)
+        own = (source, 0) if source else None
+        self._socket = socket.create_connection((host, int(port)), _CONNECT_SECONDS, own)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.setblocking(False)
         self._http2 = H2Connection(H2Configuration(client_side=True, header_encoding="utf-8"))
         self._encoder = Encoder()
         self._next_stream = 1
         self.resets = 0
+        self.ended: set[int] = set()
         self.is_closed = False
         self._http2.initiate_connection()
         self.pump(0.2)
@@ -136,6 +144,8 @@ class Peer:
             return
         for event in events:
             self.resets += isinstance(event, StreamReset)
+            if isinstance(event, StreamEnded | StreamReset) and event.stream_id is not None:
+                self.ended.add(event.stream_id)
             if isinstance(event, ConnectionTerminated):
                 self.close()
 

@@ -1,22 +1,28 @@
 """The quick part of the attacks: what they may cost at most, against a real server, and behind a real Envoy."""
 
+import asyncio
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 
+from protos import translation_pb2 as pb
 from protos.translation_pb2 import TranslateRequest
 from protos.translation_pb2_grpc import TranslationServiceStub
+from server.rpc.intake import Intake
+from server.rpc.messages import parsed
+from server.translation.memory import MemoryBudget, answer_need
 from tests.acceptance.server_process import ServerProcess, running_server
 from tests.chaos.envoy import find_envoy, local_configuration, running_envoy
 
 pytest.importorskip("h2", reason="h2 is not installed: pip install h2")
 
 from tests.chaos.attacks import Target, unfinished_messages
-from tests.chaos.attacks_peer import Peer, prefixed, request_headers
+from tests.chaos.attacks_peer import TRANSLATE, Peer, prefixed, request_headers
 from tests.chaos.attacks_strangers import resident_mib
 
 MESSAGE_MIB = 4
@@ -66,6 +72,38 @@ def test_halves_of_messages_on_many_connections_keep_nobody_waiting(server: Serv
     assert translates(server.address, timeout=5.0)
     for peer in peers:
         peer.close()
+
+
+@pytest.mark.parametrize("timeout", ["3S", None])
+async def test_an_answer_that_nobody_reads_is_counted_until_its_caller_leaves(timeout: str | None) -> None:
+    has_answered, is_over, memory = asyncio.Event(), asyncio.Event(), MemoryBudget(1 << 30)
+
+    async def handle(message: pb.TranslateRequest, context: Any) -> pb.Translation:
+        context.add_done_callback(lambda _: is_over.set())
+        has_answered.set()
+        return pb.Translation(text="a" * (1 << 20))
+
+    server = grpc.aio.server()
+    method = grpc.stream_unary_rpc_method_handler(parsed(pb.TranslateRequest, handle, Intake(memory, 8)))
+    service, name = TRANSLATE.strip("/").split("/")
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {name: method}),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    peer = await asyncio.to_thread(Peer, f"127.0.0.1:{port}")
+    headers = request_headers(*((("grpc-timeout", timeout),) if timeout else ()))
+    peer.feed(peer.open(headers), memoryview(prefixed(REQUEST.SerializeToString())))
+    peer.pump(0.0)
+    await has_answered.wait()
+    for _ in range(5):
+        await asyncio.to_thread(peer.pump, 0.1)
+
+    assert memory.used_bytes > answer_need(1 << 20)
+    if timeout is None:
+        peer.close()
+    await is_over.wait()
+    assert memory.used_bytes == 0
+    peer.close()
+    await server.stop(None)
 
 
 @needs_envoy

@@ -1,7 +1,7 @@
 """Messages to plain values and back, without a server."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import grpc
@@ -21,14 +21,13 @@ from server.rpc.messages import (
     parsed_stream,
     read_request,
     response,
-    serialized,
     stream_response,
 )
 from server.text.sentences import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
 from server.translation.job import Job, Place
-from server.translation.memory import MemoryBudget
+from server.translation.memory import MemoryBudget, answer_need, message_need
 from server.translation.request import DecodingRequest
 from server.translation.translator import Translator
 
@@ -39,10 +38,11 @@ MANY_BYTES = 1 << 30
 
 
 class Arrived:
-    """The context of a call whose message is there."""
+    """The context of a call whose message is there, and whose answer is sent when `end` is called."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
+        self._callbacks: list[Callable[[Any], None]] = []
 
     def __str__(self) -> str:
         return "with context"
@@ -52,6 +52,13 @@ class Arrived:
 
     async def read(self) -> bytes:
         return self._data
+
+    def add_done_callback(self, callback: Callable[[Any], None]) -> None:
+        self._callbacks.append(callback)
+
+    def end(self) -> None:
+        for callback in self._callbacks:
+            callback(self)
 
 
 INVALID, INTERNAL = (code.value[0] for code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.INTERNAL))
@@ -116,26 +123,59 @@ def test_a_deadline_is_an_instant_from_the_arrival_on() -> None:
 
 
 async def test_bytes_are_parsed_for_a_handler_and_those_that_are_none_are_an_invalid_request() -> None:
-    async def handle(message: pb.TranslateRequest, context: Any) -> str:
-        return f"{message.contents[0]} {context}"
+    async def handle(message: pb.TranslateRequest, context: Any) -> pb.Translation:
+        return pb.Translation(text=f"{message.contents[0]} {context}")
 
     handler = parsed(pb.TranslateRequest, handle, Intake(MemoryBudget(MANY_BYTES), 8))
 
-    assert await handler(None, Arrived(serialized(MESSAGE))) == "A dog runs. with context"
+    answer = await handler(None, Arrived(MESSAGE.SerializeToString()))
+    assert pb.Translation.FromString(answer).text == "A dog runs. with context"
     with pytest.raises(InvalidRequest, match=r"^request: is no valid protobuf message"):
         await handler(None, Arrived(NO_MESSAGE))
 
 
 async def test_bytes_are_parsed_for_a_handler_that_yields() -> None:
-    async def handle(message: pb.TranslateRequest, context: Any) -> AsyncIterator[str]:
+    async def handle(message: pb.TranslateRequest, context: Any) -> AsyncIterator[pb.Translation]:
         for word in message.contents[0].split():
-            yield word
+            yield pb.Translation(text=word)
 
     handler = parsed_stream(pb.TranslateRequest, handle, Intake(MemoryBudget(MANY_BYTES), 8))
 
-    assert [word async for word in handler(None, Arrived(serialized(MESSAGE)))] == ["A", "dog", "runs."]
+    answers = [answer async for answer in handler(None, Arrived(MESSAGE.SerializeToString()))]
+    assert [pb.Translation.FromString(answer).text for answer in answers] == ["A", "dog", "runs."]
     with pytest.raises(InvalidRequest, match=r"^request: is no valid protobuf message"):
         await anext(handler(None, Arrived(NO_MESSAGE)))
+
+
+async def test_an_answer_is_counted_until_it_is_sent() -> None:
+    async def handle(message: pb.TranslateRequest, context: Any) -> pb.Translation:
+        return pb.Translation(text=message.contents[0])
+
+    memory = MemoryBudget(MANY_BYTES)
+    context = Arrived(MESSAGE.SerializeToString())
+
+    answer = await parsed(pb.TranslateRequest, handle, Intake(memory, 8))(None, context)
+
+    assert memory.used_bytes == answer_need(len(answer))
+    context.end()
+    assert memory.used_bytes == 0
+
+
+async def test_of_a_stream_what_could_not_be_written_is_counted_until_the_call_ends() -> None:
+    async def handle(message: pb.TranslateRequest, context: Any) -> AsyncIterator[pb.Translation]:
+        for word in message.contents[0].split():
+            yield pb.Translation(text=word)
+
+    memory = MemoryBudget(MANY_BYTES)
+    context = Arrived(MESSAGE.SerializeToString())
+    answers: Any = parsed_stream(pb.TranslateRequest, handle, Intake(memory, 8))(None, context)
+    answer = await anext(answers)
+
+    assert memory.used_bytes == message_need(MESSAGE.ByteSize())
+    await answers.aclose()
+    assert memory.used_bytes == answer_need(len(answer))
+    context.end()
+    assert memory.used_bytes == 0
 
 
 async def finished(translator: Translator, *contents: str, num_hypotheses: int = 1) -> tuple[Job, float]:

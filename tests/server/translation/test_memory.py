@@ -1,7 +1,18 @@
+import contextlib
+from collections.abc import Iterator
+
 import pytest
 
 from server.errors import InvalidRequest, Overloaded, SettingsError
-from server.translation.memory import MemoryBudget, message_need, requests_share, sentences_need
+from server.translation.memory import (
+    Holder,
+    MemoryBudget,
+    answer_need,
+    holder,
+    message_need,
+    requests_share,
+    sentences_need,
+)
 
 MIB = 1 << 20
 
@@ -9,10 +20,10 @@ MIB = 1 << 20
 def test_what_is_held_is_counted_and_given_back() -> None:
     memory = MemoryBudget(10)
 
-    with memory.hold(4), memory.hold(6):
+    with memory.hold(3), memory.hold(5):
         held = memory.used_bytes
 
-    assert (held, memory.used_bytes) == (10, 0)
+    assert (held, memory.used_bytes) == (8, 0)
 
 
 def test_what_does_not_fit_beside_others_is_refused() -> None:
@@ -42,8 +53,94 @@ def test_memory_is_given_back_when_a_call_fails() -> None:
     assert memory.used_bytes == 0
 
 
+class Clock:
+    """Stands still, but for what a test adds."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@contextlib.contextmanager
+def held_by(name: str, memory: MemoryBudget, mib: int, weight: float = 1.0) -> Iterator[None]:
+    """Holds memory as somebody does."""
+    token = holder.set(Holder(name=name, weight=weight))
+    try:
+        held = memory.hold(mib * MIB)
+        held.__enter__()
+    finally:
+        holder.reset(token)
+    yield
+    held.__exit__(None, None, None)
+
+
+def test_what_is_kept_is_counted_although_there_is_no_room_for_it() -> None:
+    memory = MemoryBudget(10)
+
+    give_back = memory.keep(11)
+
+    assert memory.used_bytes == 11
+    with pytest.raises(Overloaded), memory.hold(1):
+        pass
+    give_back()
+    assert memory.used_bytes == 0
+
+
+def test_nobody_takes_the_last_eighth_but_who_holds_nothing() -> None:
+    memory = MemoryBudget(80 * MIB)
+
+    with held_by("a", memory, 70):
+        with pytest.raises(
+            Overloaded, match=r"^the caller's requests under way hold 70 of its 70 MiB, this one needs 1"
+        ):
+            held_by("a", memory, 1).__enter__()
+        with held_by("b", memory, 10):
+            assert memory.used_bytes == 80 * MIB
+
+
+def test_while_others_are_active_everybody_has_a_share_by_weight() -> None:
+    memory = MemoryBudget(80 * MIB)
+
+    with held_by("a", memory, 20), held_by("b", memory, 30, weight=3.0):
+        with pytest.raises(Overloaded, match="hold 20 of its 20 MiB"):
+            held_by("a", memory, 1).__enter__()
+        with held_by("b", memory, 30, weight=3.0):
+            pass
+
+
+def test_shares_do_not_count_while_half_of_all_is_free() -> None:
+    memory = MemoryBudget(80 * MIB)
+
+    with held_by("b", memory, 1), held_by("c", memory, 1), held_by("a", memory, 30), held_by("a", memory, 8):
+        assert memory.used_bytes == 40 * MIB
+
+
+def test_who_has_not_asked_for_long_has_no_share_any_more() -> None:
+    clock = Clock()
+    memory = MemoryBudget(80 * MIB, clock)
+    with held_by("b", memory, 1):
+        pass
+
+    with held_by("a", memory, 40):
+        with pytest.raises(Overloaded, match="hold 40 of its 40 MiB"):
+            held_by("a", memory, 10).__enter__()
+        clock.now += 11.0
+        with held_by("a", memory, 10):
+            pass
+
+
+def test_a_request_that_has_begun_is_not_refused_by_its_holders_share() -> None:
+    memory = MemoryBudget(80 * MIB)
+
+    with memory.hold(79 * MIB), memory.hold(1 * MIB, is_more=True):
+        assert memory.used_bytes == 80 * MIB
+
+
 def test_needs_grow_with_bytes_sentences_and_hypotheses() -> None:
     assert message_need(2 * MIB) == 2 * message_need(MIB) > 2 * MIB
+    assert answer_need(2 * MIB) == 2 * answer_need(MIB) > 2 * MIB
     assert sentences_need(10, 4) == 10 * sentences_need(1, 4) > sentences_need(10, 1)
 
 
