@@ -6,6 +6,7 @@ Exit codes: 0 stopped by a signal, 2 cannot start (lists every fault), 3 has los
 import asyncio
 import faulthandler
 import importlib.metadata
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -47,8 +48,18 @@ def _in_one_line(fault: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in fault.strip())
 
 
+class _OneLineHandler(logging.Handler):
+    """Tells the operator what is logged, without tracebacks."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See `logging.Handler.emit`."""
+        error = getattr(record, "facts", {}).get("error")
+        tell(f"babelserve: {_in_one_line(record.getMessage() + (f': {error}' if error else ''))}")
+
+
 def _check(command: CommandLine) -> int:
     assert command.check is not None
+    logging.basicConfig(handlers=[_OneLineHandler()], level=logging.WARNING)
     for line in check_bundle(command.check, command.settings, Metrics(CollectorRegistry())):
         print(line)
     return 0

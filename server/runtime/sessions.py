@@ -173,4 +173,6 @@ def _copy_embedding(weights: bytes, bundle: Bundle, variant: str) -> NDArray[np.
         return np.frombuffer(weights, facts.dtype, math.prod(shape), offset).reshape(shape).copy()
     except (OverflowError, ValueError) as error:
         path = bundle.directory / variant / WEIGHTS_FILE
-        raise BundleError([f"{path}: has no token embedding {shape} at {offset}: {error}"]) from error
+        end = offset + math.prod(shape) * np.dtype(facts.dtype).itemsize
+        message = f"has no token embedding {shape} at {offset}: it has {len(weights)} bytes, that would end at {end}"
+        raise BundleError([f"{path}: {message}"]) from error

@@ -176,6 +176,16 @@ def absurd_bundles(variant: str) -> list[BadBundle]:
         ("a larger vocabulary", _change(dimensions={"vocab_size": 800}), ("decoder_step.onnx", "[rows, 800]")),
         ("no ONNX", _describe_anew(encoder, lambda _: b"no graph"), (encoder, "cannot load")),
         (
+            "weights cut, as the manifest says",
+            _describe_anew(weights, lambda data: data[:3]),
+            (weights, "has no token embedding", "it has 3 bytes"),
+        ),
+        (
+            "weights that are no numbers",
+            _describe_anew(weights, lambda data: b"\xff" * len(data)),
+            ("a step failed: FloatingPointError: log-probabilities that are not finite\n", "golden sentence"),
+        ),
+        (
             "weights outside",
             _describe_anew(encoder, lambda graph: graph.replace(b"weights.bin", b"../eights.b")),
             (encoder, "not found"),
