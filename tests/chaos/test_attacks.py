@@ -11,13 +11,10 @@ import pytest
 from protos.translation_pb2 import TranslateRequest
 from protos.translation_pb2_grpc import TranslationServiceStub
 from tests.acceptance.server_process import ServerProcess, running_server
-from tests.chaos.envoy import find_envoy, local_configuration, running_envoy
-
-pytest.importorskip("h2", reason="h2 is not installed: pip install h2")
-
 from tests.chaos.attacks import Target, unfinished_messages
 from tests.chaos.attacks_peer import Peer
-from tests.chaos.attacks_strangers import resident_mib
+from tests.chaos.envoy import find_envoy, local_configuration, running_envoy
+from tests.chaos.probes import resident_mib
 
 MESSAGE_MIB = 4
 REQUEST = TranslateRequest(contents=["A dog runs."], target_language_code="de")
