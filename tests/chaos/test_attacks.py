@@ -7,6 +7,8 @@ from pathlib import Path
 
 import grpc
 import pytest
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from protos.translation_pb2 import TranslateRequest
 from protos.translation_pb2_grpc import TranslationServiceStub
@@ -61,6 +63,16 @@ def test_envoy_takes_the_configuration_that_is_shipped(tmp_path: Path) -> None:
     done = subprocess.run([find_envoy() or "", "--mode", "validate", "-c", file], capture_output=True, check=False)
 
     assert (done.returncode, b"OK" in done.stdout + done.stderr) == (0, True)
+
+
+@needs_envoy
+def test_whoever_watches_health_through_envoy_takes_no_calls_place(server: ServerProcess) -> None:
+    with running_envoy(server.port) as (address, _), grpc.insecure_channel(address) as channel:
+        watches = [HealthStub(channel).Watch(HealthCheckRequest(), timeout=20) for _ in range(99)]
+        states = {next(iter(watch)).status for watch in watches}
+
+        assert states == {HealthCheckResponse.SERVING}
+        assert translates(address)
 
 
 @needs_envoy
