@@ -107,7 +107,15 @@ MUTANTS = (
         "a label is what the client sent",
         "S8",
         (
-            Edit("server/telemetry/metrics.py", 'method if method in METHODS else "other"', "method"),
+            Edit(
+                "server/telemetry/metrics.py",
+                'method = method if method in METHODS else "other"\n'
+                "        started, in_flight, durations, ended = self._of_method[method]",
+                "started = self.requests_started_total.labels(method)\n"
+                "        in_flight = self.requests_in_flight.labels(method)\n"
+                "        durations = self.request_duration_seconds.labels(method)\n"
+                "        ended = {code: self.requests_total.labels(method, code.name) for code in Code}",
+            ),
             Edit(
                 "server/rpc/interceptors.py",
                 "count_other(Code.UNIMPLEMENTED)",
