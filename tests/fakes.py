@@ -40,6 +40,36 @@ class FakeClock:
         return self.now
 
 
+class CachedDecoder:
+    """What decoders over host caches have in common: see `server.network.Decoder`.
+
+    Args:
+        max_rows: that the caches are for.
+        head_dim: numbers of a position, of which there are one layer's and one head's.
+    """
+
+    def __init__(self, max_rows: int, head_dim: int) -> None:
+        self.cache = KVCache(num_layers=1, num_heads=1, head_dim=head_dim, max_rows=max_rows, dtype=np.float32)
+
+    @property
+    def cache_bytes(self) -> int:
+        """See `Decoder.cache_bytes`."""
+        return self.cache.size_bytes
+
+    def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
+        """See `Decoder.reserve`."""
+        self.cache.reserve(num_rows, self_positions, cross_positions)
+
+    def admit(self, first_row: int, encoded: Encoded, sources: Sequence[tuple[int, ...]]) -> None:
+        """See `Decoder.admit`."""
+        for index, source_ids in enumerate(sources):
+            self.cache.admit(first_row + index, encoded, index, len(source_ids))
+
+    def move(self, moves: RowMoves, positions: int) -> None:
+        """See `Decoder.move`."""
+        self.cache.move(moves, positions)
+
+
 class CountingRunner:
     """Fakes the network: a source [n, ..., eos] is translated to n tokens 10, 11, 12, ..., whatever its neighbours.
 
@@ -80,17 +110,17 @@ class CountingRunner:
         return CountingDecoder(self, kind, max_rows, number=self.num_decoders - 1)
 
 
-class CountingDecoder:
+class CountingDecoder(CachedDecoder):
     """The decoder of a `CountingRunner`. Each token has log-probability -0.125, or else logit 5.
 
     What a step returned is overwritten by the next one, as the real decoder may do.
     """
 
     def __init__(self, runner: CountingRunner, kind: StepKind, max_rows: int, number: int) -> None:
+        super().__init__(max_rows, head_dim=8)
         self._runner = runner
         self._number = number
         self._kind = kind
-        self.cache = KVCache(num_layers=1, num_heads=1, head_dim=8, max_rows=max_rows, dtype=np.float32)
         self._returned = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.float32)
 
     def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -113,17 +143,6 @@ class CountingDecoder:
         self._runner.stepped.set()
         return self._returned
 
-    @property
-    def cache_bytes(self) -> int:
-        return self.cache.size_bytes
-
-    def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
-        self.cache.reserve(num_rows, self_positions, cross_positions)
-
     def admit(self, first_row: int, encoded: Encoded, sources: Sequence[tuple[int, ...]]) -> None:
-        for index, source_ids in enumerate(sources):
-            self.cache.admit(first_row + index, encoded, index, len(source_ids))
-            self._runner.admitted.append((self._kind, first_row + index))
-
-    def move(self, moves: RowMoves, positions: int) -> None:
-        self.cache.move(moves, positions)
+        super().admit(first_row, encoded, sources)
+        self._runner.admitted += [(self._kind, first_row + index) for index in range(len(sources))]

@@ -1,7 +1,9 @@
 """`python -m tests.chaos R2 R8 --quick`: runs cases and prints their figures; without names, all of them."""
 
 import argparse
+import contextlib
 import json
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -20,12 +22,14 @@ from tests.chaos import (
     inputs,
     leaving,
     machine,
+    mutants,
     overload,
     peers,
     restarts,
     soak,
 )
-from tests.chaos.case import Case, Options, Skipped
+from tests.chaos.case import SKIPPED, Case, Options, Skipped
+from tests.chaos.records import Record, keep, record
 from tests.chaos.written_report import PATH, write_report
 
 _FAMILIES = (
@@ -43,23 +47,23 @@ _FAMILIES = (
     elsewhere,
     inputs,
     alerts,
+    mutants,
 )
 CASES: tuple[Case, ...] = tuple(case for family in _FAMILIES for case in family.CASES)
 
 
-def run_case(case: Case, options: Options) -> list[Check]:
+def run_case(case: Case, options: Options) -> Record:
     """Runs a case and prints its table; a crash of it is a failure."""
     print(f"\n{case.name}: {case.title}", flush=True)
     started = time.monotonic()
     try:
         checks = list(case.run(options))
     except Skipped as reason:
-        checks = [Check("skipped", str(reason))]
+        checks = [Check(SKIPPED, str(reason))]
     except Exception as error:  # noqa: BLE001  # the other cases are to be run all the same
         checks = [Check("the case itself", f"{type(error).__name__}: {error}"[:500], "no error", passed=False)]
-    checks.append(Check("seconds", f"{time.monotonic() - started:.0f}"))
     print_checks(checks)
-    return checks
+    return record(case, options, checks, time.monotonic() - started)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,21 +75,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="as much as fits into `make test`")
     parser.add_argument("--seconds", type=float, default=default.seconds, help="of the soak (%(default)s)")
     parser.add_argument("--seed", type=int, default=default.seed, help="of whatever is drawn (%(default)s)")
-    parser.add_argument("--report", action="store_true", help=f"write {PATH.name}")
-    parser.add_argument("--json", type=Path, help="file that takes the lines of all tables")
+    parser.add_argument("--report", action="store_true", help=f"keep what is found, and write {PATH.name} anew")
+    parser.add_argument("--json", metavar="FILE", nargs="?", const="-", help="write records; tables then go to stderr")
     options = parser.parse_args(arguments)
     if unknown := set(options.cases) - set(names):
         parser.error(f"no such case: {', '.join(sorted(unknown))}")
     chosen = [case for case in CASES if not options.cases or case.name in options.cases]
     how = Options(is_quick=options.quick, seconds=options.seconds, seed=options.seed)
-    results = [(case, run_case(case, how)) for case in chosen]
-    if options.report:
-        write_report(results, how)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that servers are stopped
+    records = []
+    with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
+        for case in chosen:
+            records.append(run_case(case, how))
+            if options.report:
+                keep(records[-1])
+                write_report(CASES)
     if options.json:
-        lines = [{"case": case.name} | asdict(check) for case, checks in results for check in checks]
-        options.json.write_text(json.dumps(lines), encoding="utf-8")
-    has_failed = any(check.passed is False for _, checks in results for check in checks)
-    return EXIT_FAILED if has_failed else EXIT_PASSED
+        text = json.dumps([asdict(each) for each in records]) + "\n"
+        if options.json == "-":
+            sys.stdout.write(text)
+        else:
+            Path(options.json).write_text(text, encoding="utf-8")
+    return EXIT_FAILED if any(each.failed for each in records) else EXIT_PASSED
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from tests.chaos.attacks_peer import TRANSLATE, TRANSLATE_STREAM, Peer, linger, 
 from tests.chaos.attacks_strangers import Figures, measure
 from tests.chaos.callers import pinned
 from tests.chaos.envoy import running_envoy
+from tests.chaos.http2 import PING, SETTINGS, frame
 
 MAX_MESSAGE_BYTES = 4 << 20
 _SLOW_BYTES = 16  # of a slow sender, each time
@@ -113,14 +114,12 @@ def continuation(target: Target) -> None:
 
 def pings(target: Target) -> None:
     """Pings, as fast as they are taken."""
-    frame = bytes([0, 0, 8, 6, 0, 0, 0, 0, 0]) + bytes(8)
-    _repeat(target, lambda peer: frame * 1000)
+    _repeat(target, lambda peer: frame(PING, 0, 0, bytes(8)) * 1000)
 
 
 def settings(target: Target) -> None:
     """Empty SETTINGS, each of which asks for an acknowledgement."""
-    frame = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-    _repeat(target, lambda peer: frame * 1000)
+    _repeat(target, lambda peer: frame(SETTINGS, 0, 0) * 1000)
 
 
 def idle_connections(target: Target) -> None:

@@ -6,12 +6,12 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import grpc
 
 from protos.translation_pb2 import DecodingOptions, TranslateRequest
 from protos.translation_pb2_grpc import TranslationServiceStub
+from tests.chaos.probes import resident_mib
 
 _CALLERS = 4
 _DEADLINE_SECONDS = 10.0
@@ -60,15 +60,6 @@ def measure(address: str, pid: int, is_over: Callable[[], bool]) -> Figures:
     for caller in callers:
         caller.join()
     return figures
-
-
-def resident_mib(pid: int) -> float:
-    """Returns a process's resident memory, 0 if it has ended."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace").splitlines()
-    except OSError:
-        return 0.0
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS")), 0.0)
 
 
 def _call(address: str, figures: Figures, end: threading.Event) -> None:

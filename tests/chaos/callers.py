@@ -16,6 +16,7 @@ from tests.chaos.journal import OK, Entry, Journal
 from tests.chaos.load import Command
 
 REFUSED = "RESOURCE_EXHAUSTED"
+_REFUSALS = (REFUSED, "UNAVAILABLE", "REFUSED_STREAM")  # the server's, a front's, the HTTP/2 layer's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +53,14 @@ class Outcomes:
         """Returns the seconds of all calls that ended so."""
         return [entry.latency for entry in self.journal.entries if entry.outcome == outcome]
 
+    def refusal_latencies(self) -> list[float]:
+        """Returns the seconds of all calls that the server, or a front, refused."""
+        return [entry.latency for entry in self.journal.entries if entry.outcome in _REFUSALS]
+
     @property
     def num_without_pushback(self) -> int:
-        """Refusals that do not say when to come back, the HTTP/2 layer's own among them."""
-        return sum(
-            entry.outcome in (REFUSED, "REFUSED_STREAM", "ENHANCE_YOUR_CALM") and entry.pushback_ms is None
-            for entry in self.journal.entries
-        )
+        """Refusals that do not say when to come back."""
+        return sum(entry.outcome in _REFUSALS and entry.pushback_ms is None for entry in self.journal.entries)
 
 
 class Callers:

@@ -7,6 +7,8 @@ from typing import Any
 
 from tests.acceptance.report import Check
 
+SKIPPED = "skipped"  # the only line of a case that could not be run
+
 
 class Skipped(Exception):
     """A case cannot be run here; the text says what it lacks."""

@@ -16,7 +16,7 @@ from client.channel import channel_options, service_config
 from protos.translation_pb2 import TranslateRequest, TranslateResponse
 from protos.translation_pb2_grpc import TranslationServiceStub
 from tests.chaos.journal import OK, Entry, Journal
-from tests.chaos.requests import Requests
+from tests.chaos.requests import Requests, keyed_requests
 
 _GIVE_UP_SECONDS = 15.0  # after a call's deadline: it hangs
 _PLAIN = re.compile(r"[0-9a-f]{32}|[0-9]+(\.[0-9]+)?(e\+[0-9]+)?")
@@ -144,3 +144,10 @@ async def clients(
     own = [each for each in channel_options(max_attempts, None) if each[0] not in {name for name, _ in settled}]
     async with grpc.aio.insecure_channel(target, options=[*own, *settled]) as channel:
         yield Clients(TranslationServiceStub(channel), requests, beam_size=beam_size)
+
+
+async def keyed_load(address: str, seconds: float, callers: int = 8) -> Clients:
+    """Keeps a server with a keyed network busy; returns what became of the calls."""
+    async with clients([address], keyed_requests(200)) as client:
+        await client.closed(callers, seconds)
+    return client

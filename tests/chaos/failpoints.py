@@ -42,7 +42,7 @@ class Action(enum.Enum):
     KILL = "kill"  # kill -9 of the process
     CUDA = "cuda"  # the error after which a CUDA context is lost
     OOM = "oom"  # the error after which it is not
-    NAN = "nan"  # in what the network returns
+    NAN = "nan"  # in what the network returns, or before a step in its caches
     HANG = "hang"  # for ever
     PANIC = "panic"  # an exception that is no Exception, as of an extension in Rust
     CONSTANT = "constant"  # the same token for every row, with finite scores
@@ -57,7 +57,7 @@ CUDA_MESSAGE = (
 OOM_MESSAGE = (
     f"{_ONNX_RUNTIME}CUDA failure 2: out of memory ; GPU=0 ; hostname=failpoint ; file=cuda_call.cc ; expr=cudaMalloc"
 )
-VALUED = (Point.AFTER_ENCODE, Point.AFTER_STEP)  # where there is what can be NaN
+VALUED = (Point.AFTER_ENCODE, Point.BEFORE_STEP, Point.AFTER_STEP)  # elsewhere only integers and text go by
 _CONSTANT_ID = 1000
 
 
@@ -139,6 +139,9 @@ class FaultyDecoder:
     @telling_failures_apart
     def step(self, inputs: StepInputs) -> Any:
         self._faults.hit(Point.BEFORE_STEP)
+        if self._faults.action is Action.NAN and self._faults.strikes(Point.BEFORE_STEP):
+            for tensor in self._decoder.cache.cross_attention:
+                tensor[:] = np.nan
         ids, values = self._decoder.step(inputs)
         self._faults.hit(Point.AFTER_STEP)
         if self._faults.action is Action.NAN and self._faults.strikes(Point.AFTER_STEP):

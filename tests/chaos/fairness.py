@@ -10,15 +10,15 @@ from pathlib import Path
 
 from tests.acceptance.report import Check
 from tests.acceptance.server_process import ServerNotServing, running_server
+from tests.chaos.bench import TIMEOUT_SECONDS, Bench, Plan, bench
 from tests.chaos.callers import REFUSED, Callers, Outcomes, callers, percentile
 from tests.chaos.case import Case, Options, Skipped, none, told
+from tests.chaos.journal import OVERLOAD_CODES
 from tests.chaos.load import Command
-from tests.chaos.overload import Bench, Plan, bench
 from tests.chaos.probes import metric
 from tests.chaos.requests import golden_requests
 from tests.chaos.servers import FLAGS
 
-_TIMEOUT_SECONDS = 2.0
 _LOOPS = ((20, 40), (20, 5), (100, 40), (100, 5))  # callers, sentences of a call
 _MOST_WASTED = 0.05
 _TENANTS = ("flood", "one", "two", "three", "four")
@@ -35,14 +35,14 @@ def crowds(options: Options) -> Iterator[Check]:
             saturated = system.measure_saturation(options.count(15, 5))
             rows_per_token = _rows(system) / max(1, saturated.target_tokens)
             rows_before = _rows(system)
-            command = replace(system.command, seconds=seconds, callers=num_callers, timeout=_TIMEOUT_SECONDS)
+            command = replace(system.command, seconds=seconds, callers=num_callers, timeout=TIMEOUT_SECONDS)
             outcomes = system.callers.run(command)
             rows = _rows(system) - rows_before
         name = f"{num_callers} callers of {sentences}"
         share = outcomes.goodput / system.saturation
         wasted = 1.0 - outcomes.target_tokens * rows_per_token / max(rows, 1.0)
         is_judged = not options.is_quick
-        yield none(f"{name}: journal", outcomes.journal.faults())
+        yield none(f"{name}: journal", outcomes.journal.faults(OVERLOAD_CODES))
         yield told(f"{name}: outcomes", str(dict(outcomes.journal.counts())))
         yield Check(f"{name}: goodput", f"{share:.0%} of saturation", ">= 90%", share >= 0.9 if is_judged else None)
         yield Check(
@@ -75,7 +75,7 @@ def flooded(options: Options) -> Iterator[Check]:
             contents=requests.contents,
             expected=requests.expected,
             seconds=_SATURATION_SECONDS,
-            timeout=_TIMEOUT_SECONDS,
+            timeout=TIMEOUT_SECONDS,
             connections=2,
             beam_size=4,
         )
@@ -93,7 +93,7 @@ def flooded(options: Options) -> Iterator[Check]:
     for tenant in _TENANTS[1:]:
         found, before = (percentile(each[tenant].latencies(), 95) for each in (during, calm))
         num_refused = during[tenant].journal.counts()[REFUSED]
-        yield none(f"{tenant}: journal", during[tenant].journal.faults())
+        yield none(f"{tenant}: journal", during[tenant].journal.faults(OVERLOAD_CODES))
         yield Check(f"{tenant}: refused", str(num_refused), "0", num_refused == 0)
         yield Check(
             f"{tenant}: p95",

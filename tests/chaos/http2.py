@@ -12,7 +12,9 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_DATA, _HEADERS, _RST_STREAM, SETTINGS, _PING, _GOAWAY, _WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
+from hpack.huffman_table import decode_huffman
+
+_DATA, _HEADERS, _RST_STREAM, SETTINGS, PING, _GOAWAY, _WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
 _END_STREAM, _ACK, _END_HEADERS = 0x1, 0x1, 0x4
 _HEADER_TABLE_SIZE, _ENABLE_PUSH, _MAX_CONCURRENT_STREAMS, _INITIAL_WINDOW_SIZE = 1, 2, 3, 4
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -48,7 +50,7 @@ def literal(name: bytes, value: bytes) -> bytes:
 
 @functools.lru_cache(maxsize=4096)
 def read_headers(block: bytes) -> dict[bytes, bytes]:
-    """Returns the literal fields of a header block; those whose name or value is Huffman-coded are left out."""
+    """Returns the fields of a header block that name themselves; those by a table's name are left out."""
     fields: dict[bytes, bytes] = {}
     at = 0
     while at < len(block):
@@ -59,7 +61,8 @@ def read_headers(block: bytes) -> dict[bytes, bytes]:
         index, at = _integer(block, at, 6 if first & 0x40 else 4)
         name, at = (b"", at) if index else _string(block, at)
         value, at = _string(block, at)
-        fields[name] = value
+        if not index:
+            fields[name] = value
     return fields
 
 
@@ -156,8 +159,8 @@ class Connection(asyncio.Protocol):
             self._end(stream_id, {b"": (_ERRORS[error] if error < len(_ERRORS) else f"HTTP/2 error {error}").encode()})
         elif kind == SETTINGS and not flags & _ACK:
             self._receive_settings(payload)
-        elif kind == _PING and not flags & _ACK:
-            self._write(frame(_PING, _ACK, 0, payload))
+        elif kind == PING and not flags & _ACK:
+            self._write(frame(PING, _ACK, 0, payload))
         elif kind == _WINDOW_UPDATE and stream_id == 0:
             self._window += int.from_bytes(payload, "big")
             self._send_waiting()
@@ -237,7 +240,8 @@ def _integer(block: bytes, at: int, bits: int) -> tuple[int, int]:
 
 
 def _string(block: bytes, at: int) -> tuple[bytes, int]:
-    """Reads a string (RFC 7541, 5.2); one that is Huffman-coded as b""."""
+    """Reads a string (RFC 7541, 5.2); returns it and where it ends."""
     is_huffman = block[at] & 0x80
     length, at = _integer(block, at, 7)
-    return b"" if is_huffman else block[at : at + length], at + length
+    text = block[at : at + length]
+    return decode_huffman(text) if is_huffman else text, at + length

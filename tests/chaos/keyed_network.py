@@ -8,14 +8,13 @@ positions were mixed up reads another key, and answers with tokens that nobody e
 import functools
 import hashlib
 import time
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from server.bundle.manifest import Manifest
-from server.network import Encoded, RowMoves, StepInputs, StepKind
-from server.runtime.kv_cache import KVCache
+from server.network import Encoded, StepInputs, StepKind
+from tests.fakes import CachedDecoder
 
 _KEY = b"babelserve chaos"
 _WORDS = 4  # 16 bits each, which float32 holds exactly: the key of a position
@@ -89,30 +88,12 @@ class KeyedRunner:
             time.sleep(seconds)
 
 
-class KeyedDecoder:
+class KeyedDecoder(CachedDecoder):
     """See `server.network.Decoder`."""
 
     def __init__(self, runner: KeyedRunner, max_rows: int) -> None:
+        super().__init__(max_rows, head_dim=_WORDS)
         self._runner = runner
-        self.cache = KVCache(num_layers=1, num_heads=1, head_dim=_WORDS, max_rows=max_rows, dtype=np.float32)
-
-    @property
-    def cache_bytes(self) -> int:
-        """See `Decoder.cache_bytes`."""
-        return self.cache.size_bytes
-
-    def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
-        """See `Decoder.reserve`."""
-        self.cache.reserve(num_rows, self_positions, cross_positions)
-
-    def admit(self, first_row: int, encoded: Encoded, sources: Sequence[tuple[int, ...]]) -> None:
-        """See `Decoder.admit`."""
-        for index, source_ids in enumerate(sources):
-            self.cache.admit(first_row + index, encoded, index, len(source_ids))
-
-    def move(self, moves: RowMoves, positions: int) -> None:
-        """See `Decoder.move`."""
-        self.cache.move(moves, positions)
 
     def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """See `Decoder.step`: the right token of each row that can prove whose it is, the wrong one of any other."""

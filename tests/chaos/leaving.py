@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +25,8 @@ _DEADLINES_SECONDS = (0.001, 0.050)
 _STEP_SECONDS = 0.08  # so long that a row which is not freed is seen: a sentence takes up to 25
 _FREED_SECONDS = 0.4
 _LAST_SECONDS = 0.3
-_MOST_REFUSED = 0.1  # of those who stay, where a busy machine makes the forecasts bad
+# Of those who stay. The quick part runs on busy machines, where the forecast of an answer is rightly more than 10 s.
+_STAYING_TIMEOUT_SECONDS, _QUICK_TIMEOUT_SECONDS = 10.0, 60.0
 _CANARY_ROWS = 4  # that the server's own proof of its lane may take
 
 
@@ -35,12 +36,14 @@ class Crowd:
 
     Attributes:
         calm_p99: seconds, of those who stay while nobody else calls.
+        stays: makes the calls of those who stay, for so many seconds.
     """
 
     server: BrokenServer
     stay: Clients
     leave: Clients
     calm_p99: float
+    stays: Callable[[float], Awaitable[None]]
 
     def rows(self) -> float:
         """Returns the rows that were stepped so far, one token each."""
@@ -52,15 +55,17 @@ class Crowd:
 
 
 @asynccontextmanager
-async def _crowd(checks: list[Check]) -> AsyncIterator[Crowd]:
+async def _crowd(checks: list[Check], options: Options) -> AsyncIterator[Crowd]:
     """A server with its callers; when they are done, it has to be as it was (P4)."""
     with broken_server(Spec(step_seconds=_STEP_SECONDS)) as server:
         requests = keyed_requests(1000)
         async with clients([server.address], requests) as stay, clients([server.address], requests) as leave:
-            await stay.open(_STAYING_RATE, _CALM_SECONDS)
+            timeout = _QUICK_TIMEOUT_SECONDS if options.is_quick else _STAYING_TIMEOUT_SECONDS
+            stays = partial(stay.open, _STAYING_RATE, timeout=lambda: timeout)
+            await stays(_CALM_SECONDS)
             calm_p99 = percentile([entry.latency for entry in stay.journal.entries], 99)
             before = resources(server.pid)
-            yield Crowd(server, stay, leave, calm_p99)
+            yield Crowd(server, stay, leave, calm_p99, stays)
         left = await asyncio.to_thread(left_behind, server.process, before)
         checks.append(none("left behind", left, "nothing"))
 
@@ -70,12 +75,12 @@ async def cancelled(options: Options) -> list[Check]:
     checks: list[Check] = []
     chance = random.Random(options.seed)
     seconds = options.count(10_000, 600) / _LEAVING_RATE
-    async with _crowd(checks) as crowd:
+    async with _crowd(checks, options) as crowd:
         first = len(crowd.stay.journal.entries)
         leave = partial(
             crowd.leave.open, _LEAVING_RATE, cancels_after=lambda: chance.uniform(0.0, _LONGEST_STAY_SECONDS)
         )
-        await asyncio.gather(crowd.stay.open(_STAYING_RATE, seconds), leave(seconds))
+        await asyncio.gather(crowd.stays(seconds), leave(seconds))
         stayed = crowd.stay.journal.entries[first:]
         await leave(_LAST_SECONDS)  # with nobody else there
         freed_seconds = await _until_free(crowd)
@@ -104,10 +109,10 @@ async def expired(options: Options) -> list[Check]:
     checks: list[Check] = []
     chance = random.Random(options.seed)
     seconds = options.count(10_000, 600) / _LEAVING_RATE
-    async with _crowd(checks) as crowd:
+    async with _crowd(checks, options) as crowd:
         first, rows, tokens = len(crowd.stay.journal.entries), crowd.rows(), crowd.tokens()
         await asyncio.gather(
-            crowd.stay.open(_STAYING_RATE, seconds),
+            crowd.stays(seconds),
             crowd.leave.open(_LEAVING_RATE, seconds, timeout=lambda: chance.uniform(*_DEADLINES_SECONDS)),
         )
         stayed = crowd.stay.journal.entries[first:]
@@ -129,13 +134,11 @@ def _of_those_who_stay(crowd: Crowd, stayed: list[Entry], options: Options) -> l
     p99 = percentile([entry.latency for entry in stayed if entry.outcome == OK], 99)
     measured = f"{1000 * p99:.0f} ms, {p99 / crowd.calm_p99:.2f} of calm"
     is_quiet = not options.is_quick  # the quick part runs where other things run too
-    entries = crowd.stay.journal.entries
-    num_refused = sum(entry.outcome == REFUSED for entry in entries)
-    most_refused = 0.0 if is_quiet else _MOST_REFUSED * len(entries)
-    refused = f"{num_refused} of {len(entries)}"
+    num_refused = crowd.stay.journal.counts()[REFUSED]
+    refused = f"{num_refused} of {len(crowd.stay.journal.entries)}"
     return [
         none("journal of those who stay", crowd.stay.faults([REFUSED])),
-        Check("refused of those who stay", refused, f"<= {most_refused:.0f}", num_refused <= most_refused),
+        Check("refused of those who stay", refused, "0", num_refused == 0),
         told("errors of those who stay", str(sorted(crowd.stay.details)) if crowd.stay.details else "none"),
         Check("p99 of those who stay", measured, "<= 1.5", p99 <= 1.5 * crowd.calm_p99 if is_quiet else None),
     ]

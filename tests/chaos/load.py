@@ -21,7 +21,7 @@ from grpc import StatusCode
 
 from protos.translation_pb2 import DecodingOptions, TranslateRequest, TranslateResponse
 from tests.chaos.http2 import Connection, Stream, connect
-from tests.chaos.journal import OK, PARTIAL, Entry, Journal
+from tests.chaos.journal import OK, OVERLOAD_CODES, PARTIAL, Entry, Journal
 
 PATH = "/babelserve.v1.TranslationService/Translate"
 # What a client of ours does (`client/channel.py`); gRPC's A6 says how.
@@ -147,7 +147,7 @@ class Load:
             call.ended(entry)
 
     def _judge(self, entry: Entry, body: bytes) -> tuple[bool, bool]:
-        """Returns whether each text has its own translation or an error, and whether none has an error."""
+        """Returns whether each text has its own translation or an overload's error, and whether none has an error."""
         try:
             translations = TranslateResponse.FromString(body[5:]).translations
         except DecodeError:
@@ -157,8 +157,8 @@ class Load:
         if is_whole:
             self.target_tokens += sum(translation.target_tokens for translation in translations)
         is_right = len(translations) == len(expected) and all(
-            translation.HasField("status") or translation.text == text
-            for translation, text in zip(translations, expected, strict=True)
+            (_NAMES.get(str(each.status.code)) in OVERLOAD_CODES if each.HasField("status") else each.text == text)
+            for each, text in zip(translations, expected, strict=True)
         )
         return is_right, is_whole
 

@@ -15,11 +15,11 @@ from tests.acceptance.report import Check
 from tests.acceptance.server_process import ServerNotServing, running_server
 from tests.chaos.callers import percentile
 from tests.chaos.case import Case, Options, Skipped, asynchronous, none, told
-from tests.chaos.clients import Clients, clients
+from tests.chaos.clients import clients, keyed_load
 from tests.chaos.journal import OK
 from tests.chaos.probes import health_probe, metric
-from tests.chaos.requests import Requests, golden_requests, keyed_requests
-from tests.chaos.servers import FLAGS, BrokenServer, broken_server
+from tests.chaos.requests import Requests, golden_requests
+from tests.chaos.servers import FLAGS, broken_server
 
 _MEMORY = Path("/sys/fs/cgroup/memory")
 _CPU = Path("/sys/fs/cgroup/cpu")
@@ -61,7 +61,7 @@ int gettimeofday(struct timeval *restrict value, void *restrict zone) {
 @contextmanager
 def _group(controller: Path, **values: int) -> Iterator[tuple[Path, Sequence[str]]]:
     """A cgroup (version 1), and the command that runs a command in it."""
-    group = controller / "babelserve-chaos"
+    group = controller / f"babelserve-chaos-{os.getpid()}"
     try:
         group.mkdir()
         for name, value in values.items():
@@ -109,7 +109,7 @@ async def no_room(options: Options) -> list[Check]:
         redirect = ["sh", "-c", f'exec "$@" 2>{log} >{log}', "sh"] if log else []
         try:
             with broken_server(prefix=[*prefix, *redirect]) as server:
-                client = await _load(server, 1.0)
+                client = await keyed_load(server.address, 1.0)
                 code = server.process.process.poll()
         except ServerNotServing as error:
             checks.append(Check(f"{name}: start", str(error).splitlines()[0], "SERVING", passed=False))
@@ -134,7 +134,7 @@ async def no_time(options: Options) -> list[Check]:
         stress = subprocess.Popen(["stress-ng", "--quiet", "--cpu", cores, "--timeout", f"{seconds}s"])
         stack.callback(stress.wait)
         with health_probe(server.process) as health:
-            client = await _load(server, float(seconds))
+            client = await keyed_load(server.address, float(seconds))
     latencies = [entry.latency for entry in client.journal.entries if entry.outcome == OK]
     return [
         none("journal", client.faults(["RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED"])),
@@ -159,7 +159,7 @@ async def jumping_clock(options: Options) -> list[Check]:
         with broken_server(prefix=["env", f"LD_PRELOAD={library}", f"CLOCK_OFFSET={offset}"]) as server:
             for seconds in (0, _JUMP_SECONDS, -_JUMP_SECONDS):
                 jump = asyncio.get_running_loop().call_later(0.5, _write, offset, struct.pack("q", seconds))
-                client = await _load(server, 1.5)
+                client = await keyed_load(server.address, 1.5)
                 jump.cancel()
                 now = time.time() - metric(server.process, "engine_last_step_timestamp_seconds")
                 checks.append(none(f"journal, {seconds:+} s", client.faults([]), str(dict(client.journal.counts()))))
@@ -173,12 +173,6 @@ def _write(path: Path, data: bytes) -> None:
     """Changes a file in place: it is mapped."""
     with path.open("r+b") as file:
         file.write(data)
-
-
-async def _load(server: BrokenServer, seconds: float) -> Clients:
-    async with clients([server.address], keyed_requests(200)) as client:
-        await client.closed(8, seconds)
-    return client
 
 
 CASES = (

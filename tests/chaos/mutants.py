@@ -13,14 +13,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tabulate import tabulate
-
-from tests.acceptance.report import EXIT_FAILED, EXIT_PASSED
+from tests.acceptance.report import Check, print_checks
 from tests.acceptance.server_process import REPOSITORY
+from tests.chaos.case import Case, Options, Skipped
 
 _ROOMS = ("server", "client", "protos", "tests", "export", "model")
 _TIMEOUT_SECONDS = 300.0
@@ -108,7 +107,15 @@ MUTANTS = (
         "a label is what the client sent",
         "S8",
         (
-            Edit("server/telemetry/metrics.py", 'method if method in METHODS else "other"', "method"),
+            Edit(
+                "server/telemetry/metrics.py",
+                'method = method if method in METHODS else "other"\n'
+                "        started, in_flight, durations, ended = self._of_method[method]",
+                "started = self.requests_started_total.labels(method)\n"
+                "        in_flight = self.requests_in_flight.labels(method)\n"
+                "        durations = self.request_duration_seconds.labels(method)\n"
+                "        ended = {code: self.requests_total.labels(method, code.name) for code in Code}",
+            ),
             Edit(
                 "server/rpc/interceptors.py",
                 "count_other(Code.UNIMPLEMENTED)",
@@ -202,12 +209,36 @@ def failed_checks(case: str, checkout: Path) -> dict[str, str]:
             return {"the case itself": f"runs for more than {_TIMEOUT_SECONDS:g} s"}
         if not lines.exists():
             return {"the case itself": done.stderr[-500:]}
-        checks = json.loads(lines.read_text(encoding="utf-8"))
-    return {check["name"]: check["measured"] for check in checks if check["passed"] is False}
+        [record] = json.loads(lines.read_text(encoding="utf-8"))
+    return {check["name"]: check["measured"] for check in record["checks"] if check["passed"] is False}
 
 
 def _unneeded(directory: str, names: list[str]) -> set[str]:
     return {name for name in names if name == "__pycache__" or (name == "checkpoints" and directory.endswith("model"))}
+
+
+def try_mutants(names: Sequence[str] = ()) -> Iterator[Check]:
+    """Tries mutants, all unless some are named; yields a line for each, and the count."""
+    known: dict[str, frozenset[str]] = {}
+    chosen = [mutant for mutant in MUTANTS if not names or mutant.name in names]
+    num_killed = 0
+    for mutant in chosen:
+        if mutant.case not in known:
+            known[mutant.case] = frozenset(failed_checks(mutant.case, REPOSITORY))
+        is_killed, how = try_mutant(mutant, known[mutant.case])
+        num_killed += is_killed
+        yield Check(f"{mutant.name}: {mutant.bug}", f"{mutant.case}: {how}", "a failure", is_killed)
+    yield Check("mutants killed", f"{num_killed} of {len(chosen)}", str(len(chosen)), num_killed == len(chosen))
+
+
+def all_mutants(options: Options) -> Iterator[Check]:
+    """Every mutant is killed."""
+    if options.is_quick:
+        raise Skipped("takes minutes: not in the quick part")
+    yield from try_mutants()
+
+
+CASES = (Case("mutants", "known bugs, put back", all_mutants),)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -215,20 +246,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.mutants", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("mutants", nargs="*", metavar="MUTANT", help="(all)")
-    options = parser.parse_args(arguments)
-    chosen = [mutant for mutant in MUTANTS if not options.mutants or mutant.name in options.mutants]
-    known: dict[str, frozenset[str]] = {}
-    rows = []
-    for mutant in chosen:
-        if mutant.case not in known:
-            known[mutant.case] = frozenset(failed_checks(mutant.case, REPOSITORY))
-        is_killed, how = try_mutant(mutant, known[mutant.case])
-        rows.append((mutant.name, mutant.bug, mutant.case, "killed" if is_killed else "SURVIVED", how))
-        print(f"{mutant.name}: {rows[-1][3]} by {mutant.case}: {how}", file=sys.stderr, flush=True)
-    print(tabulate(rows, ("", "bug", "case", "", "by"), disable_numparse=True))
-    num_killed = sum(row[3] == "killed" for row in rows)
-    print(f"\n{num_killed} of {len(rows)} mutants killed")
-    return EXIT_PASSED if num_killed == len(rows) else EXIT_FAILED
+    checks = []
+    for check in try_mutants(parser.parse_args(arguments).mutants):
+        checks.append(check)
+        print(f"{check.name}: {check.measured} {check.verdict}", file=sys.stderr, flush=True)
+    return print_checks(checks)
 
 
 if __name__ == "__main__":

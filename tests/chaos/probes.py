@@ -134,3 +134,11 @@ def _left_behind(server: ServerProcess, before: Resources) -> list[str]:
         ("children", now.num_children, before.num_children, 0),
     )
     return faults + [f"{is_} {what}, {was} before" for what, is_, was, spare in counts if is_ > was + spare]
+
+
+def resident_mib(pid: int) -> float:
+    """Returns a process's resident memory, 0 if it has ended."""
+    try:
+        return resources(pid).resident_bytes / 2**20
+    except (OSError, KeyError):  # a process that nobody has waited for yet has no memory
+        return 0.0

@@ -12,10 +12,11 @@ from tests.chaos.clients import Clients, clients
 from tests.chaos.failpoints import SLEEP_SECONDS, Action, Point
 from tests.chaos.journal import OK
 from tests.chaos.requests import keyed_requests
-from tests.chaos.servers import Replicas, broken_server, replicas
+from tests.chaos.servers import Replicas, Spec, broken_server, replicas
 
 _RATE = 100.0  # calls a second
 _DRAIN_DELAY_SECONDS = 1.0
+_SLOW = Spec(step_seconds=0.02)  # a quarter of a second a call: a dozen are under way in each replica
 MAX_ATTEMPTS = 4
 _GRACE_SECONDS = 1.0
 _LONG_CALLS = 8
@@ -50,7 +51,7 @@ async def _terminated(name: str, max_attempts: int, num_cycles: int) -> list[Che
             time.sleep(0.5)  # clients come back to it
 
     flags = ["--drain-delay", str(_DRAIN_DELAY_SECONDS)]
-    with replicas(2, flags=flags) as group:
+    with replicas(2, _SLOW, flags) as group:
         async with clients(group.addresses, keyed_requests(1000), max_attempts=max_attempts) as client:
             await under_load(client, lambda: cycles(group))
     failed = [entry for entry in client.journal.entries if entry.outcome != OK]

@@ -9,6 +9,8 @@ from typing import Any
 
 import grpc
 import pytest
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from protos import translation_pb2 as pb
 from protos.translation_pb2 import TranslateRequest
@@ -17,13 +19,10 @@ from server.rpc.intake import Intake
 from server.rpc.messages import parsed
 from server.translation.memory import MemoryBudget, answer_need
 from tests.acceptance.server_process import ServerProcess, running_server
-from tests.chaos.envoy import find_envoy, local_configuration, running_envoy
-
-pytest.importorskip("h2", reason="h2 is not installed: pip install h2")
-
 from tests.chaos.attacks import Target, unfinished_messages
 from tests.chaos.attacks_peer import TRANSLATE, Peer, prefixed, request_headers
-from tests.chaos.attacks_strangers import resident_mib
+from tests.chaos.envoy import find_envoy, local_configuration, running_envoy
+from tests.chaos.probes import resident_mib
 
 MESSAGE_MIB = 4
 REQUEST = TranslateRequest(contents=["A dog runs."], target_language_code="de")
@@ -114,6 +113,16 @@ def test_envoy_takes_the_configuration_that_is_shipped(tmp_path: Path) -> None:
     done = subprocess.run([find_envoy() or "", "--mode", "validate", "-c", file], capture_output=True, check=False)
 
     assert (done.returncode, b"OK" in done.stdout + done.stderr) == (0, True)
+
+
+@needs_envoy
+def test_whoever_watches_health_through_envoy_takes_no_calls_place(server: ServerProcess) -> None:
+    with running_envoy(server.port) as (address, _), grpc.insecure_channel(address) as channel:
+        watches = [HealthStub(channel).Watch(HealthCheckRequest(), timeout=20) for _ in range(99)]
+        states = {next(iter(watch)).status for watch in watches}
+
+        assert states == {HealthCheckResponse.SERVING}
+        assert translates(address)
 
 
 @needs_envoy

@@ -5,6 +5,7 @@ from typing import Any
 
 import grpc
 import pytest_asyncio
+from hpack import Encoder
 
 from tests.chaos.http2 import Connection, connect, literal, read_headers
 
@@ -57,20 +58,30 @@ async def test_a_refusal_says_when_to_come_back(connection: Connection) -> None:
 
 
 async def test_more_calls_than_the_server_takes_at_once_wait_here(connection: Connection) -> None:
+    """C-core refuses a call that comes before it has done with one that it answered: up to 3 of 50 in 15 trials."""
     outcomes = await asyncio.gather(*(call(connection, b"%d" % number) for number in range(50)))
 
     answered = {number: body[5:] for number, (status, body, _) in enumerate(outcomes) if status == "0"}
     assert answered == {number: b"%d" % number for number in answered}
-    assert len(answered) >= 40, "C-core may refuse one that comes just as another ends, but not most"
+    assert {status for status, _, _ in outcomes} <= {"0", "REFUSED_STREAM"}
+    assert len(answered) >= 40
 
 
 async def test_the_deadline_is_told_to_the_server(connection: Connection) -> None:
     status, _, _ = await call(connection, b"wait", timeout=0.1)
 
-    assert status in (str(grpc.StatusCode.DEADLINE_EXCEEDED.value[0]), "CANCEL")
+    assert status == str(grpc.StatusCode.DEADLINE_EXCEEDED.value[0])
 
 
-def test_literal_fields_are_read_and_others_passed_over() -> None:
+def test_fields_that_name_themselves_are_read_and_others_passed_over() -> None:
     block = b"\x20\x88" + literal(b"grpc-status", b"8") + b"\x5f\x0bapplication" + literal(b"x", b"")
 
-    assert read_headers(block) == {b"grpc-status": b"8", b"": b"application", b"x": b""}
+    assert read_headers(block) == {b"grpc-status": b"8", b"x": b""}
+
+
+def test_fields_of_a_server_that_compresses_them_are_read() -> None:
+    fields: dict[bytes | str, bytes | str] = {b"grpc-status": b"8", b"grpc-retry-pushback-ms": b"1000"}
+    encoder = Encoder()
+    encoder.header_table_size = 0
+
+    assert read_headers(encoder.encode(fields)) == fields

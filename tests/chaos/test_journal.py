@@ -1,4 +1,4 @@
-from tests.chaos.journal import OK, Journal
+from tests.chaos.journal import OK, OVERLOAD_CODES, PARTIAL, Journal
 
 
 def test_a_call_that_is_answered_in_time_is_no_fault() -> None:
@@ -26,6 +26,15 @@ def test_whatever_breaks_the_promise_is_a_fault() -> None:
         "1 calls with another call's answer, or a wrong one",
         "1 calls ended UNKNOWN",
     ]
+
+
+def test_an_answer_to_some_texts_is_a_fault_unless_there_was_too_much_to_do() -> None:
+    journal = Journal()
+
+    journal.close(journal.open(0, due=0.0), PARTIAL, 1.0, is_right=True)
+
+    assert journal.faults() == [f"1 calls ended {PARTIAL}"]
+    assert journal.faults(OVERLOAD_CODES) == []
 
 
 def test_only_a_right_answer_in_time_counts_as_goodput() -> None:

@@ -3,8 +3,7 @@
 import contextlib
 import random
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -12,23 +11,17 @@ from prometheus_client import CollectorRegistry
 from server.bundle.bundle import Bundle
 from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
-from server.decoding.result import Result, Timings
+from server.decoding.result import Timings
 from server.engine.engine import Engine
-from server.engine.flow import ANYONE, Flow
 from server.engine.limits import EngineLimits
-from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded
+from server.errors import DeadlineExceeded, EngineFailed, Overloaded
 from server.models.loading import load_model
-from server.models.model import SentenceEngine
 from server.models.sentence_cache import SentenceCache
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 from tests.fakes import EOS, CountingRunner, FakeClock, lane_limits
 from tests.server.echo_engine import EchoEngine
-
-MODEL = ("echo", "7", "abc")
-GREEDY = DecodingOptions(beam_size=1)
-A, B, C = (5, EOS), (6, 7, EOS), (8, 9, 10, EOS)
-SECONDS = 20  # far above what any of these needs; a hang fails
+from tests.server.models.cached import GREEDY, A, B, C, counted, ids, new_cache, submit
 
 
 @pytest.fixture(autouse=True)
@@ -38,52 +31,9 @@ def no_callback_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert [record.name for record in caplog.get_records("call")] == []
 
 
-def new_cache(
-    engine: SentenceEngine,
-    metrics: Metrics,
-    max_sentences: int = 10,
-    is_single_flight: bool = True,
-    clock: FakeClock | None = None,
-) -> SentenceCache:
-    return SentenceCache(
-        engine,
-        MODEL,
-        metrics.of_model("echo"),
-        max_sentences=max_sentences,
-        is_single_flight=is_single_flight,
-        clock=clock or FakeClock(),
-    )
-
-
 @pytest.fixture
 def cache(engine: EchoEngine, metrics: Metrics) -> SentenceCache:
     return new_cache(engine, metrics)
-
-
-@pytest.fixture
-def flights(engine: EchoEngine, metrics: Metrics) -> SentenceCache:
-    """A cache that keeps nothing, before an engine that answers when it is told to."""
-    engine.is_holding = True
-    return new_cache(engine, metrics, max_sentences=0)
-
-
-def submit(
-    cache: SentenceCache, source: tuple[int, ...], options: DecodingOptions = GREEDY, deadline: float | None = None
-) -> Future[Result]:
-    (future,) = cache.submit([source], options, deadline)
-    return future
-
-
-def ids(future: Future[Result]) -> tuple[int, ...]:
-    return future.result(SECONDS).hypotheses[0].ids
-
-
-def counted(metrics: Metrics, model: str = "echo") -> dict[str, float]:
-    value = metrics.registry.get_sample_value
-    results = ("hit", "joined", "miss")
-    return {
-        result: value("babelserve_sentence_cache_total", {"model": model, "result": result}) or 0 for result in results
-    }
 
 
 def test_a_sentence_that_comes_again_was_kept_and_took_no_time(
@@ -151,106 +101,6 @@ def test_without_room_for_any_none_is_kept(engine: EchoEngine, metrics: Metrics)
     assert counted(metrics) == {"hit": 0, "joined": 0, "miss": 2}
 
 
-def test_equal_sentences_share_a_flight(flights: SentenceCache, engine: EchoEngine, metrics: Metrics) -> None:
-    first, second = submit(flights, A), submit(flights, A)
-    assert first is not second
-    assert len(engine.futures) == 1
-
-    engine.release(0)
-
-    assert ids(first) == ids(second) == A[:-1]
-    assert counted(metrics) == {"hit": 0, "joined": 1, "miss": 1}
-    submit(flights, A)
-    assert len(engine.futures) == 2, "a flight that has landed is not joined"
-
-
-@pytest.mark.parametrize(("is_single_flight", "num_submitted"), [(True, 2), (False, 4)])
-def test_equal_sentences_of_one_request_share_a_flight(
-    engine: EchoEngine, metrics: Metrics, is_single_flight: bool, num_submitted: int
-) -> None:
-    cache = new_cache(engine, metrics, is_single_flight=is_single_flight)
-
-    futures = cache.submit([A, B, A, A], GREEDY, None)
-
-    assert [ids(future) for future in futures] == [A[:-1], B[:-1], A[:-1], A[:-1]]
-    assert len(engine.futures) == num_submitted
-
-
-def test_a_flight_deep_in_a_long_request_is_not_waited_for(flights: SentenceCache, engine: EchoEngine) -> None:
-    flights.submit([A, B, C], GREEDY, None)
-
-    alone = submit(flights, C)
-    flights.submit([B, A, C], GREEDY, None)  # only B would come later than in the request before
-
-    assert len(engine.futures) == 5
-    engine.release(3)
-    assert alone.done()
-
-
-def test_a_caller_who_leaves_does_so_alone(flights: SentenceCache, engine: EchoEngine) -> None:
-    first, second = submit(flights, A), submit(flights, A)
-
-    assert first.cancel()
-    assert not engine.futures[0].cancelled()
-    engine.release(0)
-
-    assert ids(second) == A[:-1]
-
-
-def test_the_last_caller_who_leaves_ends_the_flight(flights: SentenceCache, engine: EchoEngine) -> None:
-    for future in (submit(flights, A), submit(flights, A)):
-        future.cancel()
-    assert engine.futures[0].cancelled()
-
-    after = submit(flights, A)
-    engine.release(1)
-
-    assert ids(after) == A[:-1]
-
-
-def test_a_caller_may_leave_while_another_is_answered(flights: SentenceCache, engine: EchoEngine) -> None:
-    first, second = submit(flights, A), submit(flights, A)
-    first.add_done_callback(lambda _: second.cancel())
-    second.add_done_callback(lambda _: first.cancel())
-
-    engine.release(0)
-
-    assert sorted([first.cancelled(), second.cancelled()]) == [False, True]
-
-
-@pytest.mark.parametrize(
-    ("flown", "own", "is_joined"),
-    [
-        (None, None, True),
-        (100.0, 100.0, True),
-        (100.0, 110.0, True),
-        (100.0, 112.0, False),  # the flight may end more than a tenth too early
-        (110.0, 100.0, False),  # or too late
-        (None, 100.0, False),
-        (100.0, None, False),
-    ],
-)
-def test_a_flight_is_joined_if_its_deadline_is_the_same_or_slightly_earlier(
-    flights: SentenceCache, engine: EchoEngine, flown: float | None, own: float | None, is_joined: bool
-) -> None:
-    submit(flights, A, deadline=flown)
-    submit(flights, A, deadline=own)
-
-    assert engine.deadlines == ([flown] if is_joined else [flown, own])
-
-
-def test_the_last_flight_is_the_one_to_join(flights: SentenceCache, engine: EchoEngine) -> None:
-    old, new = submit(flights, A, deadline=50.0), submit(flights, A, deadline=100.0)
-    engine.release(0)
-    joined = submit(flights, A, deadline=101.0)
-    engine.release(1)
-
-    assert engine.deadlines == [50.0, 100.0]
-    assert old.done()
-    assert new.done()
-    assert joined.done()
-
-
 def test_an_error_goes_to_all_callers_and_is_not_kept(engine: EchoEngine, metrics: Metrics) -> None:
     cache = new_cache(engine, metrics)
     engine.is_holding = True
@@ -311,38 +161,6 @@ def test_while_nothing_is_known_there_must_be_room(cache: SentenceCache, engine:
 
     with pytest.raises(Overloaded):
         cache.check_room(1, GREEDY, None)
-
-
-@dataclass
-class CrowdedEngine(EchoEngine):
-    """Refuses a request, but only after another caller has come with the same."""
-
-    cache: SentenceCache | None = None
-    joined: Future[Result] | None = None
-
-    def check_room(
-        self,
-        num_characters: int,
-        options: DecodingOptions,
-        deadline: float | None,
-        flow: Flow = ANYONE,
-    ) -> None:
-        assert self.cache is not None
-        self.joined = submit(self.cache, A)
-        raise NotServing("the server is shutting down")
-
-
-def test_whoever_joined_a_flight_that_is_refused_hears_of_it(metrics: Metrics) -> None:
-    engine = CrowdedEngine()
-    engine.cache = new_cache(engine, metrics)
-
-    with pytest.raises(NotServing):
-        submit(engine.cache, A)
-
-    assert engine.joined is not None
-    with pytest.raises(NotServing):
-        engine.joined.result(0)
-    assert not engine.joined.cancel()
 
 
 def new_engine(manifest: Manifest, runner: CountingRunner, clock: FakeClock, num_lanes: int = 1) -> Engine:

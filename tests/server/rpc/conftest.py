@@ -1,0 +1,43 @@
+"""Servers on free ports of the loopback."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.access.access import Access
+from server.rpc.health import Health
+from server.rpc.intake import Intake
+from server.rpc.interceptors import CallInterceptor
+from server.rpc.servers import RpcServers, open_servers
+from server.rpc.service import TranslationService
+from server.settings.settings import Settings
+from server.telemetry.metrics import Metrics
+from server.translation.calls import Calls
+from server.translation.traffic import Traffic
+from server.translation.translator import Translator
+from tests.certificates import authority
+from tests.server.rpc.parts import SECONDS, Open, write_certificate
+
+
+@pytest.fixture
+def opening(translator: Translator, metrics: Metrics) -> Open:
+    """Opens servers, on free ports unless it is told others."""
+
+    def opening(access: Access | None = None, **settings: Any) -> RpcServers:
+        free = {"port": 0, "health_port": 0, "admin_port": 0}
+        access = access or Access(metrics.access)
+        service = TranslationService(translator, Intake(translator.memory, 8))
+        interceptor = CallInterceptor(Calls(metrics, Traffic(), SECONDS), access)
+        return open_servers(Settings(**(free | settings)), service, interceptor, Health(metrics), access)
+
+    return opening
+
+
+@pytest.fixture
+def tls(tmp_path: Path) -> dict[str, Path]:
+    """Files of a server for localhost that knows the authority of its clients."""
+    paths = {name: tmp_path / name for name in ("tls_cert", "tls_key", "tls_client_ca")}
+    write_certificate(paths, authority().issue())
+    paths["tls_client_ca"].write_bytes(authority().pem)
+    return paths
