@@ -116,13 +116,16 @@ class Batch:
         self._is_short_of_room = self._queue.is_short_of_room((self.footprint + others).rows)
         self._metrics.count_sentences("cancelled", len(plan.cancelled))
         self._metrics.count_wasted("cancelled", sum(sentence.search.num_tokens for sentence in plan.cancelled))
+        now = self._clock()
+        for sentence in plan.cancelled:
+            if sentence.outlook and now - sentence.submitted > sentence.outlook.seconds:  # else nothing is known
+                self._observe_wait(sentence, math.inf)
         for sentence in plan.expired:
             self._observe_wait(sentence, math.inf)
             fail(sentence, DeadlineExceeded("the deadline passed before the translation was done"), self._metrics)
         for sentence in plan.late:
             self._observe_wait(sentence, math.inf)
             fail(sentence, Overloaded("the answer would have come after the deadline", "deadline"), self._metrics)
-        now = self._clock()
         for sentence in plan.admitted:
             sentence.admitted = now
             self._metrics.queue_duration_seconds.observe(now - sentence.submitted)
@@ -195,7 +198,7 @@ class Batch:
         self._rows.advance(top_ids[:, 0])
         now = self._clock()
         busy_rows = (self.footprint + others).rows if self._is_short_of_room else 0
-        self._cost.observe_step(num_rows, now - started, now - iteration_started, busy_rows=busy_rows)
+        self._cost.observe_step(num_rows, now - iteration_started, busy_rows=busy_rows)
         self._metrics.step_duration_seconds.observe(now - started)
         self._metrics.batch_rows.observe(num_rows)
         return top_ids, top_log_probs
@@ -237,10 +240,11 @@ class Batch:
         self._scheduler.remove(finished)
 
     def _observe_wait(self, sentence: Sentence, seconds: float) -> None:
-        if sentence.forecast:
-            self._cost.observe_answer(is_late=seconds > sentence.forecast)
+        outlook = sentence.outlook
+        if outlook and outlook.note_end(seconds):
+            self._cost.observe_answer(is_late=seconds > outlook.seconds)
             if math.isfinite(seconds):
-                self._metrics.observe_queue_wait(sentence.forecast, seconds)
+                self._metrics.observe_queue_wait(outlook.seconds, seconds)
 
     def _fail(self, error: Exception, sentences: list[Sentence]) -> None:
         """Answers sentences whose encoder run or step failed; the error is about tensors, so its words are no user's.

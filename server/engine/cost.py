@@ -8,10 +8,8 @@ that of a full batch by the curve of step times.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from server.decoding.options import DecodingOptions
-from server.errors import DeadlineExceeded, Overloaded
 
 _MEMORY = 64  # observations that a mean looks back on
 _OUTLIER = 4.0
@@ -25,8 +23,6 @@ _FIRST_SLOPE = 0.02
 _FIRST_STEPS_PER_TOKEN = 1.2
 _FIRST_TOKENS_PER_CHARACTER = 0.3
 _USUAL_TOKENS = 32  # of a sentence that has not been split off yet
-_HOPELESS = 4.0  # times the time that is left
-_RETRY_SECONDS = (0.05, 30.0)  # bounds of what refused callers are told
 _CAUTION = (1.0, 2.0)
 _LATE_SHARE = 0.02  # of answers, that may come later than forecast
 _CAUTION_STEP = 0.15
@@ -58,44 +54,13 @@ class Demand:
         work: row-steps of all of them.
         steps: of the longest one.
         rows: of the widest one.
+        num_sentences: how many they are.
     """
 
     work: float
     steps: float
     rows: int
-
-
-class Forecast(NamedTuple):
-    """What is to be expected of a request that comes now.
-
-    Attributes:
-        seconds: until its answer.
-        alone: the same, if nothing else ran or waited.
-        remaining: seconds until its deadline; infinite for none.
-        must_wait: whether others' work comes first; only then the seconds are stretched by the cost model's caution.
-        due: instant by which it should start.
-        burst: row-steps that it may have before it counts as large.
-    """
-
-    seconds: float
-    alone: float
-    remaining: float
-    must_wait: bool
-    due: float
-    burst: float
-
-    def check_alone(self) -> None:
-        """Raises DeadlineExceeded if an idle engine would be much too late: neither a try nor a retry is worth it."""
-        if self.alone > self.remaining * _HOPELESS:
-            message = f"the answer would take about {self.alone:.2g} s of an idle server"
-            raise DeadlineExceeded(f"{message}, {self.remaining:.2g} s are left for it")
-
-    def check(self) -> None:
-        """Raises Overloaded if the answer would be late, with the seconds after which it might not be."""
-        if self.seconds > self.remaining:
-            least, most = _RETRY_SECONDS
-            message = f"the answer would take about {self.seconds:.2g} s, {self.remaining:.2g} s are left for it"
-            raise Overloaded(message, "deadline", min(max(self.seconds - self.remaining, least), most))
+    num_sentences: int = 1
 
 
 class CostModel:
@@ -117,13 +82,12 @@ class CostModel:
         self._tokens_per_character = _Mean(_FIRST_TOKENS_PER_CHARACTER)
         self._caution = _CAUTION[0]
 
-    def observe_step(self, rows: int, seconds: float, lane_seconds: float, *, busy_rows: int) -> None:
+    def observe_step(self, rows: int, seconds: float, *, busy_rows: int) -> None:
         """Notes a step.
 
         Args:
             rows: that it had, at least 1.
-            seconds: that it took.
-            lane_seconds: that the lane took for it with all that belongs to it, such as encoding who entered.
+            seconds: that it took with all that belongs to it, such as encoding who entered.
             busy_rows: of all that the lane runs, beams that they do not have yet included, if sentences waited that had
                 no room; else 0.
         """
@@ -135,7 +99,7 @@ class CostModel:
         self._curve = []
         self._calm_steps = 0 if busy_rows else self._calm_steps + 1
         if busy_rows:
-            self._busy_seconds.add(min(lane_seconds, _OUTLIER * self.step_seconds(rows)))
+            self._busy_seconds.add(min(seconds, _OUTLIER * self.step_seconds(rows)))
             self._busy_rows.add(busy_rows)
         elif self._calm_steps == _STALE_STEPS:
             self._busy_seconds, self._busy_rows = _Mean(0.0), _Mean(0.0)
@@ -150,7 +114,7 @@ class CostModel:
             self._tokens_per_character.add(tokens / characters)
 
     def observe_answer(self, *, is_late: bool) -> None:
-        """Notes whether a request that had to wait took longer than was forecast with caution.
+        """Notes whether a request that others left little room took longer than was forecast with caution.
 
         The caution follows the quantile of the ratio of both that `_LATE_SHARE` of answers exceed (Robbins and Monro,
         1951). As it divides the work that may wait, it is a limit on concurrency that adapts to latency: the gradient
@@ -202,13 +166,14 @@ class CostModel:
     def demand(self, source_tokens: Iterable[int], options: DecodingOptions) -> Demand:
         """Returns what sentences of so many tokens ask."""
         steps = [self.steps(tokens, options) for tokens in source_tokens]
-        return Demand(sum(steps) * options.beam_size, max(steps, default=0.0), options.beam_size)
+        return Demand(sum(steps) * options.beam_size, max(steps, default=0.0), options.beam_size, len(steps))
 
     def demand_of_text(self, characters: int, options: DecodingOptions) -> Demand:
         """Returns what a text asks that has not been split into sentences yet."""
         tokens = characters * self._tokens_per_character.value
         longest = self.steps(math.ceil(min(tokens, _USUAL_TOKENS)), options)
-        return Demand(tokens * self._steps_per_token.value * options.beam_size, longest, options.beam_size)
+        work = tokens * self._steps_per_token.value * options.beam_size
+        return Demand(work, longest, options.beam_size, math.ceil(tokens / _USUAL_TOKENS))
 
     def seconds(self, demand: Demand) -> float:
         """Seconds of one lane that a demand takes, shared with others."""

@@ -14,12 +14,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 
-from server.engine.cost import CostModel, Demand, Forecast
+from server.engine.cost import CostModel, Demand
 from server.engine.flow import ANYONE, Flow
-from server.engine.flow_queue import BURST_SECONDS, PATIENCE, WaitingRequest
+from server.engine.flow_queue import WaitingRequest
+from server.engine.forecast import Forecast, Load, forecast
 from server.engine.limits import EngineLimits, Footprint, LaneLimits
 from server.engine.line import Line
-from server.engine.sentence import Sentence
+from server.engine.sentence import Outlook, Sentence
 from server.engine.shares import Shares
 from server.errors import NotServing, Overloaded
 from server.network import StepKind
@@ -27,7 +28,6 @@ from server.network import StepKind
 _LOOK_SECONDS = 0.1
 _LOOKS_PER_STEP = 32  # waiting requests; 15 us of a step that takes milliseconds
 _MOST_PASSED = 16  # sentences that may be taken from other lines while one waits
-_NO_WAIT_SECONDS = 0.02  # forecasts of less say nothing
 
 
 class WaitingQueue:
@@ -86,28 +86,31 @@ class WaitingQueue:
         if self._charged_tokens >= limits.max_waiting_tokens:
             message = f"queue is full: {self.num_tokens} source tokens wait, limit {limits.max_waiting_tokens}"
             raise Overloaded(message, "tokens")
-        forecast = self._forecast(demand, deadline, flow)
-        forecast.check_alone()
-        if self._waiting_rows and forecast.seconds > forecast.remaining and self._has_not_looked_lately():
-            forecast = self._forecast(demand, deadline, flow)
+        expected = self._forecast(demand, deadline, flow)
+        expected.check_alone()
+        if self._waiting_rows and expected.seconds > expected.remaining and self._has_not_looked_lately():
+            expected = self._forecast(demand, deadline, flow)
         if self._running_rows or self._waiting_rows:
-            forecast.check()
-        return forecast
+            expected.check()
+        return expected
 
     def add(self, sentences: Iterable[Sentence]) -> None:
         """Appends a request's sentences, which share all but their sources, all or none; raises as `check_room`."""
         waiting = deque(sentences)
         if not waiting:
             return
-        first, last = waiting[0], waiting[-1]
+        first = waiting[0]
         work = sum(sentence.work for sentence in waiting)
-        demand = Demand(work, max(sentence.steps for sentence in waiting), first.options.beam_size)
+        demand = Demand(work, max(sentence.steps for sentence in waiting), first.options.beam_size, len(waiting))
         with self._changed:
-            forecast = self.check_room(demand, first.deadline, first.flow)
-            last.forecast = forecast.seconds if forecast.must_wait else 0.0
+            expected = self.check_room(demand, first.deadline, first.flow)
+            if expected.is_crowded:
+                outlook = Outlook(expected.seconds, len(waiting))
+                for sentence in waiting:
+                    sentence.outlook = outlook
             self._num_requests += 1
             self._shares.ask(first.flow)
-            request = WaitingRequest(waiting, work, forecast.burst, (first.flow.rank, forecast.due, self._num_requests))
+            request = WaitingRequest(waiting, work, expected.burst, (first.flow.rank, expected.due, self._num_requests))
             self._lines[first.kind].add(request)
             self._charge(request, +1)
             self._count(waiting, +1)
@@ -243,29 +246,14 @@ class WaitingQueue:
             return left + self._dropped
 
     def _forecast(self, demand: Demand, deadline: float | None, flow: Flow) -> Forecast:
-        now, cost = self._clock(), self._cost
-        work_seconds = cost.row_step_seconds / self._limits.num_lanes
-        burst = BURST_SECONDS / work_seconds
         share = self._shares.share(flow)
-        joining = self._waiting_rows if share == 1.0 else 0  # others' do not, beyond their shares
-        rows = (self._running_rows + joining) / self._limits.num_lanes + demand.rows
-        own = demand.work * work_seconds + demand.steps * cost.step_seconds(min(rows, self._limits.lane.max_rows))
-        alone = demand.work * work_seconds + demand.steps * cost.step_seconds(demand.rows)
-        remaining = math.inf if deadline is None else deadline - now
-        due, wait = now + min(PATIENCE * alone, remaining - alone), 0.0
-        if self.num_sentences:
-            of_flow = sum(line.work_before(flow, due, is_large=demand.work > burst) for line in self._lines.values())
-            of_all = sum(line.work for line in self._lines.values())
-            wait = min(of_flow / share, of_all) * work_seconds
-        must_wait = wait > _NO_WAIT_SECONDS
-        return Forecast(
-            seconds=(wait + own) * cost.caution if must_wait else own,
-            alone=alone,
-            remaining=remaining,
-            must_wait=must_wait,
-            due=due,
-            burst=burst,
-        )
+
+        def work_before(due: float, is_large: bool) -> float:
+            of_flow = sum(line.work_before(flow, due, is_large=is_large) for line in self._lines.values())
+            return min(of_flow / share, sum(line.work for line in self._lines.values()))
+
+        load = Load(self._running_rows, self._waiting_rows, share, work_before)
+        return forecast(demand, self._clock(), deadline, load, self._cost, self._limits)
 
     def _has_not_looked_lately(self) -> bool:
         """Looks who has left, before others are refused for their sake, unless that was just now."""

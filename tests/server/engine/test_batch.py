@@ -11,6 +11,7 @@ from server.decoding.options import DecodingOptions
 from server.decoding.result import Timings
 from server.engine.batch import Batch
 from server.engine.limits import Footprint
+from server.engine.sentence import Outlook
 from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded
 from server.network import DeviceLost, OutOfMemory, StepKind
 from tests.fakes import EOS
@@ -365,3 +366,34 @@ def test_dropped_sentences_are_answered_and_free_their_rows(parts: Parts, batch:
     assert (batch.num_rows, batch.footprint) == (0, Footprint())
     assert parts.sample("sentences_total", outcome="error") == 2
     assert parts.sample("sentences_total", outcome="cancelled") == 1
+
+
+@pytest.mark.parametrize(("left_at", "is_late"), [(0.5, False), (1.5, True)])
+def test_a_caller_who_leaves_later_than_forecast_teaches_caution(
+    parts: Parts, batch: Batch, left_at: float, is_late: bool
+) -> None:
+    (future,) = parts.submit(5)
+    step(batch)
+    (sentence,) = batch.sentences
+    sentence.outlook = Outlook(seconds=1.0, num_left=1)
+
+    parts.clock.now = left_at
+    future.cancel()
+    step(batch)
+
+    assert (parts.cost.caution > 1.0) == is_late
+
+
+def test_a_request_is_late_if_any_of_its_sentences_is(parts: Parts, batch: Batch) -> None:
+    parts.submit(1, 5, 2)
+    step(batch)
+    outlook = Outlook(seconds=1.0, num_left=3)
+    for sentence in batch.sentences:
+        sentence.outlook = outlook
+    step(batch, 2)
+    assert (outlook.num_left, parts.cost.caution) == (1, 1.0)
+
+    parts.clock.now = 1.5
+    step(batch, 3)
+
+    assert parts.cost.caution > 1.0

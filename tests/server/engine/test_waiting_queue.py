@@ -326,7 +326,7 @@ def test_an_idle_engine_tries_what_the_door_let_in() -> None:
 def test_a_lane_takes_no_more_than_lets_its_sentences_be_in_time() -> None:
     cost = CostModel(64)
     for rows in (4, 60):
-        cost.observe_step(rows, 0.001 * rows, 0.0, busy_rows=0)
+        cost.observe_step(rows, 0.001 * rows, busy_rows=0)
     queue = new_queue(cost=cost)
     queue.add([new_sentence() for _ in range(40)])
 
@@ -347,7 +347,7 @@ def test_one_flow_leaves_rows_to_another_that_is_active() -> None:
 def test_what_another_flow_has_waiting_does_not_make_steps_seem_long() -> None:
     cost = CostModel(64)
     for rows in (4, 60):
-        cost.observe_step(rows, 0.001 * rows, 0.0, busy_rows=0)
+        cost.observe_step(rows, 0.001 * rows, busy_rows=0)
     queue = new_queue(max_sentences=10_000, max_tokens=10**6, cost=cost)
     add_singles(queue, 2000, Flow(name="a"))
     demand = Demand(work=40.0, steps=40.0, rows=1)

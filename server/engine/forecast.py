@@ -1,0 +1,107 @@
+"""When a request that comes now will be answered: what the door refuses by."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from server.engine.cost import CostModel, Demand
+from server.engine.flow_queue import BURST_SECONDS, PATIENCE
+from server.engine.limits import EngineLimits
+from server.errors import DeadlineExceeded, Overloaded
+
+_HOPELESS = 4.0  # times the time that is left
+_RETRY_SECONDS = (0.05, 30.0)  # bounds of what refused callers are told
+_NO_WAIT_SECONDS = 0.02  # waits of less say nothing
+_CROWDED = 0.5  # of the rows
+
+
+class Forecast(NamedTuple):
+    """What is to be expected of a request that comes now.
+
+    Attributes:
+        seconds: until its answer.
+        alone: the same, if nothing else ran or waited.
+        remaining: seconds until its deadline; infinite for none.
+        is_crowded: whether the seconds depend on others, whose work comes first or fills most of the rows.
+        due: instant by which it should start.
+        burst: row-steps that it may have before it counts as large.
+    """
+
+    seconds: float
+    alone: float
+    remaining: float
+    is_crowded: bool
+    due: float
+    burst: float
+
+    def check_alone(self) -> None:
+        """Raises DeadlineExceeded if an idle engine would be much too late: neither a try nor a retry is worth it."""
+        if self.alone > self.remaining * _HOPELESS:
+            message = f"the answer would take about {self.alone:.2g} s of an idle server"
+            raise DeadlineExceeded(f"{message}, {self.remaining:.2g} s are left for it")
+
+    def check(self) -> None:
+        """Raises Overloaded if the answer would be late, with the seconds after which it might not be."""
+        if self.seconds > self.remaining:
+            least, most = _RETRY_SECONDS
+            message = f"the answer would take about {self.seconds:.2g} s, {self.remaining:.2g} s are left for it"
+            raise Overloaded(message, "deadline", min(max(self.seconds - self.remaining, least), most))
+
+
+class Load(NamedTuple):
+    """What an engine has to do, as one flow sees it.
+
+    Attributes:
+        running_rows: of all lanes.
+        waiting_rows: of all that waits.
+        share: of the engine, that the flow has.
+        work_before: returns the row-steps that would be done before the end of a request that is due at an instant and
+            is large, or not.
+    """
+
+    running_rows: int
+    waiting_rows: int
+    share: float
+    work_before: Callable[[float, bool], float]
+
+
+def forecast(
+    demand: Demand, now: float, deadline: float | None, load: Load, cost: CostModel, limits: EngineLimits
+) -> Forecast:
+    """Returns what is to be expected of a request.
+
+    The seconds are stretched by the cost model's caution as far as rows are taken: where there is room, a late answer
+    takes nothing from anybody, so a caller who may be late is let try.
+
+    Args:
+        demand: of all its sentences.
+        now: instant.
+        deadline: instant; None for never.
+        load: of the engine.
+        cost: predicts seconds.
+        limits: of the engine.
+    """
+    max_rows, num_lanes = limits.lane.max_rows, limits.num_lanes
+    work_seconds = cost.row_step_seconds / num_lanes
+    burst = BURST_SECONDS / work_seconds
+    joining = load.waiting_rows if load.share == 1.0 else 0  # others' do not, beyond their shares
+    rows = (load.running_rows + joining) / num_lanes + demand.rows
+    own = demand.work * work_seconds + demand.steps * cost.step_seconds(min(rows, max_rows))
+    alone = demand.work * work_seconds + demand.steps * cost.step_seconds(demand.rows)
+    remaining = math.inf if deadline is None else deadline - now
+    due, wait = now + min(PATIENCE * alone, remaining - alone), 0.0
+    if load.waiting_rows:
+        wait = load.work_before(due, demand.work > burst) * work_seconds
+    crowding = 0.0
+    if wait > _NO_WAIT_SECONDS:
+        crowding = 1.0
+    elif load.running_rows:
+        crowding = min(1.0, (load.running_rows + demand.rows * demand.num_sentences) / (max_rows * num_lanes))
+    return Forecast(
+        seconds=(wait + own) * cost.caution**crowding,
+        alone=alone,
+        remaining=remaining,
+        is_crowded=crowding > _CROWDED,
+        due=due,
+        burst=burst,
+    )

@@ -1,0 +1,72 @@
+"""Forecasts, against loads made by hand."""
+
+import pytest
+
+from server.engine.cost import CostModel, Demand
+from server.engine.forecast import Forecast, Load, forecast
+from server.errors import DeadlineExceeded, Overloaded
+from tests.fakes import engine_limits
+
+MAX_ROWS = 64
+DEMAND = Demand(work=100.0, steps=10.0, rows=1, num_sentences=10)
+
+
+@pytest.fixture
+def cost() -> CostModel:
+    """Steps take 1 ms and a tenth of one for each row; all answers of late were late."""
+    model = CostModel(MAX_ROWS)
+    for rows in (4, 60):
+        model.observe_step(rows, 0.001 + 0.0001 * rows, busy_rows=0)
+    for _ in range(100):
+        model.observe_answer(is_late=True)
+    return model
+
+
+def expect(
+    cost: CostModel, running_rows: int = 0, work_before: float = 0.0, deadline: float | None = None, share: float = 0.5
+) -> Forecast:
+    load = Load(running_rows, 1 if work_before else 0, share, lambda due, is_large: work_before)
+    return forecast(DEMAND, 0.0, deadline, load, cost, engine_limits(max_rows=MAX_ROWS))
+
+
+def test_an_idle_engine_takes_the_work_and_the_longest_sentence(cost: CostModel) -> None:
+    expected = expect(cost)
+
+    work = 100 * cost.row_step_seconds
+    assert expected.seconds == pytest.approx(work + 10 * 0.0011)
+    assert expected.seconds == expected.alone
+    assert not expected.is_crowded
+
+
+def test_caution_grows_with_the_rows_that_are_taken(cost: CostModel) -> None:
+    stretches = [
+        expect(cost, running_rows).seconds / (expect(cost).alone + 10 * 0.0001 * running_rows)
+        for running_rows in (1, 22, 54, 63)
+    ]
+
+    assert stretches == pytest.approx([2 ** (11 / 64), 2 ** (32 / 64), 2, 2])
+    assert [expect(cost, running_rows).is_crowded for running_rows in (22, 23)] == [False, True]
+
+
+def test_what_comes_first_is_waited_for_with_all_caution(cost: CostModel) -> None:
+    expected = expect(cost, work_before=1000.0)
+
+    assert expected.seconds == pytest.approx(2 * (1000 * cost.row_step_seconds + expected.alone))
+    assert expected.is_crowded
+
+
+def test_who_would_be_late_is_told_when_to_come_back(cost: CostModel) -> None:
+    expected = expect(cost, work_before=1000.0, deadline=0.1)
+    expect(cost, work_before=1000.0, deadline=1.0).check()
+
+    with pytest.raises(Overloaded) as refusal:
+        expected.check()
+
+    assert refusal.value.retry_after_seconds == pytest.approx(expected.seconds - 0.1)
+
+
+def test_who_would_be_late_alone_is_told_so(cost: CostModel) -> None:
+    expect(cost, deadline=0.02).check_alone()
+
+    with pytest.raises(DeadlineExceeded):
+        expect(cost, deadline=0.001).check_alone()
