@@ -6,13 +6,13 @@ from typing import Any
 from model.config import TransformerConfig
 from server.bundle.files import describe_file
 from server.bundle.graphs import MAX_BEAM_SIZE
+from server.bundle.languages import LanguagePair
 from server.bundle.manifest import (
     REVISION,
     SHORTLIST_FILE,
     TOKENIZER_FILE,
     Dimensions,
     Golden,
-    LanguagePair,
     Limits,
     Manifest,
     SpecialIds,

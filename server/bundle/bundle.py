@@ -10,7 +10,8 @@ from pathlib import Path
 
 from server.bundle.files import read_file
 from server.bundle.graphs import needed_files
-from server.bundle.manifest import MANIFEST_FILE, Manifest, read_manifest
+from server.bundle.manifest import MANIFEST_FILE, Manifest
+from server.bundle.manifest_file import read_manifest
 from server.errors import BundleError
 
 

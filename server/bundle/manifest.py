@@ -1,11 +1,8 @@
-"""`manifest.json`: what a bundle says of itself; read with every fault reported at once."""
+"""`manifest.json`: what a bundle says of itself. `server.bundle.manifest_file` reads it."""
 
 import dataclasses
 import hashlib
 import json
-import logging
-import os
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,48 +10,31 @@ from typing import Any
 
 import numpy as np
 
-from server.bundle.files import FileFacts, read_file
-from server.bundle.graphs import MAX_BEAM_SIZE, StepForm
-from server.bundle.parsing import parse, parse_json
-from server.bundle.variants import VARIANTS
-from server.errors import BundleError
+from server.bundle.files import FileFacts
+from server.bundle.graphs import StepForm
+from server.bundle.languages import Ids, LanguagePair, Languages
+from server.decoding.options import SearchRules
 
-logger = logging.getLogger(__name__)
-
-REVISION = 4  # raised whenever a reader of the previous revision could not read a new bundle
+REVISION = 5  # raised whenever a reader of the previous revision could not read a new bundle
 MANIFEST_FILE = "manifest.json"
 SEAL_FILE = "manifest.json.sha256"  # what `sha256sum manifest.json` prints
-TOKENIZER_FILE = "tokenizer.model"
 SHORTLIST_FILE = "shortlist.npz"  # optional: see `server.bundle.shortlist`
 
-# Beyond these a manifest is mistaken; much is allocated by what it says, before any graph could contradict it.
-_GREATEST = {
-    "vocab_size": 2**20,
-    "d_model": 2**14,
-    "num_heads": 2**8,
-    "head_dim": 2**10,
-    "encoder_layers": 2**8,
-    "decoder_layers": 2**8,
-    "max_source_tokens": 2**13,
-    "max_target_tokens": 2**13,
-    "max_beam_size": MAX_BEAM_SIZE,
-}
-_MAX_NAME_CHARACTERS = 128
-_MAX_FAULTS = 20  # that are named
-_PLAIN_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LanguagePair:
-    """BCP-47 codes of a direction that the model translates."""
-
-    source: str
-    target: str
+# A bundle's tokenizer is the first of these alone, or some of the others: see `server.bundle.tokenizer`.
+TOKENIZER_FILE = "tokenizer.model"
+SOURCE_MODEL_FILE, TARGET_MODEL_FILE = "source.spm", "target.spm"
+SOURCE_PIECES_FILE, TARGET_PIECES_FILE = "source_pieces.json", "target_pieces.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dimensions:
-    """Sizes that tensors are checked against; `d_model` = `num_heads` * `head_dim`."""
+    """Sizes that tensors are checked against.
+
+    Attributes:
+        vocab_size: of the target, and of the source unless `source_vocab_size` says otherwise.
+        num_heads, head_dim: of the decoder, whose caches have them.
+        decoder_mixer: what a decoder layer has for the target so far: "attention".
+    """
 
     vocab_size: int
     d_model: int
@@ -62,11 +42,18 @@ class Dimensions:
     head_dim: int
     encoder_layers: int
     decoder_layers: int
+    source_vocab_size: int | None = None
+    decoder_mixer: str = "attention"
+
+    @property
+    def encoder_vocab_size(self) -> int:
+        """Ids that the encoder knows."""
+        return self.vocab_size if self.source_vocab_size is None else self.source_vocab_size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecialIds:
-    """Token ids with a meaning of their own."""
+    """Token ids with a meaning of their own; `bos` starts every translation, whatever the model's makers call it."""
 
     pad: int
     unk: int
@@ -81,6 +68,27 @@ class Limits:
     max_source_tokens: int
     max_target_tokens: int
     max_beam_size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchDefaults:
+    """How a model's makers search, for requests that leave it open, and by which rules.
+
+    Attributes:
+        beam_size: None for the server's.
+        length_penalty: see `DecodingOptions`.
+        early_stopping, forced_eos: see `SearchRules`.
+    """
+
+    beam_size: int | None = None
+    length_penalty: float = 1.0
+    early_stopping: bool = True
+    forced_eos: bool = False
+
+    @property
+    def rules(self) -> SearchRules:
+        """What no request can change."""
+        return SearchRules(early_stopping=self.early_stopping, forced_eos=self.forced_eos)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +114,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldenOutput:
-    """What a variant translated the golden sentence to: ids without bos and eos, and the hypothesis score."""
+    """What a variant translated the golden sentence to: ids without bos, prefix and eos, and the hypothesis score."""
 
     ids: tuple[int, ...]
     score: float
@@ -114,36 +122,109 @@ class GoldenOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Golden:
-    """A sentence that every start-up translates before the server calls itself SERVING."""
+    """A sentence that every start-up translates before the server calls itself SERVING.
+
+    Attributes:
+        source_text: the sentence.
+        source_ids: all that the encoder is fed: prefixes and eos included.
+        beam_size: of its search.
+        outputs: by variant.
+        source_language, target_language: codes as the manifest has them; empty for the first of `language_pairs`.
+    """
 
     source_text: str
-    source_ids: tuple[int, ...]  # eos included
+    source_ids: tuple[int, ...]
     beam_size: int
     outputs: dict[str, GoldenOutput]
+    source_language: str = ""
+    target_language: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """All of `manifest.json`; `training`, `quality` and `parity` are for people and are not interpreted."""
+    """All of `manifest.json`; `origin`, `training`, `quality` and `parity` are for people and are not interpreted.
+
+    Attributes:
+        language_pairs, languages: what it translates; exactly one of them says so.
+        source_eos: whether eos ends the encoder's input.
+        search: for requests that leave it open.
+        tokenizer: facts of `TOKENIZER_FILE`; None where other tokenizer files are among `extra_files`.
+        extra_files: optional ones, such as `SHORTLIST_FILE`.
+        origin: where the model comes from, and its licence.
+    """
 
     revision: int
     name: str
     version: str
-    language_pairs: tuple[LanguagePair, ...]
+    language_pairs: tuple[LanguagePair, ...] = ()
+    languages: Languages | None = None
     dimensions: Dimensions
     special_ids: SpecialIds
+    source_eos: bool = True
     limits: Limits
-    tokenizer: FileFacts
+    search: SearchDefaults = field(default_factory=SearchDefaults)
+    tokenizer: FileFacts | None = None
     variants: dict[str, Variant]
     golden: Golden
-    extra_files: dict[str, FileFacts] = field(default_factory=dict)  # optional ones, such as `SHORTLIST_FILE`
+    extra_files: dict[str, FileFacts] = field(default_factory=dict)
+    origin: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
     quality: dict[str, Any] = field(default_factory=dict)
     parity: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def source_codes(self) -> tuple[str, ...]:
+        """Codes of all languages that it translates from, each once."""
+        if self.languages is not None:
+            return tuple(self.languages.source)
+        return tuple(dict.fromkeys(pair.source for pair in self.language_pairs))
+
+    @property
+    def target_codes(self) -> tuple[str, ...]:
+        """Codes of all languages that it translates into, each once."""
+        if self.languages is not None:
+            return tuple(self.languages.target)
+        return tuple(dict.fromkeys(pair.target for pair in self.language_pairs))
+
+    def sources_of(self, target: str) -> tuple[str, ...]:
+        """Returns the codes of the languages that it translates into one; codes are as the manifest has them."""
+        if self.languages is not None:
+            return tuple(code for code in self.languages.source if code != target)
+        return tuple(pair.source for pair in self.language_pairs if pair.target == target)
+
+    def find_pair(self, source: str, target: str) -> LanguagePair | None:
+        """Returns a direction by codes as the manifest has them; None if it does not translate it."""
+        if self.languages is None:
+            return next((pair for pair in self.language_pairs if (pair.source, pair.target) == (source, target)), None)
+        from_, into = self.languages.source.get(source), self.languages.target.get(target)
+        if from_ is None or into is None or source == target:
+            return None
+        return LanguagePair(
+            source=source,
+            target=target,
+            source_prefix=into.source_prefix + from_.prefix,
+            target_prefix=into.prefix,
+        )
+
+    def prefixes(self) -> tuple[list[Ids], list[Ids]]:
+        """Returns all prefixes that an encoder's input may have, in parts, and all that translations may have."""
+        pairs, languages = self.language_pairs, self.languages or Languages()
+        source = [each.prefix for each in languages.source.values()]
+        source += [each.source_prefix for each in languages.target.values()]
+        source += [pair.source_prefix for pair in pairs]
+        return source, [each.prefix for each in languages.target.values()] + [pair.target_prefix for pair in pairs]
+
+    @property
+    def golden_pair(self) -> LanguagePair | None:
+        """The direction of the golden sentence; None only while the manifest has not been checked."""
+        if not self.golden.target_language and self.language_pairs:
+            return self.language_pairs[0]
+        return self.find_pair(self.golden.source_language, self.golden.target_language)
+
     def files(self, variants: Iterable[str]) -> dict[str, FileFacts]:
         """Returns the facts of every file that some variants need, by path in the bundle, and of those they share."""
-        files = {TOKENIZER_FILE: self.tokenizer, **self.extra_files}
+        files = {TOKENIZER_FILE: self.tokenizer} if self.tokenizer is not None else {}
+        files |= self.extra_files
         for name in variants:
             files |= {f"{name}/{file}": facts for file, facts in self.variants[name].files.items()}
         return files
@@ -151,7 +232,8 @@ class Manifest:
     def position_bytes(self, variant: str) -> int:
         """Returns what a position of the self- or cross-attention cache takes: a key and a value of all layers."""
         itemsize = np.dtype(self.variants[variant].dtype).itemsize
-        return 2 * self.dimensions.decoder_layers * self.dimensions.d_model * itemsize
+        sizes = self.dimensions
+        return 2 * sizes.decoder_layers * sizes.num_heads * sizes.head_dim * itemsize
 
     def to_json(self) -> str:
         """Returns the text of `manifest.json`."""
@@ -167,115 +249,3 @@ def seal_manifest(directory: Path) -> None:
 def seal(manifest: bytes) -> bytes:
     """Returns what `SEAL_FILE` must hold for a manifest."""
     return f"{hashlib.sha256(manifest).hexdigest()}  {MANIFEST_FILE}\n".encode()
-
-
-def read_manifest(directory: Path) -> Manifest:
-    """Reads the manifest of a bundle; the files that it names are not looked at.
-
-    Raises:
-        BundleError: it or its seal cannot be read, they do not agree, or every fault of it.
-    """
-    path = directory / MANIFEST_FILE
-    data = read_file(directory, MANIFEST_FILE)
-    if not os.path.lexists(directory / SEAL_FILE):
-        logger.warning("the manifest has no seal, %s, to be checked against: export the bundle again", SEAL_FILE)
-    elif read_file(directory, SEAL_FILE) != seal(data):
-        raise BundleError([f"{path}: is not what {SEAL_FILE} has sealed, or that is damaged"])
-    try:
-        return parse_manifest(data)
-    except BundleError as error:
-        raise BundleError([f"{path}: {fault}" for fault in error.faults]) from error
-
-
-def parse_manifest(data: bytes) -> Manifest:
-    """Reads what `MANIFEST_FILE` holds.
-
-    Raises:
-        BundleError: it is no JSON of this revision, or its faults.
-    """
-    try:
-        document = parse_json(data)
-    except ValueError as error:
-        raise BundleError([f"cannot be read: {error}"]) from error
-    revision = document.get("revision") if isinstance(document, dict) else None
-    if revision != REVISION:
-        raise BundleError([f"revision is {revision!s:.20}; this server reads revision {REVISION}"])
-    faults: list[str] = []
-    manifest = parse(Manifest, document, "", faults)
-    if not faults:
-        faults = _check_manifest(manifest)
-    if len(faults) > _MAX_FAULTS:
-        faults[_MAX_FAULTS:] = [f"and {len(faults) - _MAX_FAULTS} faults more"]
-    if faults:
-        raise BundleError(faults)
-    checked: Manifest = manifest
-    return checked
-
-
-def _check_manifest(manifest: Manifest) -> list[str]:
-    dimensions = manifest.dimensions
-    faults = _check_sizes(manifest)
-    for name, value in dataclasses.asdict(manifest.special_ids).items():
-        if not 0 <= value < dimensions.vocab_size:
-            faults.append(f"special_ids.{name} must be in 0..{dimensions.vocab_size - 1}, not {value}")
-    if not manifest.language_pairs:
-        faults.append("language_pairs is empty")
-    names = [manifest.name, manifest.version]
-    names += [code for pair in manifest.language_pairs for code in (pair.source, pair.target)]
-    if not all(name.isprintable() and 0 < len(name) <= _MAX_NAME_CHARACTERS for name in names):
-        faults.append(f"name, version and languages must have 1..{_MAX_NAME_CHARACTERS} characters, all printable")
-    if not manifest.variants:
-        faults.append("variants is empty")
-    faults += [f"extra_files: {fault}" for fault in _check_plain(manifest.extra_files)]
-    for name, variant in manifest.variants.items():
-        faults += [f"variants.{name}{fault}" for fault in _check_variant(name, variant)]
-        if variant.has_shortlist and SHORTLIST_FILE not in manifest.extra_files:
-            faults.append(f"extra_files lacks {SHORTLIST_FILE}, which steps of variants.{name} need")
-        if name not in manifest.golden.outputs:
-            faults.append(f"golden.outputs lacks {name}")
-    return faults + _check_golden(manifest)
-
-
-def _check_sizes(manifest: Manifest) -> list[str]:
-    dimensions = manifest.dimensions
-    sizes = {
-        **{f"dimensions.{name}": size for name, size in dataclasses.asdict(dimensions).items()},
-        **{f"limits.{name}": size for name, size in dataclasses.asdict(manifest.limits).items()},
-    }
-    greatest = {name: _GREATEST[name.partition(".")[2]] for name in sizes}
-    faults = [
-        f"{name} must be in 1..{greatest[name]}, not {size}"
-        for name, size in sizes.items()
-        if not 1 <= size <= greatest[name]
-    ]
-    if dimensions.d_model != dimensions.num_heads * dimensions.head_dim:
-        faults.append(f"dimensions.d_model {dimensions.d_model} is not num_heads * head_dim")
-    return faults
-
-
-def _check_golden(manifest: Manifest) -> list[str]:
-    golden, vocab_size, limits = manifest.golden, manifest.dimensions.vocab_size, manifest.limits
-    faults = []
-    if not 1 <= golden.beam_size <= limits.max_beam_size:
-        faults.append(f"golden.beam_size must be in 1..{limits.max_beam_size}, not {golden.beam_size}")
-    if not 1 <= len(golden.source_ids) <= limits.max_source_tokens:
-        number = len(golden.source_ids)
-        faults.append(f"golden.source_ids must be 1..{limits.max_source_tokens} tokens, not {number}")
-    if not all(0 <= token < vocab_size for token in golden.source_ids):
-        faults.append(f"golden.source_ids must be in 0..{vocab_size - 1}")
-    return faults
-
-
-def _check_variant(name: str, variant: Variant) -> list[str]:
-    if name not in VARIANTS:
-        return [f": unknown variant; known are {', '.join(VARIANTS)}"]
-    faults = [f".files: {fault}" for fault in _check_plain(variant.files)]
-    if variant.dtype != VARIANTS[name].dtype:
-        faults.append(f".dtype must be {VARIANTS[name].dtype}, not {variant.dtype}")
-    if variant.embedding_offset < 0:
-        faults.append(f".embedding_offset must be at least 0, not {variant.embedding_offset}")
-    return faults
-
-
-def _check_plain(names: Iterable[str]) -> list[str]:
-    return [f"{name!r} is not a plain file name" for name in names if not _PLAIN_FILE.fullmatch(name)]

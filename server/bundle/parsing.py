@@ -37,6 +37,8 @@ def parse(kind: Any, value: Any, where: str, faults: list[str]) -> Any:
         return _parse_dataclass(kind, value, where, faults)
     if kind is Any:
         return value
+    if origin is types.UnionType:  # a kind, or None
+        return None if value is None else parse(arguments[0], value, where, faults)
     if origin is tuple and isinstance(value, list):
         return tuple(parse(arguments[0], item, f"{where}[{i}]", faults) for i, item in enumerate(value))
     if origin is dict and isinstance(value, dict):
@@ -56,7 +58,7 @@ def _parse_dataclass(kind: Any, value: Any, where: str, faults: list[str]) -> An
         return None
     hints = typing.get_type_hints(kind)
     prefix = f"{where}." if where else ""
-    required = {f.name for f in dataclasses.fields(kind) if f.default_factory is dataclasses.MISSING}
+    required = {f.name for f in dataclasses.fields(kind) if f.default is f.default_factory is dataclasses.MISSING}
     before = len(faults)
     faults += [f"{prefix}{name} is missing" for name in sorted(required - value.keys())]
     faults += [f"{prefix}{name} is unknown" for name in sorted(value.keys() - hints.keys())]

@@ -1,61 +1,203 @@
-"""Text to ids and back, with the bundle's SentencePiece model; nothing else.
+"""Text to ids and back, with the bundle's SentencePiece models; nothing else.
 
-The vocabulary falls back to bytes, so that any text has ids, and "</s>" typed by a user is five characters, never the
-control symbol. Private-use characters from U+E000 on are placeholders: the model copies them.
+What users type is text: "</s>", ">>deu<<" or "__de__" are characters, never the control or language tokens that are
+written so. SentencePiece itself sees to it for the symbols that a model calls control symbols; other pieces whose ids
+mean something to the network (special ids, prefixes of languages) are switched off when a model is loaded.
+
+Ids are SentencePiece's own (`TOKENIZER_FILE`, or a model for each side), or the places of its pieces in a table: a JSON
+list of each id's piece, "" for ids that stand for no text. Then a sentence is cut into pieces by the source's model,
+and each is looked up; one that is not there is unk. A target without files of its own has the source's.
+
+Models of our own fall back to bytes, so that any text has ids. Private-use characters from U+E000 on are placeholders:
+they copy them.
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sentencepiece import SentencePieceProcessor
+from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]
 
-from server.bundle.manifest import TOKENIZER_FILE
+from server.bundle.languages import Ids
+from server.bundle.manifest import (
+    SOURCE_MODEL_FILE,
+    SOURCE_PIECES_FILE,
+    TARGET_MODEL_FILE,
+    TARGET_PIECES_FILE,
+    TOKENIZER_FILE,
+    Manifest,
+)
+from server.bundle.parsing import parse, parse_json
 from server.errors import BundleError
+
+_MAX_FAULTS = 3  # of a table, that are named
+_SPACE = "\u2581"  # as pieces have it
 
 
 class Tokenizer:
     """The tokenizer of one bundle. May be used from several threads.
 
     Args:
-        model: what the bundle's `TOKENIZER_FILE` holds.
-        vocab_size: of the network; the tokenizer must not have more ids.
-        eos_id: ends every source sentence.
+        manifest: of the bundle: which files there are, and what the ids mean.
+        read: returns what a file holds that the manifest describes, as `Bundle.read` does.
 
     Raises:
-        BundleError: it is no SentencePiece model, or does not fit the network.
+        BundleError: every fault: what is no SentencePiece model or no table, or does not fit the network.
     """
 
-    def __init__(self, model: bytes, *, vocab_size: int, eos_id: int) -> None:
-        self._processor = SentencePieceProcessor()
-        try:
-            self._processor.LoadFromSerializedProto(model)
-        except (OSError, RuntimeError, ValueError) as error:  # the last: its words quote bytes that are no UTF-8
-            raise BundleError([f"{TOKENIZER_FILE}: is no SentencePiece model"]) from error
-        faults = []
-        if self._processor.vocab_size() > vocab_size:
-            faults.append(f"{TOKENIZER_FILE}: has {self._processor.vocab_size()} ids, the network has {vocab_size}")
-        if self._processor.eos_id() != eos_id:
-            faults.append(
-                f"{TOKENIZER_FILE}: ends sentences with id {self._processor.eos_id()}, the manifest with {eos_id}"
-            )
+    def __init__(self, manifest: Manifest, read: Callable[[str], bytes]) -> None:
+        names, sizes, special_ids = manifest.files(()), manifest.dimensions, manifest.special_ids
+        model = TOKENIZER_FILE if manifest.tokenizer is not None else SOURCE_MODEL_FILE
+        target_model = TARGET_MODEL_FILE if TARGET_MODEL_FILE in names else model
+        table = SOURCE_PIECES_FILE if SOURCE_PIECES_FILE in names else None
+        target_table = TARGET_PIECES_FILE if TARGET_PIECES_FILE in names else table
+        contents = {name: read(name) for name in (model, target_model, table, target_table) if name is not None}
+        source_control, target_control = _control_ids(manifest)
+        of_source = (model, table, sizes.encoder_vocab_size, source_control)
+        of_target = (target_model, target_table, sizes.vocab_size, target_control)
+        faults: list[str] = []
+        self._source = _Side(contents, *of_source, special_ids.eos, faults)
+        is_joint = of_source == of_target
+        self._target = self._source if is_joint else _Side(contents, *of_target, special_ids.eos, faults)
         if faults:
-            raise BundleError(faults)
-        self._eos_id = eos_id
-        self._num_ids = self._processor.vocab_size()
-        all_ids = list(range(self._num_ids))
-        is_unknown = map(max, self._processor.is_byte(all_ids), self._processor.is_unknown(all_ids))
-        self._unknown_ids = frozenset(itertools.compress(all_ids, is_unknown))
+            raise BundleError(list(dict.fromkeys(faults)))
+        self._unk_id = special_ids.unk
+        self._suffix = (special_ids.eos,) if manifest.source_eos else ()
+        self._unknown_ids = self._source.unknown_ids(special_ids.unk)
 
-    def encode(self, text: str) -> tuple[int, ...]:
-        """Returns the ids of one sentence with eos at the end; only eos for a text that normalises to nothing."""
-        return tuple(self._processor.EncodeAsIds(text, add_eos=True))
+    def encode(self, text: str, prefix: Ids = ()) -> Ids:
+        """Returns what the encoder is fed of one sentence: `prefix`, the text's ids, and eos where the model has that.
+
+        A text that normalises to nothing has no ids of its own.
+        """
+        return (*prefix, *self._source.encode(text, self._unk_id), *self._suffix)
+
+    def num_added(self, prefix: Ids = ()) -> int:
+        """Returns how many of the ids that `encode` returns are not the text's own."""
+        return len(prefix) + len(self._suffix)
 
     def num_unknown(self, ids: Iterable[int]) -> int:
         """Returns how many of these ids stand for what the vocabulary does not know: bytes, and unk."""
         return sum(map(self._unknown_ids.__contains__, ids))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Returns the text of target ids (without bos and eos); bytes that are no UTF-8 become U+FFFD."""
+        """Returns the text of target ids: of bytes that are no UTF-8 U+FFFD, of ids that stand for no text nothing."""
+        return self._target.decode(ids)
+
+
+class _Side:
+    """The vocabulary of the source, or of the target.
+
+    Args:
+        contents: of the files.
+        model: name of the SentencePiece model.
+        table: name of the pieces table, or None.
+        vocab_size: of the network.
+        control: ids that stand for no text.
+        eos_id: of the network.
+        faults: appended to; if there are any, the side is of no use.
+    """
+
+    def __init__(
+        self,
+        contents: Mapping[str, bytes],
+        model: str,
+        table: str | None,
+        vocab_size: int,
+        control: frozenset[int],
+        eos_id: int,
+        faults: list[str],
+    ) -> None:
+        found: list[str] = []
+        self._pieces = _read_table(table, contents[table], found) if table is not None else None
+        self._processor = _load(model, contents[model], found)
+        faults += found
+        if found:
+            return
+        num_ids = self._processor.vocab_size() if self._pieces is None else len(self._pieces)
+        if num_ids > vocab_size:
+            faults.append(f"{table or model}: has {num_ids} ids, the network has {vocab_size}")
+        if self._pieces is None and self._processor.eos_id() != eos_id:
+            faults.append(f"{model}: ends sentences with id {self._processor.eos_id()}, the manifest with {eos_id}")
+        silenced = [token for token in control if token < num_ids]
+        if self._pieces is not None:
+            silenced = [self._processor.PieceToId(self._pieces[token]) for token in silenced]
+        self._processor = _load(model, _without(contents[model], self._processor, silenced), faults)
+        pieces = self._pieces or ()
         # A network may have more ids than the tokenizer, where its vocabulary was padded: they stand for nothing.
-        text: str = self._processor.decode([token for token in ids if token < self._num_ids])
-        return text
+        self._silent = control.union(range(num_ids, vocab_size), (i for i, piece in enumerate(pieces) if not piece))
+        self._ids = {piece: token for token, piece in enumerate(pieces) if token not in self._silent}
+
+    def encode(self, text: str, unk_id: int) -> list[int]:
+        if self._pieces is None:
+            ids: list[int] = self._processor.EncodeAsIds(text)
+            return ids
+        return [self._ids.get(piece, unk_id) for piece in self._processor.EncodeAsPieces(text)]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        shown = [token for token in ids if token not in self._silent]
+        text: str
+        if self._pieces is None:
+            text = self._processor.decode(shown)
+            return text
+        text = self._processor.DecodePieces([self._pieces[token] for token in shown])
+        return text.replace(_SPACE, " ").strip()  # of pieces that the model does not know
+
+    def unknown_ids(self, unk_id: int) -> frozenset[int]:
+        """Returns the ids of bytes, and unk."""
+        all_ids = list(range(self._processor.vocab_size()))
+        is_unknown = map(max, self._processor.is_byte(all_ids), self._processor.is_unknown(all_ids))
+        unknown: Iterable[int] = itertools.compress(all_ids, is_unknown)
+        if self._pieces is not None:
+            unknown = (self._ids.get(self._processor.IdToPiece(token), unk_id) for token in unknown)
+        return frozenset(unknown)
+
+
+def _control_ids(manifest: Manifest) -> tuple[frozenset[int], frozenset[int]]:
+    """Returns the ids that no text of the source becomes, and those that no text of the target shows."""
+    special = manifest.special_ids
+    control = {special.pad, special.bos, special.eos} - {special.unk}
+    source, target = (frozenset(control.union(*prefixes)) for prefixes in manifest.prefixes())
+    if manifest.dimensions.source_vocab_size is None:
+        source = target = source | target
+    return source, target
+
+
+def _load(name: str, model: bytes, faults: list[str]) -> SentencePieceProcessor:
+    processor = SentencePieceProcessor()
+    try:
+        processor.LoadFromSerializedProto(model)
+    except (OSError, RuntimeError, ValueError):  # the last: its words quote bytes that are no UTF-8
+        faults.append(f"{name}: is no SentencePiece model")
+    return processor
+
+
+def _without(model: bytes, processor: SentencePieceProcessor, ids: Iterable[int]) -> bytes:
+    """Returns a model that cuts none of these pieces out of a text; most are control symbols already."""
+    usable = [
+        token
+        for token in ids
+        if not (processor.IsControl(token) or processor.IsUnknown(token) or processor.IsUnused(token))
+    ]
+    if not usable:
+        return model
+    proto = ModelProto.FromString(model)
+    for token in usable:
+        proto.pieces[token].type = ModelProto.SentencePiece.UNUSED
+    changed: bytes = proto.SerializeToString()
+    return changed
+
+
+def _read_table(name: str, data: bytes, faults: list[str]) -> tuple[str, ...]:
+    found: list[str] = []
+    table: tuple[str, ...] = ()
+    try:
+        table = parse(tuple[str, ...], parse_json(data), "the table", found)
+    except ValueError as error:
+        found.append(f"cannot be read: {error}")
+    if not found:
+        counts = Counter(filter(None, table)).most_common(_MAX_FAULTS)
+        found += [f"has {piece!r:.40} {count} times" for piece, count in counts if count > 1]
+    faults += [f"{name}: {fault}" for fault in found[:_MAX_FAULTS]]
+    return () if found else table

@@ -2,6 +2,23 @@
 
 from dataclasses import dataclass
 
+MAX_LENGTH_PENALTY = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRules:
+    """What the makers of a model have chosen about its search; no request changes it.
+
+    Attributes:
+        early_stopping: beam search is over when W hypotheses are finished. If not, it goes on, and better ones replace
+            the worst of W, until the best live beam's log-probability / length^length_penalty is no better than the
+            worst: Hugging Face's rule.
+        forced_eos: a beam that comes to the limit on output tokens ends there with eos, of log-probability 0.
+    """
+
+    early_stopping: bool = True
+    forced_eos: bool = False
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodingOptions:
@@ -15,6 +32,8 @@ class DecodingOptions:
             model's limit if that is less.
         with_scores: whether greedy search computes scores, which it can do without; beam search always does.
         use_shortlist: whether only the model's lexical shortlist of the sentence is searched.
+        forced_prefix: ids that the target must begin with, such as its language's: each of log-probability 0, counted
+            in the length, and no part of the hypotheses. No client gives it.
     """
 
     beam_size: int = 4
@@ -23,6 +42,7 @@ class DecodingOptions:
     max_output_tokens: int | None = None
     with_scores: bool = True
     use_shortlist: bool = False
+    forced_prefix: tuple[int, ...] = ()
 
     @property
     def needs_log_probs(self) -> bool:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.graphs import WEIGHTS_FILE
-from server.bundle.manifest import TOKENIZER_FILE, Manifest
+from server.bundle.manifest import Manifest
 from server.bundle.tokenizer import Tokenizer
 from server.bundle.variants import VARIANTS
 from server.engine.engine import Engine
@@ -76,9 +76,7 @@ def start_model(
     widest = manifest.limits.max_beam_size
     if settings.max_rows < widest:
         raise SettingsError([f"--max-rows: {settings.max_rows} is less than the model's widest beam, {widest}"])
-    tokenizer = Tokenizer(
-        bundle.read(TOKENIZER_FILE), vocab_size=manifest.dimensions.vocab_size, eos_id=manifest.special_ids.eos
-    )
+    tokenizer = Tokenizer(manifest, bundle.read)
     limits = engine_limits(manifest, variant, settings)
     engine = Engine(runner, manifest, metrics.of_model(manifest.name), limits)
     engine.start()

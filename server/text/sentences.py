@@ -54,17 +54,19 @@ class SourceSentence:
     Attributes:
         text: without white space at its ends, never empty.
         separator: white space that follows it; may be empty.
-        source_ids: eos included; None for one that is copied instead of translated.
+        source_ids: eos and prefixes included; None for one that is copied instead of translated.
+        num_added: of its ids, those that are not the text's own.
     """
 
     text: str
     separator: str
     source_ids: tuple[int, ...] | None
+    num_added: int = 1
 
     @property
     def num_tokens(self) -> int:
-        """Tokens that are translated, eos not counted."""
-        return len(self.source_ids) - 1 if self.source_ids else 0
+        """Tokens that are translated, eos and prefixes not counted."""
+        return len(self.source_ids) - self.num_added if self.source_ids else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +84,22 @@ class SplitText:
 
 
 def split_text(
-    text: str, language: str, encode: Encode, max_tokens: int, watch: Watch = lambda num_sentences: None
+    text: str,
+    language: str,
+    encode: Encode,
+    max_tokens: int,
+    watch: Watch = lambda num_sentences: None,
+    num_added: int = 1,
 ) -> SplitText:
     """Splits a text into sentences of at most `max_tokens` ids. Takes time linear in the text.
 
     Args:
         text: any text.
         language: BCP-47 code of the text; an unknown one is split by general rules.
-        encode: a sentence's ids, eos included.
-        max_tokens: most ids of a sentence, eos included, at least 2.
+        encode: a sentence's ids, eos and prefixes included.
+        max_tokens: most ids of a sentence, those included, at least one more than them.
         watch: called again and again, and at the end, with the number of sentences so far; ends the work by raising.
+        num_added: ids of a sentence that are not its text's: eos and prefixes.
     """
     leading = ""
     sentences: list[SourceSentence] = []
@@ -106,12 +114,12 @@ def split_text(
         start = segment.index(stripped)
         gap.append(segment[:start])
         if core:
-            sentences.extend(_wrap(core, "".join(gap), encode, max_tokens))
+            sentences.extend(_wrap(core, "".join(gap), encode, max_tokens, num_added))
         else:
             leading = "".join(gap)
         core, gap = stripped, [segment[start + len(stripped) :]]
     if core:
-        sentences.extend(_wrap(core, "".join(gap), encode, max_tokens))
+        sentences.extend(_wrap(core, "".join(gap), encode, max_tokens, num_added))
     else:
         leading = "".join(gap)
     watch(len(sentences))
@@ -164,31 +172,31 @@ def _last_cut(text: str) -> int:
     return cuts[-1] if cuts else len(text)
 
 
-def _wrap(text: str, separator: str, encode: Encode, max_tokens: int) -> Iterator[SourceSentence]:
+def _wrap(text: str, separator: str, encode: Encode, max_tokens: int, num_added: int) -> Iterator[SourceSentence]:
     """Yields a sentence, or the pieces of one that has more than `max_tokens` ids, or more ids than bytes."""
     if not any(map(str.isalpha, text)):
         yield SourceSentence(text, separator, None)
         return
     ids = encode(text)
-    if len(ids) > _most_ids(text):
+    if len(ids) > _most_ids(text) + num_added:
         cuts = _expansion_cuts(text)
         for piece, gap in _pieces(text, separator, cuts):
             if not cuts or _expands(piece[0]):
                 yield SourceSentence(piece, gap, None)
             else:
-                yield from _wrap(piece, gap, encode, max_tokens)
+                yield from _wrap(piece, gap, encode, max_tokens, num_added)
     elif len(ids) > max_tokens and len(text) > 1:
         for piece, gap in _pieces(text, separator, [_middle_cut(text)]):
-            yield from _wrap(piece, gap, encode, max_tokens)
-    elif 1 < len(ids) <= max_tokens:
-        yield SourceSentence(text, separator, ids)
+            yield from _wrap(piece, gap, encode, max_tokens, num_added)
+    elif num_added < len(ids) <= max_tokens:
+        yield SourceSentence(text, separator, ids, num_added)
     else:  # it normalises to nothing, or to very many tokens
         yield SourceSentence(text, separator, None)
 
 
 def _most_ids(text: str) -> int:
-    """One for each byte, the white space ahead of a first word, and eos: no text that normalisation leaves has more."""
-    return len(text.encode(errors="surrogatepass")) + 2
+    """One for each byte, and the white space ahead of a first word: no text that normalisation leaves has more."""
+    return len(text.encode(errors="surrogatepass")) + 1
 
 
 def _expansion_cuts(text: str) -> list[int]:

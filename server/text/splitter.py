@@ -26,13 +26,15 @@ class SplitRules:
 
     Attributes:
         language: BCP-47 code of the texts.
-        encode: a sentence's ids, eos included.
+        encode: a sentence's ids, eos and prefixes included.
         max_tokens: most ids of a sentence.
+        num_added: ids of a sentence that are not its text's: eos and prefixes.
     """
 
     language: str
     encode: Encode
     max_tokens: int
+    num_added: int = 1
 
 
 class Splitter:
@@ -107,4 +109,4 @@ def _split_text(field: str, text: str, rules: SplitRules, room: _Room, is_over: 
         if is_over():
             raise DeadlineExceeded("the time was over before the translation could start")
 
-    return split_text(text, rules.language, rules.encode, rules.max_tokens, watch)
+    return split_text(text, rules.language, rules.encode, rules.max_tokens, watch, rules.num_added)

@@ -9,12 +9,11 @@ import re
 
 from server.access.tenants import Priority, Tenant
 from server.bundle.manifest import Limits, Manifest
-from server.decoding.options import DecodingOptions
+from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
 from server.errors import InvalidRequest, ModelNotFound, PermissionDenied
 from server.translation.request import DecodingRequest
 
 MAX_TEXTS = 1024
-MAX_LENGTH_PENALTY = 10.0
 MAX_ANSWER_CHARACTERS = 8 << 20  # of all hypotheses, if they are as long as their texts
 _DECODING_FIELDS = [each.name for each in dataclasses.fields(DecodingRequest)]
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._/+-]{1,64}")

@@ -9,7 +9,6 @@ import grpc
 from protos.translation_pb2 import DecodingOptions, TranslateRequest
 from protos.translation_pb2_grpc import TranslationServiceStub
 from server.bundle.bundle import open_bundle
-from server.bundle.manifest import TOKENIZER_FILE
 from server.bundle.tokenizer import Tokenizer
 from tests.acceptance.server_process import BUILTIN_BUNDLE
 from tests.chaos.keyed_network import KeyedFunction
@@ -48,8 +47,7 @@ def keyed_requests(count: int, per_request: int = 1, seed: int = 1) -> Requests:
     """Returns requests for a keyed network; each text has a number that no other text has, its canary."""
     bundle = open_bundle(BUILTIN_BUNDLE, _VARIANT)
     manifest = bundle.manifest
-    eos_id = manifest.special_ids.eos
-    tokenizer = Tokenizer(bundle.read(TOKENIZER_FILE), vocab_size=manifest.dimensions.vocab_size, eos_id=eos_id)
+    tokenizer = Tokenizer(manifest, bundle.read)
     function = KeyedFunction(manifest, _VARIANT)
     chance = random.Random(seed)
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
 
-from server.bundle.manifest import Manifest, read_manifest
+from server.bundle.manifest import Manifest
+from server.bundle.manifest_file import read_manifest
 from server.decoding.options import DecodingOptions
 from server.engine.engine import Engine
 from server.network import StepInputs, StepKind

@@ -22,7 +22,8 @@ from prometheus_client import CollectorRegistry
 from protos import translation_pb2 as pb
 from server.bundle.files import FileFacts
 from server.bundle.graphs import needed_files
-from server.bundle.manifest import MANIFEST_FILE, TOKENIZER_FILE, Manifest, read_manifest, seal_manifest
+from server.bundle.manifest import MANIFEST_FILE, TOKENIZER_FILE, Manifest, seal_manifest
+from server.bundle.manifest_file import read_manifest
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import Result
 from server.models.model import Model
@@ -70,8 +71,7 @@ def builtin_tokenizer() -> Tokenizer:
 
 def open_tokenizer(model: bytes) -> Tokenizer:
     """Opens a SentencePiece model for the built-in network. Raises BundleError."""
-    manifest = builtin_manifest()
-    return Tokenizer(model, vocab_size=manifest.dimensions.vocab_size, eos_id=manifest.special_ids.eos)
+    return Tokenizer(builtin_manifest(), {TOKENIZER_FILE: model}.__getitem__)
 
 
 def answer(method: str, data: bytes) -> list[Any]:

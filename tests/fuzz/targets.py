@@ -14,7 +14,8 @@ from google.protobuf.wrappers_pb2 import BytesValue
 
 from protos import translation_pb2 as pb
 from server.bundle.bundle import open_bundle
-from server.bundle.manifest import MANIFEST_FILE, TOKENIZER_FILE, read_manifest, seal_manifest
+from server.bundle.manifest import MANIFEST_FILE, TOKENIZER_FILE, seal_manifest
+from server.bundle.manifest_file import read_manifest
 from server.bundle.shortlist import Shortlist
 from server.errors import BundleError, InvalidRequest, ModelNotFound, SettingsError, TranslationError
 from server.settings.command_line import PREFIX, read_settings

@@ -14,12 +14,13 @@ from prometheus_client import CollectorRegistry
 from protos.translation_pb2_grpc import TranslationServiceStub
 from server.access.access import Access
 from server.bundle.files import FileFacts
+from server.bundle.languages import LanguagePair
 from server.bundle.manifest import (
     REVISION,
+    TOKENIZER_FILE,
     Dimensions,
     Golden,
     GoldenOutput,
-    LanguagePair,
     Limits,
     Manifest,
     SpecialIds,
@@ -63,15 +64,16 @@ def tokenizer_model() -> bytes:
 
 
 @pytest.fixture(scope="session")
-def tokenizer(tokenizer_model: bytes) -> Tokenizer:
+def tokenizer(manifest: Manifest, tokenizer_model: bytes) -> Tokenizer:
     """The tokenizer of `tokenizer_model`."""
-    return Tokenizer(tokenizer_model, vocab_size=VOCAB_SIZE, eos_id=EOS)
+    return Tokenizer(manifest, {TOKENIZER_FILE: tokenizer_model}.__getitem__)
 
 
 @pytest.fixture(scope="session")
-def manifest(tokenizer: Tokenizer) -> Manifest:
+def manifest(tokenizer_model: bytes) -> Manifest:
     """Describes a model that echoes English as German; its files do not exist."""
-    golden_ids = tokenizer.encode("A dog runs.")
+    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer_model)
+    golden_ids = tuple(processor.encode("A dog runs.", add_eos=True))
     return Manifest(
         revision=REVISION,
         name="echo",

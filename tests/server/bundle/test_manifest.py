@@ -1,229 +1,22 @@
-"""What a manifest may say; the files that it names are not there."""
-
 import dataclasses
-import json
-import shutil
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from server.bundle.bundle import Bundle
 from server.bundle.files import FileFacts
-from server.bundle.manifest import (
-    MANIFEST_FILE,
-    REVISION,
-    SEAL_FILE,
-    Variant,
-    read_manifest,
-    seal,
-    seal_manifest,
+from server.bundle.languages import LanguagePair, Languages, SourceLanguage, TargetLanguage
+from server.bundle.manifest import Manifest, SearchDefaults, Variant
+from server.decoding.options import SearchRules
+
+LANGUAGES = Languages(
+    source={"de": SourceLanguage(prefix=(7,)), "en": SourceLanguage(prefix=(8,))},
+    target={"de": TargetLanguage(prefix=(7,)), "fr": TargetLanguage(source_prefix=(9,))},
 )
-from server.errors import BundleError
-from server.settings.settings import BUILTIN_BUNDLE
-
-Change = Callable[[dict[str, Any]], None]
 
 
-@pytest.fixture
-def directory(tiny_bundle: Bundle, tmp_path: Path) -> Path:
-    """Holds the tiny bundle's manifest, which a test may change, and nothing else."""
-    (tmp_path / "manifest.json").write_text(tiny_bundle.manifest.to_json(), encoding="utf-8")
-    return tmp_path
-
-
-def change_manifest(directory: Path, change: Change) -> None:
-    path = directory / "manifest.json"
-    manifest = json.loads(path.read_text(encoding="utf-8"))
-    change(manifest)
-    path.write_text(json.dumps(manifest), encoding="utf-8")
-
-
-def faults_of(directory: Path) -> list[str]:
-    with pytest.raises(BundleError) as error:
-        read_manifest(directory)
-    return error.value.faults
-
-
-def test_what_is_written_is_read(tiny_bundle: Bundle, directory: Path) -> None:
-    assert read_manifest(directory) == tiny_bundle.manifest
-
-
-@pytest.mark.parametrize("revision", [REVISION - 1, REVISION + 1])
-def test_other_revision_is_refused_before_anything_else(directory: Path, revision: int) -> None:
-    change_manifest(directory, lambda manifest: manifest.update(revision=revision, name=None))
-
-    (fault,) = faults_of(directory)
-    assert f"revision is {revision}; this server reads revision {REVISION}" in fault
-
-
-@pytest.mark.parametrize("text", ["", "[]", '"text"', "{", "null", "[" * 100_000])
-def test_manifest_that_is_no_object_is_refused(directory: Path, text: str) -> None:
-    (directory / "manifest.json").write_text(text, encoding="utf-8")
-
-    assert len(faults_of(directory)) == 1
-
-
-def test_manifest_that_is_no_text_is_refused(directory: Path) -> None:
-    (directory / "manifest.json").write_bytes(b"\xff\xfe\x00")
-
-    (fault,) = faults_of(directory)
-    assert "manifest.json: cannot be read" in fault
-
-
-def test_missing_directory_is_a_fault_and_no_crash(tmp_path: Path) -> None:
-    assert "cannot be read" in faults_of(tmp_path / "nowhere")[0]
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (lambda m: m.pop("name"), "name is missing"),
-        (lambda m: m.update(extra=1), "extra is unknown"),
-        (lambda m: m.update(name=3), "name must be str, not int"),
-        (lambda m: m["limits"].update(max_beam_size=True), "limits.max_beam_size must be int, not bool"),
-        (lambda m: m["limits"].update(max_beam_size=0), "limits.max_beam_size must be in 1..16, not 0"),
-        (lambda m: m["limits"].update(max_beam_size=17), "limits.max_beam_size must be in 1..16, not 17"),
-        (lambda m: m["dimensions"].update(head_dim=5), "d_model 32 is not num_heads * head_dim"),
-        (lambda m: m["dimensions"].update(encoder_layers=0), "dimensions.encoder_layers must be in 1..256, not 0"),
-        (lambda m: m["dimensions"].update(decoder_layers=10**9), "decoder_layers must be in 1..256, not 1000000000"),
-        (lambda m: m["dimensions"].update(vocab_size=2**21), "vocab_size must be in 1..1048576, not 2097152"),
-        (lambda m: m["limits"].update(max_target_tokens=8193), "limits.max_target_tokens must be in 1..8192, not 8193"),
-        (lambda m: m["golden"].update(beam_size=17), "golden.beam_size must be in 1..16, not 17"),
-        (lambda m: m["golden"].update(source_ids=[]), "golden.source_ids must be 1..64 tokens, not 0"),
-        (lambda m: m["golden"].update(source_ids=[3] * 65), "golden.source_ids must be 1..64 tokens, not 65"),
-        (lambda m: m["golden"].update(source_ids=[700]), "golden.source_ids must be in 0..699"),
-        *(
-            (lambda m, name=name: m.update(name=name), "must have 1..128 characters, all printable")
-            for name in ("", "x\0", "a\nb", "x" * 129)
-        ),
-        (lambda m: m["language_pairs"][0].update(source="e\u202en"), "must have 1..128 characters, all printable"),
-        (lambda m: m["special_ids"].update(eos=-1), "special_ids.eos must be in 0..699, not -1"),
-        (lambda m: m["special_ids"].update(pad=700), "special_ids.pad must be in 0..699, not 700"),
-        (lambda m: m.update(language_pairs=[]), "language_pairs is empty"),
-        (lambda m: m.update(language_pairs=[{"source": "en"}]), "language_pairs[0].target is missing"),
-        (lambda m: m.update(variants={}), "variants is empty"),
-        (
-            lambda m: m["variants"].update({"cpu-int4": m["variants"]["cpu-int8"]}),
-            "variants.cpu-int4: unknown variant; known are cpu-fp32, cpu-int8, cuda-fp16",
-        ),
-        (lambda m: m["variants"]["cpu-int8"].update(dtype="float32"), "variants.cpu-int8.dtype must be int8, not "),
-        (
-            lambda m: m["variants"]["cpu-fp32"].update(embedding_offset=-1),
-            "variants.cpu-fp32.embedding_offset must be at least 0, not -1",
-        ),
-        (lambda m: m["golden"]["outputs"].pop("cpu-int8"), "golden.outputs lacks cpu-int8"),
-        (
-            lambda m: m["variants"]["cpu-fp32"]["files"].update(
-                {"decoder_step_shortlist.onnx": {"sha256": "", "bytes": 0}}
-            ),
-            "extra_files lacks shortlist.npz, which steps of variants.cpu-fp32 need",
-        ),
-        *(
-            (
-                lambda m, name=name: m["variants"]["cpu-fp32"]["files"].update({name: {"sha256": "", "bytes": 0}}),
-                f"variants.cpu-fp32.files: {name!r} is not a plain file name",
-            )
-            for name in ("../x", "..", ".", "/x", "x/y", "", "x\0y", "x\ny", "x" * 200)
-        ),
-        (
-            lambda m: m["extra_files"].update({"../x": {"sha256": "", "bytes": 0}}),
-            "extra_files: '../x' is not a plain file name",
-        ),
-    ],
-)
-def test_each_fault_of_a_manifest_is_named(directory: Path, change: Change, expected: str) -> None:
-    change_manifest(directory, change)
-
-    assert any(expected in fault for fault in faults_of(directory))
-
-
-def test_all_faults_of_a_manifest_are_listed_at_once(directory: Path) -> None:
-    def damage(manifest: dict[str, Any]) -> None:
-        del manifest["name"]
-        manifest["limits"]["max_source_tokens"] = "many"
-        manifest["surprise"] = {}
-
-    change_manifest(directory, damage)
-
-    assert len(faults_of(directory)) == 3
-
-
-def test_of_very_many_faults_some_are_listed(directory: Path) -> None:
-    change_manifest(directory, lambda m: m.update({f"unknown_{i}": 0 for i in range(100)}))
-
-    faults = faults_of(directory)
-    assert (len(faults), faults[-1].rpartition(": ")[2]) == (21, "and 80 faults more")
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ('{"revision": 4, "revision": 4}', "a key twice"),
-        ('{"revision": NaN}', "NaN is no number"),
-        ('{"name": "\\ud800"}', "surrogates not allowed"),
-        ('{"training": ' + "[" * 2000 + "]" * 2000 + "}", "nested too deeply"),
-        ('{"revision": ' + "9" * 5000 + "}", "cannot be read"),
-    ],
-)
-def test_json_that_may_say_two_things_or_too_much_is_refused(directory: Path, text: str, reason: str) -> None:
-    (directory / "manifest.json").write_text(text, encoding="utf-8")
-
-    (fault,) = faults_of(directory)
-    assert reason in fault
-
-
-def test_a_manifest_without_a_seal_is_read_and_a_warning_logged(
-    directory: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    read_manifest(directory)
-    assert "the manifest has no seal, manifest.json.sha256" in caplog.text
-
-    caplog.clear()
-    seal_manifest(directory)
-    read_manifest(directory)
-    assert caplog.text == ""
-
-
-def test_a_manifest_that_its_seal_does_not_fit_is_refused(directory: Path) -> None:
-    seal_manifest(directory)
-    change_manifest(directory, lambda m: m.update(version="1"))
-
-    assert faults_of(directory) == [
-        f"{directory / 'manifest.json'}: is not what manifest.json.sha256 has sealed, or that is damaged"
-    ]
-
-
-def test_a_seal_that_cannot_be_read_is_not_passed_over(directory: Path) -> None:
-    (directory / "manifest.json.sha256").symlink_to("nowhere")
-
-    assert "manifest.json.sha256: cannot be read" in faults_of(directory)[0]
-
-
-def flip(data: bytes, bit: int) -> bytes:
-    flipped = bytearray(data)
-    flipped[bit // 8] ^= 1 << bit % 8
-    return bytes(flipped)
-
-
-def test_every_flip_of_a_bit_of_the_built_in_manifest_breaks_its_seal() -> None:
-    manifest, sealed = ((BUILTIN_BUNDLE / name).read_bytes() for name in (MANIFEST_FILE, SEAL_FILE))
-
-    assert seal(manifest) == sealed
-    assert not any(seal(flip(manifest, bit)) == sealed for bit in range(8 * len(manifest)))
-
-
-@pytest.mark.parametrize(("name", "step"), [(MANIFEST_FILE, 101), (SEAL_FILE, 1)])
-def test_a_flipped_bit_is_refused_wherever_it_is(tmp_path: Path, name: str, step: int) -> None:
-    for file in (MANIFEST_FILE, SEAL_FILE):
-        shutil.copy(BUILTIN_BUNDLE / file, tmp_path)
-    read_manifest(tmp_path)
-    whole = (tmp_path / name).read_bytes()
-
-    for bit in range(0, 8 * len(whole), step):
-        (tmp_path / name).write_bytes(flip(whole, bit))
-        assert "sealed" in faults_of(tmp_path)[0]
+def with_languages(manifest: Manifest) -> Manifest:
+    golden = dataclasses.replace(manifest.golden, source_language="en", target_language="de")
+    return dataclasses.replace(manifest, language_pairs=(), languages=LANGUAGES, golden=golden)
 
 
 @pytest.mark.parametrize(("variant", "itemsize"), [("cpu-fp32", 4), ("cpu-int8", 1), ("cuda-fp16", 2)])
@@ -232,7 +25,8 @@ def test_a_position_takes_a_key_and_a_value_of_each_decoder_layer(
 ) -> None:
     sizes = tiny_bundle.manifest.dimensions
 
-    assert tiny_bundle.manifest.position_bytes(variant) == 2 * sizes.decoder_layers * sizes.d_model * itemsize
+    width = sizes.num_heads * sizes.head_dim
+    assert tiny_bundle.manifest.position_bytes(variant) == 2 * sizes.decoder_layers * width * itemsize
 
 
 @pytest.fixture
@@ -255,3 +49,49 @@ def test_a_variant_has_a_shortlist_if_it_has_a_step_for_one(variant: Variant) ->
 
     assert not variant.has_shortlist
     assert dataclasses.replace(variant, files=files).has_shortlist
+
+
+def test_a_pair_has_the_prefixes_of_both_its_languages(tiny_bundle: Bundle) -> None:
+    manifest = with_languages(tiny_bundle.manifest)
+
+    assert manifest.find_pair("en", "de") == LanguagePair(
+        source="en", target="de", source_prefix=(8,), target_prefix=(7,)
+    )
+    assert manifest.find_pair("en", "fr") == LanguagePair(source="en", target="fr", source_prefix=(9, 8))
+    assert manifest.golden_pair == manifest.find_pair("en", "de")
+
+
+def test_no_language_is_translated_into_itself_or_what_is_not_there(tiny_bundle: Bundle) -> None:
+    manifest = with_languages(tiny_bundle.manifest)
+
+    assert [manifest.find_pair(*pair) for pair in (("de", "de"), ("fr", "de"), ("en", "en"))] == [None] * 3
+    assert manifest.sources_of("de") == ("en",)
+    assert (manifest.source_codes, manifest.target_codes) == (("de", "en"), ("de", "fr"))
+
+
+def test_pairs_are_found_as_they_are_written(tiny_bundle: Bundle) -> None:
+    pairs = (
+        LanguagePair(source="en", target="de"),
+        LanguagePair(source="de", target="en", source_prefix=(5,)),
+        LanguagePair(source="fr", target="de"),
+    )
+    manifest = dataclasses.replace(tiny_bundle.manifest, language_pairs=pairs)
+
+    assert manifest.find_pair("de", "en") is pairs[1]
+    assert manifest.find_pair("en", "fr") is None
+    assert manifest.sources_of("de") == ("en", "fr")
+    assert (manifest.source_codes, manifest.target_codes) == (("en", "de", "fr"), ("de", "en"))
+    assert manifest.golden_pair is pairs[0]
+
+
+def test_all_prefixes_are_told(tiny_bundle: Bundle) -> None:
+    source, target = with_languages(tiny_bundle.manifest).prefixes()
+
+    assert ({*source}, {*target}) == ({(7,), (8,), (9,), ()}, {(7,), ()})
+
+
+def test_the_rules_of_a_search_are_the_models(tiny_bundle: Bundle) -> None:
+    assert tiny_bundle.manifest.search.rules == SearchRules()
+    assert SearchDefaults(early_stopping=False, forced_eos=True).rules == SearchRules(
+        early_stopping=False, forced_eos=True
+    )

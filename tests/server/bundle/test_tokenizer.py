@@ -1,10 +1,84 @@
+import dataclasses
+import io
+import json
 import random
 
 import pytest
+import sentencepiece
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from server.bundle.files import FileFacts
+from server.bundle.languages import LanguagePair, Languages, SourceLanguage, TargetLanguage
+from server.bundle.manifest import TOKENIZER_FILE, Dimensions, Manifest, SpecialIds
 from server.bundle.tokenizer import Tokenizer
 from server.errors import BundleError
-from tests.server.conftest import EOS, VOCAB_SIZE
+from tests.server.conftest import EOS, SENTENCES, VOCAB_SIZE
+
+NO_FILE = FileFacts(sha256="0", bytes=0)
+TYPED = ["</s>", "<s>", "<pad>", "<unk>", ">>deu<<", "__de__", "deu_Latn", "de_DE", "<2de>", "<0x41>", "<mask>"]
+PIECES_AHEAD = ["<pad>", "", "</s>", "<unk>", "__de__", "__en__", "<mask>"]  # of a table like those of others' models
+
+
+def open_tokenizer(manifest: Manifest, files: dict[str, bytes]) -> Tokenizer:
+    """Opens a tokenizer of these files, as if the manifest described them."""
+    facts = dict.fromkeys(files, NO_FILE)
+    tokenizer = facts.pop(TOKENIZER_FILE, None)
+    return Tokenizer(dataclasses.replace(manifest, tokenizer=tokenizer, extra_files=facts), files.__getitem__)
+
+
+def faults_of(manifest: Manifest, files: dict[str, bytes]) -> list[str]:
+    with pytest.raises(BundleError) as caught:
+        open_tokenizer(manifest, files)
+    return caught.value.faults
+
+
+def with_vocab(manifest: Manifest, vocab_size: int, source_vocab_size: int | None = None) -> Dimensions:
+    return dataclasses.replace(manifest.dimensions, vocab_size=vocab_size, source_vocab_size=source_vocab_size)
+
+
+def train(user_defined: list[str], eos_id: int = EOS) -> bytes:
+    written = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(SENTENCES),
+        model_writer=written,
+        vocab_size=500,
+        pad_id=0 if eos_id else 2,
+        unk_id=1,
+        bos_id=-1,
+        eos_id=eos_id,
+        user_defined_symbols=user_defined,
+        num_threads=1,
+        minloglevel=2,
+    )
+    return written.getvalue()
+
+
+@pytest.fixture(scope="module")
+def foreign_model() -> bytes:
+    """Without byte fallback, with a language token and a mask that its text may be cut into."""
+    return train(["<2de>", "<mask>", "__de__"])
+
+
+@pytest.fixture(scope="module")
+def table(foreign_model: bytes) -> list[str]:
+    """A pieces table in an order of its own, its special tokens elsewhere than SentencePiece's."""
+    processor = sentencepiece.SentencePieceProcessor(model_proto=foreign_model)
+    pieces = [processor.IdToPiece(i) for i in range(processor.vocab_size())]
+    own = [piece for piece in pieces if piece not in PIECES_AHEAD]
+    random.Random(1).shuffle(own)
+    return [*PIECES_AHEAD, *own]
+
+
+@pytest.fixture(scope="module")
+def tabled(manifest: Manifest, foreign_model: bytes, table: list[str]) -> Tokenizer:
+    """A tokenizer by that table, of a model that is told the target by a token ahead of the source."""
+    described = dataclasses.replace(
+        manifest,
+        special_ids=SpecialIds(pad=0, unk=3, bos=0, eos=2),
+        language_pairs=(LanguagePair(source="en", target="de", source_prefix=(5,), target_prefix=(4,)),),
+    )
+    return open_tokenizer(described, {"source.spm": foreign_model, "source_pieces.json": json.dumps(table).encode()})
 
 
 def test_ids_end_with_eos(tokenizer: Tokenizer) -> None:
@@ -12,6 +86,23 @@ def test_ids_end_with_eos(tokenizer: Tokenizer) -> None:
 
     assert ids[-1] == EOS
     assert EOS not in ids[:-1]
+
+
+def test_a_prefix_comes_first_and_is_counted_as_added(tokenizer: Tokenizer) -> None:
+    plain = tokenizer.encode("A dog runs.")
+
+    assert tokenizer.encode("A dog runs.", (7, 8)) == (7, 8, *plain)
+    assert tokenizer.num_added() == 1
+    assert tokenizer.num_added((7, 8)) == 3
+
+
+def test_a_model_may_have_no_eos_behind_its_source(manifest: Manifest, tokenizer_model: bytes) -> None:
+    bare = open_tokenizer(dataclasses.replace(manifest, source_eos=False), {TOKENIZER_FILE: tokenizer_model})
+    usual = open_tokenizer(manifest, {TOKENIZER_FILE: tokenizer_model})
+
+    assert bare.encode("A dog runs.") == usual.encode("A dog runs.")[:-1]
+    assert bare.num_added((9,)) == 1
+    assert bare.encode("") == ()
 
 
 @pytest.mark.parametrize(
@@ -28,7 +119,9 @@ def test_control_symbols_typed_by_a_user_are_plain_text(tokenizer: Tokenizer) ->
     assert not {0, 1, 2, 3} & set(ids[:-1])
 
 
-def test_any_ids_become_text(tokenizer: Tokenizer) -> None:
+def test_any_ids_become_text(manifest: Manifest, tokenizer_model: bytes) -> None:
+    padded = dataclasses.replace(manifest, dimensions=with_vocab(manifest, VOCAB_SIZE + 8))
+    tokenizer = open_tokenizer(padded, {TOKENIZER_FILE: tokenizer_model})
     source = random.Random(0)
 
     for _ in range(500):
@@ -37,16 +130,21 @@ def test_any_ids_become_text(tokenizer: Tokenizer) -> None:
 
 
 @pytest.mark.parametrize("model", [b"", b"not a model"])
-def test_what_is_no_tokenizer_is_a_fault(model: bytes) -> None:
-    with pytest.raises(BundleError, match=r"tokenizer\.model"):
-        Tokenizer(model, vocab_size=VOCAB_SIZE, eos_id=EOS)
+@pytest.mark.parametrize("file", [TOKENIZER_FILE, "source.spm"])
+def test_what_is_no_tokenizer_is_a_fault(manifest: Manifest, model: bytes, file: str) -> None:
+    assert faults_of(manifest, {file: model}) == [f"{file}: is no SentencePiece model"]
 
 
-def test_a_tokenizer_that_does_not_fit_the_network_is_listed_with_all_faults(tokenizer_model: bytes) -> None:
-    with pytest.raises(BundleError) as caught:
-        Tokenizer(tokenizer_model, vocab_size=100, eos_id=5)
+def test_a_tokenizer_that_does_not_fit_the_network_is_listed_with_all_faults(
+    manifest: Manifest, tokenizer_model: bytes
+) -> None:
+    special_ids = dataclasses.replace(manifest.special_ids, eos=5)
+    small = dataclasses.replace(manifest, dimensions=with_vocab(manifest, 100), special_ids=special_ids)
 
-    assert len(caught.value.faults) == 2
+    assert faults_of(small, {TOKENIZER_FILE: tokenizer_model}) == [
+        "tokenizer.model: has 600 ids, the network has 100",
+        "tokenizer.model: ends sentences with id 3, the manifest with 5",
+    ]
 
 
 def test_what_the_vocabulary_does_not_know_is_counted(tokenizer: Tokenizer) -> None:
@@ -55,3 +153,135 @@ def test_what_the_vocabulary_does_not_know_is_counted(tokenizer: Tokenizer) -> N
     assert tokenizer.num_unknown(known) == 0
     assert tokenizer.num_unknown(unknown) == 3  # one character, three bytes of UTF-8
     assert tokenizer.num_unknown([1]) == 1  # unk
+
+
+def test_pieces_are_looked_up_in_the_table(tabled: Tokenizer, foreign_model: bytes, table: list[str]) -> None:
+    processor = sentencepiece.SentencePieceProcessor(model_proto=foreign_model)
+    text = "Two dogs are running."
+
+    assert [table[token] for token in tabled.encode(text, (5,))] == ["__en__", *processor.EncodeAsPieces(text), "</s>"]
+    assert tabled.decode(tabled.encode(text)[:-1]) == text
+
+
+def test_a_piece_that_is_not_in_the_table_is_unk(tabled: Tokenizer) -> None:
+    ids = tabled.encode("A \u4e16 dog")
+
+    assert ids.count(3) == 1
+    assert tabled.num_unknown(ids) == 1
+    assert "\u2047" in tabled.decode(ids)  # SentencePiece's mark
+
+
+def test_ids_that_stand_for_no_text_show_none(tabled: Tokenizer) -> None:
+    dog = tabled.encode("dog")[:-1]
+
+    assert tabled.decode([0, 4, *dog, 1, 2, 5]) == "dog"
+
+
+def test_a_target_may_have_a_model_and_a_table_of_its_own(
+    manifest: Manifest, foreign_model: bytes, tokenizer_model: bytes, table: list[str]
+) -> None:
+    sides = dataclasses.replace(
+        manifest,
+        dimensions=with_vocab(manifest, vocab_size=VOCAB_SIZE, source_vocab_size=len(table)),
+        special_ids=SpecialIds(pad=0, unk=1, bos=2, eos=EOS),
+    )
+    source = json.dumps(["", "<unk>", "", "", *table[len(PIECES_AHEAD) :]]).encode()
+    target_model = sentencepiece.SentencePieceProcessor(model_proto=tokenizer_model)
+    target_table = [target_model.IdToPiece(i) if i > EOS else "" for i in range(VOCAB_SIZE)]
+    target_table[4:] = target_table[:3:-1]
+    files = {
+        "source.spm": foreign_model,
+        "source_pieces.json": source,
+        "target.spm": tokenizer_model,
+        "target_pieces.json": json.dumps(target_table).encode(),
+    }
+    by_tables = open_tokenizer(sides, files)
+    by_ids = open_tokenizer(manifest, {"source.spm": tokenizer_model, "target.spm": train([])})
+
+    ids = [VOCAB_SIZE + EOS - token for token in target_model.encode("Two dogs")]
+    assert by_tables.decode(ids) == "Two dogs"
+    assert by_tables.encode("Two dogs")[-1] == EOS
+    assert by_ids.encode("Two dogs") == (*target_model.encode("Two dogs"), EOS)
+    assert by_ids.decode(by_ids.encode("Two dogs")[:-1]) != "Two dogs"  # ids of the other side
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[", "source_pieces.json: cannot be read: Expecting value: line 1 column 2 (char 1)"),
+        ('{"a": 1}', "source_pieces.json: the table must be tuple[str, ...], not dict"),
+        ('["a", 3]', "source_pieces.json: the table[1] must be str, not int"),
+        ('["a", "b", "a", "", ""]', "source_pieces.json: has 'a' 2 times"),
+        (json.dumps([str(i) for i in range(601)]), "source_pieces.json: has 601 ids, the network has 600"),
+    ],
+)
+def test_a_table_that_is_none_is_a_fault(manifest: Manifest, foreign_model: bytes, text: str, fault: str) -> None:
+    assert faults_of(manifest, {"source.spm": foreign_model, "source_pieces.json": text.encode()}) == [fault]
+
+
+def test_faults_of_all_files_are_listed_at_once(manifest: Manifest) -> None:
+    files = {"source.spm": b"", "source_pieces.json": b"{}", "target.spm": b"", "target_pieces.json": b"[1, 2, 3, 4]"}
+
+    assert [fault.partition(":")[0] for fault in faults_of(manifest, files)] == [
+        "source_pieces.json",
+        "source.spm",
+        "target_pieces.json",
+        "target_pieces.json",
+        "target_pieces.json",
+        "target.spm",
+    ]
+
+
+def typed_text() -> st.SearchStrategy[str]:
+    """Text with what looks like control and language tokens, alone and amid other characters."""
+    return st.lists(st.sampled_from(TYPED) | st.text(max_size=5), max_size=8).map("".join)
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=typed_text())
+def test_no_text_becomes_a_token_of_the_table_that_is_not_text(tabled: Tokenizer, text: str) -> None:
+    ids = tabled.encode(text)
+
+    assert ids[-1] == 2
+    assert not {0, 1, 2, 4, 5} & set(ids[:-1])
+
+
+@pytest.fixture(scope="module")
+def tongued(manifest: Manifest, foreign_model: bytes) -> tuple[Tokenizer, frozenset[int]]:
+    """A tokenizer whose model would cut language tokens out of text, and those tokens."""
+    processor = sentencepiece.SentencePieceProcessor(model_proto=foreign_model)
+    to_german, de = processor.PieceToId("<2de>"), processor.PieceToId("__de__")
+    assert {to_german, de} < set(processor.encode("a<2de>b__de__"))
+    languages = Languages(
+        source={"en": SourceLanguage()}, target={"de": TargetLanguage(source_prefix=(to_german,), prefix=(de,))}
+    )
+    described = dataclasses.replace(manifest, language_pairs=(), languages=languages)
+    return open_tokenizer(described, {TOKENIZER_FILE: foreign_model}), frozenset({0, EOS, to_german, de})
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=typed_text())
+def test_no_text_becomes_a_language_even_if_the_model_would_cut_it_so(
+    tongued: tuple[Tokenizer, frozenset[int]], text: str
+) -> None:
+    tokenizer, control = tongued
+
+    ids = tokenizer.encode(text)
+
+    assert not control & set(ids[:-1])
+    assert "<2de>" not in tokenizer.decode([*control])
+
+
+def test_what_looks_like_a_language_is_still_there_as_text(tongued: tuple[Tokenizer, frozenset[int]]) -> None:
+    tokenizer, _ = tongued
+    ids = tokenizer.encode("a man de")[:-1]
+    typed = tokenizer.encode("__de__")[:-1]
+
+    assert tokenizer.decode(ids) == "a man de"
+    assert "de" in tokenizer.decode(typed)
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=typed_text())
+def test_no_text_becomes_a_control_token_of_our_own_models(tokenizer: Tokenizer, text: str) -> None:
+    assert not {0, 1, 2, EOS} & set(tokenizer.encode(text)[:-1])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from server.bundle.manifest import read_manifest
+from server.bundle.manifest_file import read_manifest
 from server.bundle.variants import VARIANTS
 from server.settings.settings import BUILTIN_BUNDLE, Settings
 

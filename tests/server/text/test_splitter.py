@@ -5,12 +5,12 @@ import time
 import pytest
 import pytest_asyncio
 
+from server.bundle.manifest import TOKENIZER_FILE, Manifest
 from server.bundle.tokenizer import Tokenizer
 from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
 from server.text import splitter
 from server.text.sentences import SplitText
 from server.text.splitter import MAX_SENTENCES, MAX_TEXT_BYTES, SplitRules, Splitter
-from tests.server.conftest import EOS, VOCAB_SIZE
 
 LONG = "A dog runs. " * 1000
 
@@ -18,23 +18,23 @@ LONG = "A dog runs. " * 1000
 class HaltingTokenizer(Tokenizer):
     """Counts the sentences, and halts in the first until `may_go_on`."""
 
-    def __init__(self, model: bytes) -> None:
-        super().__init__(model, vocab_size=VOCAB_SIZE, eos_id=EOS)
+    def __init__(self, manifest: Manifest, model: bytes) -> None:
+        super().__init__(manifest, {TOKENIZER_FILE: model}.__getitem__)
         self.num_sentences = 0
         self.started = asyncio.Event()
         self.may_go_on = threading.Event()
         self._loop = asyncio.get_running_loop()
 
-    def encode(self, text: str) -> tuple[int, ...]:
+    def encode(self, text: str, prefix: tuple[int, ...] = ()) -> tuple[int, ...]:
         self.num_sentences += 1
         self._loop.call_soon_threadsafe(self.started.set)
         assert self.may_go_on.wait(10)
-        return super().encode(text)
+        return super().encode(text, prefix)
 
 
 @pytest_asyncio.fixture
-async def halting(tokenizer_model: bytes) -> HaltingTokenizer:
-    return HaltingTokenizer(tokenizer_model)
+async def halting(manifest: Manifest, tokenizer_model: bytes) -> HaltingTokenizer:
+    return HaltingTokenizer(manifest, tokenizer_model)
 
 
 def rules(tokenizer: Tokenizer) -> SplitRules:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from server.access.tenants import Priority, Tenant
-from server.bundle.manifest import LanguagePair, Manifest
+from server.bundle.languages import LanguagePair
+from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.errors import InvalidRequest, ModelNotFound, PermissionDenied
 from server.translation.request import DecodingRequest

@@ -1,0 +1,227 @@
+"""`manifest.json` read and checked, with every fault reported at once."""
+
+import dataclasses
+import logging
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from server.bundle.codes import canonical_code
+from server.bundle.files import read_file
+from server.bundle.graphs import MAX_BEAM_SIZE
+from server.bundle.languages import Ids
+from server.bundle.manifest import (
+    MANIFEST_FILE,
+    REVISION,
+    SEAL_FILE,
+    SHORTLIST_FILE,
+    SOURCE_MODEL_FILE,
+    TOKENIZER_FILE,
+    Manifest,
+    Variant,
+    seal,
+)
+from server.bundle.parsing import parse, parse_json
+from server.bundle.variants import VARIANTS
+from server.decoding.options import MAX_LENGTH_PENALTY
+from server.errors import BundleError
+
+logger = logging.getLogger(__name__)
+
+_READABLE = (4, REVISION)
+
+# Beyond these a manifest is mistaken; much is allocated by what it says, before any graph could contradict it.
+_GREATEST = {
+    "vocab_size": 2**20,
+    "source_vocab_size": 2**20,
+    "d_model": 2**14,
+    "num_heads": 2**8,
+    "head_dim": 2**10,
+    "encoder_layers": 2**8,
+    "decoder_layers": 2**8,
+    "max_source_tokens": 2**13,
+    "max_target_tokens": 2**13,
+    "max_beam_size": MAX_BEAM_SIZE,
+}
+_DECODER_MIXERS = ("attention",)
+_MAX_NAME_CHARACTERS = 128
+_MAX_FAULTS = 20  # that are named
+_PLAIN_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """Reads the manifest of a bundle; the files that it names are not looked at.
+
+    Raises:
+        BundleError: it or its seal cannot be read, they do not agree, or every fault of it.
+    """
+    path = directory / MANIFEST_FILE
+    data = read_file(directory, MANIFEST_FILE)
+    if not os.path.lexists(directory / SEAL_FILE):
+        logger.warning("the manifest has no seal, %s, to be checked against: export the bundle again", SEAL_FILE)
+    elif read_file(directory, SEAL_FILE) != seal(data):
+        raise BundleError([f"{path}: is not what {SEAL_FILE} has sealed, or that is damaged"])
+    try:
+        return parse_manifest(data)
+    except BundleError as error:
+        raise BundleError([f"{path}: {fault}" for fault in error.faults]) from error
+
+
+def parse_manifest(data: bytes) -> Manifest:
+    """Reads what `MANIFEST_FILE` holds.
+
+    Raises:
+        BundleError: it is no JSON of a revision that is read, or its faults.
+    """
+    try:
+        document = parse_json(data)
+    except ValueError as error:
+        raise BundleError([f"cannot be read: {error}"]) from error
+    revision = document.get("revision") if isinstance(document, dict) else None
+    if revision not in _READABLE:
+        readable = " and ".join(map(str, _READABLE))
+        raise BundleError([f"revision is {revision!s:.20}; this server reads revisions {readable}"])
+    faults: list[str] = []
+    manifest = parse(Manifest, document, "", faults)
+    if not faults:
+        faults = _check_manifest(manifest)
+    if len(faults) > _MAX_FAULTS:
+        faults[_MAX_FAULTS:] = [f"and {len(faults) - _MAX_FAULTS} faults more"]
+    if faults:
+        raise BundleError(faults)
+    checked: Manifest = manifest
+    return checked
+
+
+def _check_manifest(manifest: Manifest) -> list[str]:
+    faults = [*_check_sizes(manifest), *_check_search(manifest), *_check_languages(manifest)]
+    names = [manifest.name, manifest.version, *manifest.source_codes, *manifest.target_codes]
+    if not all(name.isprintable() and 0 < len(name) <= _MAX_NAME_CHARACTERS for name in names):
+        faults.append(f"name, version and languages must have 1..{_MAX_NAME_CHARACTERS} characters, all printable")
+    faults += [f"extra_files: {fault}" for fault in _check_plain(manifest.extra_files)]
+    if (manifest.tokenizer is None) == (SOURCE_MODEL_FILE not in manifest.extra_files):
+        faults.append(f"either tokenizer describes {TOKENIZER_FILE}, or extra_files has {SOURCE_MODEL_FILE}")
+    if not manifest.variants:
+        faults.append("variants is empty")
+    for name, variant in manifest.variants.items():
+        faults += [f"variants.{name}{fault}" for fault in _check_variant(name, variant)]
+        if variant.has_shortlist and SHORTLIST_FILE not in manifest.extra_files:
+            faults.append(f"extra_files lacks {SHORTLIST_FILE}, which steps of variants.{name} need")
+        if name not in manifest.golden.outputs:
+            faults.append(f"golden.outputs lacks {name}")
+    return faults + _check_golden(manifest)
+
+
+def _check_sizes(manifest: Manifest) -> list[str]:
+    sizes = {
+        **{f"dimensions.{name}": size for name, size in dataclasses.asdict(manifest.dimensions).items()},
+        **{f"limits.{name}": size for name, size in dataclasses.asdict(manifest.limits).items()},
+    }
+    greatest = {name: _GREATEST.get(name.partition(".")[2], 0) for name in sizes}
+    faults = [
+        f"{name} must be in 1..{greatest[name]}, not {size}"
+        for name, size in sizes.items()
+        if isinstance(size, int) and not 1 <= size <= greatest[name]
+    ]
+    if manifest.dimensions.decoder_mixer not in _DECODER_MIXERS:
+        known, found = ", ".join(_DECODER_MIXERS), manifest.dimensions.decoder_mixer
+        faults.append(f"dimensions.decoder_mixer must be one of {known}, not {found!s:.20}")
+    for name, value in dataclasses.asdict(manifest.special_ids).items():
+        faults += _check_ids(f"special_ids.{name}", (value,), manifest.dimensions.vocab_size)
+    return faults
+
+
+def _check_search(manifest: Manifest) -> list[str]:
+    search, widest = manifest.search, manifest.limits.max_beam_size
+    faults = []
+    if search.beam_size is not None and not 1 <= search.beam_size <= widest:
+        faults.append(f"search.beam_size must be in 1..{widest}, not {search.beam_size}")
+    if not 0 <= search.length_penalty <= MAX_LENGTH_PENALTY:
+        faults.append(f"search.length_penalty must be in 0..{MAX_LENGTH_PENALTY:g}, not {search.length_penalty:g}")
+    return faults
+
+
+def _check_languages(manifest: Manifest) -> list[str]:
+    languages, sizes, limits = manifest.languages, manifest.dimensions, manifest.limits
+    if (languages is None) != bool(manifest.language_pairs):
+        return ["either language_pairs or languages must say what is translated, and the other be left out"]
+    faults = []
+    if languages is not None:
+        faults += _check_codes("languages.source", languages.source)
+        faults += _check_codes("languages.target", languages.target)
+    for where, ids in _source_prefixes(manifest).items():
+        faults += _check_ids(where, ids, sizes.encoder_vocab_size)
+        faults += _check_room(where, ids, "max_source_tokens", limits.max_source_tokens)
+    for where, ids in _target_prefixes(manifest).items():
+        faults += _check_ids(where, ids, sizes.vocab_size)
+        faults += _check_room(where, ids, "max_target_tokens", limits.max_target_tokens)
+    return faults
+
+
+def _source_prefixes(manifest: Manifest) -> dict[str, Ids]:
+    if manifest.languages is None:
+        return {
+            f"language_pairs[{i}].source_prefix": pair.source_prefix for i, pair in enumerate(manifest.language_pairs)
+        }
+    source, target = manifest.languages.source.items(), manifest.languages.target.items()
+    prefixes = {f"languages.source.{code}.prefix": language.prefix for code, language in source}
+    return prefixes | {f"languages.target.{code}.source_prefix": language.source_prefix for code, language in target}
+
+
+def _target_prefixes(manifest: Manifest) -> dict[str, Ids]:
+    if manifest.languages is None:
+        return {
+            f"language_pairs[{i}].target_prefix": pair.target_prefix for i, pair in enumerate(manifest.language_pairs)
+        }
+    return {f"languages.target.{code}.prefix": language.prefix for code, language in manifest.languages.target.items()}
+
+
+def _check_room(where: str, prefix: Ids, name: str, limit: int) -> list[str]:
+    """A prefix leaves room for a token and eos."""
+    too_long = prefix and len(prefix) + 2 > limit
+    return [f"{where} has {len(prefix)} ids, too many for limits.{name}, {limit}"] if too_long else []
+
+
+def _check_codes(where: str, codes: Iterable[str]) -> list[str]:
+    faults = []
+    for code in codes:
+        canonical = canonical_code(code)
+        if canonical is None:
+            faults.append(f"{where}: {code!r:.40} is no BCP-47 code")
+        elif canonical != code:
+            faults.append(f"{where}: {code} must be written as BCP-47 has it, {canonical}")
+    return faults if codes else [f"{where} is empty"]
+
+
+def _check_ids(where: str, ids: Iterable[int], vocab_size: int) -> list[str]:
+    wrong = [token for token in ids if not 0 <= token < vocab_size]
+    return [f"{where} must be in 0..{vocab_size - 1}, not {wrong[0]}"] if wrong else []
+
+
+def _check_golden(manifest: Manifest) -> list[str]:
+    golden, limits = manifest.golden, manifest.limits
+    faults = _check_ids("golden.source_ids", golden.source_ids, manifest.dimensions.encoder_vocab_size)
+    if not 1 <= golden.beam_size <= limits.max_beam_size:
+        faults.append(f"golden.beam_size must be in 1..{limits.max_beam_size}, not {golden.beam_size}")
+    if not 1 <= len(golden.source_ids) <= limits.max_source_tokens:
+        number = len(golden.source_ids)
+        faults.append(f"golden.source_ids must be 1..{limits.max_source_tokens} tokens, not {number}")
+    if manifest.golden_pair is None:
+        faults.append("golden.source_language and golden.target_language must be a direction that is translated")
+    return faults
+
+
+def _check_variant(name: str, variant: Variant) -> list[str]:
+    if name not in VARIANTS:
+        return [f": unknown variant; known are {', '.join(VARIANTS)}"]
+    faults = [f".files: {fault}" for fault in _check_plain(variant.files)]
+    if variant.dtype != VARIANTS[name].dtype:
+        faults.append(f".dtype must be {VARIANTS[name].dtype}, not {variant.dtype}")
+    if variant.embedding_offset < 0:
+        faults.append(f".embedding_offset must be at least 0, not {variant.embedding_offset}")
+    return faults
+
+
+def _check_plain(names: Iterable[str]) -> list[str]:
+    return [f"{name!r} is not a plain file name" for name in names if not _PLAIN_FILE.fullmatch(name)]
