@@ -1,10 +1,13 @@
 """Choosing tokens: beam search over the k best tokens that the decoder step returns; greedy search is a beam of 1.
 
 The rules are those of `model.search`, the oracle, restated for one step at a time; parity tests hold them together.
+Those that a model may choose are `SearchRules`; without early stopping they are Hugging Face's (transformers 5).
 """
 
-from server.decoding.options import DecodingOptions
+from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import FinishReason, Hypothesis
+
+DEFAULT_RULES = SearchRules()
 
 
 class BeamSearch:
@@ -12,22 +15,36 @@ class BeamSearch:
 
     Args:
         options: its own; whether there is a shortlist does not matter here.
-        max_tokens: most target tokens, eos included.
+        max_tokens: most target tokens, eos and the forced prefix included, of which it leaves room for 2.
         bos_id: fed to the first step.
         eos_id: ends a translation.
+        rules: the model's.
 
     Attributes:
         last_ids: tokens that the live beams feed to the next step, best beam first.
-        num_tokens: target tokens of every live beam: also the length of its self-attention cache.
-        is_greedy: it has a beam of 1, so that `advance_greedily` does.
+        num_tokens: target tokens of every live beam, those of the forced prefix included: also the length of its
+            self-attention cache.
+        is_greedy: it has a beam of 1 and is past its prefix, so that `advance_greedily` does.
     """
 
-    def __init__(self, options: DecodingOptions, *, max_tokens: int, bos_id: int, eos_id: int) -> None:
+    def __init__(
+        self,
+        options: DecodingOptions,
+        *,
+        max_tokens: int,
+        bos_id: int,
+        eos_id: int,
+        rules: SearchRules = DEFAULT_RULES,
+    ) -> None:
         self._options = options
         self._beam_size = options.beam_size
         self._max_tokens = max_tokens
+        # A forced eos needs no step: whatever lives one token before the limit ends there.
+        self._last_step = max_tokens - 1 if rules.forced_eos else max_tokens
         self._eos_id = eos_id
-        self.is_greedy = options.beam_size == 1
+        self._rules = rules
+        self._num_forced = len(options.forced_prefix)
+        self.is_greedy = options.beam_size == 1 and not options.forced_prefix
         self._prefixes: list[list[int]] = [[]]
         self._stepped = self._prefixes  # of the last step's beams
         self._log_probs = [0.0]
@@ -50,6 +67,8 @@ class BeamSearch:
         Returns:
             For each beam that lives on, best first, the index of the beam it extends; empty when the search is over.
         """
+        if self.num_tokens < self._num_forced:
+            return self._follow_prefix()
         width = min(self.top_k, len(top_ids[0]))
         candidates = [
             (-(total + log_prob), parent, place)
@@ -73,16 +92,42 @@ class BeamSearch:
         self._stepped = self._prefixes
         self._prefixes = [[*self._stepped[parent], token] for parent, token in zip(parents, ids, strict=True)]
         self._log_probs, self.last_ids = totals, ids
-        if self.num_tokens == self._max_tokens:
-            for prefix, total in zip(self._prefixes, totals, strict=True):
-                self._finish(prefix, total, FinishReason.LENGTH)
+        if len(self._finished) == self._beam_size and self._is_over():
             return []
-        return [] if len(self._finished) == self._beam_size else parents
+        if self.num_tokens == self._last_step:
+            ended = sum(top_ids[parent][place] == self._eos_id for _, parent, place in candidates[: self._beam_size])
+            self._finish_live(ended)
+            return []
+        return parents
+
+    def _follow_prefix(self) -> list[int]:
+        """Feeds the next token of the forced prefix to the one beam that there is, whatever the step has returned."""
+        self.last_ids = [self._options.forced_prefix[self.num_tokens]]
+        self.num_tokens += 1
+        self.is_greedy = self._beam_size == 1 and self.num_tokens == self._num_forced
+        return [0]
+
+    def _is_over(self) -> bool:
+        """Says whether no live beam can be better than the W that are finished, by the model's rule."""
+        if self._rules.early_stopping or not self._log_probs:
+            return True
+        worst = min(hypothesis.score for hypothesis in self._finished)
+        return self._score(self._log_probs[0]) <= worst
+
+    def _finish_live(self, ended: int = 0) -> None:
+        """Finishes what lives at the limit; of the last step's W best candidates so many have ended by themselves."""
+        count = len(self._prefixes)
+        if not (self._rules.early_stopping or self._rules.forced_eos):
+            count = self._beam_size - ended  # as in any step, only the W best candidates may finish
+        self.num_tokens = self._max_tokens  # with the eos that may be forced
+        for prefix, total in zip(self._prefixes[:count], self._log_probs[:count], strict=True):
+            self._finish(prefix, total, FinishReason.LENGTH)
 
     def num_common(self, beam: int, other: int) -> int:
         """Returns how many positions, bos included, are the same in two beams that the last step was taken with."""
         pairs = zip(self._stepped[beam], self._stepped[other], strict=True)
-        return next((i for i, (mine, others) in enumerate(pairs, start=1) if mine != others), self.num_tokens)
+        start = 1 + self._num_forced
+        return next((i for i, (mine, others) in enumerate(pairs, start=start) if mine != others), self.num_tokens)
 
     def best(self) -> list[Hypothesis]:
         """Returns the `num_hypotheses` best, best first."""
@@ -97,16 +142,21 @@ class BeamSearch:
             return False
         self._prefixes[0].append(token)
         self.last_ids = [token]
-        if self.num_tokens == self._max_tokens:
-            self._finish(self._prefixes[0], self._log_probs[0], FinishReason.LENGTH)
+        if self.num_tokens == self._last_step:
+            self._finish_live()
             return False
         return True
 
     def _finish(self, ids: list[int], log_prob: float, reason: FinishReason) -> None:
-        if len(self._finished) < self._beam_size:
-            has_score = self._options.needs_log_probs  # if not, what was added up are logits
-            score = log_prob / self.num_tokens**self._options.length_penalty if has_score else 0.0
-            self._finished.append(Hypothesis(tuple(ids), score, reason))
+        if len(self._finished) == self._beam_size and self._rules.early_stopping:
+            return
+        score = self._score(log_prob) if self._options.needs_log_probs else 0.0  # if not, what was added up are logits
+        self._finished.append(Hypothesis(tuple(ids), score, reason))
+        if len(self._finished) > self._beam_size:
+            self._finished.remove(min(reversed(self._finished), key=lambda hypothesis: hypothesis.score))
+
+    def _score(self, log_prob: float) -> float:
+        return log_prob / self.num_tokens**self._options.length_penalty
 
 
 def default_max_tokens(source_tokens: int, limit: int) -> int:

@@ -50,6 +50,7 @@ class Engine:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._special_ids = manifest.special_ids
+        self._rules = manifest.search.rules
         self._max_target_tokens = manifest.limits.max_target_tokens
         self._metrics = metrics
         self._limits = limits
@@ -86,7 +87,7 @@ class Engine:
         """Queues the sentences of one request, all or none.
 
         Args:
-            sources: token ids of each sentence, eos included, at most `max_source_tokens` each.
+            sources: what the encoder is fed of each sentence, prefixes and eos included, at most `max_source_tokens`.
             options: checked by the caller against the manifest's limits.
             deadline: instant of the clock; None for never.
             flow: that the request belongs to.
@@ -177,12 +178,13 @@ class Engine:
             lane.abandon(error)
 
     def _search(self, options: DecodingOptions, source_tokens: int) -> BeamSearch:
-        default = default_max_tokens(source_tokens, self._max_target_tokens)
+        max_tokens = options.max_output_tokens or default_max_tokens(source_tokens, self._max_target_tokens)
         return BeamSearch(
             options,
-            max_tokens=options.max_output_tokens or default,
+            max_tokens=min(len(options.forced_prefix) + max_tokens, self._max_target_tokens),
             bos_id=self._special_ids.bos,
             eos_id=self._special_ids.eos,
+            rules=self._rules,
         )
 
     def _load(self) -> EngineLoad:

@@ -1,8 +1,14 @@
+import math
+import random
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from server.decoding.beam_search import BeamSearch, default_max_tokens
-from server.decoding.options import DecodingOptions
-from server.decoding.result import FinishReason
+from server.decoding.options import DecodingOptions, SearchRules
+from server.decoding.result import FinishReason, Hypothesis
 
 BOS, EOS = 2, 3
 
@@ -163,3 +169,132 @@ def test_without_scores_there_are_none() -> None:
     search.advance_greedily(EOS, 5.0)  # a logit
 
     assert [hypothesis.score for hypothesis in search.best()] == [0.0]
+
+
+STOP, LENGTH = FinishReason.STOP, FinishReason.LENGTH
+VOCAB = 9
+
+
+def log_probs_after(ids: Sequence[int], seed: int, eos_share: float) -> list[float]:
+    """Returns what a network that knows nothing but chance says after some ids; how likely eos is grows with them."""
+    chance = random.Random(f"{seed} {list(ids)}")
+    weights = [chance.random() ** 3 + 1e-6 for _ in range(VOCAB)]
+    weights[EOS] += eos_share * len(ids)
+    return [math.log(weight / sum(weights)) for weight in weights]
+
+
+def run(options: DecodingOptions, max_tokens: int, rules: SearchRules, seed: int, eos_share: float) -> list[Hypothesis]:
+    """Searches step by step, as an engine does."""
+    search = BeamSearch(options, max_tokens=max_tokens, bos_id=BOS, eos_id=EOS, rules=rules)
+    fed = [[BOS]]
+    for _ in range(max_tokens):
+        rows = [log_probs_after(ids, seed, eos_share) for ids in fed]
+        best = [sorted(range(VOCAB), key=lambda token, row=row: -row[token])[: search.top_k] for row in rows]
+        top = [[row[token] for token in ids] for row, ids in zip(rows, best, strict=True)]
+        if search.is_greedy:
+            parents = [0] if search.advance_greedily(best[0][0], top[0][0]) else []
+        else:
+            parents = search.advance(best, top)
+        if not parents:
+            return search.best()
+        fed = [[*fed[parent], token] for parent, token in zip(parents, search.last_ids, strict=True)]
+    raise AssertionError("the search did not end")
+
+
+def restated(options: DecodingOptions, max_tokens: int, rules: SearchRules, seed: int, eos_share: float) -> list[Any]:
+    """Says again, over whole sequences, what the search must find: its rules for forced ids, eos and early stopping.
+
+    Without early stopping this is the loop of Hugging Face's `generate`: forced tokens are log-probabilities of 0 among
+    infinite ones, and what is finished competes with what was.
+    """
+    width, penalty, prefix = options.beam_size, options.length_penalty, options.forced_prefix
+    forced = dict(enumerate(prefix)) | ({max_tokens - 1: EOS} if rules.forced_eos else {})
+
+    def scores(ids: tuple[int, ...]) -> list[float]:
+        if len(ids) not in forced:
+            return log_probs_after([BOS, *ids], seed, eos_share)
+        return [0.0 if token == forced[len(ids)] else -math.inf for token in range(VOCAB)]
+
+    def text(ids: tuple[int, ...]) -> tuple[int, ...]:
+        return ids[len(prefix) : -1] if ids[-1] == EOS else ids[len(prefix) :]
+
+    live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    finished: list[tuple[float, tuple[int, ...], FinishReason]] = []
+    for length in range(1, max_tokens + 1):
+        extended = [(total + value, (*ids, token)) for total, ids in live for token, value in enumerate(scores(ids))]
+        ranked = sorted((each for each in extended if each[0] > -math.inf), key=lambda each: -each[0])[: 2 * width]
+        is_last = length == max_tokens
+        new = [
+            (total / length**penalty, text(ids), STOP if ids[-1] == EOS and length - 1 not in forced else LENGTH)
+            for total, ids in ranked[:width]
+            if ids[-1] == EOS or (is_last and not rules.early_stopping)
+        ]
+        live = [each for each in ranked if each[1][-1] != EOS][:width]
+        if rules.early_stopping:
+            finished += new[: width - len(finished)]
+            if is_last:
+                rest = [(total / length**penalty, text(ids), LENGTH) for total, ids in live]
+                finished += rest[: width - len(finished)]
+            if len(finished) == width:
+                break
+        else:
+            finished = sorted([*finished, *new], key=lambda each: -each[0])[:width]
+            if len(finished) == width and live and live[0][0] / length**penalty <= finished[-1][0]:
+                break
+    return sorted(finished, key=lambda each: -each[0])
+
+
+@pytest.mark.parametrize("prefix", [(), (5,), (5, 6)])
+@pytest.mark.parametrize("forced_eos", [False, True])
+@pytest.mark.parametrize("early_stopping", [True, False])
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_the_search_finds_what_its_rules_say(
+    width: int, early_stopping: bool, forced_eos: bool, prefix: tuple[int, ...]
+) -> None:
+    rules = SearchRules(early_stopping=early_stopping, forced_eos=forced_eos)
+    reasons: Counter[FinishReason] = Counter()
+    for seed in range(60):
+        penalty, eos_share = (0.0, 0.6, 1.0, 2.0)[seed % 4], (0.02, 0.3)[seed % 2]
+        options = DecodingOptions(beam_size=width, num_hypotheses=width, length_penalty=penalty, forced_prefix=prefix)
+        max_tokens = len(prefix) + 2 + seed % 9
+
+        found = run(options, max_tokens, rules, seed, eos_share)
+        expected = restated(options, max_tokens, rules, seed, eos_share)
+
+        assert [(each.ids, each.finish_reason) for each in found] == [each[1:] for each in expected], seed
+        assert [each.score for each in found] == pytest.approx([each[0] for each in expected])
+        reasons.update(each.finish_reason for each in found)
+    assert min(reasons[STOP], reasons[LENGTH]) > 5  # both were tried
+
+
+def test_the_rules_are_told_apart_by_what_they_find() -> None:
+    found = {
+        rules: [run(DecodingOptions(beam_size=4), 6, rules, seed, 0.05)[0].ids for seed in range(60)]
+        for rules in (SearchRules(), SearchRules(early_stopping=False), SearchRules(forced_eos=True))
+    }
+
+    assert len({tuple(ids) for ids in found.values()}) == 3
+
+
+def test_a_forced_prefix_is_fed_and_no_part_of_the_translation() -> None:
+    options = DecodingOptions(beam_size=1, forced_prefix=(5, 6))
+    search = BeamSearch(options, max_tokens=9, bos_id=BOS, eos_id=EOS)
+
+    assert not search.is_greedy
+    assert advance(search, {EOS: -0.1}) == [0]
+    assert (search.last_ids, search.is_greedy) == ([5], False)
+    assert advance(search, {7: -0.1}) == [0]
+    assert (search.last_ids, search.is_greedy) == ([6], True)
+    assert search.advance_greedily(8, -1.0)
+    assert not search.advance_greedily(EOS, -1.0)
+    assert search.best() == [Hypothesis((8,), -2.0 / 4, FinishReason.STOP)]
+
+
+def test_beams_behind_a_prefix_have_it_in_common() -> None:
+    options = DecodingOptions(beam_size=2, forced_prefix=(5,))
+    search = BeamSearch(options, max_tokens=9, bos_id=BOS, eos_id=EOS)
+    advance(search, {9: -0.1, 10: -0.2})
+    advance(search, {7: -0.1, 8: -0.2})
+    advance(search, {9: -0.1, 10: -0.3}, {9: -0.9, 10: -1.0})
+
+    assert search.num_common(0, 1) == 2  # bos and 5

@@ -34,6 +34,7 @@ def test_equal_options_are_one_key_and_any_difference_makes_another() -> None:
         DecodingOptions(max_output_tokens=9),
         DecodingOptions(with_scores=False),
         DecodingOptions(use_shortlist=True),
+        DecodingOptions(forced_prefix=(5,)),
     ]
 
     assert len({DecodingOptions(), DecodingOptions()}) == 1
