@@ -187,7 +187,7 @@ def _connect(arguments: argparse.Namespace) -> Client:
 
 def _only_target(client: Client, model: str | None) -> str:
     models = [info for info in client.list_models() if model in (None, info.name)]
-    targets = sorted({target for info in models for _, target in info.language_pairs})
+    targets = sorted({target for info in models for target in info.target_languages})
     if len(targets) != 1:
         raise UsageError(f"--target is needed; the server has: {', '.join(targets) or 'no such model'}")
     return targets[0]

@@ -107,6 +107,8 @@ def translate_result(response: translation_pb2.TranslateResponse) -> TranslateRe
         translations=tuple(_translation(message) for message in response.translations),
         model=response.model,
         model_version=response.model_version,
+        source=response.source_language_code,
+        target=response.target_language_code,
         timings=Timings(
             total_seconds=response.timings.total_seconds,
             queue_seconds=response.timings.queue_seconds,
@@ -142,6 +144,12 @@ def model_infos(response: translation_pb2.ListModelsResponse) -> tuple[ModelInfo
             max_source_tokens=model.max_source_tokens,
             max_target_tokens=model.max_target_tokens,
             has_shortlist=model.has_shortlist,
+            source_languages=tuple(
+                model.source_language_codes or dict.fromkeys(pair.source_language_code for pair in model.language_pairs)
+            ),
+            target_languages=tuple(
+                model.target_language_codes or dict.fromkeys(pair.target_language_code for pair in model.language_pairs)
+            ),
         )
         for model in response.models
     )

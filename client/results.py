@@ -74,12 +74,18 @@ class Timings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslateResult:
-    """The answer to `translate`: one translation for each text, in their order."""
+    """The answer to `translate`: one translation for each text, in their order.
+
+    `source` and `target` are the model's own codes of the languages that were meant; an older server leaves them
+    empty.
+    """
 
     translations: tuple[Translation, ...]
     model: str
     model_version: str
     timings: Timings
+    source: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +106,11 @@ class StreamedSentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInfo:
-    """A model that the server has; `language_pairs` are (source, target) codes."""
+    """A model that the server has.
+
+    `language_pairs` are (source, target) codes; without any, it translates each of `source_languages` into each other
+    of `target_languages`.
+    """
 
     name: str
     version: str
@@ -110,3 +120,5 @@ class ModelInfo:
     max_source_tokens: int
     max_target_tokens: int
     has_shortlist: bool
+    source_languages: tuple[str, ...] = ()
+    target_languages: tuple[str, ...] = ()

@@ -28,7 +28,6 @@ from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.manifest import MANIFEST_FILE, SHORTLIST_FILE, TOKENIZER_FILE, GoldenOutput, seal_manifest
 from server.bundle.shortlist import Shortlist
 from server.bundle.variants import VARIANTS
-from server.decoding.options import DecodingOptions
 from server.runtime.runner import open_runner
 
 logger = logging.getLogger(__name__)
@@ -160,7 +159,7 @@ class _Export:
             # weights, not CUDA's kernels.
             runner = open_runner(bundle, name, "cpu", num_threads=torch.get_num_threads())
             with open_translator(runner, bundle) as translator:
-                best = translator([list(golden.source_ids)], DecodingOptions(beam_size=golden.beam_size))[0]
+                best = translator([list(golden.source_ids)], bundle.manifest.golden_options())[0]
                 outputs[name] = GoldenOutput(ids=best.ids, score=best.score)
                 if VARIANTS[name].is_exact and runner.has_host_caches:
                     logger.info("%s: comparing with the checkpoint", name)

@@ -71,16 +71,20 @@ class OutputOptions(_message.Message):
     def __init__(self, include_sentences: _Optional[bool] = ...) -> None: ...
 
 class TranslateResponse(_message.Message):
-    __slots__ = ("translations", "model", "model_version", "timings")
+    __slots__ = ("translations", "model", "model_version", "timings", "source_language_code", "target_language_code")
     TRANSLATIONS_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     MODEL_VERSION_FIELD_NUMBER: _ClassVar[int]
     TIMINGS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     translations: _containers.RepeatedCompositeFieldContainer[Translation]
     model: str
     model_version: str
     timings: Timings
-    def __init__(self, translations: _Optional[_Iterable[_Union[Translation, _Mapping]]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ...) -> None: ...
+    source_language_code: str
+    target_language_code: str
+    def __init__(self, translations: _Optional[_Iterable[_Union[Translation, _Mapping]]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ...) -> None: ...
 
 class Translation(_message.Message):
     __slots__ = ("text", "score", "finish_reason", "hypotheses", "sentences", "source_tokens", "target_tokens", "status")
@@ -173,7 +177,7 @@ class ListModelsResponse(_message.Message):
     def __init__(self, models: _Optional[_Iterable[_Union[ModelInfo, _Mapping]]] = ...) -> None: ...
 
 class ModelInfo(_message.Message):
-    __slots__ = ("name", "version", "variant", "language_pairs", "max_beam_size", "max_source_tokens", "max_target_tokens", "has_shortlist")
+    __slots__ = ("name", "version", "variant", "language_pairs", "max_beam_size", "max_source_tokens", "max_target_tokens", "has_shortlist", "source_language_codes", "target_language_codes")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     VARIANT_FIELD_NUMBER: _ClassVar[int]
@@ -182,6 +186,8 @@ class ModelInfo(_message.Message):
     MAX_SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     MAX_TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
     HAS_SHORTLIST_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_CODES_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_CODES_FIELD_NUMBER: _ClassVar[int]
     name: str
     version: str
     variant: str
@@ -190,7 +196,9 @@ class ModelInfo(_message.Message):
     max_source_tokens: int
     max_target_tokens: int
     has_shortlist: bool
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., variant: _Optional[str] = ..., language_pairs: _Optional[_Iterable[_Union[LanguagePair, _Mapping]]] = ..., max_beam_size: _Optional[int] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., has_shortlist: _Optional[bool] = ...) -> None: ...
+    source_language_codes: _containers.RepeatedScalarFieldContainer[str]
+    target_language_codes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., variant: _Optional[str] = ..., language_pairs: _Optional[_Iterable[_Union[LanguagePair, _Mapping]]] = ..., max_beam_size: _Optional[int] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., has_shortlist: _Optional[bool] = ..., source_language_codes: _Optional[_Iterable[str]] = ..., target_language_codes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class LanguagePair(_message.Message):
     __slots__ = ("source_language_code", "target_language_code")

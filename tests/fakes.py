@@ -74,8 +74,8 @@ class CountingRunner:
     """Fakes the network: a source [n, ..., eos] is translated to n tokens 10, 11, 12, ..., whatever its neighbours.
 
     n travels through the cross-attention cache, so a row that lost its cache gives a wrong length. The failures given
-    are raised by the next calls; a step waits while `may_step` is clear. `had_log_probs`, `was_alone` and `kinds` note
-    what each step was asked for, `admitted` which rows of which kind were filled.
+    are raised by the next calls; a step waits while `may_step` is clear. `had_log_probs`, `was_alone`, `kinds` and
+    `fed` note what each step was asked for and fed, `admitted` which rows of which kind were filled.
 
     `spoil` gets the number of the decoder, in the order in which they were opened, and what each of its steps is about
     to return: it may change that, raise or hang.
@@ -88,6 +88,7 @@ class CountingRunner:
         self.num_decoders = 0
         self.had_log_probs: list[bool] = []
         self.was_alone: list[bool] = []
+        self.fed: list[list[int]] = []
         self.kinds: list[StepKind] = []
         self.admitted: list[tuple[StepKind, int]] = []
         self.stepped = threading.Event()
@@ -130,6 +131,7 @@ class CountingDecoder(CachedDecoder):
         self._runner.had_log_probs.append(inputs.with_log_probs)
         self._runner.was_alone.append(inputs.is_alone)
         self._runner.kinds.append(self._kind)
+        self._runner.fed.append(inputs.input_ids.tolist())
         for stale in self._returned:
             stale[:] = -1
         assert self.cache.slots.num_rows == len(inputs.input_ids)

@@ -13,7 +13,7 @@ import numpy as np
 from server.bundle.files import FileFacts
 from server.bundle.graphs import StepForm
 from server.bundle.languages import Ids, LanguagePair, Languages
-from server.decoding.options import SearchRules
+from server.decoding.options import DecodingOptions, SearchRules
 
 REVISION = 5  # raised whenever a reader of the previous revision could not read a new bundle
 MANIFEST_FILE = "manifest.json"
@@ -215,11 +215,24 @@ class Manifest:
         return source, [each.prefix for each in languages.target.values()] + [pair.target_prefix for pair in pairs]
 
     @property
-    def golden_pair(self) -> LanguagePair | None:
-        """The direction of the golden sentence; None only while the manifest has not been checked."""
+    def golden_pair(self) -> LanguagePair:
+        """The direction of the golden sentence. Raises LookupError if it is none, which no checked manifest has."""
         if not self.golden.target_language and self.language_pairs:
             return self.language_pairs[0]
-        return self.find_pair(self.golden.source_language, self.golden.target_language)
+        pair = self.find_pair(self.golden.source_language, self.golden.target_language)
+        if pair is None:
+            raise LookupError(
+                "golden.source_language and golden.target_language must be a direction that is translated"
+            )
+        return pair
+
+    def golden_options(self, *, use_shortlist: bool = False) -> DecodingOptions:
+        """Returns how the golden sentence is searched for."""
+        return DecodingOptions(
+            beam_size=self.golden.beam_size,
+            use_shortlist=use_shortlist,
+            forced_prefix=self.golden_pair.target_prefix,
+        )
 
     def files(self, variants: Iterable[str]) -> dict[str, FileFacts]:
         """Returns the facts of every file that some variants need, by path in the bundle, and of those they share."""

@@ -207,8 +207,10 @@ def _check_golden(manifest: Manifest) -> list[str]:
     if not 1 <= len(golden.source_ids) <= limits.max_source_tokens:
         number = len(golden.source_ids)
         faults.append(f"golden.source_ids must be 1..{limits.max_source_tokens} tokens, not {number}")
-    if manifest.golden_pair is None:
-        faults.append("golden.source_language and golden.target_language must be a direction that is translated")
+    try:
+        _ = manifest.golden_pair
+    except LookupError as error:
+        faults.append(str(error))
     return faults
 
 

@@ -123,6 +123,9 @@ class _Side:
         silenced = [token for token in control if token < num_ids]
         if self._pieces is not None:
             silenced = [self._processor.PieceToId(self._pieces[token]) for token in silenced]
+        if any(map(self._processor.IsByte, silenced)):
+            faults.append(f"{model}: its bytes have ids of special tokens or prefixes")
+            return
         self._processor = _load(model, _without(contents[model], self._processor, silenced), faults)
         pieces = self._pieces or ()
         # A network may have more ids than the tokenizer, where its vocabulary was padded: they stand for nothing.

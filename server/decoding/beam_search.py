@@ -156,7 +156,8 @@ class BeamSearch:
             self._finished.remove(min(reversed(self._finished), key=lambda hypothesis: hypothesis.score))
 
     def _score(self, log_prob: float) -> float:
-        return log_prob / self.num_tokens**self._options.length_penalty
+        score: float = log_prob / self.num_tokens**self._options.length_penalty
+        return score
 
 
 def default_max_tokens(source_tokens: int, limit: int) -> int:

@@ -35,7 +35,7 @@ class Canary:
 
     def options(self, kind: StepKind) -> DecodingOptions:
         """Returns how it is searched for by steps of a kind."""
-        return DecodingOptions(beam_size=self._manifest.golden.beam_size, use_shortlist=kind is StepKind.SHORTLIST)
+        return self._manifest.golden_options(use_shortlist=kind is StepKind.SHORTLIST)
 
     def faults(self, kind: StepKind, found: Hypothesis) -> list[str]:
         """Returns what is wrong with the best translation by steps of a kind."""

@@ -1,5 +1,6 @@
 """`--check`: everything about a bundle that can be known before it serves, variant by variant."""
 
+import dataclasses
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,7 +55,8 @@ def _every_step(model: Model) -> Iterator[DecodingOptions]:
     """Yields options that together take every step form of the variant, at least once."""
     for use_shortlist in (False, True) if model.has_shortlist else (False,):
         for beam_size in {1, min(4, model.manifest.limits.max_beam_size)}:
-            yield DecodingOptions(beam_size=beam_size, use_shortlist=use_shortlist)
+            golden = model.manifest.golden_options(use_shortlist=use_shortlist)
+            yield dataclasses.replace(golden, beam_size=beam_size)
 
 
 def _translate(model: Model, options: DecodingOptions) -> None:

@@ -2,7 +2,6 @@
 
 import time
 
-from server.decoding.options import DecodingOptions
 from server.errors import BundleError, TranslationError
 from server.models.canary import compare_with_golden
 from server.models.model import Model
@@ -20,10 +19,10 @@ def warm_up(model: Model) -> None:
         BundleError: the tokenizer or the network does not give what it gave at export.
     """
     golden = model.manifest.golden
-    source_ids = model.tokenizer.encode(golden.source_text)
+    source_ids = model.tokenizer.encode(golden.source_text, model.manifest.golden_pair.source_prefix)
     if source_ids != golden.source_ids:
         raise BundleError(["golden sentence: the tokenizer gives other ids than at export"])
-    options = DecodingOptions(beam_size=golden.beam_size)
+    options = model.manifest.golden_options()
     deadline = time.monotonic() + _TIMEOUT_SECONDS
     try:
         (future,) = model.engine.submit([source_ids], options, deadline)

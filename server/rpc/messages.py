@@ -116,6 +116,8 @@ def response(job: Job, arrived: float, *, with_sentences: bool) -> pb.TranslateR
         translations=[_translation(answer, job.options.num_hypotheses, with_sentences) for answer in job.answers],
         model=job.model.manifest.name,
         model_version=job.model.manifest.version,
+        source_language_code=job.pair.source,
+        target_language_code=job.pair.target,
         timings=pb.Timings(
             total_seconds=time.monotonic() - arrived,
             queue_seconds=timings.queue_seconds,
@@ -162,6 +164,8 @@ def model_info(model: Model) -> pb.ModelInfo:
         max_source_tokens=manifest.limits.max_source_tokens,
         max_target_tokens=manifest.limits.max_target_tokens,
         has_shortlist=model.has_shortlist,
+        source_language_codes=manifest.source_codes,
+        target_language_codes=manifest.target_codes,
     )
 
 

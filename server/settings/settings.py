@@ -59,7 +59,12 @@ class Settings:
         0, "translated sentences that are kept for when they come again; the least recently used leave", low=0
     )
     single_flight: bool = _setting(False, "translate equal sentences that wait or run at the same moment once")
-    beam_size: int = _setting(4, "beam of a request that names none, or the model's widest", low=1, high=MAX_BEAM_SIZE)
+    beam_size: int = _setting(
+        0,
+        "beam of a request that names none, or the model's widest; 0 takes the model's own, or 4",
+        low=0,
+        high=MAX_BEAM_SIZE,
+    )
     max_request_seconds: float = _setting(
         120.0, "seconds after which a request is given up; a client's earlier deadline wins", low=0.001, high=86400
     )

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
 
+from server.bundle.languages import LanguagePair
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Result
@@ -42,6 +43,7 @@ class Job:
 
     Attributes:
         model: that translates.
+        pair: the direction, by the model's codes.
         options: of the search.
         answers: of each text.
         held: what the job has taken, and gives back when it is left.
@@ -50,6 +52,7 @@ class Job:
     def __init__(
         self,
         model: Model,
+        pair: LanguagePair,
         options: DecodingOptions,
         answers: Sequence[TextAnswer],
         places: Sequence[Place],
@@ -57,6 +60,7 @@ class Job:
         arrived: float,
     ) -> None:
         self.model = model
+        self.pair = pair
         self.options = options
         self.answers = answers
         self.held = contextlib.ExitStack()
@@ -151,6 +155,7 @@ class Job:
 
 async def start_job(
     model: Model,
+    pair: LanguagePair,
     options: DecodingOptions,
     answers: Sequence[TextAnswer],
     deadline: float,
@@ -161,6 +166,7 @@ async def start_job(
 
     Args:
         model: translates them.
+        pair: the direction.
         options: checked.
         answers: as they begin; those that have failed already get nothing.
         deadline: instant of `time.monotonic`.
@@ -178,7 +184,7 @@ async def start_job(
         futures = await _submit_aside(model, sources, options, deadline, flow)
     elif sources:
         futures = model.engine.submit(sources, options, deadline, flow)
-    return Job(model, options, answers, [place for place, _ in waiting], futures, arrived)
+    return Job(model, pair, options, answers, [place for place, _ in waiting], futures, arrived)
 
 
 def raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:

@@ -35,13 +35,13 @@ def check_answer(num_characters: int, num_hypotheses: int) -> None:
 def check_model(manifest: Manifest, name: str) -> None:
     """The model is the one served, or none is named. Raises ModelNotFound."""
     if name not in ("", manifest.name):
-        raise ModelNotFound(f"model: {_shown(name)} is not served here; {manifest.name} is")
+        raise ModelNotFound(f"model: {shown(name)} is not served here; {manifest.name} is")
 
 
 def check_mime_type(mime_type: str) -> None:
     """The text is plain. Raises InvalidRequest."""
     if mime_type not in ("", "text/plain"):
-        raise InvalidRequest("mime_type", f"must be text/plain, not {_shown(mime_type)}")
+        raise InvalidRequest("mime_type", f"must be text/plain, not {shown(mime_type)}")
 
 
 def check_priority(priority: Priority, tenant: Tenant) -> None:
@@ -51,38 +51,17 @@ def check_priority(priority: Priority, tenant: Tenant) -> None:
         raise PermissionDenied(f"priority: {priority.name} is better than tenant {tenant.name} may ask for, {best}")
 
 
-def choose_source_language(manifest: Manifest, source: str, target: str) -> str:
-    """Returns the source language of a pair that the model translates; case does not matter in codes.
-
-    Args:
-        manifest: the model's language pairs.
-        source: a code, or empty if the model has but one for the target.
-        target: a code.
-
-    Raises:
-        InvalidRequest: which code is wrong, and which are known.
-    """
-    pairs = manifest.language_pairs
-    targets = sorted({pair.target for pair in pairs})
-    if not target:
-        raise InvalidRequest("target_language_code", f"is required: one of {', '.join(targets)}")
-    sources = [pair.source for pair in pairs if pair.target.lower() == target.lower()]
-    if not sources:
-        raise InvalidRequest("target_language_code", f"must be one of {', '.join(targets)}, not {_shown(target)}")
-    if not source and len(sources) > 1:
-        raise InvalidRequest("source_language_code", f"is required: one of {', '.join(sources)}")
-    for known in sources:
-        if source.lower() in ("", known.lower()):
-            return known
-    raise InvalidRequest(
-        "source_language_code", f"must be one of {', '.join(sources)} for this target, not {_shown(source)}"
-    )
-
-
 def check_decoding(
-    request: DecodingRequest, defaults: DecodingOptions, limits: Limits, *, has_shortlist: bool
+    request: DecodingRequest, defaults: DecodingOptions, limits: Limits, *, has_shortlist: bool, least_tokens: int = 1
 ) -> DecodingOptions:
     """Returns the options, with defaults for what the request leaves open, if each is within its range.
+
+    Args:
+        request: as it came.
+        defaults: with the prefix that is forced.
+        limits: the model's.
+        has_shortlist: whether it has one.
+        least_tokens: of a translation: 2 for a model that forces eos.
 
     Raises:
         InvalidRequest: one is not.
@@ -95,7 +74,8 @@ def check_decoding(
         message = f"must be a number from 0 to {MAX_LENGTH_PENALTY:g}, not {options.length_penalty:g}"
         raise InvalidRequest("decoding.length_penalty", message)
     if options.max_output_tokens is not None:
-        _check_range("decoding.max_output_tokens", options.max_output_tokens, 1, limits.max_target_tokens)
+        most_tokens = limits.max_target_tokens - len(options.forced_prefix)
+        _check_range("decoding.max_output_tokens", options.max_output_tokens, least_tokens, most_tokens)
     if options.use_shortlist and not has_shortlist:
         raise InvalidRequest("decoding.use_shortlist", "must be false: the model has no shortlist")
     return options
@@ -106,5 +86,6 @@ def _check_range(field: str, value: int, low: int, high: int, unit: str = "") ->
         raise InvalidRequest(field, f"must be from {low} to {high}{unit}, not {value}")
 
 
-def _shown(value: str) -> str:
+def shown(value: str) -> str:
+    """Returns what an error may say of a client's value: a short plain name as it is, of others the length."""
     return value if _PLAIN_NAME.fullmatch(value) else f"a value of {len(value)} characters"

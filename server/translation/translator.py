@@ -1,9 +1,12 @@
 """From a request to a job: the one way that every front takes."""
 
 import contextlib
+import functools
 import time
 
 from server.access.tenants import Tenant
+from server.bundle.languages import LanguagePair
+from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.engine.flow import Flow
 from server.errors import DeadlineExceeded, NotServing, Overloaded, TranslationError
@@ -13,6 +16,7 @@ from server.telemetry.log import add_facts
 from server.text.splitter import MAX_TEXT_BYTES, SplitRules, Splitter
 from server.translation.answer import TextAnswer
 from server.translation.job import Job, raise_if_all_failed, start_job
+from server.translation.languages import choose_languages
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.request import TranslationRequest
 from server.translation.rules import (
@@ -22,15 +26,16 @@ from server.translation.rules import (
     check_model,
     check_priority,
     check_texts,
-    choose_source_language,
 )
+
+_BEAM_SIZE = 4  # of a model that names none
 
 
 class Translator:
     """Accepts requests, on the event loop's thread; refuses all until `model` is set.
 
     Args:
-        beam_size: of requests that name none, where the model allows it.
+        beam_size: of requests that name none, where the model allows it; 0 for the model's own.
         max_request_seconds: deadline of requests that have none, or a later one.
         memory: of all requests.
         metrics: told what each tenant's requests cost.
@@ -78,9 +83,14 @@ class Translator:
         check_model(manifest, request.model)
         check_mime_type(request.mime_type)
         check_priority(request.priority, request.tenant)
-        language = choose_source_language(manifest, request.source_language_code, request.target_language_code)
-        defaults = DecodingOptions(beam_size=min(self._beam_size, manifest.limits.max_beam_size))
-        options = check_decoding(request.decoding, defaults, manifest.limits, has_shortlist=model.has_shortlist)
+        pair = choose_languages(manifest, request.source_language_code, request.target_language_code)
+        options = check_decoding(
+            request.decoding,
+            self._default_options(manifest, pair),
+            manifest.limits,
+            has_shortlist=model.has_shortlist,
+            least_tokens=1 + manifest.search.forced_eos,
+        )
         deadline = min(request.deadline, request.arrived + self.max_request_seconds)
         _charge(request.tenant, 0.0)  # a tenant in debt is refused at once
         num_characters = sum(len(text) for text in request.contents if len(text) <= MAX_TEXT_BYTES)  # others fail alone
@@ -88,7 +98,12 @@ class Translator:
         # Before the texts are split: a full server does not pay for what it refuses.
         flow = Flow(name=request.tenant.name, weight=request.tenant.weight, rank=request.priority)
         model.engine.check_room(num_characters, options, deadline, flow)
-        rules = SplitRules(language, model.tokenizer.encode, manifest.limits.max_source_tokens)
+        rules = SplitRules(
+            pair.source.partition("-")[0],
+            functools.partial(model.tokenizer.encode, prefix=pair.source_prefix),
+            manifest.limits.max_source_tokens,
+            num_added=model.tokenizer.num_added(pair.source_prefix),
+        )
         answers = [TextAnswer(split) for split in await self._splitter.split(request.contents, rules, deadline)]
         sentences = [sentence for answer in answers for sentence in answer.split.sentences]
         num_tokens = sum(sentence.num_tokens for sentence in sentences)
@@ -103,13 +118,22 @@ class Translator:
             held.enter_context(self.memory.hold(sentences_need(len(sentences), options.num_hypotheses), is_more=True))
             _charge(request.tenant, cost)
             try:
-                job = await start_job(model, options, answers, deadline, request.arrived, flow)
+                job = await start_job(model, pair, options, answers, deadline, request.arrived, flow)
             except TranslationError:
                 _give_back(request.tenant, cost)
                 raise
             job.held.push(held.pop_all())
         self._metrics.tenant_cost_seconds_total.labels(request.tenant.name).inc(cost)
         return job
+
+    def _default_options(self, manifest: Manifest, pair: LanguagePair) -> DecodingOptions:
+        """Returns how a translation is searched for where a request leaves it open."""
+        beam_size = self._beam_size or manifest.search.beam_size or _BEAM_SIZE
+        return DecodingOptions(
+            beam_size=min(beam_size, manifest.limits.max_beam_size),
+            length_penalty=manifest.search.length_penalty,
+            forced_prefix=pair.target_prefix,
+        )
 
 
 def _charge(tenant: Tenant, cost: float) -> None:

@@ -37,6 +37,7 @@ class ScriptedService(TranslationServiceServicer):
         self.is_closing = threading.Event()
         self.before_answer: Callable[[translation_pb2.TranslateRequest], object] = lambda request: None
         self.language_pairs = [("en", "de")]
+        self.target_languages: list[str] = []
 
     def Translate(
         self, request: translation_pb2.TranslateRequest, context: grpc.ServicerContext
@@ -46,6 +47,8 @@ class ScriptedService(TranslationServiceServicer):
             translations=[_translation(request, text) for text in request.contents],
             model="scripted",
             model_version="1",
+            source_language_code="en",
+            target_language_code="de",
             timings=translation_pb2.Timings(total_seconds=0.5, queue_seconds=0.125),
         )
 
@@ -72,7 +75,12 @@ class ScriptedService(TranslationServiceServicer):
             for source, target in self.language_pairs
         ]
         model = translation_pb2.ModelInfo(
-            name="scripted", version="1", variant="cpu-fp32", language_pairs=pairs, max_beam_size=8
+            name="scripted",
+            version="1",
+            variant="cpu-fp32",
+            language_pairs=pairs,
+            max_beam_size=8,
+            target_language_codes=self.target_languages,
         )
         return translation_pb2.ListModelsResponse(models=[model])
 

@@ -35,6 +35,7 @@ def test_translations_come_back_in_order_with_all_their_facts(client: Client) ->
     assert first.sentences[0].finish_reason is FinishReason.LENGTH
     assert (first.source_tokens, first.error) == (4, None)
     assert (result.model, result.model_version, result.timings.queue_seconds) == ("scripted", "1", 0.125)
+    assert (result.source, result.target) == ("en", "de")
 
 
 def test_options_reach_the_server_and_absent_ones_stay_absent(client: Client, service: ScriptedService) -> None:
@@ -250,6 +251,8 @@ def test_models_are_listed(client: Client) -> None:
             max_source_tokens=0,
             max_target_tokens=0,
             has_shortlist=False,
+            source_languages=("en",),
+            target_languages=("de",),
         ),
     )
 

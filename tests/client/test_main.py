@@ -53,6 +53,12 @@ def test_of_several_target_languages_one_must_be_named(server: ScriptedServer, s
     assert b"--target is needed; the server has: de, fr" in done.stderr
 
 
+def test_a_server_may_list_languages_instead_of_pairs(server: ScriptedServer, service: ScriptedService) -> None:
+    service.language_pairs, service.target_languages = [], ["it", "fr"]
+
+    assert b"--target is needed; the server has: fr, it" in translate(server, "hello").stderr
+
+
 def test_line_i_of_the_output_translates_line_i_of_standard_input(server: ScriptedServer) -> None:
     lines = ["eins", "", "  zwei \u2028drei\r", "\U0001f600 \u00e9"] + [f"line {number}" for number in range(100)]
 

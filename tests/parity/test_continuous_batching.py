@@ -4,6 +4,7 @@ Source of the idea: text-generation-inference's tests of its seq2seq model.
 """
 
 from concurrent.futures import Future
+from typing import Any
 
 import onnxruntime
 import pytest
@@ -43,8 +44,8 @@ class Stepper:
 
         self.futures: list[Future[Result]] = []
 
-    def submit(self, source: list[int], beam_size: int = 1, **options: float) -> Future[Result]:
-        chosen = DecodingOptions(beam_size=beam_size, **options)  # type: ignore[arg-type]
+    def submit(self, source: list[int], beam_size: int = 1, **options: Any) -> Future[Result]:
+        chosen = DecodingOptions(beam_size=beam_size, **options)
         self.futures += self.engine.submit([source], chosen, None)
         return self.futures[-1]
 
@@ -87,6 +88,32 @@ def test_alone_is_what_the_oracle_says(
         oracle = search(tiny_model, [source], beam_size=WIDTHS[i % len(WIDTHS)], max_tokens=max_tokens)
 
         assert list(ids) == oracle[0][0].ids
+
+
+def test_forced_prefixes_share_steps_and_each_sentence_goes_on_from_its_own(
+    tiny_bundle: Bundle, sources: list[list[int]], alone: list[Ids]
+) -> None:
+    """A prefix that a greedy translation has anyway changes nothing of it; with any other it is as it is alone."""
+    stepper, single = Stepper(tiny_bundle, "cpu-fp32"), Stepper(tiny_bundle, "cpu-fp32", max_rows=5)
+    prefixes = [(alone[i] if i % 2 else alone[i - 1])[: i % 4] for i in range(60)]
+    options: list[dict[str, Any]] = [
+        {"beam_size": WIDTHS[i % len(WIDTHS)], "forced_prefix": prefixes[i]} for i in range(60)
+    ]
+
+    futures = []
+    for i in range(60):
+        futures.append(stepper.submit(sources[i], **options[i]))
+        stepper.step(i % 3)
+    stepper.finish()
+
+    for i, future in enumerate(futures):
+        expected = single.submit(sources[i], **options[i])
+        single.finish()
+        assert best(future) == best(expected)
+    own = [stepper.submit(sources[i], 1, forced_prefix=alone[i][:2]) for i in range(0, 60, len(WIDTHS))]
+    stepper.finish()
+    assert [best(future) for future in own] == [alone[i][2:] for i in range(0, 60, len(WIDTHS))]
+    assert {best(future) for future in futures} != set(alone)
 
 
 @pytest.mark.parametrize("max_rows", [5, 17, 200])

@@ -19,6 +19,8 @@ class Outer:
     pairs: tuple[Inner, ...] = field(default_factory=tuple)
     by_name: dict[str, int] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
+    spare: Inner | None = None
+    count: int = 7
 
 
 WHOLE = {"name": "a", "inner": {"size": 1, "weight": 0.5}}
@@ -53,6 +55,15 @@ def test_json_becomes_dataclasses_within_dataclasses() -> None:
 
 def test_what_has_a_default_may_be_absent() -> None:
     assert parse(Outer, WHOLE, "", []) == Outer("a", Inner(1, 0.5))
+
+
+def test_what_may_be_none_is_none_or_what_it_may_be() -> None:
+    faults: list[str] = []
+
+    assert parse(Outer, {**WHOLE, "spare": None}, "", faults) == Outer("a", Inner(1, 0.5))
+    assert parse(Outer, {**WHOLE, "spare": {"size": 2, "weight": 1.0}}, "", faults).spare == Inner(2, 1.0)
+    assert faults == []
+    assert faults_of({**WHOLE, "spare": 3}) == ["spare must be an object, not int"]
 
 
 def test_a_whole_number_will_do_for_a_fraction_and_not_the_other_way() -> None:

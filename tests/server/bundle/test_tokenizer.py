@@ -147,6 +147,15 @@ def test_a_tokenizer_that_does_not_fit_the_network_is_listed_with_all_faults(
     ]
 
 
+def test_a_byte_is_no_language(manifest: Manifest, tokenizer_model: bytes) -> None:
+    pair = dataclasses.replace(manifest.language_pairs[0], target_prefix=(50,))
+    spoken = dataclasses.replace(manifest, language_pairs=(pair,))
+
+    assert faults_of(spoken, {TOKENIZER_FILE: tokenizer_model}) == [
+        "tokenizer.model: its bytes have ids of special tokens or prefixes"
+    ]
+
+
 def test_what_the_vocabulary_does_not_know_is_counted(tokenizer: Tokenizer) -> None:
     known, unknown = tokenizer.encode("A dog runs."), tokenizer.encode("\u4e16")
 

@@ -189,7 +189,7 @@ def run(options: DecodingOptions, max_tokens: int, rules: SearchRules, seed: int
     fed = [[BOS]]
     for _ in range(max_tokens):
         rows = [log_probs_after(ids, seed, eos_share) for ids in fed]
-        best = [sorted(range(VOCAB), key=lambda token, row=row: -row[token])[: search.top_k] for row in rows]
+        best = [sorted(range(VOCAB), key=lambda token: -row[token])[: search.top_k] for row in rows]
         top = [[row[token] for token in ids] for row, ids in zip(rows, best, strict=True)]
         if search.is_greedy:
             parents = [0] if search.advance_greedily(best[0][0], top[0][0]) else []

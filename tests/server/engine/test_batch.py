@@ -15,7 +15,7 @@ from server.engine.sentence import Outlook
 from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded
 from server.network import DeviceLost, OutOfMemory, StepKind
 from tests.fakes import EOS
-from tests.server.engine.parts import GREEDY, NO_SCORES, SHORTLIST, Parts, Stepped, decoder_of, sentence_of, tokens
+from tests.server.engine.parts import BOS, GREEDY, NO_SCORES, SHORTLIST, Parts, Stepped, decoder_of, sentence_of, tokens
 
 
 @pytest.fixture
@@ -72,6 +72,25 @@ def test_greedy_and_beams_share_a_step(parts: Parts, batch: Batch) -> None:
     assert greedy.result(0).hypotheses[0].ids == tokens(3)
     assert beam.result(0).hypotheses[0].ids == tokens(3)
     assert len(beam.result(0).hypotheses) == 3
+
+
+@pytest.mark.parametrize("beam_size", [1, 2])
+def test_a_step_mixes_languages_and_those_without(parts: Parts, batch: Batch, beam_size: int) -> None:
+    prefixes = [(), (41,), (42, 43), (44,)]
+
+    futures = [
+        parts.submit(5, options=DecodingOptions(beam_size=beam_size, forced_prefix=prefix))[0] for prefix in prefixes
+    ]
+    step(batch, 2)
+    assert parts.runner.fed[0] == [BOS] * 4
+    assert parts.runner.fed[1][1:4] == [41, 42, 44]
+    while not all(future.done() for future in futures):
+        step(batch)
+
+    assert parts.runner.num_steps == 6
+    best = [future.result(0).hypotheses[0] for future in futures]
+    assert [each.ids for each in best] == [tokens(5)[len(prefix) :] for prefix in prefixes]
+    assert [each.score for each in best] == pytest.approx([-0.125 * (6 - len(prefix)) / 6 for prefix in prefixes])
 
 
 def test_greedy_search_without_scores_is_spared_the_softmax(parts: Parts, batch: Batch) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 import pytest
 from prometheus_client import CollectorRegistry
 
-from server.bundle.manifest import Manifest
+from server.bundle.manifest import Manifest, SearchDefaults
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Result
 from server.engine.engine import Engine
@@ -258,3 +258,29 @@ def test_two_engines_share_the_metrics_and_neither_hides_the_other(manifest: Man
     second.stop()
     assert value("queue_depth", "second") is None
     first.stop()
+
+
+def test_a_forced_prefix_counts_among_the_models_tokens_but_not_among_those_asked_for(manifest: Manifest) -> None:
+    asked = DecodingOptions(beam_size=1, max_output_tokens=2, forced_prefix=(41, 42))
+    bench, small = new_bench(manifest), dataclasses.replace(manifest.limits, max_target_tokens=5)
+    narrow = new_bench(dataclasses.replace(manifest, limits=small))
+    (cut,) = bench.submit(9, options=asked)
+    (full,) = narrow.submit(9, options=dataclasses.replace(asked, max_output_tokens=None))
+
+    bench.step(4)
+    narrow.step(5)
+
+    assert cut.result(0).hypotheses[0].ids == tokens(4)[2:]
+    assert full.result(0).hypotheses[0].ids == tokens(5)[2:]
+
+
+def test_the_models_rules_are_kept(manifest: Manifest) -> None:
+    forced = dataclasses.replace(manifest, search=SearchDefaults(forced_eos=True))
+    bench = new_bench(forced)
+    (cut,) = bench.submit(9, options=DecodingOptions(beam_size=1, max_output_tokens=4))
+
+    bench.step(3)
+
+    (hypothesis,) = cut.result(0).hypotheses
+    assert (hypothesis.ids, hypothesis.finish_reason) == (tokens(3), FinishReason.LENGTH)
+    assert hypothesis.score == pytest.approx(-0.125 * 3 / 4)

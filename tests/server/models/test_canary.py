@@ -38,6 +38,14 @@ def test_a_lane_is_given_the_golden_sentence_as_at_export(manifest: Manifest) ->
     for kind in StepKind:
         options = canary.options(kind)
         assert (options.beam_size, options.use_shortlist) == (4, kind is StepKind.SHORTLIST)
+        assert options.forced_prefix == ()
+
+
+def test_the_golden_sentence_begins_as_its_language_does(manifest: Manifest) -> None:
+    pair = dataclasses.replace(manifest.language_pairs[0], target_prefix=(7,))
+    canary = Canary(dataclasses.replace(manifest, language_pairs=(pair,)), "cpu-fp32")
+
+    assert [canary.options(kind).forced_prefix for kind in StepKind] == [(7,), (7,)]
 
 
 def test_by_plain_steps_it_gives_what_it_gave_at_export(manifest: Manifest) -> None:

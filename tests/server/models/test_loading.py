@@ -77,7 +77,9 @@ def test_cuda_takes_one_lane(tiny_bundle: Bundle, metrics: Metrics) -> None:
 def base() -> Manifest:
     """The built-in model's manifest, with the dimensions of Transformer-base."""
     small = open_bundle(BUILTIN_BUNDLE).manifest
-    return dataclasses.replace(small, dimensions=dataclasses.replace(small.dimensions, d_model=512, decoder_layers=6))
+    return dataclasses.replace(
+        small, dimensions=dataclasses.replace(small.dimensions, num_heads=8, head_dim=64, decoder_layers=6)
+    )
 
 
 @pytest.mark.parametrize(("variant", "source_tokens"), [("cpu-int8", 2048), ("cpu-fp32", 2730), ("cuda-fp16", 65536)])
@@ -107,12 +109,13 @@ def test_the_same_memory_holds_more_of_a_smaller_model(base: Manifest) -> None:
 
     assert positions(base, "cpu-fp32") == 2048
     assert positions(base, "cpu-int8") == 4 * 2048
-    factor = 6 * 512 / (small.dimensions.decoder_layers * small.dimensions.d_model)
+    sizes = small.dimensions
+    factor = 6 * 512 / (sizes.decoder_layers * sizes.num_heads * sizes.head_dim)
     assert positions(small, "cpu-fp32") == int(factor * 2048)
 
 
 def test_a_position_larger_than_the_cache_is_one(base: Manifest) -> None:
-    wide = dataclasses.replace(base, dimensions=dataclasses.replace(base.dimensions, d_model=2**18))
+    wide = dataclasses.replace(base, dimensions=dataclasses.replace(base.dimensions, head_dim=2**18))
 
     assert engine_limits(wide, "cpu-int8", Settings(max_cache_mib=1)).lane.max_cached_positions == 1
 

@@ -73,6 +73,13 @@ def test_what_is_translated_anew_counts_as_used(engine: EchoEngine, metrics: Met
     assert not submit(cache, B).done()
 
 
+def test_a_sentence_in_another_language_is_another_one(cache: SentenceCache, engine: EchoEngine) -> None:
+    for prefix in ((41,), (42,), (41,)):
+        submit(cache, A, DecodingOptions(beam_size=1, forced_prefix=prefix))
+
+    assert [options.forced_prefix for options in engine.options] == [(41,), (42,)]
+
+
 def test_other_options_are_another_sentence(cache: SentenceCache, engine: EchoEngine) -> None:
     wide = DecodingOptions(beam_size=4, num_hypotheses=2)
 

@@ -1,6 +1,7 @@
 """The service behind a real gRPC server; the engine echoes."""
 
 import asyncio
+import dataclasses
 import time
 from typing import Any
 
@@ -8,8 +9,11 @@ import grpc
 import pytest
 
 from protos import translation_pb2 as pb
+from server.bundle.languages import Languages, SourceLanguage, TargetLanguage
+from server.bundle.manifest import Manifest
 from server.bundle.tokenizer import Tokenizer
 from server.errors import Overloaded
+from server.models.model import Model
 from server.telemetry.metrics import METHODS
 from tests.server.conftest import Live
 from tests.server.echo_engine import EchoEngine
@@ -198,7 +202,28 @@ async def test_models_are_listed(live: Live) -> None:
         max_beam_size=8,
         max_source_tokens=64,
         max_target_tokens=100,
+        source_language_codes=["en"],
+        target_language_codes=["de"],
     )
+
+
+async def test_a_model_of_many_languages_lists_both_sets_and_says_what_was_meant(
+    live: Live, model: Model, manifest: Manifest
+) -> None:
+    languages = Languages(
+        source={"en": SourceLanguage(), "zh-Hant": SourceLanguage()}, target={"de": TargetLanguage(prefix=(9,))}
+    )
+    polyglot = dataclasses.replace(manifest, language_pairs=(), languages=languages)
+    live.translator.model = dataclasses.replace(model, manifest=polyglot)
+
+    (listed,) = (await live.stub.ListModels(pb.ListModelsRequest())).models
+    response = await live.stub.Translate(
+        pb.TranslateRequest(contents=["Hi."], source_language_code="zh_TW", target_language_code="deu")
+    )
+
+    assert not listed.language_pairs
+    assert (listed.source_language_codes, listed.target_language_codes) == (["en", "zh-Hant"], ["de"])
+    assert (response.source_language_code, response.target_language_code) == ("zh-Hant", "de")
 
 
 @pytest.mark.parametrize("message", [request("Hi."), pb.ListModelsRequest()])

@@ -95,7 +95,7 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
     ("arguments", "fault"),
     [
         (["--port", "70000"], "--port: must be a whole number from 0 to 65535, not '70000'"),
-        (["--beam-size", "17"], "--beam-size: must be a whole number from 1 to 16, not '17'"),
+        (["--beam-size", "17"], "--beam-size: must be a whole number from 0 to 16, not '17'"),
         (["--max-rows", "1.5"], "--max-rows: must be a whole number from 1 to 4096, not '1.5'"),
         (["--device", "tpu"], "--device: must be one of auto, cpu, cuda, not 'tpu'"),
         (["--device", "cpu", "--variant", "cuda-fp16"], "--variant: cuda-fp16 does not fit --device cpu"),

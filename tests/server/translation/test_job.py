@@ -27,7 +27,9 @@ def many_sentences(number: int) -> list[TextAnswer]:
 
 
 async def start(model: Model, answers: list[TextAnswer]) -> Job:
-    return await start_job(model, DecodingOptions(), answers, time.monotonic() + 60, time.monotonic())
+    return await start_job(
+        model, model.manifest.language_pairs[0], DecodingOptions(), answers, time.monotonic() + 60, time.monotonic()
+    )
 
 
 async def test_a_caller_who_leaves_while_sentences_are_submitted_takes_them_along(

@@ -10,6 +10,7 @@ from server.decoding.options import DecodingOptions
 from server.translation.request import DecodingRequest, TranslationRequest
 
 OF_THE_ANSWER = {"output"}  # what the answer's message holds is its front's
+OF_THE_LANGUAGE = {"forced_prefix"}  # comes of the target language
 OF_THE_CALL = {"arrived", "deadline", "tenant"}  # come with the call, not in its message
 
 
@@ -28,7 +29,8 @@ def test_its_fields_are_those_of_the_contract() -> None:
 def test_its_decoding_fields_are_those_of_the_contract_and_of_the_engine() -> None:
     contract = {field.name for field in pb.DecodingOptions.DESCRIPTOR.fields}
 
-    assert names(DecodingRequest) == contract == names(DecodingOptions)
+    assert names(DecodingRequest) == contract == names(DecodingOptions) - OF_THE_LANGUAGE
+    assert not OF_THE_LANGUAGE & contract
 
 
 @pytest.mark.parametrize("field", [*pb.DecodingOptions.DESCRIPTOR.fields], ids=lambda field: field.name)

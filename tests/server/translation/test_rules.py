@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from server.access.tenants import Priority, Tenant
-from server.bundle.languages import LanguagePair
 from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.errors import InvalidRequest, ModelNotFound, PermissionDenied
@@ -19,7 +18,6 @@ from server.translation.rules import (
     check_model,
     check_priority,
     check_texts,
-    choose_source_language,
 )
 
 CANARY = "canary text"
@@ -37,11 +35,6 @@ def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) 
     [
         (lambda _: check_texts(0), ["contents", "1024", "0"]),
         (lambda _: check_texts(1025), ["contents", "1024", "1025"]),
-        (lambda m: choose_source_language(m, "", ""), ["target_language_code", "required", "de"]),
-        (lambda m: choose_source_language(m, "", "tlh"), ["target_language_code", "de", "tlh"]),
-        (lambda m: choose_source_language(m, "", CANARY), ["target_language_code", "11 characters"]),
-        (lambda m: choose_source_language(m, "tlh", "de"), ["source_language_code", "en", "tlh"]),
-        (lambda m: choose_source_language(m, CANARY, "de"), ["source_language_code", "11 characters"]),
         (lambda _: check_answer(1 << 20, 9), ["decoding.num_hypotheses", "at most 8", "1048576 characters", "9"]),
         (lambda _: check_mime_type("text/html"), ["mime_type", "text/plain", "text/html"]),
         (lambda _: check_mime_type(CANARY), ["mime_type", "text/plain", "11 characters"]),
@@ -97,6 +90,20 @@ def test_a_shortlist_may_be_asked_for_where_there_is_one(manifest: Manifest) -> 
     assert decoding(manifest, has_shortlist=True, use_shortlist=True).use_shortlist
 
 
+def test_a_forced_prefix_and_a_forced_eos_leave_less_to_ask_for(manifest: Manifest) -> None:
+    defaults = DecodingOptions(forced_prefix=(5, 6))
+
+    def checked(max_output_tokens: int) -> DecodingOptions:
+        asked = DecodingRequest(max_output_tokens=max_output_tokens)
+        return check_decoding(asked, defaults, manifest.limits, has_shortlist=False, least_tokens=2)
+
+    assert [checked(number).max_output_tokens for number in (2, 98)] == [2, 98]
+    for number in (1, 99):
+        with pytest.raises(InvalidRequest, match=f"max_output_tokens: must be from 2 to 98, not {number}"):
+            checked(number)
+    assert checked(50).forced_prefix == (5, 6)
+
+
 def test_so_many_texts_are_taken_and_no_more() -> None:
     for num_texts in (1, 1024):
         check_texts(num_texts)
@@ -126,44 +133,6 @@ def test_any_other_model_is_not_found_and_only_plain_names_are_repeated(
 ) -> None:
     with pytest.raises(ModelNotFound) as caught:
         check_model(manifest, name)
-
-    assert str(caught.value) == message
-
-
-@pytest.fixture
-def polyglot(manifest: Manifest) -> Manifest:
-    """Translates two languages to German, and one to Brazilian Portuguese."""
-    pairs = (("en", "de"), ("fr", "de"), ("en", "pt-BR"))
-    return dataclasses.replace(
-        manifest, language_pairs=tuple(LanguagePair(source=source, target=target) for source, target in pairs)
-    )
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "language"),
-    [("en", "de", "en"), ("FR", "De", "fr"), ("", "pt-BR", "en"), ("EN", "PT-br", "en")],
-)
-def test_the_source_language_is_chosen_by_the_pairs_that_there_are(
-    polyglot: Manifest, source: str, target: str, language: str
-) -> None:
-    assert choose_source_language(polyglot, source, target) == language
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "message"),
-    [
-        ("", "de", "source_language_code: is required: one of en, fr"),
-        ("fr", "pt-BR", "source_language_code: must be one of en for this target, not fr"),
-        ("de", "de", "source_language_code: must be one of en, fr for this target, not de"),
-        ("en", "fr", "target_language_code: must be one of de, pt-BR, not fr"),
-        ("en", "", "target_language_code: is required: one of de, pt-BR"),
-    ],
-)
-def test_a_pair_that_there_is_not_is_refused_with_those_there_are(
-    polyglot: Manifest, source: str, target: str, message: str
-) -> None:
-    with pytest.raises(InvalidRequest) as caught:
-        choose_source_language(polyglot, source, target)
 
     assert str(caught.value) == message
 

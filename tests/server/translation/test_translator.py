@@ -8,11 +8,15 @@ import pytest
 
 from server.access.tenants import Priority, Tenant
 from server.access.token_bucket import TokenBucket
+from server.bundle.languages import Languages, SourceLanguage, TargetLanguage
+from server.bundle.manifest import TOKENIZER_FILE, SearchDefaults
+from server.bundle.tokenizer import Tokenizer
 from server.engine.flow import Flow
 from server.errors import DeadlineExceeded, InvalidRequest, ModelNotFound, NotServing, Overloaded
 from server.models.model import Model
 from server.telemetry.metrics import Metrics
 from server.text.splitter import MAX_TEXT_BYTES
+from server.translation.memory import MemoryBudget
 from server.translation.request import DecodingRequest, TranslationRequest
 from server.translation.translator import Translator
 from tests.server.echo_engine import EchoEngine
@@ -163,3 +167,66 @@ async def test_without_a_model_every_request_is_refused(translator: Translator, 
 
     with pytest.raises(NotServing):
         await translator.accept(request("One dog."))
+
+
+async def test_a_sentence_carries_the_ids_of_its_languages(
+    translator: Translator, model: Model, engine: EchoEngine, tokenizer_model: bytes
+) -> None:
+    languages = Languages(
+        source={"en": SourceLanguage(prefix=(400,)), "fr": SourceLanguage(prefix=(401,))},
+        target={"de": TargetLanguage(source_prefix=(402,), prefix=(403, 404)), "it": TargetLanguage(prefix=(405,))},
+    )
+    manifest = dataclasses.replace(model.manifest, language_pairs=(), languages=languages)
+    tokenizer = Tokenizer(manifest, {TOKENIZER_FILE: tokenizer_model}.__getitem__)
+    translator.model = dataclasses.replace(model, manifest=manifest, tokenizer=tokenizer)
+    sources: list[tuple[int, ...]] = []
+    engine.fails = sources.append  # no failure, but told of each sentence
+
+    jobs = []
+    for source, target in (("fr_FR", "deu"), ("en", "it")):
+        asked = dataclasses.replace(request("A dog runs."), source_language_code=source, target_language_code=target)
+        with await translator.accept(asked) as job:
+            await job.finish()
+            jobs.append(job)
+
+    text = tokenizer.encode("A dog runs.")
+    assert sources == [(402, 401, *text), (400, *text)]
+    assert [options.forced_prefix for options in engine.options] == [(403, 404), (405,)]
+    assert [job.answers[0].text(0) for job in jobs] == ["A dog runs."] * 2  # an echo, whose prefix shows no text
+    assert [job.answers[0].num_source_tokens for job in jobs] == [len(text) - 1] * 2
+    assert [(job.pair.source, job.pair.target) for job in jobs] == [("fr", "de"), ("en", "it")]
+
+
+async def test_a_long_sentence_is_cut_so_that_its_prefix_fits(translator: Translator, model: Model) -> None:
+    pair = dataclasses.replace(model.manifest.language_pairs[0], source_prefix=(50, 51, 52))
+    translator.model = dataclasses.replace(model, manifest=dataclasses.replace(model.manifest, language_pairs=(pair,)))
+
+    with await translator.accept(request("dog " * 300)) as job:
+        sentences = job.answers[0].split.sentences
+
+    longest = max(len(sentence.source_ids or ()) for sentence in sentences)
+    assert len(sentences) > 4
+    assert 40 < longest <= 64
+    assert all(sentence.num_tokens == len(sentence.source_ids or ()) - 4 for sentence in sentences)
+
+
+async def test_what_a_request_leaves_open_is_the_servers_choice_then_the_models(
+    model: Model, metrics: Metrics, engine: EchoEngine
+) -> None:
+    search = SearchDefaults(beam_size=6, length_penalty=0.5, forced_eos=True)
+    own = dataclasses.replace(model, manifest=dataclasses.replace(model.manifest, search=search))
+    for beam_size, one in ((0, own), (2, own), (0, model), (16, model)):
+        translator = Translator(
+            beam_size=beam_size, max_request_seconds=60.0, memory=MemoryBudget(1 << 30), metrics=metrics.access
+        )
+        translator.model = one
+        with await translator.accept(request("One dog.")):
+            pass
+        with await translator.accept(request("One dog.", beam_size=1, length_penalty=2.0)):
+            pass
+
+    found = [(options.beam_size, options.length_penalty) for options in engine.options]
+    assert found == [(6, 0.5), (1, 2.0), (2, 0.5), (1, 2.0), (4, 1.0), (1, 2.0), (8, 1.0), (1, 2.0)]
+    translator.model = own
+    with pytest.raises(InvalidRequest, match=r"max_output_tokens: must be from 2 to 100, not 1"):
+        await translator.accept(request("One dog.", max_output_tokens=1))
