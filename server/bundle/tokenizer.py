@@ -126,7 +126,7 @@ class _Side:
         if any(map(self._processor.IsByte, silenced)):
             faults.append(f"{model}: its bytes have ids of special tokens or prefixes")
             return
-        self._processor = _load(model, _without(contents[model], self._processor, silenced), faults)
+        self._processor = _silence(self._processor, contents[model], silenced)
         pieces = self._pieces or ()
         # A network may have more ids than the tokenizer, where its vocabulary was padded: they stand for nothing.
         self._silent = control.union(range(num_ids, vocab_size), (i for i, piece in enumerate(pieces) if not piece))
@@ -176,20 +176,21 @@ def _load(name: str, model: bytes, faults: list[str]) -> SentencePieceProcessor:
     return processor
 
 
-def _without(model: bytes, processor: SentencePieceProcessor, ids: Iterable[int]) -> bytes:
-    """Returns a model that cuts none of these pieces out of a text; most are control symbols already."""
+def _silence(processor: SentencePieceProcessor, model: bytes, ids: Iterable[int]) -> SentencePieceProcessor:
+    """Returns a processor that cuts none of these pieces out of a text; most are control symbols already."""
     usable = [
         token
         for token in ids
         if not (processor.IsControl(token) or processor.IsUnknown(token) or processor.IsUnused(token))
     ]
     if not usable:
-        return model
+        return processor
     proto = ModelProto.FromString(model)
     for token in usable:
         proto.pieces[token].type = ModelProto.SentencePiece.UNUSED
-    changed: bytes = proto.SerializeToString()
-    return changed
+    silenced = SentencePieceProcessor()
+    silenced.LoadFromSerializedProto(proto.SerializeToString())
+    return silenced
 
 
 def _read_table(name: str, data: bytes, faults: list[str]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from server.bundle.bundle import open_bundle
 from server.bundle.graphs import all_cache_names
 from server.bundle.manifest import Manifest
+from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions
 from server.errors import BundleError, TranslationError
 from server.models.choosing import can_run
@@ -35,7 +36,8 @@ def check_bundle(directory: Path, settings: Settings, metrics: Metrics) -> Itera
     """
     bundle = open_bundle(directory)
     manifest = bundle.manifest
-    yield f"{manifest.name} {manifest.version}: manifest and files are as they should be"
+    Tokenizer(manifest, bundle.read)  # whose faults are known without any network
+    yield f"{manifest.name} {manifest.version}: manifest, files and tokenizer are as they should be"
     for variant in manifest.variants:
         if not can_run(variant):
             yield f"{variant}: not tried, since there is no CUDA device here"

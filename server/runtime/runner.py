@@ -47,7 +47,8 @@ class HostRunner:
         self._dtype = np.dtype(manifest.variants[variant].dtype)
         self._shortlist: Shortlist | None = None
         if manifest.variants[variant].has_shortlist:
-            self._shortlist = Shortlist.load(bundle.read(SHORTLIST_FILE), manifest.dimensions.vocab_size)
+            sizes = manifest.dimensions
+            self._shortlist = Shortlist.load(bundle.read(SHORTLIST_FILE), sizes.vocab_size, sizes.source_vocab_size)
             faults = shortlist_faults(self._shortlist, manifest.limits.max_beam_size, manifest.special_ids.eos)
             refuse(bundle.directory / SHORTLIST_FILE, faults)
 

@@ -40,6 +40,19 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.common, shortlist.common)
 
 
+def test_a_source_with_a_vocabulary_of_its_own_has_the_rows_and_the_targets_are_the_candidates(tmp_path: Path) -> None:
+    by_token = np.array([[29, 28], [5, 5], [6, 0]], np.int32)
+    Shortlist(by_token, np.array([3, 7], np.int32)).save(tmp_path / "shortlist.npz")
+    data = (tmp_path / "shortlist.npz").read_bytes()
+
+    loaded = Shortlist.load(data, vocab_size=30, source_vocab_size=3)
+
+    assert loaded.candidates((0, 2)).tolist() == [0, 3, 6, 7, 28, 29]
+    for sizes, named in (((30, 4), "30, of the source 4"), ((29, 3), "29, of the source 3"), ((30, None), "30")):
+        with pytest.raises(BundleError, match=rf"is no table for a vocabulary of {named}$"):
+            Shortlist.load(data, *sizes)
+
+
 def test_equal_tables_are_equal_files(tmp_path: Path) -> None:
     for name in ("a.npz", "b.npz"):
         new_shortlist().save(tmp_path / name)
