@@ -24,6 +24,7 @@ class BeamSearch:
         last_ids: tokens that the live beams feed to the next step, best beam first.
         num_tokens: target tokens of every live beam, those of the forced prefix included: also the length of its
             self-attention cache.
+        top_k: how many best tokens of each row a step must return: 2W, or 1 for greedy search.
         is_greedy: it has a beam of 1 and is past its prefix, so that `advance_greedily` does.
     """
 
@@ -38,6 +39,7 @@ class BeamSearch:
     ) -> None:
         self._options = options
         self._beam_size = options.beam_size
+        self.top_k = 1 if self._beam_size == 1 else 2 * self._beam_size
         self._max_tokens = max_tokens
         # A forced eos needs no step: whatever lives one token before the limit ends there.
         self._last_step = max_tokens - 1 if rules.forced_eos else max_tokens
@@ -51,11 +53,6 @@ class BeamSearch:
         self._finished: list[Hypothesis] = []
         self.last_ids = [bos_id]
         self.num_tokens = 0
-
-    @property
-    def top_k(self) -> int:
-        """How many best tokens of each row a step must return: 2W, or 1 for greedy search."""
-        return 1 if self._beam_size == 1 else 2 * self._beam_size
 
     def advance(self, top_ids: list[list[int]], top_log_probs: list[list[float]]) -> list[int]:
         """Takes one step.
