@@ -129,7 +129,8 @@ class _Side:
         self._processor = _silence(self._processor, contents[model], silenced)
         pieces = self._pieces or ()
         # A network may have more ids than the tokenizer, where its vocabulary was padded: they stand for nothing.
-        self._silent = control.union(range(num_ids, vocab_size), (i for i, piece in enumerate(pieces) if not piece))
+        self._num_ids = num_ids
+        self._silent = control.union(token for token, piece in enumerate(pieces) if not piece)
         self._ids = {piece: token for token, piece in enumerate(pieces) if token not in self._silent}
 
     def encode(self, text: str, unk_id: int) -> list[int]:
@@ -139,7 +140,7 @@ class _Side:
         return [self._ids.get(piece, unk_id) for piece in self._processor.EncodeAsPieces(text)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        shown = [token for token in ids if token not in self._silent]
+        shown = [token for token in ids if token < self._num_ids and token not in self._silent]
         text: str
         if self._pieces is None:
             text = self._processor.decode(shown)

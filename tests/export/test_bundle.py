@@ -153,10 +153,11 @@ def test_the_manifest_describes_the_model(tiny_bundle: Bundle, tiny_checkpoint: 
     manifest, config = tiny_bundle.manifest, tiny_checkpoint.config
 
     dimensions = dataclasses.asdict(manifest.dimensions)
+    assert (dimensions.pop("source_vocab_size"), dimensions.pop("decoder_mixer")) == (None, "attention")
     assert dimensions == {name: getattr(config, name) for name in dimensions}
     assert dataclasses.asdict(manifest.special_ids) == {"pad": 0, "unk": 1, "bos": 2, "eos": 3}
     assert (manifest.name, manifest.version) == ("tiny", "0")
-    assert [dataclasses.astuple(pair) for pair in manifest.language_pairs] == [("en", "de")]
+    assert [(pair.source, pair.target) for pair in manifest.language_pairs] == [("en", "de")]
     assert dataclasses.astuple(manifest.limits) == (64, 128, 16)  # of its recipe, its positions, and ours
     assert manifest.training["recipe"]["name"] == "tiny"
     assert len(manifest.training["weights_sha256"]) == 64
