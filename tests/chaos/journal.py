@@ -22,6 +22,7 @@ DOCUMENTED_CODES = frozenset(
     }
 )
 OVERLOAD_CODES = frozenset({OK, PARTIAL, "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED"})  # where there is too much to do
+WRONG = "with another call's answer, or a wrong one"
 LATE_SECONDS = 1.0  # after its deadline a call without an outcome hangs
 
 
@@ -93,7 +94,7 @@ class Journal:
             "without an outcome": sum(entry.outcome is None for entry in self.entries),
             "with two outcomes": self.num_ended_twice,
             "ended too late": sum(entry.latency > entry.timeout + LATE_SECONDS for entry in self.entries),
-            "with another call's answer, or a wrong one": sum(entry.is_right is False for entry in self.entries),
+            WRONG: sum(entry.is_right is False for entry in self.entries),
         }
         found |= {f"ended {code}": count for code, count in self.counts().items() if code not in allowed}
         return [f"{count} calls {what}" for what, count in found.items() if count]

@@ -81,15 +81,20 @@ def answer(method: str, data: bytes) -> list[Any]:
     async def read() -> bytes:
         return data
 
-    context = SimpleNamespace(time_remaining=lambda: None, peer=lambda: "ipv4:127.0.0.1:1", read=read)
+    context = SimpleNamespace(
+        time_remaining=lambda: None,
+        peer=lambda: "ipv4:127.0.0.1:1",
+        read=read,
+        add_done_callback=lambda callback: callback(None),
+    )
 
-    async def collect() -> list[Message]:
+    async def collect() -> list[bytes]:
         if handler.response_streaming:
             return [message async for message in handler.stream_stream(None, context)]
         return [await handler.stream_unary(None, context)]
 
     messages = _loop().run_until_complete(collect())
-    return [RESPONSES[method].FromString(handler.response_serializer(message)) for message in messages]
+    return [RESPONSES[method].FromString(message) for message in messages]
 
 
 @contextlib.contextmanager
