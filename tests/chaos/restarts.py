@@ -58,6 +58,7 @@ async def _terminated(name: str, max_attempts: int, num_cycles: int) -> list[Che
     return [
         Check(f"{name}: errors", f"{len(failed)} of {len(client.journal.entries)}", "0", not failed),
         none(f"{name}: journal", client.faults([])),
+        told(f"{name}: errors said", str(sorted(client.details)) if failed else "nothing"),
         Check(f"{name}: exit codes of {num_cycles}", str(sorted(set(codes))), "all 0", set(codes) == {0}),
     ]
 
