@@ -30,11 +30,11 @@ class FeedForward(nn.Module):
         self.hidden = nn.Linear(config.d_model, width)
         self.output = nn.Linear(width, config.d_model)
         self.dropout = Dropout(config.activation_dropout)
-        self.activation = ACTIVATIONS[config.activation]
+        self.activation = config.activation
 
     def forward(self, x: Tensor) -> Tensor:
         """Maps [B, T, M] to [B, T, M]."""
-        result: Tensor = self.output(self.dropout(self.activation(self.hidden(x))))
+        result: Tensor = self.output(self.dropout(ACTIVATIONS[self.activation](self.hidden(x))))
         return result
 
 

@@ -190,7 +190,7 @@ def search_as_transformers(
 
     Finished places that nobody has taken yet score -1e9; so do beams but the first at the start.
     """
-    running: list[tuple[tuple[int, ...], float]] = [((), 0.0)] + [((), -1e9)] * (beam_size - 1)
+    running: list[tuple[tuple[int, ...], float]] = [((), 0.0), *(((), -1e9) for _ in range(beam_size - 1))]
     kept: list[tuple[float, tuple[int, ...], float]] = [(-1e9, (), 0.0)] * beam_size
     for length in range(1, max_tokens + 1):
         is_last = length == max_tokens

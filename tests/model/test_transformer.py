@@ -314,9 +314,12 @@ def test_each_side_may_have_sizes_and_norms_of_its_own() -> None:
 )
 def test_activations_are_those_that_their_names_say(activation: str, expected: Callable[[float], float]) -> None:
     feed_forward = build(activation=activation).encoder[0].feed_forward
+    for linear in (feed_forward.hidden, feed_forward.output):
+        torch.nn.init.eye_(linear.weight)
+        torch.nn.init.zeros_(linear.bias)
 
     for x in (-3.0, -0.5, 0.0, 0.1, 4.0):
-        assert float(feed_forward.activation(torch.tensor(x))) == pytest.approx(expected(x), abs=1e-6)
+        assert float(feed_forward(torch.full((1, 1, 16), x))[0, 0, 0]) == pytest.approx(expected(x), abs=1e-6)
 
 
 def test_all_of_a_network_that_departs_from_the_paper_learns() -> None:
