@@ -11,8 +11,8 @@ from export.shortlist import learn_shortlist
 from export.verify import VerificationError
 from model.augment import Pair
 from model.checkpoint import load_checkpoint
-from model.config import CorpusConfig
 from model.data import read_corpus
+from model.training import CorpusConfig
 from server.bundle.variants import VARIANTS
 from server.errors import StartupError
 

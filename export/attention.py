@@ -30,13 +30,13 @@ class SelfAttention:
         past, new = (_caches_of(name, kind) for kind in ("self", "new_self"))
         context = graph.node_of_many(
             "GroupQueryAttention",
-            [graph.reshape(qkv, [-1, 1, 3 * config.d_model]), "", "", *past, *self._lengths],
+            [graph.reshape(qkv, [-1, 1, 3 * config.num_heads * config.head_dim]), "", "", *past, *self._lengths],
             [f"{name}.context", *new],
             domain="com.microsoft",
             num_heads=config.num_heads,
             kv_num_heads=config.num_heads,
         )
-        return graph.reshape(context, [-1, config.d_model])
+        return graph.reshape(context, [-1, config.num_heads * config.head_dim])
 
 
 class CrossAttention:
@@ -77,6 +77,8 @@ class CrossAttention:
         one_token = graph.reshape(x, [-1, 1, config.d_model])
         start, end, axis = (graph.constant([value]) for value in (0, 0, 1))
         self._no_token = graph.node("Slice", [one_token, start, end, axis])  # [slots, 0, M]
+        if config.num_heads * config.head_dim != config.d_model:
+            self._no_token = graph.reshape(self._no_token, [0, 0, config.num_heads * config.head_dim])
 
     def __call__(self, name: str, x: str, attention: MultiHeadAttention) -> str:
         """Adds the attention of one layer, from [B, M] to the context [B, M].
@@ -102,7 +104,7 @@ class CrossAttention:
         return self._graph.node_of_many(
             "GroupQueryAttention",
             [
-                self._graph.reshape(queries, [-1, 1, num_rows * config.d_model]),
+                self._graph.reshape(queries, [-1, 1, num_rows * config.num_heads * config.head_dim]),
                 self._no_token,
                 self._no_token,
                 *past,

@@ -67,13 +67,15 @@ def export_bundle(
 
     Raises:
         FileExistsError: `out` exists.
-        ValueError: too few dev sentences, or unknown variants.
+        ValueError: too few dev sentences, unknown variants, or a network that has no graphs.
         VerificationError: the graphs do not do what the checkpoint does.
     """
     if out.exists():
         raise FileExistsError(f"{out} exists already")
     if "cpu-fp32" not in variants or not set(variants) <= set(VARIANTS):
         raise ValueError(f"variants must be cpu-fp32 and others of {', '.join(VARIANTS)}, not {', '.join(variants)}")
+    if checkpoint.config.decoder_mixer != "attention":
+        raise ValueError(f'decoder_mixer must be "attention" to be exported, not "{checkpoint.config.decoder_mixer}"')
     out.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     try:

@@ -9,8 +9,9 @@ import numpy as np
 import onnx
 import onnxruntime
 from numpy.typing import NDArray
-from onnx import helper
+from onnx import helper, numpy_helper
 
+from export.graph import without_weights
 from export.quantize import linear_inputs
 from model.data import pad
 from server.bundle.graphs import cache_names, step_controls
@@ -83,15 +84,21 @@ class _Calibration:
 
 
 class _Watched:
-    """A graph that returns its `linear_inputs` too."""
+    """A graph that returns its `linear_inputs` too.
+
+    Its weights go to ONNX Runtime beside it: a message of protobuf has at most 2 GiB.
+    """
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self.names = linear_inputs(model)
-        watched = onnx.ModelProto()
-        watched.CopyFrom(model)
-        watched.graph.output.extend(helper.make_empty_tensor_value_info(name) for name in self.names)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
+        watched = without_weights(model)
+        outside = {stub.name for stub in watched.graph.initializer if stub.external_data}
+        weights = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer if t.name in outside}
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(weight) for weight in weights.values()]
+        options.add_external_initializers(list(weights), values)
+        watched.graph.output.extend(helper.make_empty_tensor_value_info(name) for name in self.names)
         self._session = onnxruntime.InferenceSession(
             watched.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )

@@ -15,9 +15,9 @@ import sacrebleu
 import sentencepiece
 
 from model.checkpoint import load_checkpoint
-from model.config import CorpusConfig
 from model.data import read_corpus
 from model.search import default_max_tokens, search
+from model.training import CorpusConfig
 
 BATCH_SENTENCES = 64
 

@@ -2,15 +2,17 @@
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import TensorProto
 
 from export.calibrate import calibrate
-from export.graph import OPSETS
+from export.graph import INLINE_BYTES, OPSETS
 from export.graphs import copy_rows_graph, encoder_graph, step_graph
 from export.quantize import quantize_graph
 from model.transformer import Transformer
@@ -22,7 +24,6 @@ from server.bundle.variants import VARIANTS
 logger = logging.getLogger(__name__)
 
 _ALIGNMENT = 64
-_INLINE_BYTES = 256  # smaller tensors stay in the graph, where shape inference sees them
 
 
 def write_variant(
@@ -46,23 +47,35 @@ def write_variant(
     """
     cache_dtype = VARIANTS[name].dtype
     dtype = np.dtype("float32" if cache_dtype == "int8" else cache_dtype)
-    graphs = {ENCODER_FILE: encoder_graph(model, dtype)}
-    graphs |= {form.file: step_graph(model, dtype, form) for form in step_forms(name, has_shortlist)}
+    builders = {ENCODER_FILE: partial(encoder_graph, model, dtype)}
+    builders |= {form.file: partial(step_graph, model, dtype, form) for form in step_forms(name, has_shortlist)}
     if VARIANTS[name].is_on_device:
-        graphs[COPY_ROWS_FILE] = copy_rows_graph(model.config, dtype)
+        builders[COPY_ROWS_FILE] = partial(copy_rows_graph, model.config, dtype)
+    ranges = None
     if cache_dtype == "int8":
-        ranges = calibrate(graphs[ENCODER_FILE], graphs[PLAIN_STEP.file], sources, targets)
-        graphs = {file: quantize_graph(graph, ranges) for file, graph in graphs.items()}
+        ranges = calibrate(builders[ENCODER_FILE](), builders[PLAIN_STEP.file](), sources, targets)
     directory = bundle / name
     directory.mkdir()
-    embedding_offset = save_graphs(directory, graphs)
+    embedding_offset = save_graphs(directory, _build(builders, ranges))
     files = {path.name: describe_file(path) for path in sorted(directory.iterdir())}
     logger.info("%s: %.1f MB", name, sum(facts.bytes for facts in files.values()) / 1e6)
     return Variant(dtype=cache_dtype, embedding_offset=embedding_offset, opsets=OPSETS, files=files)
 
 
-def save_graphs(directory: Path, graphs: Mapping[str, onnx.ModelProto]) -> int:
+def _build(
+    builders: Mapping[str, Callable[[], onnx.ModelProto]], ranges: Mapping[str, NDArray[np.float32]] | None
+) -> Iterator[tuple[str, onnx.ModelProto]]:
+    """Yields one graph after the other, with int8 if there are ranges, and keeps none."""
+    for file, build in builders.items():
+        yield file, build() if ranges is None else quantize_graph(build(), ranges)
+
+
+def save_graphs(directory: Path, graphs: Iterable[tuple[str, onnx.ModelProto]]) -> int:
     """Writes the graphs with their weights in one `WEIGHTS_FILE`, in which equal tensors are stored once.
+
+    Args:
+        directory: to write to.
+        graphs: files and what goes into them, one after the other, so that no two need be in memory.
 
     Returns:
         Where in it the token embedding begins, in bytes.
@@ -70,10 +83,10 @@ def save_graphs(directory: Path, graphs: Mapping[str, onnx.ModelProto]) -> int:
     places: dict[str, int] = {}
     embedding_offset = -1
     with (directory / WEIGHTS_FILE).open("wb") as weights:
-        for file, model in graphs.items():
+        for file, model in graphs:
             for tensor in model.graph.initializer:
                 data = tensor.raw_data
-                if len(data) < _INLINE_BYTES:
+                if len(data) < INLINE_BYTES:
                     continue
                 key = hashlib.sha256(data).hexdigest()
                 if key not in places:
@@ -88,4 +101,5 @@ def save_graphs(directory: Path, graphs: Mapping[str, onnx.ModelProto]) -> int:
                 tensor.external_data.extend(onnx.StringStringEntryProto(key=k, value=v) for k, v in facts.items())
             onnx.save(model, directory / file)
             onnx.checker.check_model(directory / file)
+            del model  # before the next one is made
     return embedding_offset

@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 from onnx import helper, numpy_helper
 
 OPSETS = {"": 21, "com.microsoft": 1}
+INLINE_BYTES = 256  # smaller tensors stay in a graph whose weights are elsewhere: shape inference sees them
 
 
 class Graph:
@@ -67,14 +68,33 @@ class Graph:
         return self.node("Reshape", [x, self.constant(shape)], output)
 
     def build(self) -> onnx.ModelProto:
-        """Returns the model."""
-        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, list(self.initializers.values()))
+        """Returns the model; the initializers move into it, one after the other, so that they are not there twice."""
+        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs)
         opsets = [helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=10, producer_name="babelserve")
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=10, producer_name="babelserve")
+        for name in list(self.initializers):
+            model.graph.initializer.append(self.initializers.pop(name))
+        return model
 
     def _initializer(self, name: str, array: NDArray[Any]) -> str:
         self.initializers[name] = numpy_helper.from_array(np.ascontiguousarray(array), name)
         return name
+
+
+def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Returns a copy whose larger initializers are said to be elsewhere, which protobuf can make of a large model."""
+    copy = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import)
+    copy.graph.name = model.graph.name
+    for field in ("node", "input", "output"):
+        getattr(copy.graph, field).extend(getattr(model.graph, field))
+    for tensor in model.graph.initializer:
+        if len(tensor.raw_data) < INLINE_BYTES:
+            copy.graph.initializer.append(tensor)
+            continue
+        stub = copy.graph.initializer.add(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+        stub.data_location = onnx.TensorProto.EXTERNAL
+        stub.external_data.add(key="location", value="elsewhere")
+    return copy
 
 
 def _value_info(name: str, dtype: DTypeLike, shape: list[str | int]) -> onnx.ValueInfoProto:

@@ -17,12 +17,13 @@ import torch
 from numpy.typing import DTypeLike
 
 from export.attention import CrossAttention, SelfAttention
+from export.embedding import embed_source, embed_target
 from export.graph import Graph
 from export.projection import choose_among_all, choose_among_candidates
 from model.attention import MultiHeadAttention
-from model.config import TransformerConfig
-from model.transformer import Layer, Transformer
-from server.bundle.graphs import EMBEDDING, PLAIN_STEP, StepForm, cache_names
+from model.config import Activation, TransformerConfig
+from model.transformer import QUICK_GELU, Layer, Transformer
+from server.bundle.graphs import PLAIN_STEP, StepForm, cache_names
 
 
 def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.ModelProto:
@@ -30,20 +31,17 @@ def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.Mod
 
     What pads `source_ids` behind a row's length does not matter.
     """
-    config = model.config
+    config, stack = model.config, model.config.encoder
     graph = Graph("encoder", dtype)
     ids = graph.input("source_ids", np.int64, ["rows", "source"])
     lengths = graph.input("source_lengths", np.int32, ["rows"])
     shape = graph.node("Shape", [ids])
     length = graph.node("Slice", [shape, graph.constant([1]), graph.constant([2])])
-    packed_shape = graph.node("Concat", [shape, graph.constant([3 * config.d_model])], axis=0)
+    packed_shape = graph.node("Concat", [shape, graph.constant([3 * stack.num_heads * stack.head_dim])], axis=0)
     split_shape = graph.node("Concat", [shape, graph.constant([config.num_heads, config.head_dim])], axis=0)
     last = graph.node("Sub", [lengths, graph.constant(1, np.int32)])
     total = graph.node("Cast", [length], to=onnx.TensorProto.INT32)
-    table = graph.weight("positions", model.embedding.positions)
-    positions = graph.node("Slice", [table, graph.constant([0]), length, graph.constant([0])])
-    embedded = graph.node("Add", [_embed(graph, model, ids), positions], "encoder.input")  # [B, S, M]
-    x = graph.reshape(embedded, [-1, config.d_model])
+    x = graph.reshape(embed_source(graph, model, ids, length), [-1, config.d_model])
 
     def attend(name: str, x: str, attention: MultiHeadAttention) -> str:
         qkv = graph.linear(f"{name}.qkv", x, attention.qkv.weight, attention.qkv.bias)
@@ -53,15 +51,15 @@ def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.Mod
             [qkv, "", "", "", "", last, total],
             [f"{name}.context", f"{name}.keys", f"{name}.values"],  # the kernel returns a cache; nobody reads it
             domain="com.microsoft",
-            num_heads=config.num_heads,
-            kv_num_heads=config.num_heads,
+            num_heads=stack.num_heads,
+            kv_num_heads=stack.num_heads,
             causal=0,
         )
-        return graph.reshape(context, [-1, config.d_model])
+        return graph.reshape(context, [-1, stack.num_heads * stack.head_dim])
 
     for i, layer in enumerate(model.encoder):
         x = _layer(graph, f"encoder.{i}", x, layer, attend, None)
-    if config.norm == "pre":
+    if stack.has_final_norm:
         x = graph.layer_norm("encoder.norm", x, model.encoder_norm)
     for i, layer in enumerate(model.decoder):
         _, *weights = layer.cross_attention.qkv.weight.chunk(3)
@@ -101,14 +99,12 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm
     with_log_probs = graph.input("with_log_probs", np.bool_, [1])
     for name, shape in [*_caches(config, "self"), *_caches(config, "cross")]:
         graph.input(name, dtype, shape)
-    table = graph.weight("positions", model.embedding.positions)
-    position = graph.node("Gather", [table, past_lengths])
-    x = graph.node("Add", [_embed(graph, model, ids), position], "decoder.input")  # [B, M]
+    x = embed_target(graph, model, ids, past_lengths)
     attend_self = SelfAttention(graph, config, past_lengths, self_total)
     attend_cross = CrossAttention(graph, config, x, source_lengths, source_total, form.shares_slots)
     for i, layer in enumerate(model.decoder):
         x = _layer(graph, f"decoder.{i}", x, layer, attend_self, attend_cross)
-    if config.norm == "pre":
+    if config.decoder.has_final_norm:
         x = graph.layer_norm("decoder.norm", x, model.decoder_norm)
     choose = choose_among_candidates if form.has_shortlist else choose_among_all
     choose(graph, model, x, top_k, with_log_probs)
@@ -145,11 +141,6 @@ def _caches(config: TransformerConfig, kind: str) -> list[tuple[str, list[str | 
     return [(name, shape) for name in cache_names(kind, config.decoder_layers)]
 
 
-def _embed(graph: Graph, model: Transformer, ids: str) -> str:
-    tokens = graph.node("Gather", [graph.weight(EMBEDDING, model.embedding.tokens.weight), ids], "embedded")
-    return graph.node("Mul", [tokens, graph.constant(model.embedding.scale, graph.dtype)])
-
-
 def _layer(graph: Graph, name: str, x: str, layer: Layer, attend_self: Any, attend_cross: Any) -> str:
     def residual(part: str, x: str, norm: torch.nn.LayerNorm, update: Any) -> str:
         if layer.is_pre_norm:
@@ -166,10 +157,19 @@ def _layer(graph: Graph, name: str, x: str, layer: Layer, attend_self: Any, atte
     def feed_forward(x: str) -> str:
         inner, outer = layer.feed_forward.hidden, layer.feed_forward.output
         hidden = graph.linear(f"{name}.ffn.hidden", x, inner.weight, inner.bias)
-        hidden = graph.node("Relu", [hidden], f"{name}.ffn.activation")
+        hidden = _activate(graph, layer.feed_forward.activation, hidden, f"{name}.ffn.activation")
         return graph.linear(f"{name}.ffn.output", hidden, outer.weight, outer.bias)
 
     x = residual("self", x, layer.self_norm, attend("self", layer.self_attention, attend_self))
     if attend_cross is not None:
         x = residual("cross", x, layer.cross_norm, attend("cross", layer.cross_attention, attend_cross))
     return residual("ffn", x, layer.feed_forward_norm, feed_forward)
+
+
+def _activate(graph: Graph, kind: Activation, x: str, name: str) -> str:
+    if kind == "relu":
+        return graph.node("Relu", [x], name)
+    if kind == "gelu":
+        return graph.node("Gelu", [x], name)
+    alpha = QUICK_GELU if kind == "quick_gelu" else 1.0  # x * sigmoid(alpha * x)
+    return graph.node("QuickGelu", [x], name, domain="com.microsoft", alpha=alpha)

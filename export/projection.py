@@ -2,6 +2,7 @@
 
 import numpy as np
 import onnx
+import torch
 from onnx import numpy_helper
 
 from export.graph import Graph
@@ -19,7 +20,7 @@ def choose_among_all(graph: Graph, model: Transformer, x: str, top_k: str, with_
     vocab_size = model.config.vocab_size
     block = max(1, min(MAX_BLOCK, vocab_size // MAX_TOP_K))  # so that there are as many blocks as best tokens
     num_blocks = -(-vocab_size // block)
-    logits = _logits(graph, x, graph.weight(EMBEDDING, model.embedding.tokens.weight))
+    logits = _logits(graph, model, x)
     graph.output(logits, np.float32, ["rows", vocab_size])
     if num_blocks * block != vocab_size:
         pads = graph.constant([0, 0, 0, num_blocks * block - vocab_size])
@@ -33,6 +34,8 @@ def choose_among_candidates(graph: Graph, model: Transformer, x: str, top_k: str
     The columns are the first factor, since the second is packed in every step, and in blocks, so that what is summed
     up stays in the cache. Their logits are gathered as they lie, column by column, by their places in one long row.
     """
+    if not model.config.tied_output:
+        graph.weight(EMBEDDING, model.output_weight)  # no node has it, but int8 needs the columns' scales
     weight = graph.input("shortlist_weight", graph.dtype, ["blocks", COLUMNS, model.config.d_model])
     ids = graph.input("shortlist_ids", np.int64, ["columns"])
     candidates = graph.input("candidates", np.int32, ["rows", "candidates"])
@@ -48,6 +51,8 @@ def choose_among_candidates(graph: Graph, model: Transformer, x: str, top_k: str
     places = graph.node("Add", [graph.node("Mul", [candidates, num_rows]), rows])
     flat = [graph.reshape(tensor, [1, -1]) for tensor in (products, places)]
     gathered = graph.node("GatherElements", flat, CANDIDATE_LOGITS, axis=1)
+    if model.output_bias is not None:
+        gathered = graph.node("Add", [gathered, _candidate_biases(graph, model.output_bias, ids, candidates)])
     is_candidate = graph.node("GreaterOrEqual", [candidates, first])
     none = graph.constant(-np.inf, np.float32)
     logits = graph.node("Where", [is_candidate, graph.node("Reshape", [gathered, shape]), none], LOGITS)
@@ -55,10 +60,21 @@ def choose_among_candidates(graph: Graph, model: Transformer, x: str, top_k: str
     graph.node("Gather", [ids, graph.node("GatherElements", [candidates, chosen], axis=1)], "top_ids")
 
 
-def _logits(graph: Graph, x: str, weight: str) -> str:
+def _candidate_biases(graph: Graph, bias: torch.Tensor, ids: str, candidates: str) -> str:
+    """Returns the bias of each candidate, [1, B * m]; where there is none, -1, it is that of the last token."""
+    table = graph.weight("output_bias.row", bias[None])
+    ids, candidates = (graph.reshape(tensor, [1, -1]) for tensor in (ids, candidates))
+    of_columns = graph.node("GatherElements", [table, ids], axis=1)  # Gather is ten times slower for one element
+    return graph.node("GatherElements", [of_columns, candidates], axis=1)
+
+
+def _logits(graph: Graph, model: Transformer, x: str) -> str:
+    factors = [x, graph.weight(EMBEDDING, model.output_weight)]
+    if model.output_bias is not None:
+        factors.append(graph.weight("output_bias", model.output_bias))
     if graph.dtype == np.float32:
-        return graph.node("Gemm", [x, weight], LOGITS, transB=1)
-    projected = graph.node("Gemm", [x, weight], transB=1)
+        return graph.node("Gemm", factors, LOGITS, transB=1)
+    projected = graph.node("Gemm", factors, transB=1)
     return graph.node("Cast", [projected], LOGITS, to=onnx.TensorProto.FLOAT)
 
 

@@ -14,6 +14,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from export.embedding import TABLES
 from export.projection import CANDIDATE_LOGITS
 from server.bundle.graphs import EMBEDDING
 
@@ -21,6 +22,7 @@ _LEVELS = 127  # of a signed byte
 _ZERO_SYMMETRIC = 128  # uint8 that stands for 0.0 where values have both signs
 _CACHE_INPUTS = slice(3, 5)  # of GroupQueryAttention: past key, past value
 _SCALE_INPUT = 12  # of GroupQueryAttention: scales of the keys and then of the values in the cache
+_MINIMA = {"QuickGelu": 0.278465, "Gelu": 0.169972}  # activations are never below minus this; QuickGelu's by its alpha
 _LEAST = 1e-12  # a range of zero would divide by zero
 
 
@@ -42,7 +44,7 @@ def quantize_graph(model: onnx.ModelProto, ranges: Mapping[str, NDArray[np.float
             quantizer.replace_candidates(node)
         elif node.op_type == "GroupQueryAttention" and all(node.input[_CACHE_INPUTS]):
             quantizer.replace_attention(node)
-        elif node.op_type == "Gather" and node.input[0] == EMBEDDING:
+        elif node.op_type == "Gather" and node.input[0] in TABLES:
             quantizer.replace_embedding(node)
         else:
             quantizer.nodes.append(node)
@@ -64,7 +66,7 @@ class _Quantizer:
     def __init__(self, model: onnx.ModelProto, ranges: Mapping[str, NDArray[np.float32]]) -> None:
         self._model = model
         self._ranges = ranges
-        self._weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+        self._weights = {tensor.name: tensor for tensor in model.graph.initializer}
         self._producers = {output: node for node in model.graph.node for output in node.output}
         self._initializers: dict[str, onnx.TensorProto] = {}
         # Linear maps whose result goes into a cache, which the encoder returns: by the map's output.
@@ -83,17 +85,20 @@ class _Quantizer:
             x_scale, x_zero = self._scale_of(x, node, 255), self._zero_uint8(0)
             x = producer.input[0]  # quantising cuts off what is below zero anyway
             self.nodes.remove(producer)
+        elif producer is not None and producer.op_type in _MINIMA:
+            least = _MINIMA[producer.op_type] / _alpha(producer)
+            x_scale, x_zero = self._scale_above(x, node, least)
         else:
             x_scale, x_zero = self._scale_of(x, node, _LEVELS), self._zero_uint8(_ZERO_SYMMETRIC)
         quantized = self._node("QuantizeLinear", [x, x_scale, x_zero], f"{node.name}.x_uint8")
-        matrix = self._weights[weight_name]
+        matrix = numpy_helper.to_array(self._weights[weight_name])
         transposed = any(attribute.name == "transB" and attribute.i for attribute in node.attribute)
         columns, scales = quantize_columns(matrix.T if transposed else matrix)
         cache = self._cached.get(node.output[0])
         if cache is not None:  # in units of the cache's scale, so that rounding is all that is left
             units = self._cache_scales(cache)
             scales = scales / units
-            bias = [self._constant(bias[0], self._weights[bias[0]] / units)]
+            bias = [self._constant(bias[0], numpy_helper.to_array(self._weights[bias[0]]) / units)]
         weight = self._constant(f"{node.name}.int8", columns)
         weight_scale = self._constant(f"{node.name}.scale", scales)
         inputs = [quantized, weight, x_scale, weight_scale, x_zero, "", *bias]
@@ -149,33 +154,47 @@ class _Quantizer:
 
     def replace_embedding(self, node: onnx.NodeProto) -> None:
         """Looks tokens up as int8 with a scale per token."""
-        quantized, scales = quantize_columns(self._weights[EMBEDDING].T)
-        table = self._constant(EMBEDDING, quantized.T)
-        scale_table = self._constant(f"{EMBEDDING}.scale", scales[:, None])
+        table, scale_table = self._table(node.input[0])
         rows = self._node("Gather", [table, node.input[1]], f"{node.name}.int8")
         floats = self._node("Cast", [rows], f"{node.name}.float", to=TensorProto.FLOAT)
         scale = self._node("Gather", [scale_table, node.input[1]], f"{node.name}.scale")
         self._node("Mul", [floats, scale], node.output[0])
 
+    def _table(self, name: str) -> tuple[str, str]:
+        """Adds a table of rows as int8, and their scales [V, 1]."""
+        quantized, scales = quantize_columns(numpy_helper.to_array(self._weights[name]).T)
+        return self._constant(name, quantized.T), self._constant(f"{name}.scale", scales[:, None])
+
     def build(self) -> onnx.ModelProto:
         """Returns the new model with the weights that are still used."""
         model, used = self._model, _used_names(self.nodes)
+        if EMBEDDING in self._weights and EMBEDDING not in self._initializers:
+            self._table(EMBEDDING)  # an output projection of its own, for shortlists to take columns of
         kept = [t for t in model.graph.initializer if t.name in used and t.name not in self._initializers]
         graph = helper.make_graph(
             self.nodes,
             model.graph.name,
             [self._retyped(tensor) for tensor in model.graph.input],
             [self._retyped(tensor) for tensor in model.graph.output],
-            [*kept, *self._initializers.values()],
         )
-        return helper.make_model(
+        built = helper.make_model(
             graph, opset_imports=model.opset_import, ir_version=model.ir_version, producer_name=model.producer_name
         )
+        built.graph.initializer.extend([*kept, *self._initializers.values()])
+        return built
 
     def _scale_of(self, x: str, node: onnx.NodeProto, levels: int) -> str:
         """Adds the scale of what a node multiplies."""
         largest = float(self._ranges[_before_reshapes(self._producers, x)])
         return self._constant(f"{node.name}.x_scale", np.array(max(largest / levels, _LEAST), np.float32))
+
+    def _scale_above(self, x: str, node: onnx.NodeProto, least: float) -> tuple[str, str]:
+        """Adds the scale, and what stands for 0.0, of a tensor that is never below -`least`."""
+        largest = float(self._ranges[_before_reshapes(self._producers, x)])
+        scale = (largest + least) / 255
+        return self._constant(f"{node.name}.x_scale", np.array(scale, np.float32)), self._zero_uint8(
+            round(least / scale)
+        )
 
     def _cache_scales(self, cache: str) -> NDArray[np.float32]:
         """Returns a scale per channel, [H * D]."""
@@ -213,6 +232,10 @@ def quantize_columns(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDA
     """Returns int8 [K, N] in -127..127 and the scale [N] of each column; int8 * scale is close to the matrix."""
     scales = np.maximum(np.abs(matrix).max(axis=0), _LEAST).astype(np.float32) / _LEVELS
     return np.rint(matrix / scales).astype(np.int8), scales
+
+
+def _alpha(node: onnx.NodeProto) -> float:
+    return next((attribute.f for attribute in node.attribute if attribute.name == "alpha"), 1.0)
 
 
 def _used_names(nodes: Iterable[onnx.NodeProto]) -> set[str]:

@@ -17,12 +17,13 @@ class MultiHeadAttention(nn.Module):
     Source: "Attention Is All You Need", section 3.2 (arXiv:1706.03762).
     """
 
-    def __init__(self, d_model: int, num_heads: int, dropout: float) -> None:
+    def __init__(self, d_model: int, num_heads: int, dropout: float, head_dim: int | None = None) -> None:
         super().__init__()
         self.num_heads = num_heads
+        self.width = num_heads * (head_dim or d_model // num_heads)  # of all heads together
         self.dropout = dropout
-        self.qkv = nn.Linear(d_model, 3 * d_model)  # rows: queries, keys, values
-        self.output = nn.Linear(d_model, d_model)
+        self.qkv = nn.Linear(d_model, 3 * self.width)  # rows: queries, keys, values
+        self.output = nn.Linear(self.width, d_model)
 
     def forward(
         self, queries: Tensor, memory: Tensor | None, visible: Tensor, need_weights: bool = False
@@ -41,7 +42,7 @@ class MultiHeadAttention(nn.Module):
         if memory is None:
             q, k, v = self.qkv(queries).chunk(3, dim=-1)
         else:
-            width = queries.shape[-1]
+            width = self.width
             q = functional.linear(queries, self.qkv.weight[:width], self.qkv.bias[:width])
             k, v = functional.linear(memory, self.qkv.weight[width:], self.qkv.bias[width:]).chunk(2, dim=-1)
         q, k, v = self._split(q), self._split(k), self._split(v)
@@ -53,7 +54,7 @@ class MultiHeadAttention(nn.Module):
         else:
             dropout = self.dropout if self.training else 0.0
             context = functional.scaled_dot_product_attention(q, k, v, attn_mask=visible, dropout_p=dropout)
-        joined = context.transpose(1, 2).flatten(2)  # [B, T, M]
+        joined = context.transpose(1, 2).flatten(2)  # [B, T, H * D]
         return self.output(joined), weights
 
     def _split(self, x: Tensor) -> Tensor:

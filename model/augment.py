@@ -7,8 +7,8 @@ import random
 import re
 from collections.abc import Callable
 
-from model.config import AugmentationConfig
 from model.noise import mistype
+from model.training import AugmentationConfig
 from model.verbatim import KINDS, PLACEHOLDER_START, anything, field, name
 
 Pair = tuple[str, str]

@@ -1,53 +1,101 @@
-"""What a model is and how it is trained: one TOML recipe, checked once, every fault named."""
+"""What a model is: the shape of its network, checked once, every fault named."""
 
-import dataclasses
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Norm = Literal["post", "pre"]
+Activation = Literal["relu", "silu", "gelu", "quick_gelu"]
+Positions = Literal["sinusoidal", "learned", "table"]
+Mixer = Literal["attention", "ssru"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackConfig:
+    """Shape of the encoder's layers, or of the decoder's.
+
+    Attributes:
+        num_heads, head_dim: attention heads, and width D of each.
+        ffn_dim: width of the hidden layer of the position-wise feed-forward network.
+        is_pre_norm: normalise before each sub-layer, not after the residual sum.
+        has_final_norm: normalise what the last layer returns.
+    """
+
+    num_heads: int
+    head_dim: int
+    ffn_dim: int
+    is_pre_norm: bool
+    has_final_norm: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformerConfig:
-    """Shape of a Transformer ("Attention Is All You Need", arXiv:1706.03762).
+    """Shape of a Transformer ("Attention Is All You Need", arXiv:1706.03762), and of what others have made of it.
 
     Attributes:
-        vocab_size: entries of the joint source and target vocabulary.
-        d_model: width M of every layer's input and output; a multiple of `num_heads`, and M / num_heads of 8.
-        ffn_dim: width of the hidden layer of the position-wise feed-forward network.
+        vocab_size: entries of the joint vocabulary, or of the target's if there is a `source_vocab_size`.
+        source_vocab_size: entries of the source's vocabulary, whose embedding is then one of its own.
+        d_model: width M of every layer's input and output.
+        num_heads: of the decoder, and of the encoder unless `encoder_num_heads` says otherwise.
+        head_width: of each head, a multiple of 8; None is d_model / heads.
+        ffn_dim: width of the hidden layer of the position-wise feed-forward network; `encoder_ffn_dim` as above.
         dropout: probability in [0, 1) on embeddings and on what a sub-layer adds to the residual sum.
         inner_dropout: probability in [0, 1) on attention weights and hidden activations; None is as `dropout`.
-        max_positions: longest sequence in tokens, source or target, that the position table covers.
-        norm: "post" normalises after the residual sum (the paper), "pre" before each sub-layer.
-        positions: "sinusoidal" (the paper) or "learned".
+        max_positions: longest sequence in tokens, source or target, that the position tables cover.
+        norm: "post" normalises after the residual sum (the paper), "pre" before each sub-layer; `encoder_norm`, as
+            `encoder_num_heads`, is for the encoder alone.
+        final_norm: normalise what the last layer returns, on both sides; None is on those that are pre-norm.
+        embedding_norm: normalise the sum of embedding and position.
+        layer_norm_eps: added to each variance.
+        activation: within the feed-forward network; "quick_gelu" is x * sigmoid(1.702 x).
+        scale_embedding: multiply embeddings by sqrt(M).
+        tied_output: the output projection is the target's embedding.
+        output_bias: the output projection has a bias; -inf there suppresses a token.
+        positions: "sinusoidal" (the paper), "learned", or "table": one for each side, stored with the weights.
+        decoder_mixer: what brings earlier target tokens to a position: "attention", or "ssru" (see `model.recurrent`).
+        pad_id: fills sources, none of which has it.
+        bos_id: what the decoder starts with.
     """
 
     vocab_size: int
+    source_vocab_size: int | None = None
     d_model: int = 512
     num_heads: int = 8
+    encoder_num_heads: int | None = None
+    head_width: int | None = None
     encoder_layers: int = 6
     decoder_layers: int = 6
     ffn_dim: int = 2048
+    encoder_ffn_dim: int | None = None
     dropout: float = 0.1
     inner_dropout: float | None = None
     max_positions: int = 512
-    norm: Literal["post", "pre"] = "post"
-    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    norm: Norm = "post"
+    encoder_norm: Norm | None = None
+    final_norm: bool | None = None
+    embedding_norm: bool = False
+    layer_norm_eps: float = 1e-5
+    activation: Activation = "relu"
+    scale_embedding: bool = True
+    tied_output: bool = True
+    output_bias: bool = False
+    positions: Positions = "sinusoidal"
+    decoder_mixer: Mixer = "attention"
     pad_id: int = 0
     unk_id: int = 1
     bos_id: int = 2
     eos_id: int = 3
 
     def __post_init__(self) -> None:
-        sizes = ("vocab_size", "d_model", "num_heads", "encoder_layers", "decoder_layers", "ffn_dim", "max_positions")
-        faults = [f"{name} must be at least 1, not {getattr(self, name)}" for name in sizes if getattr(self, name) < 1]
-        if not faults and self.d_model % (8 * self.num_heads):
-            faults.append(f"d_model / num_heads must be a multiple of 8, not {self.d_model} / {self.num_heads}")
+        faults = self._size_faults() or [*self._head_faults(), *self._id_faults()]
         for name, probability in (("dropout", self.dropout), ("inner_dropout", self.inner_dropout)):
             if probability is not None and not 0 <= probability < 1:
                 faults.append(f"{name} must be in [0, 1), not {probability}")
-        if self.norm not in ("post", "pre"):
-            faults.append(f'norm must be "post" or "pre", not "{self.norm}"')
-        if self.positions not in ("sinusoidal", "learned"):
-            faults.append(f'positions must be "sinusoidal" or "learned", not "{self.positions}"')
+        if not self.layer_norm_eps > 0:
+            faults.append(f"layer_norm_eps must be over 0, not {self.layer_norm_eps}")
+        kinds = {"norm": Norm, "activation": Activation, "positions": Positions, "decoder_mixer": Mixer}
+        choices = {name: get_args(kind) for name, kind in kinds.items()}
+        choices["encoder_norm"] = (*choices["norm"], None)
+        faults += [f"{n} must be one of {c}, not {v!r}" for n, c in choices.items() if (v := getattr(self, n)) not in c]
         if faults:
             raise ValueError("; ".join(faults))
 
@@ -58,150 +106,55 @@ class TransformerConfig:
 
     @property
     def head_dim(self) -> int:
-        """Width D of one attention head."""
-        return self.d_model // self.num_heads
+        """Width D of one attention head of the decoder."""
+        return self.decoder.head_dim
 
+    @property
+    def encoder(self) -> StackConfig:
+        """Shape of the encoder's layers."""
+        return self._stack(
+            self.encoder_num_heads or self.num_heads,
+            self.encoder_ffn_dim or self.ffn_dim,
+            self.encoder_norm or self.norm,
+        )
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CorpusConfig:
-    """One parallel corpus, as paths below the data directory, or below `model/configs` if they start with "./".
+    @property
+    def decoder(self) -> StackConfig:
+        """Shape of the decoder's layers."""
+        return self._stack(self.num_heads, self.ffn_dim, self.norm)
 
-    Attributes:
-        source, target: line-aligned files, plain or gzipped; or else
-        tsv: one file of `source TAB target` lines (further columns are ignored).
-        weight: share of the pairs that each epoch sees: 0.5 is another random half every epoch, 2 is every pair twice.
-        hold_out: so many distinct source sentences, with all their translations, are kept out of training.
-        limit: only so many pairs, from the first; 0 is all.
-    """
+    def _stack(self, num_heads: int, ffn_dim: int, norm: str) -> StackConfig:
+        is_pre_norm = norm == "pre"
+        return StackConfig(
+            num_heads=num_heads,
+            head_dim=self.head_width or self.d_model // num_heads,
+            ffn_dim=ffn_dim,
+            is_pre_norm=is_pre_norm,
+            has_final_norm=is_pre_norm if self.final_norm is None else self.final_norm,
+        )
 
-    source: str = ""
-    target: str = ""
-    tsv: str = ""
-    weight: float = 1.0
-    hold_out: int = 0
-    limit: int = 0
+    def _size_faults(self) -> list[str]:
+        sizes = ("vocab_size", "d_model", "num_heads", "encoder_layers", "decoder_layers", "ffn_dim", "max_positions")
+        optional = ("source_vocab_size", "encoder_num_heads", "head_width", "encoder_ffn_dim")
+        given = [name for name in (*sizes, *optional) if getattr(self, name) is not None]
+        return [f"{name} must be at least 1, not {getattr(self, name)}" for name in given if getattr(self, name) < 1]
 
-    def __post_init__(self) -> None:
-        if min(self.weight, self.hold_out, self.limit) < 0:
-            given = f"{self.weight}, {self.hold_out} and {self.limit}"
-            raise ValueError(f"weight, hold_out and limit must be at least 0, not {given}")
+    def _head_faults(self) -> list[str]:
+        if self.head_width is not None:
+            return [f"head_width must be a multiple of 8, not {self.head_width}"] if self.head_width % 8 else []
+        heads = {"num_heads": self.num_heads, "encoder_num_heads": self.encoder_num_heads}
+        return [
+            f"d_model / {name} must be a multiple of 8, not {self.d_model} / {number}"
+            for name, number in heads.items()
+            if number and self.d_model % (8 * number)
+        ]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AugmentationConfig:
-    """Probabilities, per pair and epoch, of each kind of rewriting in `model.augment`.
-
-    Attributes:
-        join: share of the examples that are several sentences; the others are probabilities that exclude each other.
-    """
-
-    upper_case: float = 0.0
-    title_case: float = 0.0
-    lower_case: float = 0.0
-    noise: float = 0.0
-    copy: float = 0.0
-    replace: float = 0.0
-    placeholder: float = 0.0
-    join: float = 0.0
-
-    def __post_init__(self) -> None:
-        shares = dataclasses.asdict(self)
-        faults = [f"{name} must be in [0, 1], not {share}" for name, share in shares.items() if not 0 <= share <= 1]
-        if not faults and sum(shares.values()) > 1:
-            faults.append(f"the probabilities must sum up to at most 1, not {sum(shares.values())}")
-        if faults:
-            raise ValueError("; ".join(faults))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingConfig:
-    """How a model is trained.
-
-    Attributes:
-        batch_tokens: padded target tokens of one batch; `accumulate` batches make one update.
-        warmup_steps: updates until the learning rate lr_scale * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)
-            peaks.
-        max_steps: updates after which training ends.
-        cooldown_steps: the last updates, over which the learning rate falls to zero in a straight line.
-        max_tokens: pairs with a longer side are left out (and counted).
-        word_dropout: share of decoder input tokens replaced by random ones, so that errors are less exposed at serving.
-        evaluate_every: updates between two scores on the dev set, and two checkpoints.
-        average_last: checkpoints whose weights are averaged into the final model.
-        optimizer: "adam", or "muon" for the matrices of the layers (`model.optimizer`).
-        bf16: use bfloat16 autocast where the processor has it.
-    """
-
-    batch_tokens: int = 4096
-    accumulate: int = 1
-    warmup_steps: int = 4000
-    lr_scale: float = 1.0
-    max_steps: int = 100_000
-    cooldown_steps: int = 0
-    max_tokens: int = 128
-    label_smoothing: float = 0.1
-    word_dropout: float = 0.0
-    evaluate_every: int = 1000
-    average_last: int = 5
-    seed: int = 1
-    optimizer: Literal["adam", "muon"] = "adam"
-    bf16: bool = True
-
-    def __post_init__(self) -> None:
-        may_be_less = ("lr_scale", "cooldown_steps", "label_smoothing", "word_dropout", "seed", "optimizer", "bf16")
-        counts = {name: value for name, value in dataclasses.asdict(self).items() if name not in may_be_less}
-        faults = [f"{name} must be at least 1, not {count}" for name, count in counts.items() if count < 1]
-        if not 0 <= self.cooldown_steps <= self.max_steps:
-            faults.append(f"cooldown_steps must be in 0..{self.max_steps}, not {self.cooldown_steps}")
-        if not self.lr_scale > 0:
-            faults.append(f"lr_scale must be over 0, not {self.lr_scale}")
-        shares = ("label_smoothing", "word_dropout")
-        faults += [f"{s} must be in [0, 1), not {getattr(self, s)}" for s in shares if not 0 <= getattr(self, s) < 1]
-        if self.optimizer not in ("adam", "muon"):
-            faults.append(f'optimizer must be "adam" or "muon", not "{self.optimizer}"')
-        if faults:
-            raise ValueError("; ".join(faults))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenizerConfig:
-    """How the SentencePiece vocabulary is learned; its size is the model's `vocab_size`.
-
-    Attributes:
-        normalization: "nmt_nfkc" (SentencePiece's: "m²" becomes "m2") or "invisible", which changes white space and
-            control characters alone.
-        split_digits: each digit is a token.
-        required_characters: are tokens however rare; others beyond `character_coverage` fall back to bytes.
-        from_first_epoch: learn from what the first epoch shows, weighted and rewritten, not from the bare corpora.
-    """
-
-    model_type: Literal["unigram", "bpe"] = "unigram"
-    character_coverage: float = 0.9995
-    num_placeholders: int = 16
-    normalization: Literal["nmt_nfkc", "invisible"] = "nmt_nfkc"
-    split_digits: bool = False
-    required_characters: str = ""
-    from_first_epoch: bool = False
-
-    def __post_init__(self) -> None:
-        if self.normalization not in ("nmt_nfkc", "invisible"):
-            raise ValueError(f'normalization must be "nmt_nfkc" or "invisible", not "{self.normalization}"')
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
-    """All of a training run but its data: read with `model.recipe.load_recipe`."""
-
-    name: str
-    source_language: str
-    target_language: str
-    model: TransformerConfig
-    training: TrainingConfig = field(default_factory=TrainingConfig)
-    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
-    augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
-    train: tuple[CorpusConfig, ...] = ()
-    dev: tuple[CorpusConfig, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.training.max_tokens > self.model.max_positions:
-            longest, limit = self.training.max_tokens, self.model.max_positions
-            raise ValueError(f"training.max_tokens is {longest}, but model.max_positions is {limit}")
+    def _id_faults(self) -> list[str]:
+        limits = [("vocab_size", name) for name in ("pad_id", "unk_id", "bos_id", "eos_id")]
+        if self.source_vocab_size is not None:
+            limits += [("source_vocab_size", name) for name in ("pad_id", "eos_id")]
+        return [
+            f"{name} must be in 0..{getattr(self, limit) - 1}, below {limit}, not {getattr(self, name)}"
+            for limit, name in limits
+            if not 0 <= getattr(self, name) < getattr(self, limit)
+        ]

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from model.augment import Augmentation, Pair
-from model.config import CorpusConfig, TrainingConfig, TransformerConfig
+from model.config import TransformerConfig
+from model.training import CorpusConfig, TrainingConfig
 
 _CONFIGS = Path(__file__).parent / "configs"
 

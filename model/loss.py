@@ -8,7 +8,9 @@ from torch import Tensor
 CHUNK_ELEMENTS = 2**23  # of scores at a time: 32 MiB, which stay in a processor's last-level cache
 
 
-def smoothed_cross_entropy(states: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+def smoothed_cross_entropy(
+    states: Tensor, weight: Tensor, targets: Tensor, smoothing: float, bias: Tensor | None = None
+) -> Tensor:
     """Returns the sum over all N positions of the label-smoothed cross entropy, in nats.
 
     The scores of all positions are never held at once: each chunk of them is made, scored and turned into gradients
@@ -19,9 +21,13 @@ def smoothed_cross_entropy(states: Tensor, weight: Tensor, targets: Tensor, smoo
         weight: [V, M], the output projection.
         targets: int64 [N], the right word of each position.
         smoothing: share of the probability, in [0, 1), that the smoothed truth spreads evenly over all words.
+        bias: [V], of the output projection; finite. It takes a copy of `weight`, with one more column.
 
     Source: the chunks are those of "Cut Your Losses" (arXiv:2411.09009).
     """
+    if bias is not None:
+        states = torch.cat([states, torch.ones_like(states[:, :1])], dim=1)
+        weight = torch.cat([weight, bias[:, None]], dim=1)
     loss: Tensor = _SmoothedCrossEntropy.apply(states, weight, targets, smoothing)  # type: ignore[no-untyped-call]
     return loss
 

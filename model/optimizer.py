@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from model.config import TrainingConfig
+from model.training import TrainingConfig
 from model.transformer import Transformer
 
 MUON_MOMENTUM = 0.95
@@ -27,7 +27,9 @@ class Optimizer:
         self._d_model = model.config.d_model
         named = list(model.named_parameters())
         wants_muon = training.optimizer == "muon"
-        self._matrices = [p for name, p in named if wants_muon and p.dim() == 2 and not name.startswith("embedding.")]
+        self._matrices = [
+            p for name, p in named if wants_muon and p.dim() == 2 and name.startswith(("encoder.", "decoder."))
+        ]
         self._momenta = [torch.zeros_like(p) for p in self._matrices]
         chosen = {id(p) for p in self._matrices}
         others = [p for _, p in named if id(p) not in chosen]

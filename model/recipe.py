@@ -6,14 +6,8 @@ import typing
 from pathlib import Path
 from typing import Any, Literal
 
-from model.config import (
-    AugmentationConfig,
-    CorpusConfig,
-    Recipe,
-    TokenizerConfig,
-    TrainingConfig,
-    TransformerConfig,
-)
+from model.config import TransformerConfig
+from model.training import AugmentationConfig, CorpusConfig, Recipe, TokenizerConfig, TrainingConfig
 
 _TABLES: dict[str, type[Any]] = {
     "model": TransformerConfig,
@@ -79,6 +73,8 @@ def _is_required(field: "dataclasses.Field[Any]") -> bool:
 
 def _kind_faults(name: str, value: Any, hint: Any) -> list[str]:
     """Says whether a value is of the kind that its field wants; tables have been built already."""
+    if type(None) in typing.get_args(hint):
+        hint = typing.get_args(hint)[0]
     if typing.get_origin(hint) is Literal:
         choices = typing.get_args(hint)
         named = " or ".join(f'"{choice}"' for choice in choices)

@@ -7,9 +7,14 @@ The rules, which `server.decoding.beam_search` keeps too:
 - The search of a sentence is over when W hypotheses are finished, or when the beams have `max_tokens` tokens: then
   the live ones fill the list up.
 - Hypotheses are ranked by log-probability / length^length_penalty, where the length counts eos.
-Greedy search is W = 1. Source of the stopping rule: fairseq's sequence generator.
+- A forced prefix is one beam of log-probability 0; its tokens count in the length and in `max_tokens`.
+- `SearchRules` say what else a model may want.
+Greedy search is W = 1. Source of the stopping rule: fairseq's sequence generator; of the others: HF transformers'
+`generate`, which imported models are compared with.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -21,7 +26,7 @@ from model.transformer import Transformer
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """One translation: ids without bos and eos, its score, and whether the model ended it itself."""
+    """One translation: ids without bos, forced prefix and eos, its score, and whether the model ended it itself."""
 
     ids: list[int]
     score: float
@@ -34,41 +39,90 @@ class _Beam:
     log_prob: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRules:
+    """When a search ends.
+
+    Attributes:
+        early_stopping: if not, it goes on until the best live beam, by log-probability / present length^length_penalty,
+            is no better than the worst of the W best hypotheses; and at `max_tokens` the candidates that end are the
+            first W, whatever their last token.
+        forced_eos: the last token that `max_tokens` allows is eos, with log-probability 0.
+    """
+
+    early_stopping: bool = True
+    forced_eos: bool = False
+
+
 class _Search:
     """The state of one sentence."""
 
-    def __init__(self, beam_size: int, length_penalty: float, max_tokens: int, eos_id: int) -> None:
+    def __init__(
+        self,
+        beam_size: int,
+        length_penalty: float,
+        max_tokens: int,
+        eos_id: int,
+        prefix: Sequence[int] = (),
+        rules: SearchRules = SearchRules(),
+    ) -> None:
+        if len(prefix) >= max_tokens:
+            raise ValueError(f"a forced prefix of {len(prefix)} tokens must be shorter than max_tokens, {max_tokens}")
         self.beam_size = beam_size
         self.length_penalty = length_penalty
         self.max_tokens = max_tokens
         self.eos_id = eos_id
-        self.live = [_Beam([], 0.0)]
+        self.num_forced = len(prefix)
+        self.rules = rules
+        self.live = [_Beam(list(prefix), 0.0)]
         self.finished: list[Hypothesis] = []
 
     def advance(self, log_probs: Tensor) -> None:
         """Takes one step; `log_probs` [live beams, V]."""
-        top = log_probs.topk(min(2 * self.beam_size, log_probs.shape[-1]), dim=-1)
-        extended = [
-            (_Beam([*beam.ids, int(token)], beam.log_prob + float(value)), int(token) == self.eos_id)
-            for beam, values, tokens in zip(self.live, top.values, top.indices, strict=True)
-            for value, token in zip(values, tokens, strict=True)
-        ]
-        candidates = sorted(extended, key=lambda candidate: -candidate[0].log_prob)[: 2 * self.beam_size]
-        for beam, is_end in candidates[: self.beam_size]:
-            if is_end:
-                self._finish(beam.ids[:-1], beam, is_complete=True)
-        self.live = [beam for beam, is_end in candidates if not is_end][: self.beam_size]
-        if self.live and len(self.live[0].ids) == self.max_tokens:
+        is_last = len(self.live[0].ids) + 1 == self.max_tokens
+        if is_last and self.rules.forced_eos:
+            log_probs = torch.full_like(log_probs, -math.inf)
+            log_probs[:, self.eos_id] = 0.0
+        candidates = self._candidates(log_probs)
+        for beam in candidates[: self.beam_size]:
+            if beam.ids[-1] == self.eos_id:
+                self._finish(beam, is_complete=not (is_last and self.rules.forced_eos))
+            elif is_last and not self.rules.early_stopping:
+                self._finish(beam, is_complete=False)
+        self.live = [beam for beam in candidates if beam.ids[-1] != self.eos_id][: self.beam_size]
+        if is_last and self.rules.early_stopping:
             for beam in self.live:
-                self._finish(beam.ids, beam, is_complete=False)
-            self.live = []
-        if len(self.finished) == self.beam_size:
+                self._finish(beam, is_complete=False)
+        if is_last or self._is_over():
             self.live = []
 
-    def _finish(self, ids: list[int], beam: _Beam, is_complete: bool) -> None:
-        if len(self.finished) < self.beam_size:
-            score = beam.log_prob / len(beam.ids) ** self.length_penalty
-            self.finished.append(Hypothesis(ids, score, is_complete))
+    def _candidates(self, log_probs: Tensor) -> list[_Beam]:
+        """Returns the 2W best beams that are one token longer; impossible ones, suppressed tokens, are left out."""
+        top = log_probs.topk(min(2 * self.beam_size, log_probs.shape[-1]), dim=-1)
+        extended = [
+            _Beam([*beam.ids, int(token)], beam.log_prob + float(value))
+            for beam, values, tokens in zip(self.live, top.values, top.indices, strict=True)
+            for value, token in zip(values, tokens, strict=True)
+            if value > -math.inf
+        ]
+        return sorted(extended, key=lambda beam: -beam.log_prob)[: 2 * self.beam_size]
+
+    def _is_over(self) -> bool:
+        if len(self.finished) < self.beam_size or self.rules.early_stopping or not self.live:
+            return len(self.finished) == self.beam_size
+        return self._score(self.live[0]) <= self.finished[-1].score
+
+    def _finish(self, beam: _Beam, is_complete: bool) -> None:
+        if len(self.finished) < self.beam_size or not self.rules.early_stopping:
+            ids = beam.ids[self.num_forced :]
+            if ids[-1] == self.eos_id:
+                ids = ids[:-1]
+            self.finished.append(Hypothesis(ids, self._score(beam), is_complete))
+            if not self.rules.early_stopping:
+                self.finished = sorted(self.finished, key=lambda hypothesis: -hypothesis.score)[: self.beam_size]
+
+    def _score(self, beam: _Beam) -> float:
+        return beam.log_prob / float(len(beam.ids) ** self.length_penalty)
 
 
 @torch.inference_mode()
@@ -79,6 +133,8 @@ def search(
     beam_size: int = 1,
     length_penalty: float = 1.0,
     max_tokens: int | list[int] = 256,
+    forced_prefixes: Sequence[Sequence[int]] = (),
+    rules: SearchRules = SearchRules(),
 ) -> list[list[Hypothesis]]:
     """Translates a batch of sentences.
 
@@ -87,14 +143,23 @@ def search(
         sources: token ids of each sentence, ending with eos.
         beam_size: W, at least 1; 1 is greedy search.
         length_penalty: exponent of the length in the score.
-        max_tokens: most tokens of a translation, for all or for each sentence.
+        max_tokens: most tokens of a translation, forced ones and eos included, for all or for each sentence.
+        forced_prefixes: for each sentence what its translation must begin with, shorter than its `max_tokens`;
+            hypotheses are without it. Nothing is nothing for all.
+        rules: of the model.
 
     Returns:
         For each sentence its hypotheses (`beam_size`, or fewer where the vocabulary is that small), best first.
+
+    Raises:
+        ValueError: a forced prefix is too long.
     """
     config = model.config
     limits = [max_tokens] * len(sources) if isinstance(max_tokens, int) else max_tokens
-    searches = [_Search(beam_size, length_penalty, limit, config.eos_id) for limit in limits]
+    searches = [
+        _Search(beam_size, length_penalty, limit, config.eos_id, prefix, rules)
+        for limit, prefix in zip(limits, forced_prefixes or [()] * len(sources), strict=True)
+    ]
     device = model.embedding.tokens.weight.device
     memory, visible = model.encode(pad(sources, config.pad_id).to(device))
     while any(s.live for s in searches):

@@ -14,12 +14,12 @@ import sys
 from pathlib import Path
 
 from model.augment import Augmentation
-from model.config import Recipe
 from model.data import Corpus, epoch_pairs, read_corpus, without_held_out
 from model.memory import keep_freed_memory
 from model.processes import joined, rank, wait_for_all
 from model.recipe import load_recipe
 from model.trainer import Trainer
+from model.training import Recipe
 from model.vocabulary import learn_vocabulary
 
 logger = logging.getLogger(__name__)

@@ -17,12 +17,12 @@ from tqdm import tqdm
 
 from model.augment import Augmentation, Pair
 from model.checkpoint import Checkpoint, average_weights, save_atomically, save_checkpoint
-from model.config import Recipe
 from model.data import Batch, Corpus, epoch_batches, epoch_pairs
 from model.loss import smoothed_cross_entropy
 from model.optimizer import Optimizer
 from model.processes import rank, sum_over_processes, world_size
 from model.search import default_max_tokens, search
+from model.training import Recipe
 from model.transformer import Transformer
 
 SAVE_EVERY = 100  # updates that a lost machine costs at most
@@ -173,7 +173,11 @@ class Trainer:
         with self._autocast():
             states = self.model.states(batch.source.to(self.device), target_in.to(self.device))
             return smoothed_cross_entropy(
-                states[real], self.model.embedding.tokens.weight, target_out[real], self.recipe.training.label_smoothing
+                states[real],
+                self.model.output_weight,
+                target_out[real],
+                self.recipe.training.label_smoothing,
+                self.model.output_bias,
             )
 
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:

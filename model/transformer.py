@@ -1,7 +1,7 @@
-"""The encoder-decoder Transformer of "Attention Is All You Need" (arXiv:1706.03762), pre- or post-norm."""
+"""The encoder-decoder Transformer of "Attention Is All You Need" (arXiv:1706.03762), and its kin: see its config."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import torch
@@ -9,39 +9,57 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from model.attention import MultiHeadAttention, causal_mask
-from model.config import TransformerConfig
+from model.config import Activation, StackConfig, TransformerConfig
 from model.dropout import Dropout
+from model.recurrent import SimplerSimpleRecurrentUnit
+
+QUICK_GELU = 1.702
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    "relu": functional.relu,
+    "silu": functional.silu,
+    "gelu": functional.gelu,
+    "quick_gelu": lambda x: x * torch.sigmoid(QUICK_GELU * x),
+}
 
 
 class FeedForward(nn.Module):
-    """Position-wise feed-forward network: two linear maps with a ReLU between (section 3.3)."""
+    """Position-wise feed-forward network: two linear maps with an activation between (section 3.3)."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: TransformerConfig, width: int) -> None:
         super().__init__()
-        self.hidden = nn.Linear(config.d_model, config.ffn_dim)
-        self.output = nn.Linear(config.ffn_dim, config.d_model)
+        self.hidden = nn.Linear(config.d_model, width)
+        self.output = nn.Linear(width, config.d_model)
         self.dropout = Dropout(config.activation_dropout)
+        self.activation = config.activation
 
     def forward(self, x: Tensor) -> Tensor:
         """Maps [B, T, M] to [B, T, M]."""
-        result: Tensor = self.output(self.dropout(functional.relu(self.hidden(x))))
+        result: Tensor = self.output(self.dropout(ACTIVATIONS[self.activation](self.hidden(x))))
         return result
 
 
 class Layer(nn.Module):
-    """One encoder layer, or with `has_cross` one decoder layer: attention(s) and feed-forward, each with a residual."""
+    """One encoder layer, or with `has_cross` one decoder layer: attention(s) and feed-forward, each with a residual.
+
+    In a decoder layer an SSRU may take the place of self-attention.
+    """
 
     def __init__(self, config: TransformerConfig, has_cross: bool) -> None:
         super().__init__()
-        self.is_pre_norm = config.norm == "pre"
+        stack = config.decoder if has_cross else config.encoder
+        self.is_pre_norm = stack.is_pre_norm
         self.dropout = Dropout(config.dropout)
-        self.self_attention = MultiHeadAttention(config.d_model, config.num_heads, config.activation_dropout)
-        self.self_norm = nn.LayerNorm(config.d_model)
+        self.has_ssru = has_cross and config.decoder_mixer == "ssru"
+        if self.has_ssru:
+            self.ssru = SimplerSimpleRecurrentUnit(config.d_model)
+        else:
+            self.self_attention = _attention(config, stack)
+        self.self_norm = _layer_norm(config)
         if has_cross:
-            self.cross_attention = MultiHeadAttention(config.d_model, config.num_heads, config.activation_dropout)
-            self.cross_norm = nn.LayerNorm(config.d_model)
-        self.feed_forward = FeedForward(config)
-        self.feed_forward_norm = nn.LayerNorm(config.d_model)
+            self.cross_attention = _attention(config, stack)
+            self.cross_norm = _layer_norm(config)
+        self.feed_forward = FeedForward(config, stack.ffn_dim)
+        self.feed_forward_norm = _layer_norm(config)
 
     def forward(
         self, x: Tensor, visible: Tensor, memory: Tensor | None = None, memory_visible: Tensor | None = None
@@ -54,8 +72,9 @@ class Layer(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """As `forward`, and returns the cross-attention weights [B, H, T, S] when asked for."""
         weights = None
-        attended, _ = self.self_attention(self._before(x, self.self_norm), None, visible)
-        x = self._after(x, attended, self.self_norm)
+        mixed = self._before(x, self.self_norm)
+        mixed = self.ssru(mixed) if self.has_ssru else self.self_attention(mixed, None, visible)[0]
+        x = self._after(x, mixed, self.self_norm)
         if memory is not None:
             attended, weights = self.cross_attention(
                 self._before(x, self.cross_norm), memory, memory_visible, need_weights
@@ -75,45 +94,80 @@ class Layer(nn.Module):
 
 
 class Embedding(nn.Module):
-    """Token embedding times sqrt(M) plus positions (sections 3.4 and 3.5); its weight is also the output projection."""
+    """Token embedding, times sqrt(M) unless the config says otherwise, plus positions (sections 3.4 and 3.5)."""
 
     positions: Tensor
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: TransformerConfig, vocab_size: int) -> None:
         super().__init__()
-        self.scale = math.sqrt(config.d_model)
-        self.tokens = nn.Embedding(config.vocab_size, config.d_model, padding_idx=config.pad_id)
+        self.scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
+        self.tokens = nn.Embedding(vocab_size, config.d_model, padding_idx=config.pad_id)
         if config.positions == "learned":
             self.positions = nn.Parameter(torch.empty(config.max_positions, config.d_model))
-        else:
+        elif config.positions == "sinusoidal":
             self.register_buffer("positions", sinusoids(config.max_positions, config.d_model), persistent=False)
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, ids: Tensor) -> Tensor:
-        """Maps int64 ids [B, T] to [B, T, M]."""
-        result: Tensor = self.dropout(self.tokens(ids) * self.scale + self.positions[: ids.shape[1]])
+    def forward(self, ids: Tensor, positions: Tensor | None = None, norm: nn.Module | None = None) -> Tensor:
+        """Maps int64 ids [B, T] to [B, T, M], by another table than its own positions' if one is given."""
+        table = self.positions if positions is None else positions
+        embedded = self.tokens(ids) * self.scale + table[: ids.shape[1]]
+        result: Tensor = self.dropout(embedded if norm is None else norm(embedded))
         return result
-
-    def logits(self, x: Tensor) -> Tensor:
-        """Maps [B, T, M] to unnormalised scores [B, T, V]."""
-        return functional.linear(x, self.tokens.weight)
 
 
 class Transformer(nn.Module):
-    """Encoder and decoder over one joint vocabulary with tied embeddings and output projection."""
+    """Encoder and decoder, with embeddings and an output projection that are one unless the config says otherwise."""
+
+    encoder_positions: Tensor
+    decoder_positions: Tensor
+    source_embedding: Embedding | None
+    output_bias: Tensor | None
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = config
-        self.embedding = Embedding(config)
+        self.embedding = Embedding(config, config.vocab_size)
+        size = config.source_vocab_size
+        self.source_embedding = None if size is None else Embedding(config, size)
+        if config.positions == "table":
+            for name in ("encoder_positions", "decoder_positions"):
+                self.register_buffer(name, torch.zeros(config.max_positions, config.d_model))
         encoder = nn.ModuleList(Layer(config, has_cross=False) for _ in range(config.encoder_layers))
         decoder = nn.ModuleList(Layer(config, has_cross=True) for _ in range(config.decoder_layers))
         self.encoder = cast("Sequence[Layer]", encoder)
         self.decoder = cast("Sequence[Layer]", decoder)
-        is_pre_norm = config.norm == "pre"
-        self.encoder_norm: nn.Module = nn.LayerNorm(config.d_model) if is_pre_norm else nn.Identity()
-        self.decoder_norm: nn.Module = nn.LayerNorm(config.d_model) if is_pre_norm else nn.Identity()
+        self.encoder_embedding_norm = _norm_if(config.embedding_norm, config)
+        self.decoder_embedding_norm = _norm_if(config.embedding_norm, config)
+        self.encoder_norm = _norm_if(config.encoder.has_final_norm, config)
+        self.decoder_norm = _norm_if(config.decoder.has_final_norm, config)
+        if not config.tied_output:
+            self.output = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        self.register_parameter(
+            "output_bias", nn.Parameter(torch.zeros(config.vocab_size)) if config.output_bias else None
+        )
         self._initialise()
+
+    @property
+    def output_weight(self) -> Tensor:
+        """The output projection [V, M]."""
+        return self.embedding.tokens.weight if self.config.tied_output else self.output.weight
+
+    @property
+    def source_tokens(self) -> Tensor:
+        """The token embedding of the source [V, M]."""
+        return (self.source_embedding or self.embedding).tokens.weight
+
+    @property
+    def source_positions(self) -> Tensor:
+        """What is added to embedded source tokens by position [P, M]."""
+        has_table = self.config.positions == "table"
+        return self.encoder_positions if has_table else (self.source_embedding or self.embedding).positions
+
+    @property
+    def target_positions(self) -> Tensor:
+        """What is added to embedded target tokens by position [P, M]."""
+        return self.decoder_positions if self.config.positions == "table" else self.embedding.positions
 
     def forward(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         """Teacher forcing: scores of the token that follows each target prefix.
@@ -125,7 +179,7 @@ class Transformer(nn.Module):
         Returns:
             Logits [B, T, V].
         """
-        return self.embedding.logits(self.states(source_ids, target_ids))
+        return self.logits(self.states(source_ids, target_ids))
 
     def states(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         """Returns what `forward` projects to logits: the decoder's output [B, T, M]."""
@@ -135,7 +189,8 @@ class Transformer(nn.Module):
     def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the encoder's output [B, S, M] and bool [B, 1, 1, S], False at padding."""
         visible = (source_ids != self.config.pad_id)[:, None, None, :]
-        x = self.embedding(source_ids)
+        embedding = self.source_embedding or self.embedding
+        x = embedding(source_ids, self.source_positions, self.encoder_embedding_norm)
         for layer in self.encoder:
             x = layer(x, visible)
         memory: Tensor = self.encoder_norm(x)
@@ -146,13 +201,13 @@ class Transformer(nn.Module):
     ) -> tuple[Tensor, list[Tensor]]:
         """Returns logits [B, T, V] and, when asked for, each layer's cross-attention weights [B, H, T, S]."""
         states, all_weights = self._decode(target_ids, memory, memory_visible, need_weights)
-        return self.embedding.logits(states), all_weights
+        return self.logits(states), all_weights
 
     def _decode(
         self, target_ids: Tensor, memory: Tensor, memory_visible: Tensor, need_weights: bool
     ) -> tuple[Tensor, list[Tensor]]:
         visible = causal_mask(target_ids.shape[1], target_ids.device)
-        x = self.embedding(target_ids)
+        x = self.embedding(target_ids, self.target_positions, self.decoder_embedding_norm)
         all_weights: list[Tensor] = []
         for layer in self.decoder:
             x, weights = layer.attend(x, visible, memory, memory_visible, need_weights)
@@ -160,17 +215,37 @@ class Transformer(nn.Module):
                 all_weights.append(weights)
         return self.decoder_norm(x), all_weights
 
+    def logits(self, x: Tensor) -> Tensor:
+        """Maps the decoder's output [B, T, M] to unnormalised scores [B, T, V]."""
+        return functional.linear(x, self.output_weight, self.output_bias)
+
     def _initialise(self) -> None:
         for name, parameter in self.named_parameters():
-            if parameter.dim() > 1 and not name.startswith("embedding."):
+            if parameter.dim() > 1 and name.startswith(("encoder.", "decoder.")):
                 nn.init.xavier_uniform_(parameter)
             elif name.endswith("bias"):
                 nn.init.zeros_(parameter)
-        nn.init.normal_(self.embedding.tokens.weight, std=self.config.d_model**-0.5)
-        with torch.no_grad():
-            self.embedding.tokens.weight[self.config.pad_id].zero_()
-        if self.config.positions == "learned":
-            nn.init.normal_(self.embedding.positions, std=self.config.d_model**-0.5)
+        for embedding in (self.embedding, self.source_embedding):
+            if embedding is not None:
+                nn.init.normal_(embedding.tokens.weight, std=self.config.d_model**-0.5)
+                with torch.no_grad():
+                    embedding.tokens.weight[self.config.pad_id].zero_()
+                if self.config.positions == "learned":
+                    nn.init.normal_(embedding.positions, std=self.config.d_model**-0.5)
+        if not self.config.tied_output:
+            nn.init.normal_(self.output.weight, std=self.config.d_model**-0.5)
+
+
+def _attention(config: TransformerConfig, stack: StackConfig) -> MultiHeadAttention:
+    return MultiHeadAttention(config.d_model, stack.num_heads, config.activation_dropout, stack.head_dim)
+
+
+def _layer_norm(config: TransformerConfig) -> nn.LayerNorm:
+    return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
+
+
+def _norm_if(has_norm: bool, config: TransformerConfig) -> nn.Module:
+    return _layer_norm(config) if has_norm else nn.Identity()
 
 
 def sinusoids(length: int, width: int) -> Tensor:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import sentencepiece
 
-from model.config import Recipe
+from model.training import Recipe
 from model.verbatim import PLACEHOLDER_START
 
 

@@ -11,7 +11,7 @@ from server.bundle.variants import VARIANTS
 ENCODER_FILE = "encoder.onnx"
 COPY_ROWS_FILE = "copy_rows.onnx"  # for variants whose caches are on the device: see `server.runtime.device_decoder`
 WEIGHTS_FILE = "weights.bin"  # external data of a variant's graphs
-EMBEDDING = "embedding"  # the token embedding [vocab_size, d_model] in every graph
+EMBEDDING = "embedding"  # the rows of the output projection [vocab_size, d_model], which mostly embed tokens too
 
 ENCODER_NAMES = ("source_ids", "source_lengths")
 CONTROL_NAMES = ("input_ids", "past_lengths", "source_lengths", "self_total", "source_total", "top_k", "with_log_probs")

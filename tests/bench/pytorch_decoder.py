@@ -130,7 +130,7 @@ class _Step:
         is_past = (self._positions <= self._position)[None, None, None]
         for layer, self_cache, cross_cache in zip(self._model.decoder, self._self, self._cross, strict=True):
             x = self._layer(layer, x, self_cache, cross_cache, is_past)
-        ids = embedding.logits(self._model.decoder_norm(x)).argmax(-1)
+        ids = self._model.logits(self._model.decoder_norm(x)).argmax(-1)
         self._ids.copy_(ids)
         self.chosen.index_copy_(1, self._position, ids[:, None])
         self.is_finished.logical_or_(ids == self._model.config.eos_id)

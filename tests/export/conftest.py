@@ -19,11 +19,34 @@ from server.bundle.bundle import Bundle
 from server.bundle.graphs import ENCODER_FILE, PLAIN_STEP, cache_names, step_controls, step_forms
 
 Array = NDArray[Any]
+SUPPRESSED = 0
 SHAPES: dict[str, dict[str, Any]] = {
     "post": {"vocab_size": 256},
     "post-odd": {"vocab_size": 300, "positions": "learned"},
     "pre": {"vocab_size": 129, "norm": "pre", "encoder_layers": 1, "decoder_layers": 3},
     "pre-learned": {"vocab_size": 20, "norm": "pre", "positions": "learned", "num_heads": 1},
+    # As HF Marian is: swish, a bias with a suppressed token, which the decoder starts with, tables of positions.
+    "marian": {"vocab_size": 130, "bos_id": 0, "activation": "silu", "output_bias": True, "positions": "table"},
+    "two-vocabularies": {"vocab_size": 70, "source_vocab_size": 90, "tied_output": False, "activation": "quick_gelu"},
+    "untied-bias": {"vocab_size": 40, "tied_output": False, "output_bias": True, "layer_norm_eps": 1e-2},
+    # As mBART is: a norm behind the embedding, exact GELU, no scale.
+    "mbart": {
+        "vocab_size": 50,
+        "norm": "pre",
+        "embedding_norm": True,
+        "activation": "gelu",
+        "scale_embedding": False,
+        "positions": "table",
+    },
+    "sides": {
+        "vocab_size": 64,
+        "norm": "pre",
+        "encoder_norm": "post",
+        "encoder_num_heads": 1,
+        "encoder_ffn_dim": 24,
+        "head_width": 24,
+        "final_norm": True,
+    },
 }
 
 
@@ -35,6 +58,13 @@ def build_model(vocab_size: int, **changes: Any) -> Transformer:
     for name, parameter in model.named_parameters():
         if parameter.dim() == 1:
             torch.nn.init.normal_(parameter, mean=float(name.endswith("norm.weight")), std=0.2)
+    with torch.no_grad():
+        model.embedding.tokens.weight[model.config.pad_id] = model.embedding.tokens.weight[1:].mean(0)  # not zero
+        if model.output_bias is not None:
+            model.output_bias[SUPPRESSED] = -torch.inf
+        for _, table in model.named_buffers():
+            if not table[0].any():  # a table of positions that the weights have to bring
+                torch.nn.init.normal_(table)
     return model
 
 
@@ -104,7 +134,7 @@ def write_fp32(model: Transformer, like: Bundle, directory: Path, step: onnx.Mod
     graphs |= {form.file: step_graph(model, form=form) for form in step_forms("cpu-fp32", has_shortlist=False)}
     if step is not None:
         graphs[PLAIN_STEP.file] = step
-    offset = save_graphs(directory / "cpu-fp32", graphs)
+    offset = save_graphs(directory / "cpu-fp32", graphs.items())
     variant = dataclasses.replace(like.manifest.variants["cpu-fp32"], embedding_offset=offset)
     manifest = dataclasses.replace(like.manifest, variants={"cpu-fp32": variant})
     contents = {f"cpu-fp32/{path.name}": path.read_bytes() for path in (directory / "cpu-fp32").iterdir()}

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from export.calibrate import calibrate
 from export.graph import Graph
-from export.graphs import encoder_graph, step_graph
+from export.graphs import _activate, encoder_graph, step_graph
 from export.quantize import quantize_graph
 from model.data import pad
-from model.transformer import Transformer
+from model.transformer import ACTIVATIONS, Transformer
 from tests.export.conftest import Array, Stepper, open_graph, run_encoder
 
 Ranges = dict[str, NDArray[np.float32]]
@@ -19,7 +19,8 @@ SOURCES = [[5, 9, 12, 7, 3], [8, 3], [6, 15, 3]]
 TARGETS = [[2, 10, 11, 4], [2, 14, 15, 16], [2, 17, 4, 5]]
 LENGTHS = [len(source) for source in SOURCES]
 ALL = [0, 1, 2]
-KINDS = ["norm", "relu", "any"]
+FLOORS = {"silu": 0.2785, "gelu": 0.17, "quick_gelu": 0.1637}  # minus the least value of an activation
+KINDS = ["norm", "relu", "any", *FLOORS]
 TOLERANCE = 0.1  # of a channel's range: int8 through two layers is 0.05 off, a wrong scale 1 or more
 
 
@@ -54,13 +55,13 @@ def caches_of(model: Transformer, graphs: Graphs) -> dict[str, Array]:
 
 
 def linear_graph(kind: str, weight: torch.Tensor, bias: torch.Tensor) -> onnx.ModelProto:
-    """Returns y = f(x) W + b, where the activation f(x) is LayerNormalization, ReLU or nothing."""
+    """Returns y = f(x) W + b, where f(x) is LayerNormalization, an activation, or nothing ("any")."""
     graph = Graph("linear", np.float32)
     x = graph.input("x", np.float32, ["rows", weight.shape[1]])
     if kind == "norm":
         x = graph.layer_norm("activation", x, torch.nn.LayerNorm(weight.shape[1]))
     else:
-        x = graph.node("Relu" if kind == "relu" else "Identity", [x], "activation")
+        x = _activate(graph, kind, x, "activation") if kind != "any" else graph.node("Identity", [x], "activation")  # type: ignore[arg-type]
     graph.linear("y", x, weight, bias)
     graph.output("y", np.float32, ["rows", weight.shape[0]])
     return graph.build()
@@ -69,7 +70,7 @@ def linear_graph(kind: str, weight: torch.Tensor, bias: torch.Tensor) -> onnx.Mo
 def activation(kind: str, x: Array) -> Array:
     if kind == "norm":
         return torch.nn.functional.layer_norm(torch.from_numpy(x), x.shape[1:]).numpy()
-    return np.maximum(x, 0) if kind == "relu" else x
+    return x if kind == "any" else ACTIVATIONS[kind](torch.from_numpy(x)).numpy()  # type: ignore[index]
 
 
 def run(graph: onnx.ModelProto, x: Array) -> Array:

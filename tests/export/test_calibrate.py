@@ -45,7 +45,9 @@ class Observed:
         self.ranges: dict[str, NDArray[np.float32]] = {}
         self._model = model
         self._side = "encoder"
-        model.embedding.register_forward_hook(lambda _, inputs, output: self._note(f"{self._side}.input", output))
+        for embedding in (model.embedding, model.source_embedding):
+            if embedding is not None:
+                embedding.register_forward_hook(lambda _, inputs, output: self._note(f"{self._side}.input", output))
         for side, layers in (("encoder", model.encoder), ("decoder", model.decoder)):
             for i, layer in enumerate(layers):
                 kinds = ["self", "cross"] if side == "decoder" else ["self"]
@@ -73,7 +75,7 @@ class Observed:
         for handle in handles:
             handle.remove()
         for i, layer in enumerate(model.decoder):
-            qkv, width = layer.cross_attention.qkv, model.config.d_model
+            qkv, width = layer.cross_attention.qkv, layer.cross_attention.width
             projected = functional.linear(memory, qkv.weight[width:], qkv.bias[width:])
             self._note_caches(f"cross_{{}}.{i}", projected.chunk(2, -1))
 
@@ -120,7 +122,7 @@ def test_every_linear_map_and_every_cache_has_a_range(model: Transformer) -> Non
 
 def test_what_pads_a_batch_does_not_count(model: Transformer) -> None:
     with torch.no_grad():
-        model.embedding.tokens.weight[0] = torch.linspace(-50, 50, model.config.d_model)  # shows wherever it counts
+        model.source_tokens[0] = torch.linspace(-50, 50, model.config.d_model)  # shows wherever it counts
 
     together = ranges_of(model, SOURCES, TARGETS)
 

@@ -28,7 +28,7 @@ CHOICES = [np.arange(0, 256, 3), np.arange(1, 200, 2), np.array([*range(3, 40), 
 
 
 def steps(model: Transformer, precision: str) -> tuple[Stepper, Stepper, Array]:
-    """The full step, the one with a shortlist, and the embedding that its columns come from."""
+    """The full step, the one with a shortlist, and the output projection that its columns come from."""
     encoder, full = encoder_graph(model), step_graph(model)
     short = step_graph(model, form=StepForm(has_shortlist=True))
     if precision == "int8":
@@ -39,7 +39,7 @@ def steps(model: Transformer, precision: str) -> tuple[Stepper, Stepper, Array]:
     return Stepper(full, model, cross, 6), Stepper(short, model, cross, 6), onnx.numpy_helper.to_array(table)
 
 
-@pytest.fixture(params=["post", "pre"])
+@pytest.fixture(params=["post", "pre", "marian", "untied-bias"])
 def model(request: pytest.FixtureRequest) -> Transformer:
     return build_model(**{**SHAPES[request.param], "vocab_size": 256})
 

@@ -4,9 +4,10 @@ import dataclasses
 import shutil
 from pathlib import Path
 
-from model.config import AugmentationConfig, CorpusConfig, Recipe, TrainingConfig, TransformerConfig
+from model.config import TransformerConfig
 from model.data import Batch, read_corpus
 from model.trainer import Trainer
+from model.training import AugmentationConfig, CorpusConfig, Recipe, TrainingConfig
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"

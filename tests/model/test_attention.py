@@ -120,6 +120,24 @@ def test_dropout_acts_in_training_alone(attention: MultiHeadAttention, need_weig
     assert not torch.equal(*noisy)
 
 
+def test_heads_may_be_wider_than_their_share_of_the_model() -> None:
+    torch.manual_seed(0)
+    wide = MultiHeadAttention(M, H, dropout=0.0, head_dim=M).eval()
+    x, memory = random_tensors(T, K)
+    visible = ragged(K)
+
+    context, weights = wide(x, memory, visible, need_weights=True)
+
+    q, k, v = (
+        functional.linear(side, w, b).unflatten(-1, (H, M)).transpose(1, 2)
+        for side, w, b in zip((x, memory, memory), wide.qkv.weight.chunk(3), wide.qkv.bias.chunk(3), strict=True)
+    )
+    expected = functional.scaled_dot_product_attention(q, k, v, attn_mask=visible).transpose(1, 2).flatten(2)
+    torch.testing.assert_close(context, wide.output(expected), atol=ATOL, rtol=0)
+    torch.testing.assert_close(wide(x, memory, visible)[0], context, atol=ATOL, rtol=0)
+    assert weights.shape == (B, H, T, K)
+
+
 def test_the_causal_mask_shows_each_position_itself_and_what_is_before() -> None:
     mask = causal_mask(3, torch.device("cpu"))
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from model.augment import Augmentation, copy, fill_slots, lower_case, placeholder, replace, title_case, upper_case
-from model.config import AugmentationConfig, CorpusConfig
 from model.data import read_corpus
+from model.training import AugmentationConfig, CorpusConfig
 from model.verbatim import PLACEHOLDER_START
 
 PAIR = ("A dog runs to Berlin.", "Ein Hund läuft nach Berlin.")

@@ -11,7 +11,7 @@ import torch
 from export.bundle import DevSet
 from model.augment import Augmentation, Pair
 from model.checkpoint import Checkpoint
-from model.config import AugmentationConfig, CorpusConfig, TrainingConfig, TransformerConfig
+from model.config import TransformerConfig
 from model.data import (
     Batch,
     Corpus,
@@ -23,6 +23,7 @@ from model.data import (
     read_corpus,
     without_held_out,
 )
+from model.training import AugmentationConfig, CorpusConfig, TrainingConfig
 
 CONFIG = TransformerConfig(vocab_size=700)
 

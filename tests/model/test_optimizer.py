@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from model.checkpoint import Checkpoint
-from model.config import TrainingConfig
 from model.data import make_batch
 from model.optimizer import _muon_step, _orthogonal, learning_rate
+from model.training import TrainingConfig
 from tests.model.runs import make, recipe
 
 

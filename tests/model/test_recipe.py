@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from model.config import AugmentationConfig, CorpusConfig, TrainingConfig
 from model.recipe import load_recipe
+from model.training import AugmentationConfig, CorpusConfig, TrainingConfig
 
 CONFIGS = Path(__file__).parents[2] / "model" / "configs"
 RECIPE = """
@@ -64,6 +64,10 @@ def test_tables_of_a_recipe_become_their_configurations(tmp_path: Path) -> None:
         ("[[train]]\nweight = -1", r"\[\[train\]\] 1: weight, hold_out and limit must be at least 0"),
         ("[tokenizer]\nnormalization = 'nfc'", r"\[tokenizer\]: normalization must be .*, not 'nfc'"),
         ("[training]\noptimizer = 'sgd'", r"\[training\]: optimizer must be .*, not 'sgd'"),
+        ("inner_dropout = 'much'", r"\[model\]: inner_dropout must be a number, not 'much'"),
+        ("encoder_norm = 'none'", r"\[model\]: encoder_norm must be \"post\" or \"pre\", not 'none'"),
+        ("positions = 'table'", 'positions "table" is for weights that have one, not for training'),
+        ("source_vocab_size = 90", "source_vocab_size must be vocab_size, since the tokenizer is joint, not 90"),
         ("inner_dropout = 1.0", r"\[model\]: inner_dropout must be in \[0, 1\), not 1.0"),
         ("[[dev]]\nlimit = -1", r"\[\[dev\]\] 1: weight, hold_out and limit"),
         ("[[train]]\nfile = 'a'", r"\[\[train\]\] 1: unknown name: file"),

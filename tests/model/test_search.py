@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from model.config import TransformerConfig
-from model.search import Hypothesis, default_max_tokens, search
+from model.search import Hypothesis, SearchRules, default_max_tokens, search
 from model.transformer import Transformer
 
 EOS = 3
@@ -181,6 +181,104 @@ def test_the_length_penalty_decides_between_long_and_short() -> None:
 
     assert len(long.ids) + long.is_complete == 4
     assert len(short.ids) + short.is_complete < 4
+
+
+def search_as_transformers(
+    model: Transformer, source: list[int], beam_size: int, length_penalty: float, max_tokens: int, forced_eos: bool
+) -> list[Scored]:
+    """The search of HF transformers 5 with `early_stopping=False`, on tensors of fixed sizes as it has them.
+
+    Finished places that nobody has taken yet score -1e9; so do beams but the first at the start.
+    """
+    running: list[tuple[tuple[int, ...], float]] = [((), 0.0), *(((), -1e9) for _ in range(beam_size - 1))]
+    kept: list[tuple[float, tuple[int, ...], float]] = [(-1e9, (), 0.0)] * beam_size
+    for length in range(1, max_tokens + 1):
+        is_last = length == max_tokens
+        extended = []
+        for ids, log_prob in running:
+            steps = next_log_probs(model, source, list(ids))
+            if is_last and forced_eos:
+                steps = [0.0 if token == EOS else -1e9 for token in range(len(steps))]
+            extended += [((*ids, token), log_prob + step) for token, step in enumerate(steps)]
+        best = sorted(extended, key=lambda one: -one[1])[: 2 * beam_size]
+        ended = [one for one in best[:beam_size] if is_last or one[0][-1] == EOS]
+        kept += [(log_prob / length**length_penalty, ids, log_prob) for ids, log_prob in ended]
+        kept = sorted(kept, key=lambda one: -one[0])[:beam_size]
+        running = [one for one in best if one[0][-1] != EOS][:beam_size]
+        if running and running[0][1] / length**length_penalty <= kept[-1][0]:
+            break
+    found = [(ids[:-1], log_prob, True) if ids[-1] == EOS else (ids, log_prob, False) for _, ids, log_prob in kept]
+    return [Scored(*one) for one in found]
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0, 2.0])
+@pytest.mark.parametrize("forced_eos", [False, True])
+@pytest.mark.parametrize("beam_size", [1, 2, 4])
+def test_a_patient_search_finds_what_that_of_transformers_does(
+    beam_size: int, forced_eos: bool, length_penalty: float
+) -> None:
+    rules, differs = SearchRules(early_stopping=False, forced_eos=forced_eos), False
+    for seed in range(4):
+        model, source = build(12, seed), [4, 5, 7, 3]
+        with torch.no_grad():
+            model.embedding.tokens.weight[EOS] = model.embedding.tokens.weight[7] * 0.9  # likely at every step
+        expected = search_as_transformers(model, source, beam_size, length_penalty, 5, forced_eos)
+
+        (found,) = search(
+            model, [source], beam_size=beam_size, max_tokens=5, length_penalty=length_penalty, rules=rules
+        )
+        (impatient,) = search(model, [source], beam_size=beam_size, max_tokens=5, length_penalty=length_penalty)
+
+        assert [tuple(one.ids) for one in found] == [one.ids for one in expected]
+        for one, other in zip(found, expected, strict=True):
+            length = len(other.ids) + (other.is_complete or forced_eos)
+            assert one.score == pytest.approx(other.log_prob / length**length_penalty, abs=1e-5)
+        differs = differs or [one.ids for one in found] != [one.ids for one in impatient]
+    assert differs or beam_size < 4  # two beams seldom overtake each other
+
+
+@pytest.mark.parametrize("early_stopping", [True, False])
+def test_a_forced_end_costs_nothing_and_is_not_the_models(early_stopping: bool) -> None:
+    model = build(30)
+    with torch.no_grad():
+        model.embedding.tokens.weight[EOS] = -10 * model.embedding.tokens.weight[4:].mean(0)  # it never ends
+    free, forced = (
+        search(model, SOURCES, beam_size=3, max_tokens=tokens, length_penalty=0.0, rules=rules)
+        for tokens, rules in ((5, SearchRules()), (6, SearchRules(early_stopping=early_stopping, forced_eos=True)))
+    )
+
+    for one, other in zip(free, forced, strict=True):
+        assert [each.ids for each in one] == [each.ids for each in other]
+        assert [each.score for each in one] == pytest.approx([each.score for each in other], abs=1e-5)
+        assert not any(each.is_complete for each in other)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_forced_prefix_is_free_and_no_part_of_the_translation(beam_size: int) -> None:
+    model, prefixes = build(30), [[], [7], [8, 9]]
+    limits = [6 + len(prefix) for prefix in prefixes]
+
+    results = search(model, SOURCES, beam_size=beam_size, max_tokens=limits, forced_prefixes=prefixes)
+
+    (alone,) = search(model, SOURCES[:1], beam_size=beam_size, max_tokens=6)
+    assert [one.ids for one in results[0]] == [one.ids for one in alone]
+    for source, prefix, limit, found in zip(SOURCES, prefixes, limits, results, strict=True):
+        assert len(found) == beam_size
+        for one in found:
+            generated = [*one.ids, *([EOS] if one.is_complete else [])]
+            assert len(prefix) + len(generated) <= limit
+            total = sum(
+                next_log_probs(model, source, [*prefix, *generated[:i]])[token] for i, token in enumerate(generated)
+            )
+            assert one.score == pytest.approx(total / (len(prefix) + len(generated)), abs=1e-5)
+        if beam_size == 1:
+            first = next_log_probs(model, source, prefix)
+            assert found[0].ids[0] == max(range(30), key=first.__getitem__)
+
+
+def test_a_prefix_that_leaves_no_room_is_refused() -> None:
+    with pytest.raises(ValueError, match="a forced prefix of 2 tokens must be shorter than max_tokens, 2"):
+        search(build(30), SOURCES[:1], max_tokens=2, forced_prefixes=[[7, 8]])
 
 
 def test_the_default_limit_is_twice_the_source_plus_sixteen() -> None:

@@ -7,10 +7,10 @@ import torch
 
 import model.trainer
 from model.checkpoint import Checkpoint, load_checkpoint
-from model.config import TrainingConfig
 from model.data import make_batch, read_corpus
 from model.optimizer import learning_rate
 from model.trainer import replace_words
+from model.training import TrainingConfig
 from tests.model.runs import CORPUS, DATA, make, recipe
 
 

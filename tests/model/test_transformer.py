@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ TARGET = torch.tensor([[2, 11, 12, 13], [2, 14, 15, 16]])
 ATOL = 1e-5  # float32, other shapes of the same sums
 
 
-def build(norm: str = "post", positions: str = "sinusoidal", dropout: float = 0.1) -> Transformer:
+def build(norm: str = "post", positions: str = "sinusoidal", dropout: float = 0.1, **changes: Any) -> Transformer:
     torch.manual_seed(0)
     config = TransformerConfig(
         vocab_size=40,
@@ -26,13 +27,14 @@ def build(norm: str = "post", positions: str = "sinusoidal", dropout: float = 0.
         dropout=dropout,
         norm=norm,  # type: ignore[arg-type]
         positions=positions,  # type: ignore[arg-type]
+        **changes,
     )
     return Transformer(config).eval()
 
 
-@pytest.fixture(params=KINDS, ids=["-".join(kind) for kind in KINDS])
+@pytest.fixture(params=[*KINDS, "ssru"], ids=["-".join(kind) for kind in KINDS] + ["ssru"])
 def model(request: pytest.FixtureRequest) -> Transformer:
-    return build(*request.param)
+    return build(decoder_mixer="ssru") if request.param == "ssru" else build(*request.param)
 
 
 def close(actual: Tensor, expected: Tensor) -> None:

@@ -5,7 +5,8 @@ import pytest
 import sentencepiece
 
 from export.bundle import DevSet
-from model.config import Recipe, TokenizerConfig, TransformerConfig
+from model.config import TransformerConfig
+from model.training import Recipe, TokenizerConfig
 from model.verbatim import PLACEHOLDER_START
 from model.vocabulary import learn_vocabulary
 

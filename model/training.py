@@ -1,0 +1,157 @@
+"""How a model is trained: the tables of a recipe (`model.recipe` reads them), checked once, every fault named."""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Literal
+
+from model.config import TransformerConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusConfig:
+    """One parallel corpus, as paths below the data directory, or below `model/configs` if they start with "./".
+
+    Attributes:
+        source, target: line-aligned files, plain or gzipped; or else
+        tsv: one file of `source TAB target` lines (further columns are ignored).
+        weight: share of the pairs that each epoch sees: 0.5 is another random half every epoch, 2 is every pair twice.
+        hold_out: so many distinct source sentences, with all their translations, are kept out of training.
+        limit: only so many pairs, from the first; 0 is all.
+    """
+
+    source: str = ""
+    target: str = ""
+    tsv: str = ""
+    weight: float = 1.0
+    hold_out: int = 0
+    limit: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.weight, self.hold_out, self.limit) < 0:
+            given = f"{self.weight}, {self.hold_out} and {self.limit}"
+            raise ValueError(f"weight, hold_out and limit must be at least 0, not {given}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AugmentationConfig:
+    """Probabilities, per pair and epoch, of each kind of rewriting in `model.augment`.
+
+    Attributes:
+        join: share of the examples that are several sentences; the others are probabilities that exclude each other.
+    """
+
+    upper_case: float = 0.0
+    title_case: float = 0.0
+    lower_case: float = 0.0
+    noise: float = 0.0
+    copy: float = 0.0
+    replace: float = 0.0
+    placeholder: float = 0.0
+    join: float = 0.0
+
+    def __post_init__(self) -> None:
+        shares = dataclasses.asdict(self)
+        faults = [f"{name} must be in [0, 1], not {share}" for name, share in shares.items() if not 0 <= share <= 1]
+        if not faults and sum(shares.values()) > 1:
+            faults.append(f"the probabilities must sum up to at most 1, not {sum(shares.values())}")
+        if faults:
+            raise ValueError("; ".join(faults))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingConfig:
+    """How a model is trained.
+
+    Attributes:
+        batch_tokens: padded target tokens of one batch; `accumulate` batches make one update.
+        warmup_steps: updates until the learning rate lr_scale * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)
+            peaks.
+        max_steps: updates after which training ends.
+        cooldown_steps: the last updates, over which the learning rate falls to zero in a straight line.
+        max_tokens: pairs with a longer side are left out (and counted).
+        word_dropout: share of decoder input tokens replaced by random ones, so that errors are less exposed at serving.
+        evaluate_every: updates between two scores on the dev set, and two checkpoints.
+        average_last: checkpoints whose weights are averaged into the final model.
+        optimizer: "adam", or "muon" for the matrices of the layers (`model.optimizer`).
+        bf16: use bfloat16 autocast where the processor has it.
+    """
+
+    batch_tokens: int = 4096
+    accumulate: int = 1
+    warmup_steps: int = 4000
+    lr_scale: float = 1.0
+    max_steps: int = 100_000
+    cooldown_steps: int = 0
+    max_tokens: int = 128
+    label_smoothing: float = 0.1
+    word_dropout: float = 0.0
+    evaluate_every: int = 1000
+    average_last: int = 5
+    seed: int = 1
+    optimizer: Literal["adam", "muon"] = "adam"
+    bf16: bool = True
+
+    def __post_init__(self) -> None:
+        may_be_less = ("lr_scale", "cooldown_steps", "label_smoothing", "word_dropout", "seed", "optimizer", "bf16")
+        counts = {name: value for name, value in dataclasses.asdict(self).items() if name not in may_be_less}
+        faults = [f"{name} must be at least 1, not {count}" for name, count in counts.items() if count < 1]
+        if not 0 <= self.cooldown_steps <= self.max_steps:
+            faults.append(f"cooldown_steps must be in 0..{self.max_steps}, not {self.cooldown_steps}")
+        if not self.lr_scale > 0:
+            faults.append(f"lr_scale must be over 0, not {self.lr_scale}")
+        shares = ("label_smoothing", "word_dropout")
+        faults += [f"{s} must be in [0, 1), not {getattr(self, s)}" for s in shares if not 0 <= getattr(self, s) < 1]
+        if self.optimizer not in ("adam", "muon"):
+            faults.append(f'optimizer must be "adam" or "muon", not "{self.optimizer}"')
+        if faults:
+            raise ValueError("; ".join(faults))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenizerConfig:
+    """How the SentencePiece vocabulary is learned; its size is the model's `vocab_size`.
+
+    Attributes:
+        normalization: "nmt_nfkc" (SentencePiece's: "m²" becomes "m2") or "invisible", which changes white space and
+            control characters alone.
+        split_digits: each digit is a token.
+        required_characters: are tokens however rare; others beyond `character_coverage` fall back to bytes.
+        from_first_epoch: learn from what the first epoch shows, weighted and rewritten, not from the bare corpora.
+    """
+
+    model_type: Literal["unigram", "bpe"] = "unigram"
+    character_coverage: float = 0.9995
+    num_placeholders: int = 16
+    normalization: Literal["nmt_nfkc", "invisible"] = "nmt_nfkc"
+    split_digits: bool = False
+    required_characters: str = ""
+    from_first_epoch: bool = False
+
+    def __post_init__(self) -> None:
+        if self.normalization not in ("nmt_nfkc", "invisible"):
+            raise ValueError(f'normalization must be "nmt_nfkc" or "invisible", not "{self.normalization}"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """All of a training run but its data: read with `model.recipe.load_recipe`."""
+
+    name: str
+    source_language: str
+    target_language: str
+    model: TransformerConfig
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+    augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
+    train: tuple[CorpusConfig, ...] = ()
+    dev: tuple[CorpusConfig, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.training.max_tokens > self.model.max_positions:
+            longest, limit = self.training.max_tokens, self.model.max_positions
+            raise ValueError(f"training.max_tokens is {longest}, but model.max_positions is {limit}")
+        if self.model.positions == "table":
+            raise ValueError('model.positions "table" is for weights that have one, not for training')
+        if self.model.source_vocab_size not in (None, self.model.vocab_size):
+            size = self.model.source_vocab_size
+            raise ValueError(f"model.source_vocab_size must be vocab_size, since the tokenizer is joint, not {size}")

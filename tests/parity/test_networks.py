@@ -1,0 +1,120 @@
+"""Networks that depart from the paper, as others' have: the same ids from the oracle, the graphs and the engine."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from export.files import write_variant
+from model.search import search
+from model.transformer import Transformer
+from server.bundle.bundle import Bundle
+from server.bundle.files import describe_file
+from server.bundle.manifest import SHORTLIST_FILE, Dimensions, Limits, SpecialIds
+from server.bundle.shortlist import Shortlist
+from tests.export.conftest import SHAPES, SUPPRESSED, build_model
+from tests.parity.test_continuous_batching import Ids, Stepper, best
+
+VARIANTS = ("cpu-fp32", "cpu-int8", "cuda-fp16")
+WIDTHS = (1, 4, 2)
+MAX_TOKENS = 18
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """A random model, sources for it, and a bundle of it with a shortlist of all tokens; nothing is proven."""
+
+    model: Transformer
+    bundle: Bundle
+    sources: list[list[int]]
+
+    def run(self, variant: str, use_shortlist: bool = False) -> list[Ids]:
+        """Translates all, in steps that they share."""
+        stepper = Stepper(self.bundle, variant)
+        futures = []
+        for i, source in enumerate(self.sources):
+            width = WIDTHS[i % 3]
+            futures.append(stepper.submit(source, width, use_shortlist=use_shortlist, max_output_tokens=MAX_TOKENS))
+            stepper.step(i % 3)  # the next ones join those that run
+        stepper.finish()
+        return [best(future) for future in futures]
+
+    def alone(self, variant: str) -> list[Ids]:
+        """Translates one after the other."""
+        stepper, found = Stepper(self.bundle, variant), []
+        for i, source in enumerate(self.sources):
+            future = stepper.submit(source, WIDTHS[i % 3], max_output_tokens=MAX_TOKENS)
+            stepper.finish()
+            found.append(best(future))
+        return found
+
+
+@pytest.fixture(scope="module", params=[name for name in SHAPES if name not in ("post", "pre-learned")])
+def network(request: pytest.FixtureRequest, tiny_bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Network:
+    model = build_model(**{**SHAPES[request.param], "d_model": 48, "num_heads": 2})
+    with torch.no_grad():
+        for name, weight in model.named_parameters():  # the source must outweigh what is the same for all
+            if "attention" in name or "feed_forward" in name:
+                weight.mul_(10.0 if "cross_attention.output" in name else 2.5)
+            if name.endswith("bias"):
+                weight.mul_(0.2)
+        model.output_weight[model.config.eos_id] = model.output_weight[4:16].sum(0) / 2  # some sentences end
+    config, directory = model.config, tmp_path_factory.mktemp(request.param)
+    random, size = np.random.default_rng(1), config.source_vocab_size or config.vocab_size
+    sources = [[*random.integers(4, size, random.integers(1, 11)).tolist(), config.eos_id] for _ in range(24)]
+    targets = [[config.bos_id, *random.integers(4, config.vocab_size, 9).tolist()] for _ in sources]
+    everything = np.arange(config.vocab_size, dtype=np.int32)
+    Shortlist(np.zeros((size, 1), np.int32), everything).save(directory / SHORTLIST_FILE)
+    has_shortlist = size == config.vocab_size  # the server's tables are of one vocabulary
+    variants = {
+        name: write_variant(
+            model, directory, name, sources, targets, has_shortlist=has_shortlist and name != "cuda-fp16"
+        )
+        for name in VARIANTS
+    }
+    manifest = dataclasses.replace(
+        tiny_bundle.manifest,
+        variants=variants,
+        dimensions=Dimensions(
+            vocab_size=config.vocab_size,
+            d_model=config.d_model,
+            num_heads=config.num_heads,
+            head_dim=config.head_dim,
+            encoder_layers=config.encoder_layers,
+            decoder_layers=config.decoder_layers,
+        ),
+        special_ids=SpecialIds(pad=config.pad_id, unk=config.unk_id, bos=config.bos_id, eos=config.eos_id),
+        limits=Limits(max_source_tokens=12, max_target_tokens=20, max_beam_size=5),
+        extra_files={SHORTLIST_FILE: describe_file(directory / SHORTLIST_FILE)},
+    )
+    return Network(model, Bundle(directory=directory, manifest=manifest), sources)
+
+
+def test_single_precision_gives_the_ids_of_the_oracle(network: Network) -> None:
+    found = network.run("cpu-fp32")
+
+    for i, (source, ids) in enumerate(zip(network.sources, found, strict=True)):
+        (expected,) = search(network.model, [source], beam_size=WIDTHS[i % 3], max_tokens=MAX_TOKENS)
+        assert list(ids) == expected[0].ids
+        assert network.model.output_bias is None or SUPPRESSED not in ids
+    assert len(set(found)) > 4  # the sources matter
+
+
+@pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
+def test_a_shortlist_of_all_tokens_changes_nothing(network: Network, variant: str) -> None:
+    if not network.bundle.manifest.variants[variant].has_shortlist:
+        pytest.skip("two vocabularies")
+
+    assert network.run(variant, use_shortlist=True) == network.run(variant)
+
+
+def test_int8_keeps_rows_apart(network: Network) -> None:
+    assert network.run("cpu-int8") == network.alone("cpu-int8")
+
+
+def test_half_precision_is_close_to_the_oracle(network: Network) -> None:
+    found, expected = network.run("cuda-fp16"), network.run("cpu-fp32")
+
+    firsts = [a[:1] == b[:1] for a, b in zip(found, expected, strict=True)]
+    assert sum(firsts) > 0.8 * len(firsts)
