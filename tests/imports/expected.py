@@ -53,11 +53,14 @@ class Expected:
 
 
 def runs(max_tokens: int) -> list[Run]:
-    """Returns the runs: greedy and beam 4, each stop rule, and two other length penalties."""
+    """Returns the runs: greedy and beam 4, each stop rule, and other length penalties.
+
+    With a penalty of 2 long hypotheses win, so it matters there whether one waits for them.
+    """
     return [
         *(Run(1, False, forced, 1.0, max_tokens) for forced in (False, True)),
         *(Run(4, early, forced, 1.0, max_tokens) for early in (True, False) for forced in (False, True)),
-        *(Run(4, False, True, penalty, max_tokens) for penalty in (0.6, 2.0)),
+        *(Run(4, early, True, penalty, max_tokens) for early, penalty in ((False, 0.6), (False, 2.0), (True, 2.0))),
     ]
 
 
