@@ -31,6 +31,21 @@ def _write(directory: Path) -> None:
     for name, vocabulary in vocabularies.items():
         write_json(directory / name, {token: i for i, token in enumerate(vocabulary)})
     write_json(directory / "config.json", _config(*map(len, vocabularies.values())))
+    # config.json says nowhere that the start is </s>. Without this file transformers 5.23 would begin with <s>.
+    generation = {
+        "_from_model_config": True,
+        "bos_token_id": 0,
+        "decoder_start_token_id": 2,
+        "early_stopping": False,
+        "eos_token_id": 2,
+        "forced_eos_token_id": 2,
+        "length_penalty": 1.15,
+        "max_length": 200,
+        "num_beams": 5,
+        "pad_token_id": 1,
+        "transformers_version": "4.27.0.dev0",
+    }
+    write_json(directory / "generation_config.json", generation)
     tokenizer = {
         "langs": ["en", "de"],
         "do_lower_case": False,

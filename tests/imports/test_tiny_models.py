@@ -40,7 +40,7 @@ FILES = {
         "special_tokens_map.json",
         "model.safetensors",
     },
-    "fsmt": {"vocab-src.json", "vocab-tgt.json", "merges.txt", "pytorch_model.bin"},
+    "fsmt": {"vocab-src.json", "vocab-tgt.json", "merges.txt", "generation_config.json", "pytorch_model.bin"},
 }
 
 

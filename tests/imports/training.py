@@ -97,8 +97,13 @@ def _loss(model: Any, examples: list[tuple[list[int], list[int]]]) -> Tensor:
     # The mask is ours: the start token may be <pad>, and is to be seen.
     visible = _pad([[1] * len(source) for source, _ in examples], 0)
     decoder_visible = _pad([[1] * len(target) for _, target in examples], 0)
+    # Without use_cache=False FSMT leaves its causal mask out.
     logits = model(
-        input_ids=source, attention_mask=visible, decoder_input_ids=inputs, decoder_attention_mask=decoder_visible
+        input_ids=source,
+        attention_mask=visible,
+        decoder_input_ids=inputs,
+        decoder_attention_mask=decoder_visible,
+        use_cache=False,
     ).logits
     return cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
 
