@@ -18,7 +18,7 @@ CHECKPOINT ?= model/checkpoints/en-de-small.pt
 OUT ?= runs/bundle
 DEV ?= tests/data/multi30k_val.en.gz tests/data/multi30k_val.de.gz
 
-.PHONY: help demo serve test check protos check-protos train export bench fuzz chaos check-cuda-placement clean
+.PHONY: help demo serve test check protos check-protos train export bench fuzz chaos check-imports check-cuda-placement clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 22
@@ -61,11 +61,14 @@ fuzz: .venv/installed-fuzz  ## feed the readers of foreign bytes with mutated on
 chaos: .venv/installed-dev  ## put the promise "nothing lost" to the test, for hours; ARGS="R2 R8 --quick" (tests/chaos)
 	$(BIN)/python -m tests.chaos --report $(ARGS)
 
+check-imports: .venv-imports/installed  ## compare with `transformers`, in a venv of its own (1.5 GB); ARGS="nllb" for one model
+	@.venv-imports/bin/python -m tests.imports.check $(ARGS)
+
 check-cuda-placement: .venv-gpu/installed  ## is the CUDA variant all on the GPU? Needs none, but a C compiler and 250 MB of wheels
 	@ORT_DISABLE_TELEMETRY=1 .venv-gpu/bin/python -m tests.acceptance.cuda_placement $(ARGS)
 
 clean:  ## remove the virtual environments and caches; data and runs stay
-	rm -rf .venv .venv-gpu build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv .venv-gpu .venv-imports build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define protoc
@@ -98,4 +101,10 @@ endef
 .venv-gpu/installed: constraints.txt
 	$(PYTHON) -m venv .venv-gpu
 	$(subst $(BIN),.venv-gpu/bin,$(PIP)) onnxruntime-gpu onnx tabulate
+	@touch $@
+
+.venv-imports/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-imports
+	$(subst $(BIN),.venv-imports/bin,$(PIP)) --upgrade pip
+	$(subst $(BIN),.venv-imports/bin,$(PIP)) --editable '.[cpu,export]' --group imports
 	@touch $@
