@@ -53,8 +53,8 @@ class DevSet:
         pairs: codes of each sentence's languages, source and target; empty for the model's first pair.
     """
 
-    sources: Sequence[str]
-    references: Sequence[str] = ()
+    sources: list[str]
+    references: list[str] = field(default_factory=list)
     pairs: Sequence[tuple[str, str]] = ()
 
 
