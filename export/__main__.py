@@ -6,8 +6,9 @@ import signal
 import sys
 from pathlib import Path
 
-from export.bundle import MAX_BLEU_LOSS, DevSet, export_bundle
+from export.bundle import MAX_BLEU_LOSS, export_bundle
 from export.shortlist import learn_shortlist
+from export.subject import DevSet, subject_of
 from export.verify import VerificationError
 from model.augment import Pair
 from model.checkpoint import load_checkpoint
@@ -58,14 +59,14 @@ def main() -> None:
         dev = DevSet(sources=[source for source, _ in pairs], references=[target for _, target in pairs])
         training = [pair for files in arguments.shortlist for pair in _read_pairs(files)]
         checkpoint = load_checkpoint(arguments.checkpoint)
+        shortlist = learn_shortlist(training, checkpoint) if arguments.shortlist else None
         bundle = export_bundle(
-            checkpoint,
+            subject_of(checkpoint, shortlist),
             arguments.out,
             dev,
             version=arguments.version,
             variants=tuple(arguments.variants),
             max_bleu_loss=arguments.max_bleu_loss,
-            shortlist=learn_shortlist(training, checkpoint) if arguments.shortlist else None,
         )
     except (OSError, ValueError) as error:
         print(f"babelserve-export: {error}", file=sys.stderr)

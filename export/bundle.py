@@ -1,21 +1,21 @@
-"""`export_bundle`: checkpoint in, proven bundle out; written whole or not at all."""
+"""`export_bundle`: a model in, a proven bundle out; written whole or not at all."""
 
 import dataclasses
-import hashlib
 import logging
 import shutil
 import tempfile
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import sentencepiece
 import torch
 
+from export.agreement import MIN_CHRF, check_agreement, measure_agreement
 from export.files import write_variant
 from export.manifest import draft_manifest
+from export.subject import DevSet, Example, Subject
 from export.verify import (
+    IdTranslator,
     check_ids,
     check_quality,
     check_rows_apart,
@@ -23,63 +23,61 @@ from export.verify import (
     measure_quality,
     open_translator,
 )
-from model.checkpoint import Checkpoint
 from server.bundle.bundle import Bundle, open_bundle
-from server.bundle.manifest import MANIFEST_FILE, SHORTLIST_FILE, TOKENIZER_FILE, GoldenOutput, seal_manifest
-from server.bundle.shortlist import Shortlist
+from server.bundle.manifest import MANIFEST_FILE, SHORTLIST_FILE, GoldenOutput, Manifest, seal_manifest
+from server.bundle.tokenizer import Tokenizer
 from server.bundle.variants import VARIANTS
-from server.runtime.runner import open_runner
+from server.decoding.options import DecodingOptions
+from server.network import Runner
+from server.runtime.runner import HostRunner, open_runner
 
 logger = logging.getLogger(__name__)
 
 MAX_BLEU_LOSS = 0.5
 CHECKED_SENTENCES = 200
-
-
-@dataclass(frozen=True, slots=True)
-class DevSet:
-    """Real sentences, and their translations, that the export calibrates and proves itself with."""
-
-    sources: list[str]
-    references: list[str]
+LEAST_WITHOUT_REFERENCES = 32  # sentences: nothing is measured with them but the model against itself
+_EXACT = "cpu-fp32"
+_ORACLE_WORK = 10**10  # parameters times sentences: the oracle takes a minute or two for that
+_LEAST_CHECKED = 16
 
 
 def export_bundle(
-    checkpoint: Checkpoint,
+    subject: Subject,
     out: Path,
     dev: DevSet,
     *,
     version: str,
     variants: Collection[str] = tuple(VARIANTS),
     max_bleu_loss: float = MAX_BLEU_LOSS,
-    shortlist: Shortlist | None = None,
+    min_chrf: float = MIN_CHRF,
 ) -> Bundle:
     """Writes a bundle and proves it.
 
     Args:
-        checkpoint: a trained model.
+        subject: the model.
         out: directory to make; must not exist.
-        dev: at least 200 pairs.
+        dev: at least 200 pairs, or 32 sentences without references.
         version: of the model, for the manifest.
         variants: some of `server.bundle.variants.VARIANTS`; "cpu-fp32" is needed, since the proof rests on it.
         max_bleu_loss: what a variant may lose to cpu-fp32 on `dev`; on a few hundred sentences half a point is noise.
-        shortlist: for the bundle to offer, see `export.shortlist`; None for none.
+        min_chrf: without references: chrF of a variant's translations, cpu-fp32's taken as references.
 
     Raises:
         FileExistsError: `out` exists.
         ValueError: too few dev sentences, unknown variants, or a network that has no graphs.
-        VerificationError: the graphs do not do what the checkpoint does.
+        VerificationError: the graphs do not do what the model does.
     """
     if out.exists():
         raise FileExistsError(f"{out} exists already")
-    if "cpu-fp32" not in variants or not set(variants) <= set(VARIANTS):
-        raise ValueError(f"variants must be cpu-fp32 and others of {', '.join(VARIANTS)}, not {', '.join(variants)}")
-    if checkpoint.config.decoder_mixer != "attention":
-        raise ValueError(f'decoder_mixer must be "attention" to be exported, not "{checkpoint.config.decoder_mixer}"')
+    if _EXACT not in variants or not set(variants) <= set(VARIANTS):
+        raise ValueError(f"variants must be {_EXACT} and others of {', '.join(VARIANTS)}, not {', '.join(variants)}")
+    mixer = subject.model.config.decoder_mixer
+    if mixer != "attention":
+        raise ValueError(f'decoder_mixer must be "attention" to be exported, not "{mixer}"')
     out.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     try:
-        _Export(checkpoint, draft, dev, max_bleu_loss, shortlist).write(version, variants)
+        _Export(subject, draft, dev, version, max_bleu_loss, min_chrf).write(variants)
         open_bundle(draft)
         draft.chmod(0o755)
         draft.rename(out)
@@ -92,108 +90,180 @@ def export_bundle(
 class _Export:
     def __init__(
         self,
-        checkpoint: Checkpoint,
+        subject: Subject,
         directory: Path,
         dev: DevSet,
-        max_bleu_loss: float,
-        shortlist: Shortlist | None = None,
+        version: str = "1",
+        max_bleu_loss: float = MAX_BLEU_LOSS,
+        min_chrf: float = MIN_CHRF,
     ) -> None:
         self.max_bleu_loss = max_bleu_loss
-        self.shortlist = shortlist
-        self.checkpoint = checkpoint
+        self.min_chrf = min_chrf
+        self.subject = subject
         self.directory = directory
-        self.model = checkpoint.build_model()
-        self.tokenizer = sentencepiece.SentencePieceProcessor(model_proto=checkpoint.tokenizer)
-        recipe = checkpoint.facts.get("recipe", {})
-        self.max_source_tokens = min(
-            recipe.get("training", {}).get("max_tokens", checkpoint.config.max_positions),
-            checkpoint.config.max_positions,
-        )
-        pairs = list(zip(dev.sources, self._encode(dev.sources), dev.references, strict=True))
-        fitting = [pair for pair in pairs if len(pair[1]) <= self.max_source_tokens]
-        if len(fitting) < CHECKED_SENTENCES:
-            raise ValueError(
-                f"the dev set has {len(fitting)} sentences of at most {self.max_source_tokens} tokens, "
-                f"at least {CHECKED_SENTENCES} are needed"
-            )
-        if len(fitting) < len(pairs):
-            logger.warning(
-                "left out %d dev sentences over %d tokens", len(pairs) - len(fitting), self.max_source_tokens
-            )
-        self.sources = [ids for _, ids, _ in fitting]
-        self.references = [reference for _, _, reference in fitting]
-        self.golden_text = fitting[0][0]
+        for name, content in subject.tokenizer.items():
+            (directory / name).write_bytes(content)
+        if subject.shortlist is not None:
+            subject.shortlist.save(directory / SHORTLIST_FILE)
+        self.manifest = draft_manifest(subject, directory, version=version)
+        self.tokenizer = Tokenizer(self.manifest, lambda name: (directory / name).read_bytes())
+        self.examples = self._encode(dev)
+        self.has_references = bool(dev.references)
+        num_parameters = sum(weight.numel() for weight in subject.model.state_dict().values())
+        num_checked = max(_LEAST_CHECKED, min(CHECKED_SENTENCES, _ORACLE_WORK // num_parameters))
+        self.checked = self.examples[:num_checked]
+        self.parity: dict[str, Any] = {}
+        self.quality: dict[str, dict[str, Any]] = {}
 
-    def write(self, version: str, variants: Collection[str]) -> None:
-        (self.directory / TOKENIZER_FILE).write_bytes(self.checkpoint.tokenizer)
-        if self.shortlist is not None:
-            self.shortlist.save(self.directory / SHORTLIST_FILE)
-        sources, targets = self.sources[:CHECKED_SENTENCES], self._targets(CHECKED_SENTENCES)
-        has_shortlist = self.shortlist is not None
-        described = {
-            name: write_variant(self.model, self.directory, name, sources, targets, has_shortlist=has_shortlist)
-            for name in variants
-        }
-        manifest = draft_manifest(
-            self.checkpoint.config,
-            self.directory,
-            described,
-            version=version,
-            facts={**self.checkpoint.facts, "weights_sha256": _weights_hash(self.checkpoint)},
-            max_source_tokens=self.max_source_tokens,
-            golden_text=self.golden_text,
-            golden_ids=tuple(self.sources[0]),
+    def write(self, variants: Collection[str]) -> None:
+        """Writes and proves the variants, the exact one first: without references its translations are needed."""
+        golden = self.examples[0]
+        source_language, target_language = golden.pair
+        drafted = dataclasses.replace(
+            self.manifest.golden,
+            source_text=golden.text,
+            source_ids=golden.source_ids,
+            source_language=source_language,
+            target_language=target_language,
         )
-        parity, quality, outputs = self._prove(Bundle(directory=self.directory, manifest=manifest))
-        golden = dataclasses.replace(manifest.golden, outputs=outputs)
-        manifest = dataclasses.replace(manifest, golden=golden, parity=parity, quality=quality)
-        (self.directory / MANIFEST_FILE).write_text(manifest.to_json(), encoding="utf-8")
-        seal_manifest(self.directory)
-
-    def _prove(self, bundle: Bundle) -> tuple[dict[str, Any], dict[str, Any], dict[str, GoldenOutput]]:
-        parity: dict[str, Any] = {}
-        quality: dict[str, Any] = {}
+        self.manifest = dataclasses.replace(self.manifest, golden=drafted)
         outputs: dict[str, GoldenOutput] = {}
-        golden = bundle.manifest.golden
-        checked = self.sources[:CHECKED_SENTENCES]
-        for name in bundle.manifest.variants:
+        targets = self._references()
+        exact: list[str] = []
+        for name in sorted(variants, key=lambda name: name != _EXACT):
+            self._write_variant(name, targets)
+            bundle = Bundle(directory=self.directory, manifest=self.manifest)
             # The CUDA variant is tried on the CPU too, which runs fp16 by way of fp32: that tries its graphs and
             # weights, not CUDA's kernels.
             runner = open_runner(bundle, name, "cpu", num_threads=torch.get_num_threads())
             with open_translator(runner, bundle) as translator:
-                best = translator([list(golden.source_ids)], bundle.manifest.golden_options())[0]
-                outputs[name] = GoldenOutput(ids=best.ids, score=best.score)
-                if VARIANTS[name].is_exact and runner.has_host_caches:
-                    logger.info("%s: comparing with the checkpoint", name)
-                    max_tokens = bundle.manifest.limits.max_target_tokens
-                    parity["step_logits"] = check_step_logits(self.model, runner, checked[:32], self._targets(32))
-                    parity["greedy_ids"] = check_ids(self.model, translator, checked, 1, max_tokens)
-                    parity["beam_4_ids"] = check_ids(self.model, translator, checked, 4, max_tokens)
-                if VARIANTS[name].dtype == "int8":
-                    parity["int8_rows_apart"] = check_rows_apart(translator, checked)
-                for use_shortlist in (False, True) if bundle.manifest.variants[name].has_shortlist else (False,):
-                    measured = f"{name}, shortlist" if use_shortlist else name
-                    quality[measured] = measure_quality(
-                        translator, self.tokenizer, self.sources, self.references, use_shortlist=use_shortlist
-                    )
-                    logger.info("%s: dev BLEU %s", measured, quality[measured]["bleu"])
-        check_quality(quality, self.max_bleu_loss)
-        parity["max_bleu_loss"] = self.max_bleu_loss
-        return parity, quality, outputs
+                outputs[name] = self._golden_output(translator)
+                if not self.has_references and name == _EXACT:
+                    exact = self._translate(translator)
+                    targets = self._forced_targets(translator)
+                self._prove(name, runner, translator, targets, exact)
+        self._check_quality()
+        named = {name: outputs[name] for name in variants}
+        self._save(
+            dataclasses.replace(
+                self.manifest,
+                variants={name: self.manifest.variants[name] for name in variants},
+                golden=dataclasses.replace(self.manifest.golden, outputs=named),
+                parity=self.parity,
+                quality=self.quality,
+            )
+        )
 
-    def _encode(self, texts: list[str]) -> list[list[int]]:
-        return [[*ids, self.checkpoint.config.eos_id] for ids in self.tokenizer.encode(texts)]
+    def _write_variant(self, name: str, targets: list[list[int]]) -> None:
+        sources = [list(example.source_ids) for example in self.examples[:CHECKED_SENTENCES]]
+        has_shortlist = self.subject.shortlist is not None
+        written = write_variant(
+            self.subject.model, self.directory, name, sources[: len(targets)], targets, has_shortlist=has_shortlist
+        )
+        self.manifest = dataclasses.replace(self.manifest, variants={**self.manifest.variants, name: written})
 
-    def _targets(self, count: int) -> list[list[int]]:
-        """Returns the first references as decoder input."""
-        config = self.checkpoint.config
-        encoded = self.tokenizer.encode(self.references[:count])
+    def _prove(
+        self, name: str, runner: Runner, translator: IdTranslator, targets: list[list[int]], exact: list[str]
+    ) -> None:
+        model, search = self.subject.model, self.subject.search
+        sources = [list(example.source_ids) for example in self.checked]
+        prefixes = [example.prefix for example in self.checked]
+        if VARIANTS[name].is_exact and isinstance(runner, HostRunner):
+            logger.info("%s: comparing with the model", name)
+            num_steps = min(32, len(sources))
+            self.parity["step_logits"] = check_step_logits(model, runner, sources[:num_steps], targets[:num_steps])
+            for beam_size, key in ((1, "greedy_ids"), (4, "beam_4_ids")):
+                self.parity[key] = check_ids(
+                    model,
+                    translator,
+                    sources,
+                    beam_size,
+                    self.subject.max_target_tokens,
+                    prefixes=prefixes,
+                    search_defaults=search,
+                )
+        if VARIANTS[name].dtype == "int8":
+            self.parity["int8_rows_apart"] = check_rows_apart(translator, sources, prefixes)
+        for use_shortlist in (False, True) if self.manifest.variants[name].has_shortlist else (False,):
+            measured = f"{name}, shortlist" if use_shortlist else name
+            self.quality[measured] = self._measure(translator, exact, use_shortlist)
+            logger.info("%s: %s", measured, self.quality[measured])
+
+    def _measure(self, translator: IdTranslator, exact: list[str], use_shortlist: bool) -> dict[str, Any]:
+        if not self.has_references:
+            return measure_agreement(self._translate(translator, use_shortlist), exact)
+        sources = [list(example.source_ids) for example in self.examples]
+        references = [example.reference for example in self.examples]
+        return measure_quality(translator, self.tokenizer, sources, references, use_shortlist=use_shortlist)
+
+    def _check_quality(self) -> None:
+        if self.has_references:
+            check_quality(self.quality, self.max_bleu_loss)
+            self.parity["max_bleu_loss"] = self.max_bleu_loss
+        else:
+            check_agreement(self.quality, self.min_chrf)
+            self.parity["min_chrf"] = self.min_chrf
+
+    def _save(self, manifest: Manifest) -> None:
+        (self.directory / MANIFEST_FILE).write_text(manifest.to_json(), encoding="utf-8")
+        seal_manifest(self.directory)
+
+    def _encode(self, dev: DevSet) -> list[Example]:
+        references = dev.references or [""] * len(dev.sources)
+        codes = dev.pairs or [_first_pair(self.manifest)] * len(dev.sources)
+        examples = []
+        for text, reference, (source, target) in zip(dev.sources, references, codes, strict=True):
+            pair = self.manifest.find_pair(source, target)
+            if pair is None:
+                raise ValueError(f"the model does not translate from {source} into {target}")
+            ids = self.tokenizer.encode(text, pair.source_prefix)
+            examples.append(
+                Example(
+                    text=text, source_ids=ids, prefix=pair.target_prefix, reference=reference, pair=(source, target)
+                )
+            )
+        limit = self.subject.max_source_tokens
+        fitting = [example for example in examples if 0 < len(example.source_ids) <= limit]
+        least = CHECKED_SENTENCES if dev.references else LEAST_WITHOUT_REFERENCES
+        if len(fitting) < least:
+            raise ValueError(
+                f"the dev set has {len(fitting)} sentences of at most {limit} tokens, at least {least} are needed"
+            )
+        if len(fitting) < len(examples):
+            logger.warning("left out %d dev sentences over %d tokens", len(examples) - len(fitting), limit)
+        return fitting
+
+    def _golden_output(self, translator: IdTranslator) -> GoldenOutput:
+        best = translator([list(self.manifest.golden.source_ids)], self.manifest.golden_options())[0]
+        return GoldenOutput(ids=best.ids, score=best.score)
+
+    def _translate(self, translator: IdTranslator, use_shortlist: bool = False) -> list[str]:
+        options = DecodingOptions(
+            beam_size=4, length_penalty=self.subject.search.length_penalty, use_shortlist=use_shortlist
+        )
+        sources = [list(example.source_ids) for example in self.examples]
+        best = translator(sources, options, [example.prefix for example in self.examples])
+        return [self.tokenizer.decode(hypothesis.ids) for hypothesis in best]
+
+    def _references(self) -> list[list[int]]:
+        """Returns the first references as decoder input; none if there are none."""
+        config = self.subject.model.config
+        references = [example.reference for example in self.examples[:CHECKED_SENTENCES] if self.has_references]
+        encoded = [self.tokenizer.encode(reference)[:-1] for reference in references]  # without eos
         return [[config.bos_id, *ids][: config.max_positions] for ids in encoded]
 
+    def _forced_targets(self, translator: IdTranslator) -> list[list[int]]:
+        """Returns the model's own translations of the first sentences as decoder input."""
+        config, examples = self.subject.model.config, self.examples[:CHECKED_SENTENCES]
+        prefixes = [example.prefix for example in examples]
+        sources = [list(example.source_ids) for example in examples]
+        best = translator(sources, DecodingOptions(beam_size=1), prefixes)
+        found = zip(prefixes, best, strict=True)
+        return [[config.bos_id, *prefix, *hypothesis.ids][: config.max_positions] for prefix, hypothesis in found]
 
-def _weights_hash(checkpoint: Checkpoint) -> str:
-    digest = hashlib.sha256()
-    for name, weight in sorted(checkpoint.weights.items()):
-        digest.update(name.encode())
-        digest.update(weight.contiguous().numpy().tobytes())
-    return digest.hexdigest()
+
+def _first_pair(manifest: Manifest) -> tuple[str, str]:
+    if manifest.language_pairs:
+        return manifest.language_pairs[0].source, manifest.language_pairs[0].target
+    pairs = ((source, target) for target in manifest.target_codes for source in manifest.sources_of(target))
+    return next(pairs)

@@ -8,6 +8,11 @@ def export() -> None:
     run("export.__main__", "cpu,export")
 
 
+def import_model() -> None:
+    """Entry point of `babelserve-import`."""
+    run("export.imports.__main__", "cpu,export")
+
+
 def evaluate() -> None:
     """Entry point of `babelserve-evaluate`."""
     run("export.evaluate", "train")

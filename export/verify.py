@@ -9,8 +9,9 @@ tolerances:
 - an int8 sentence alone gives the ids that it gives in a batch (>= 99 %).
 """
 
+import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,16 +19,18 @@ from typing import Any
 
 import numpy as np
 import sacrebleu
-import sentencepiece
 import torch
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 
 from model.data import pad
-from model.search import default_max_tokens, search
+from model.search import SearchRules, default_max_tokens, search
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle
 from server.bundle.graphs import cache_names
+from server.bundle.languages import Ids
+from server.bundle.manifest import SearchDefaults
+from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Hypothesis, Result
 from server.engine.engine import Engine
@@ -39,6 +42,7 @@ from server.telemetry.metrics import Metrics
 LOGITS_ATOL = 1e-4
 NEAR_TIE = 1e-4  # difference of log-probabilities below which two answers are equally good
 MIN_SAME_ALONE = 0.99
+_ORACLE_BYTES = 1 << 28  # of logits at a time
 
 
 class VerificationError(Exception):
@@ -51,16 +55,33 @@ class IdTranslator:
 
     engine: Engine
 
-    def __call__(self, sources: list[list[int]], options: DecodingOptions) -> list[Hypothesis]:
-        """Returns the best hypothesis of each sentence; they share batches."""
-        return [future.result().hypotheses[0] for future in self._submit(sources, options)]
+    def __call__(
+        self, sources: list[list[int]], options: DecodingOptions, prefixes: Sequence[Ids] = ()
+    ) -> list[Hypothesis]:
+        """Returns the best hypothesis of each sentence; they share batches.
 
-    def one_by_one(self, sources: list[list[int]], options: DecodingOptions) -> list[Hypothesis]:
+        `prefixes` are what their translations are forced to begin with; those of `options` if left out.
+        """
+        return [future.result().hypotheses[0] for future in self._submit(sources, options, prefixes)]
+
+    def one_by_one(
+        self, sources: list[list[int]], options: DecodingOptions, prefixes: Sequence[Ids] = ()
+    ) -> list[Hypothesis]:
         """As `__call__`, but each sentence runs alone."""
-        return [self([source], options)[0] for source in sources]
+        prefixes = prefixes or [options.forced_prefix] * len(sources)
+        return [self([source], options, [prefix])[0] for source, prefix in zip(sources, prefixes, strict=True)]
 
-    def _submit(self, sources: list[list[int]], options: DecodingOptions) -> list[Future[Result]]:
-        return self.engine.submit(sources, options, deadline=None)
+    def _submit(
+        self, sources: list[list[int]], options: DecodingOptions, prefixes: Sequence[Ids]
+    ) -> list[Future[Result]]:
+        futures: dict[int, Future[Result]] = {}
+        prefixes = prefixes or [options.forced_prefix] * len(sources)
+        for prefix in dict.fromkeys(prefixes):
+            places = [i for i, each in enumerate(prefixes) if each == prefix]
+            of_prefix = dataclasses.replace(options, forced_prefix=prefix)
+            found = self.engine.submit([sources[i] for i in places], of_prefix, deadline=None)
+            futures.update(zip(places, found, strict=True))
+        return [futures[i] for i in range(len(sources))]
 
 
 @contextmanager
@@ -121,27 +142,67 @@ def check_step_logits(
 
 
 def check_ids(
-    model: Transformer, translator: IdTranslator, sources: list[list[int]], beam_size: int, max_target_tokens: int
+    model: Transformer,
+    translator: IdTranslator,
+    sources: list[list[int]],
+    beam_size: int,
+    max_target_tokens: int,
+    *,
+    prefixes: Sequence[Ids] = (),
+    search_defaults: SearchDefaults | None = None,
 ) -> dict[str, Any]:
-    """Compares the engine's fp32 translations of real sentences with the oracle's."""
-    options = DecodingOptions(beam_size=beam_size)
-    answers = translator(sources, options)
+    """Compares the engine's fp32 translations of real sentences with the oracle's.
+
+    Args:
+        model: in evaluation mode.
+        translator: of a float32 variant.
+        sources: token ids with eos.
+        beam_size: 1 is greedy search.
+        max_target_tokens: as the bundle limits it.
+        prefixes: what each translation is forced to begin with; none if left out.
+        search_defaults: the model's own length penalty and rules.
+    """
+    defaults = search_defaults or SearchDefaults()
+    rules = SearchRules(early_stopping=defaults.early_stopping, forced_eos=defaults.forced_eos)
+    options = DecodingOptions(beam_size=beam_size, length_penalty=defaults.length_penalty)
+    prefixes = prefixes or [()] * len(sources)
+    answers = translator(sources, options, prefixes)
     failures: list[str] = []
     near_ties: list[str] = []
-    for start in range(0, len(sources), 32):
-        chunk = sources[start : start + 32]
-        limits = [default_max_tokens(len(source), max_target_tokens) for source in chunk]
-        oracle = search(model, chunk, beam_size=beam_size, max_tokens=limits)
+    most = _oracle_batch(model, sources, beam_size)
+    for start in range(0, len(sources), most):
+        chunk, forced = sources[start : start + most], prefixes[start : start + most]
+        limits = [
+            min(default_max_tokens(len(source), max_target_tokens) + len(prefix), max_target_tokens)
+            for source, prefix in zip(chunk, forced, strict=True)
+        ]
+        oracle = search(
+            model,
+            chunk,
+            beam_size=beam_size,
+            length_penalty=defaults.length_penalty,
+            max_tokens=limits,
+            forced_prefixes=forced,
+            rules=rules,
+        )
         for i, (source, limit, expected) in enumerate(zip(chunk, limits, oracle, strict=True), start=start):
-            answer = answers[i]
+            answer, prefix = answers[i], prefixes[i]
             if list(answer.ids) == expected[0].ids:
                 continue
-            gap = tie_gap(model, source, list(answer.ids), expected[0].ids, limit, is_greedy=beam_size == 1)
+            both = ([*prefix, *answer.ids], [*prefix, *expected[0].ids])
+            gap = tie_gap(model, source, *both, limit, is_greedy=beam_size == 1)
             note = f"sentence {i}: {list(answer.ids)} instead of {expected[0].ids}, {gap:.1e} apart"
             (near_ties if gap <= NEAR_TIE else failures).append(note)
     if failures:
         raise VerificationError(f"beam size {beam_size}: ids differ from the oracle's: " + "; ".join(failures))
     return {"sentences": len(sources), "equal": len(sources) - len(near_ties), "near_ties": near_ties}
+
+
+def _oracle_batch(model: Transformer, sources: list[list[int]], beam_size: int) -> int:
+    """Returns how many sentences the oracle may translate at once: it has the logits of every position at a time."""
+    position_bytes = 4 * model.config.vocab_size * beam_size
+    longest = max(map(len, sources))
+    return max(1, min(32, _ORACLE_BYTES // (position_bytes * longest)))
 
 
 def tie_gap(
@@ -171,10 +232,13 @@ def token_log_probs(model: Transformer, source: list[int], ids: list[int], max_t
     return chosen
 
 
-def check_rows_apart(translator: IdTranslator, sources: list[list[int]]) -> dict[str, Any]:
+def check_rows_apart(
+    translator: IdTranslator, sources: list[list[int]], prefixes: Sequence[Ids] = ()
+) -> dict[str, Any]:
     """Counts the sentences that give the same ids alone and in a batch of all."""
     options = DecodingOptions(beam_size=1)
-    together, alone = translator(sources, options), translator.one_by_one(sources, options)
+    together = translator(sources, options, prefixes)
+    alone = translator.one_by_one(sources, options, prefixes)
     same = sum(a.ids == b.ids for a, b in zip(together, alone, strict=True))
     if same < MIN_SAME_ALONE * len(sources):
         raise VerificationError(f"only {same} of {len(sources)} sentences give the same ids alone and in a batch")
@@ -183,9 +247,9 @@ def check_rows_apart(translator: IdTranslator, sources: list[list[int]]) -> dict
 
 def measure_quality(
     translator: IdTranslator,
-    tokenizer: sentencepiece.SentencePieceProcessor,
+    tokenizer: Tokenizer,
     sources: list[list[int]],
-    references: list[str],
+    references: Sequence[str],
     *,
     use_shortlist: bool = False,
 ) -> dict[str, Any]:
@@ -197,9 +261,9 @@ def measure_quality(
     bleu, chrf = sacrebleu.metrics.BLEU(), sacrebleu.metrics.CHRF()
     return {
         "sentences": len(sources),
-        "bleu": round(bleu.corpus_score(hypotheses, [references]).score, 2),
+        "bleu": round(bleu.corpus_score(hypotheses, [list(references)]).score, 2),
         "bleu_signature": str(bleu.get_signature()),
-        "chrf": round(chrf.corpus_score(hypotheses, [references]).score, 2),
+        "chrf": round(chrf.corpus_score(hypotheses, [list(references)]).score, 2),
         "chrf_signature": str(chrf.get_signature()),
         "seconds": round(seconds, 1),
     }

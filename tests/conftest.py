@@ -6,7 +6,8 @@ import pytest
 import sentencepiece
 import torch
 
-from export.bundle import DevSet, export_bundle
+from export.bundle import export_bundle
+from export.subject import DevSet, subject_of
 from model.checkpoint import Checkpoint, load_checkpoint
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle
@@ -44,7 +45,9 @@ def tiny_model(tiny_checkpoint: Checkpoint) -> Transformer:
 def tiny_bundle(tiny_checkpoint: Checkpoint, dev_set: DevSet, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """All variants of `tiny_checkpoint`, exported and proven."""
     out = tmp_path_factory.mktemp("bundles") / "tiny"
-    return export_bundle(tiny_checkpoint, out, dev_set, version="0", max_bleu_loss=3.0)  # learnt by heart: very sharp
+    return export_bundle(  # max_bleu_loss: learnt by heart, so it is very sharp
+        subject_of(tiny_checkpoint), out, dev_set, version="0", max_bleu_loss=3.0
+    )
 
 
 @pytest.fixture(scope="session")

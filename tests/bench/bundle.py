@@ -10,9 +10,11 @@ from pathlib import Path
 
 from export.files import write_variant
 from export.manifest import draft_manifest
+from export.subject import Subject
 from export.verify import open_translator
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle, open_bundle
+from server.bundle.languages import LanguagePair
 from server.bundle.manifest import (
     MANIFEST_FILE,
     SHORTLIST_FILE,
@@ -51,19 +53,22 @@ def write_bundle(
         described = {
             variant: write_variant(model, draft, variant, sources, targets, has_shortlist=True) for variant in variants
         }
-        manifest = draft_manifest(
-            model.config,
-            draft,
-            described,
-            version="bench",
-            facts={"name": name, "source_language": "en", "target_language": "de"},
-            max_source_tokens=model.config.max_positions // 2 - 8,
-            golden_text=text.lines[0],
-            golden_ids=tuple(text.source_ids[0]),
+        longest = model.config.max_positions // 2 - 8
+        subject = Subject(
+            model=model,
+            name=name,
+            tokenizer={TOKENIZER_FILE: text.tokenizer},
+            language_pairs=(LanguagePair(source="en", target="de"),),
+            max_source_tokens=longest,
+            max_target_tokens=2 * longest + 16,
+            shortlist=shortlist,
         )
+        manifest = draft_manifest(subject, draft, version="bench")
+        golden = dataclasses.replace(manifest.golden, source_text=text.lines[0], source_ids=tuple(text.source_ids[0]))
+        manifest = dataclasses.replace(manifest, variants=described, golden=golden)
         draft_bundle = Bundle(directory=draft, manifest=manifest)
         golden = dataclasses.replace(
-            manifest.golden, outputs={variant: _translate(draft_bundle, variant) for variant in variants}
+            golden, outputs={variant: _translate(draft_bundle, variant) for variant in variants}
         )
         manifest = dataclasses.replace(manifest, golden=golden)
         (draft / MANIFEST_FILE).write_text(manifest.to_json(), encoding="utf-8")

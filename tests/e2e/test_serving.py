@@ -19,7 +19,7 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
-from export.bundle import DevSet
+from export.subject import DevSet
 from protos import translation_pb2 as pb
 from protos.translation_pb2_grpc import TranslationServiceStub
 from tests.acceptance.bad_requests import CANARY, BadRequest, bad_requests

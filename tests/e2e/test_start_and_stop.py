@@ -16,7 +16,7 @@ import pytest
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
-from export.bundle import DevSet
+from export.subject import DevSet
 from protos import translation_pb2 as pb
 from server.bundle.bundle import Bundle
 from tests.acceptance.bad_bundles import BadBundle, bad_bundles

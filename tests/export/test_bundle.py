@@ -12,8 +12,9 @@ import pytest
 import sentencepiece
 import torch
 
-from export.bundle import DevSet, _Export, _weights_hash, export_bundle
+from export.bundle import _Export, export_bundle
 from export.graph import OPSETS
+from export.subject import DevSet, subject_of, weights_hash
 from export.verify import VerificationError
 from model.checkpoint import Checkpoint
 from model.transformer import Transformer
@@ -51,7 +52,7 @@ def test_an_existing_directory_is_never_touched(tiny_checkpoint: Checkpoint, dev
     (out / "mine").write_text("precious", encoding="utf-8")
 
     with pytest.raises(FileExistsError, match=r"bundle exists already"):
-        export_bundle(tiny_checkpoint, out, dev_set, version="1")
+        export_bundle(subject_of(tiny_checkpoint), out, dev_set, version="1")
 
     assert [path.name for path in tmp_path.rglob("*")] == ["bundle", "mine"]
 
@@ -60,7 +61,7 @@ def test_too_few_sentences_prove_nothing(tiny_checkpoint: Checkpoint, dev_set: D
     few = DevSet(sources=dev_set.sources[:199], references=dev_set.references[:199])
 
     with pytest.raises(ValueError, match=r"has 199 sentences of at most \d+ tokens, at least 200 are needed"):
-        export_bundle(tiny_checkpoint, tmp_path / "bundle", few, version="1")
+        export_bundle(subject_of(tiny_checkpoint), tmp_path / "bundle", few, version="1")
 
     assert not list(tmp_path.iterdir())
 
@@ -70,7 +71,7 @@ def test_variants_that_cannot_be_proved_are_refused(
     tiny_checkpoint: Checkpoint, dev_set: DevSet, tmp_path: Path, variants: tuple[str, ...]
 ) -> None:
     with pytest.raises(ValueError, match="variants must be cpu-fp32 and others of"):
-        export_bundle(tiny_checkpoint, tmp_path / "bundle", dev_set, version="1", variants=variants)
+        export_bundle(subject_of(tiny_checkpoint), tmp_path / "bundle", dev_set, version="1", variants=variants)
 
     assert not list(tmp_path.iterdir())
 
@@ -81,12 +82,12 @@ def test_a_failing_check_leaves_nothing(
     monkeypatch.setattr("export.verify.LOGITS_ATOL", 0.0)  # no float32 is that exact
 
     with pytest.raises(VerificationError, match="step logits differ"):
-        export_bundle(tiny_checkpoint, tmp_path / "bundle", dev_set, version="1", variants=("cpu-fp32",))
+        export_bundle(subject_of(tiny_checkpoint), tmp_path / "bundle", dev_set, version="1", variants=("cpu-fp32",))
 
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("moment", ["cpu-fp32: ", "comparing with the checkpoint"])
+@pytest.mark.parametrize("moment", ["cpu-fp32: ", "comparing with the model"])
 def test_ctrl_c_leaves_nothing(
     tiny_checkpoint: Checkpoint,
     dev_set: DevSet,
@@ -103,7 +104,9 @@ def test_ctrl_c_leaves_nothing(
     logger.addHandler(handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            export_bundle(tiny_checkpoint, tmp_path / "deep" / "bundle", dev_set, version="1", variants=("cpu-fp32",))
+            export_bundle(
+                subject_of(tiny_checkpoint), tmp_path / "deep" / "bundle", dev_set, version="1", variants=("cpu-fp32",)
+            )
     finally:
         logger.removeHandler(handler)
 
@@ -241,11 +244,10 @@ def test_sentences_that_are_too_long_are_left_out_and_never_golden(
     long = " ".join(dev_set.sources[:10])
     dev = DevSet(sources=[long, *dev_set.sources], references=["x", *dev_set.references])
 
-    export, fitting = (_Export(tiny_checkpoint, tmp_path, one, 0.5) for one in (dev, dev_set))
+    export, fitting = (_Export(subject_of(tiny_checkpoint), tmp_path, one) for one in (dev, dev_set))
 
-    assert export.golden_text == dev_set.sources[0]
-    assert export.sources == fitting.sources
-    assert export.references == fitting.references
+    assert export.examples[0].text == dev_set.sources[0]
+    assert export.examples == fitting.examples
     assert "over 64 tokens" in caplog.text
 
 
@@ -256,7 +258,10 @@ def test_a_dev_set_of_long_sentences_alone_is_refused(
 
     with pytest.raises(ValueError, match="has 0 sentences of at most 64 tokens, at least 200 are needed"):
         export_bundle(
-            tiny_checkpoint, tmp_path / "b", DevSet(sources=[long] * 200, references=["x"] * 200), version="1"
+            subject_of(tiny_checkpoint),
+            tmp_path / "b",
+            DevSet(sources=[long] * 200, references=["x"] * 200),
+            version="1",
         )
 
     assert not list(tmp_path.iterdir())
@@ -264,8 +269,8 @@ def test_a_dev_set_of_long_sentences_alone_is_refused(
 
 def test_other_weights_have_another_hash(tiny_checkpoint: Checkpoint, tiny_bundle: Bundle) -> None:
     weights = {name: weight.clone() for name, weight in tiny_checkpoint.weights.items()}
-    assert _weights_hash(tiny_checkpoint) == tiny_bundle.manifest.training["weights_sha256"]
+    assert weights_hash(tiny_checkpoint.weights) == tiny_bundle.manifest.training["weights_sha256"]
 
     weights["decoder.0.self_norm.bias"] += torch.tensor(1.0).half()
 
-    assert _weights_hash(dataclasses.replace(tiny_checkpoint, weights=weights)) != _weights_hash(tiny_checkpoint)
+    assert weights_hash(weights) != weights_hash(tiny_checkpoint.weights)

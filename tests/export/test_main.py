@@ -154,7 +154,7 @@ def test_a_signal_ends_with_one_and_leaves_nothing(
     command: Command, tmp_path: Path, caplog: pytest.LogCaptureFixture, number: signal.Signals
 ) -> None:
     caplog.set_level(logging.INFO, "export.bundle")
-    handler, logger = Interrupt("comparing with the checkpoint", number), logging.getLogger("export.bundle")
+    handler, logger = Interrupt("comparing with the model", number), logging.getLogger("export.bundle")
     logger.addHandler(handler)
     try:
         code, message = command.fails(CHECKPOINT, tmp_path / "bundle", "--dev", *DEV, "--variants", "cpu-fp32")

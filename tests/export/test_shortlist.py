@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from export.bundle import DevSet
 from export.shortlist import build_shortlist, learn_shortlist, spelling_ids, translation_probabilities
+from export.subject import DevSet
 from model.checkpoint import Checkpoint
 
 Pairs = list[tuple[list[int], list[int]]]

@@ -8,7 +8,7 @@ import sacrebleu
 import sentencepiece
 import torch
 
-from export.bundle import DevSet
+from export.subject import DevSet
 from export.verify import (
     VerificationError,
     check_ids,
@@ -21,6 +21,7 @@ from model.checkpoint import Checkpoint
 from model.search import default_max_tokens, search
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle
+from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions
 from server.errors import NotServing
 from server.runtime.runner import HostRunner
@@ -215,7 +216,7 @@ class TestQuality:
         oracle = [found[0].ids for found in search(tiny_model, few, beam_size=4, max_tokens=limits)]
 
         with open_translator(runner, tiny_bundle) as translator:
-            found = measure_quality(translator, tokenizer, few, references)
+            found = measure_quality(translator, Tokenizer(tiny_bundle.manifest, tiny_bundle.read), few, references)
 
         expected = sacrebleu.corpus_bleu(tokenizer.decode(oracle), [references]).score
         assert found["bleu"] == pytest.approx(expected, abs=0.01)

@@ -8,7 +8,7 @@ import pytest
 import sentencepiece
 import torch
 
-from export.bundle import DevSet
+from export.subject import DevSet
 from model.augment import Augmentation, Pair
 from model.checkpoint import Checkpoint
 from model.config import TransformerConfig

@@ -4,7 +4,7 @@ import unicodedata
 import pytest
 import sentencepiece
 
-from export.bundle import DevSet
+from export.subject import DevSet
 from model.config import TransformerConfig
 from model.training import Recipe, TokenizerConfig
 from model.verbatim import PLACEHOLDER_START

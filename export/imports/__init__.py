@@ -1,0 +1,1 @@
+"""Other people's translation models made into bundles: read, never run."""

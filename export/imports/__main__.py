@@ -1,0 +1,165 @@
+"""`babelserve-import SOURCE OUT`: somebody else's model in, a proven bundle out."""
+
+import argparse
+import logging
+import signal
+import sys
+from pathlib import Path
+
+from export.agreement import MIN_CHRF
+from export.bundle import export_bundle
+from export.imports.detect import opened, read_model
+from export.imports.foreign import ForeignModel
+from export.imports.formats.tensors import FormatError
+from export.imports.languages import GivenLanguages
+from export.imports.report import ImportFault, Report
+from export.imports.samples import sample_set
+from export.imports.subject import build_subject
+from export.verify import VerificationError
+from server.bundle.bundle import Bundle
+from server.bundle.variants import VARIANTS
+from server.errors import StartupError
+
+_VARIANTS = ("cpu-fp32", "cpu-int8")
+
+
+def main() -> None:
+    """Entry point; exit code 1 when a check fails or the import is interrupted, 2 for a model that cannot be read."""
+    arguments = _parse_arguments()
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(1))  # so that a half-written bundle is removed
+    report = Report(allowed=frozenset(arguments.allow))
+    try:
+        with opened(arguments.source) as directory:
+            _import(directory, arguments, report)
+    except ImportFault as faults:
+        print(f"babelserve-import: {arguments.source} cannot be imported:\n{faults}", file=sys.stderr)
+        sys.exit(2)
+    except (FormatError, OSError, ValueError) as error:
+        print(f"babelserve-import: {arguments.source}: {error}", file=sys.stderr)
+        sys.exit(2)
+    except (VerificationError, StartupError) as error:
+        print(f"babelserve-import: {arguments.out} was not written: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(1)
+
+
+def _import(directory: Path, arguments: argparse.Namespace, report: Report) -> None:
+    given = GivenLanguages(source=tuple(arguments.source_language), target=tuple(arguments.target_language))
+    model = read_model(directory, given, report, name=arguments.name)
+    if model is not None:
+        model.check(report)
+    report.check()
+    assert model is not None  # or there were faults
+    print(_describe(model))
+    for note in report.notes:
+        print(note)
+    if arguments.dry_run:
+        return
+    if arguments.out.exists():
+        raise FileExistsError(f"{arguments.out} exists already")
+    dev = sample_set(model.language_pairs, model.languages, arguments.text)
+    said = len(report.notes)
+    subject = build_subject(model, report)
+    for note in report.notes[said:]:
+        print(note)
+    bundle = export_bundle(
+        subject,
+        arguments.out,
+        dev,
+        version=arguments.version,
+        variants=tuple(arguments.variants),
+        min_chrf=arguments.min_chrf,
+    )
+    print(_conclude(bundle))
+
+
+def _describe(model: ForeignModel) -> str:
+    config = model.config
+    sources = [pair.source for pair in model.language_pairs] or list(model.languages.source if model.languages else ())
+    targets = [pair.target for pair in model.language_pairs] or list(model.languages.target if model.languages else ())
+    vocabulary = f"{config.vocab_size} tokens"
+    if config.source_vocab_size is not None:
+        vocabulary = f"{config.source_vocab_size} and {vocabulary}"
+    layers = f"{config.encoder_layers}+{config.decoder_layers}"
+    millions = model.num_parameters / 1e6
+    return "\n".join(
+        [
+            f"{model.family}: {model.name}",
+            f"  {millions:.1f} M parameters: {layers} layers, width {config.d_model}, {vocabulary}",
+            f"  {_listed(sources)} into {_listed(targets)}",
+            f"  a bundle of about {4 * millions:.0f} MB in float32 and {millions:.0f} MB in int8",
+            f"  licence: {model.origin['licence']}",
+        ]
+    )
+
+
+def _conclude(bundle: Bundle) -> str:
+    manifest, parity = bundle.manifest, bundle.manifest.parity
+    megabytes = {name: sum(f.bytes for f in each.files.values()) / 1e6 for name, each in manifest.variants.items()}
+    sizes = ", ".join(f"{name} {size:.0f} MB" for name, size in megabytes.items())
+    checked = parity["beam_4_ids"]
+    lines = [
+        f"{bundle.directory}: proven ({sizes})",
+        f"  {checked['equal']} of {checked['sentences']} sentences identical to the model itself in float32, beam 4",
+    ]
+    for name, found in manifest.quality.items():
+        if name != "cpu-fp32":
+            said = (
+                f"{found['identical']} of {found['sentences']} as in float32, chrF between them {found['chrf_to_fp32']}"
+            )
+            lines.append(f"  {name}: {said}")
+    return "\n".join(lines)
+
+
+def _listed(codes: list[str], most: int = 12) -> str:
+    codes = list(dict.fromkeys(codes))
+    return ", ".join(codes) if len(codes) <= most else f"{len(codes)} languages ({', '.join(codes[:most])} ...)"
+
+
+def _parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="babelserve-import", description="Make a bundle of somebody else's translation model, and prove it."
+    )
+    parser.add_argument("source", type=Path, help="the model's directory, or an .argosmodel file")
+    parser.add_argument("out", type=Path, nargs="?", help="directory to make; must not exist")
+    parser.add_argument("--dry-run", action="store_true", help="say what it is and what is missing, from headers only")
+    parser.add_argument(
+        "--text",
+        type=Path,
+        metavar="FILE",
+        help="sentences in the source language, one a line, at least 32, to calibrate and prove with (default: ours)",
+    )
+    parser.add_argument(
+        "--source", dest="source_language", nargs="+", default=[], metavar="CODE", help="source languages"
+    )
+    parser.add_argument(
+        "--target", dest="target_language", nargs="+", default=[], metavar="CODE", help="target languages"
+    )
+    parser.add_argument("--name", default="", help="the model's name (default: its directory's)")
+    parser.add_argument("--version", default="1", help="the model's version in the manifest (default 1)")
+    parser.add_argument(
+        "--variants", nargs="+", choices=list(VARIANTS), default=list(_VARIANTS), help="default: for CPUs"
+    )
+    parser.add_argument(
+        "--min-chrf",
+        type=float,
+        default=MIN_CHRF,
+        help=f"chrF that other variants must reach to float32's translations (default {MIN_CHRF})",
+    )
+    parser.add_argument(
+        "--allow",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="settings or tensors that are unknown here and that you know to change no translation",
+    )
+    arguments = parser.parse_args()
+    if arguments.out is None and not arguments.dry_run:
+        parser.error("say where the bundle is to be made, or --dry-run")
+    return arguments
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""Argos packages: a CTranslate2 model with its tokenizer and metadata.
+
+Source of the layout and the search: argos-translate, argostranslate/package.py and translate.py.
+"""
+
+import dataclasses
+from pathlib import Path
+
+from export.imports.families import ctranslate2
+from export.imports.foreign import ForeignModel
+from export.imports.languages import GivenLanguages
+from export.imports.report import Report
+from export.imports.settings import read_settings
+from server.bundle.manifest import SearchDefaults
+
+_METADATA = "metadata.json"
+_HARMLESS = (
+    "package_version argos_version package_version from_name to_name links type package_type languages dependencies"
+    " source_languages code title author credits"
+)
+
+
+def find(directory: Path) -> Path | None:
+    """Returns the directory of a package: this one, or the only one in it; None if it is none."""
+    candidates = [directory, *(path for path in directory.iterdir() if path.is_dir())]
+    found = [path for path in candidates if (path / _METADATA).is_file() and ctranslate2.is_here(path / "model")]
+    return found[0] if len(found) == 1 else None
+
+
+def read(directory: Path, given: GivenLanguages, report: Report) -> ForeignModel | None:
+    """Reads a package; returns None where faults leave nothing to go on with."""
+    metadata = read_settings(directory, _METADATA, report)
+    source, target = metadata.text("from_code"), metadata.text("to_code")
+    metadata.expect("target_prefix", "", remedy="packages of several languages are not supported")
+    metadata.finish(_HARMLESS.split())
+    named = GivenLanguages(source=given.source or (source,), target=given.target or (target,))
+    model = ctranslate2.read(directory / "model", named, report)
+    if model is None:
+        return None
+    search = SearchDefaults(beam_size=4, length_penalty=0.2)
+    return dataclasses.replace(model, family="Argos", name=f"argos-{source}-{target}", search=search)

@@ -1,0 +1,179 @@
+"""The vocabularies and tokenizer of a CTranslate2 directory, and what they say of its languages."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from export.imports.families.pieces import read_model, table
+from export.imports.formats.json_files import read_bytes, read_json, read_vocabulary
+from export.imports.formats.tensors import FormatError, Tensors
+from export.imports.languages import GivenLanguages, choose, pair_in_name
+from export.imports.report import Report
+from export.imports.settings import ForeignSettings
+from server.bundle.languages import LanguagePair
+from server.bundle.manifest import SOURCE_MODEL_FILE, SOURCE_PIECES_FILE, TARGET_MODEL_FILE, TARGET_PIECES_FILE
+
+FILE = "model.bin"
+_SOURCE_EMBEDDINGS = ("encoder/embeddings_0/weight", "encoder/embeddings/weight")
+_MODELS = (
+    ("source.spm", "target.spm"),
+    ("sentencepiece.model", "sentencepiece.model"),
+    ("../sentencepiece.model", "../sentencepiece.model"),  # Argos has it beside the model's directory
+    ("sentencepiece.bpe.model", "sentencepiece.bpe.model"),
+    ("spm.model", "spm.model"),
+)
+_CONTROL = ("<s>", "</s>", "<unk>", "<blank>", "<pad>", "<mask>")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabularies:
+    """What a directory says beside the network.
+
+    Attributes:
+        tokenizer: files of the bundle.
+        num_source, num_target: pieces of each side.
+        num_rows: of the network: one more than either, to pad with.
+        is_joint: source and target have one embedding.
+        is_tied: the output projection is the target's embedding.
+        source_embedding: name of its tensor.
+        width: of the network.
+        unk_id, eos_id, start_id: by their names.
+        source_prefix: ids before every source sentence.
+        source_eos: whether eos ends it.
+    """
+
+    tokenizer: dict[str, bytes]
+    num_source: int
+    num_target: int
+    is_joint: bool
+    is_tied: bool
+    source_embedding: str
+    width: int
+    unk_id: int
+    eos_id: int
+    start_id: int
+    source_prefix: tuple[int, ...]
+    source_eos: bool
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of each embedding."""
+        return max(self.num_source, self.num_target) + 1
+
+
+def read_vocabularies(
+    directory: Path, config: ForeignSettings, tensors: Tensors, report: Report
+) -> Vocabularies | None:
+    """Reads what there is beside model.bin; None if there are faults.
+
+    Args:
+        directory: of the model.
+        config: its config.json.
+        tensors: of model.bin.
+        report: gets the faults.
+    """
+    pieces = [_read_pieces(directory, side, report) for side in ("source", "target")]
+    source_embedding = next((name for name in _SOURCE_EMBEDDINGS if name in tensors), _SOURCE_EMBEDDINGS[0])
+    sides = [tensors.get(name) for name in (source_embedding, "decoder/embeddings/weight")]
+    output = tensors.get("decoder/projection/weight")
+    if None in sides or output is None or any(tensor is None or len(tensor.shape) != 2 for tensor in sides):
+        report.fault(FILE, found="no embeddings", expected="those of an encoder and a decoder, and a projection")
+        return None
+    for side, own, tensor in zip(("source", "target"), pieces, sides, strict=True):
+        if own and tensor is not None and len(own) != tensor.shape[0]:
+            report.fault(
+                f"{side}_vocabulary", found=f"{len(own)} pieces", expected=f"{tensor.shape[0]}, rows of {FILE}"
+            )
+    models = _read_models(directory, pieces, report)
+    ids = _read_ids(config, pieces, report)
+    starts_from_zero = tensors.get("decoder/start_from_zero_embedding")
+    is_marian = starts_from_zero is not None and bool(starts_from_zero.load())
+    if report.faults or sides[0] is None or sides[1] is None:
+        return None
+    return Vocabularies(
+        tokenizer=models,
+        num_source=len(pieces[0]),
+        num_target=len(pieces[1]),
+        is_joint=sides[0] is sides[1],
+        is_tied=output is sides[1],
+        source_embedding=source_embedding,
+        width=sides[1].shape[1],
+        unk_id=ids["unk_token"],
+        eos_id=ids["eos_token"],
+        start_id=ids["decoder_start_token"],
+        source_prefix=(ids["source_bos"],) if "source_bos" in ids else (),
+        # Converters from Marian leave eos to a tokenizer that adds it.
+        source_eos=config.flag("add_source_eos", False) or is_marian,
+    )
+
+
+def _read_ids(config: ForeignSettings, pieces: list[list[str]], report: Report) -> dict[str, int]:
+    """Returns the ids of the tokens that config.json names, by its keys; 0 where there is a fault."""
+    source, target = pieces
+    bos = config.text("bos_token", "<s>")
+    ids = {}
+    for key, default in (("unk_token", "<unk>"), ("eos_token", "</s>"), ("decoder_start_token", bos)):
+        name = config.text(key, default)
+        ids[key] = target.index(name) if name in target else 0
+        if name not in target:
+            report.fault("config.json", key, found=name, expected="a piece of the target's vocabulary")
+        elif key != "decoder_start_token" and (name not in source or source.index(name) != ids[key]):
+            report.fault("config.json", key, found=name, expected=f"id {ids[key]} in the source's vocabulary too")
+    if config.flag("add_source_bos", False):
+        ids["source_bos"] = source.index(bos) if bos in source else 0
+        if bos not in source:
+            report.fault("config.json", "bos_token", found=bos, expected="a piece of the source's vocabulary")
+    return ids
+
+
+def read_pairs(
+    directory: Path, vocabularies: Vocabularies, given: GivenLanguages, report: Report
+) -> tuple[LanguagePair, ...]:
+    """Returns the directions: what the user says, or the directory's name."""
+    named = pair_in_name(directory)
+    sides = []
+    for i, (side, codes) in enumerate((("source", given.source), ("target", given.target))):
+        sides.append(choose(side, codes, named[i : i + 1] if named else (), "config.json", report))
+    prefix = vocabularies.source_prefix
+    return tuple(
+        LanguagePair(source=source, target=into, source_prefix=prefix) for source in sides[0] for into in sides[1]
+    )
+
+
+def _read_pieces(directory: Path, side: str, report: Report) -> list[str]:
+    for name in (f"{side}_vocabulary", "shared_vocabulary"):
+        for suffix in (".json", ".txt"):
+            path = directory / f"{name}{suffix}"
+            if not path.is_file():
+                continue
+            try:
+                if suffix == ".json":
+                    return read_vocabulary(read_json(path))
+                return read_bytes(path).decode().removesuffix("\n").split("\n")
+            except (FormatError, UnicodeDecodeError) as error:
+                report.fault(path.name, found=error)
+                return []
+    report.fault(f"{side}_vocabulary.json", found="missing", expected="it, or shared_vocabulary.json")
+    return []
+
+
+def _read_models(directory: Path, pieces: list[list[str]], report: Report) -> dict[str, bytes]:
+    found = next((names for names in _MODELS if all((directory / name).is_file() for name in names)), None)
+    if found is None:
+        remedy = "put the SentencePiece model that it was trained with there: the original has it"
+        if (directory / "../bpe.model").is_file():
+            remedy = "its tokenizer is Moses with BPE, which is not supported"
+        report.fault("sentencepiece.model", found="missing", expected="it, or source.spm and target.spm", remedy=remedy)
+        return {}
+    data = {}
+    for file, bundle_file in zip(found, (SOURCE_MODEL_FILE, TARGET_MODEL_FILE), strict=True):
+        data[bundle_file], _ = read_model(directory, file, report)
+    if found[0] == found[1]:
+        data.pop(TARGET_MODEL_FILE)
+    control = {
+        *_CONTROL,
+        *(piece for side in pieces for piece in side if piece.startswith("｟") or "madeupword" in piece),
+    }
+    data[SOURCE_PIECES_FILE] = table(pieces[0], control)
+    if pieces[0] != pieces[1]:
+        data[TARGET_PIECES_FILE] = table(pieces[1], control)
+    return data

@@ -1,0 +1,108 @@
+"""A model's own names of languages, made BCP-47 codes."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from export.imports.report import Report
+from server.bundle.codes import CodeTable, canonical_code
+
+# What OPUS-MT calls a side of several languages: not a language, though some look like one.
+_GROUPS_WORDS = """
+    mul roa gem gmw gmq sla zle zlw zls cel fiu trk tut inc ine iir afa bnt bat itc romance scandinavia celtic north
+    alv aav cau cpf cpp crp cus dra euq grk map mkh nic nah phi poz pqe sal sem sit sai sqj ssa urj wak zhx ber cai
+    ccs cdd khi ngf nai
+"""
+_GROUPS = frozenset(_GROUPS_WORDS.split())
+_MAX_NAMED = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenLanguages:
+    """What the user said of the languages (`--source`, `--target`): BCP-47 codes; empty for what the model says."""
+
+    source: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+
+
+def bcp47(name: str) -> str | None:
+    """Returns the canonical code of what a model calls a language, such as deu_Latn or pt_XX; None if it is none."""
+    parts = [part for part in name.replace("-", "_").split("_") if part != "XX"]
+    if not parts or not all(part.isascii() and part.isalnum() for part in parts) or parts[0].lower() in _GROUPS:
+        return None
+    return canonical_code("-".join(parts)) if re.fullmatch(r"[a-zA-Z]{2,3}", parts[0]) else None
+
+
+def by_code(names: Mapping[str, str], file: str, report: Report) -> dict[str, str]:
+    """Returns the model's token of each language by its code.
+
+    Args:
+        names: the model's token by the model's name of the language.
+        file: where they stand, for notes.
+        report: gets a note of what has no code, or one that another has already.
+    """
+    found: dict[str, str] = {}
+    left_out = []
+    for name, token in names.items():
+        code = bcp47(name)
+        if code is None or code in found:
+            left_out.append(name if code is None else f"{name} ({code} is {found[code]} already)")
+        else:
+            found[code] = token
+    if left_out:
+        listed = ", ".join(left_out[:_MAX_NAMED]) + (" ..." if len(left_out) > _MAX_NAMED else "")
+        report.note(f"{file}: languages without a BCP-47 code of their own are left out: {listed}")
+    return found
+
+
+def choose(side: str, given: Iterable[str], names: Iterable[str], place: str, report: Report) -> tuple[str, ...]:
+    """Returns the codes of one side: those given, or else those that the model names.
+
+    Args:
+        side: "source" or "target".
+        given: by the user.
+        names: the model's own; what is no language, such as a group of them, does not count.
+        place: file that the names are from.
+        report: gets a fault if there is no code, or one that is none.
+    """
+    codes = []
+    for name in given:
+        code = bcp47(name)
+        if code is None:
+            report.fault(f"--{side}", found=name, expected="a BCP-47 code such as de or zh-Hant")
+        else:
+            codes.append(code)
+    names = tuple(names)
+    if not codes:
+        codes = [code for code in map(bcp47, names) if code is not None]
+    if not codes:
+        found = f"{side} language {', '.join(names)}" if names else f"nothing about the {side} language"
+        report.fault(place, found=found, expected="a language", remedy=f"say which: --{side} CODE ...")
+    return tuple(dict.fromkeys(codes))
+
+
+def choose_among(side: str, given: tuple[str, ...], known: Iterable[str], report: Report) -> tuple[str, ...]:
+    """Returns the codes of one side of a model that knows many: all, or those that the user has given."""
+    known = tuple(known)
+    if not given:
+        return known
+    table = CodeTable(known)
+    chosen = {}
+    for code in given:
+        found = table.find(code)
+        if found is None:
+            near = table.near(code) or known[:_MAX_NAMED]
+            report.fault(f"--{side}", found=code, expected=f"a language that the model has, such as {', '.join(near)}")
+        else:
+            chosen[found] = True
+    return tuple(chosen)
+
+
+def pair_in_name(directory: Path) -> tuple[str, str] | None:
+    """Returns the languages at the end of a directory's name, such as opus-mt-en-de or ende; None if there are none."""
+    name = directory.resolve().name
+    match = re.search(r"(?:^|[-_.])([a-zA-Z]{2,3})[-_]([a-zA-Z]{2,3})$", name) or re.search(
+        r"(?:^|[-_.])([a-z]{2})([a-z]{2})(?:[-_.]|$)", name
+    )
+    return (match[1], match[2]) if match else None

@@ -1,0 +1,72 @@
+"""Sentences to calibrate and prove with: the user's own, or ours in some languages (export/imports/sentences).
+
+Ours say the same thing in each language, short and long, with names and numbers. They were written for this project and
+come under its licence.
+"""
+
+import itertools
+from pathlib import Path
+
+from export.subject import DevSet
+from server.bundle.languages import LanguagePair, Languages
+
+_FOLDER = Path(__file__).with_name("sentences")
+_MOST_TARGETS = 16  # languages that sentences are translated into, in turn
+_MOST_SENTENCES = 200
+
+
+def sample_set(pairs: tuple[LanguagePair, ...], languages: Languages | None, text: Path | None) -> DevSet:
+    """Returns sentences with the languages to translate them from and into, each of the model's directions in turn.
+
+    Args:
+        pairs: of the model, or
+        languages: of the model.
+        text: one sentence a line, in the model's source languages in turn if it has several; None for ours.
+
+    Raises:
+        ValueError: there are no sentences of ours in any source language.
+        OSError: the file cannot be read.
+    """
+    directions = [(pair.source, pair.target) for pair in pairs]
+    if languages is not None:
+        directions = [
+            (source, target) for target in languages.target for source in languages.source if source != target
+        ]
+    by_source: dict[str, list[str]] = {}
+    for source, target in directions:
+        by_source.setdefault(source, []).append(target)
+    if text is not None:
+        lines = [line.strip() for line in text.read_text(encoding="utf-8").splitlines()]
+        source = next(iter(by_source))
+        sentences = {source: [line for line in lines if line]}
+    else:
+        sentences = {source: own for source in by_source if (own := own_sentences(source))}
+    if not sentences:
+        known = ", ".join(sorted(path.stem for path in _FOLDER.glob("*.txt")))
+        wanted = ", ".join(list(by_source)[:8])
+        raise ValueError(
+            f"there are sample sentences in {known}, not in {wanted}: give some of your own with --text FILE"
+        )
+    return _in_turn(sentences, by_source)
+
+
+def own_sentences(code: str) -> list[str]:
+    """Returns our sentences in a language; none if there are none. Another script than the usual one has none."""
+    language, *others = code.split("-")
+    path = _FOLDER / f"{language}.txt"
+    if any(len(other) == 4 and other not in ("Latn", "Hans", "Jpan", "Cyrl") for other in others) or not path.exists():
+        return []
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def _in_turn(sentences: dict[str, list[str]], by_source: dict[str, list[str]]) -> DevSet:
+    lists = [[(source, text) for text in texts] for source, texts in sentences.items()]
+    mixed = [each for group in itertools.zip_longest(*lists) for each in group if each is not None][:_MOST_SENTENCES]
+    targets = {source: itertools.cycle(spread(by_source[source], _MOST_TARGETS)) for source in sentences}
+    pairs = [(source, next(targets[source])) for source, _ in mixed]
+    return DevSet(sources=[text for _, text in mixed], pairs=pairs)
+
+
+def spread(codes: list[str], most: int) -> list[str]:
+    """Returns at most so many of some codes, evenly spread among them."""
+    return codes if len(codes) <= most else [codes[i * len(codes) // most] for i in range(most)]

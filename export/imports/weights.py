@@ -1,0 +1,156 @@
+"""Which of somebody's tensors become which weight of our network: checked by their shapes, then loaded one by one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from export.imports.formats.tensors import FormatError, Tensors
+from export.imports.report import Report
+from model.config import TransformerConfig
+from model.transformer import Transformer
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of one of our weights.
+
+    Attributes:
+        name: of the tensor that they are; None for constant ones.
+        count: how many; None for an equal share of what the others leave.
+        skip, rest: rows at its beginning, and at its end, that are left out.
+        fill: value of constant rows.
+    """
+
+    name: str | None
+    count: int | None = None
+    skip: int = 0
+    rest: int = 0
+    fill: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """One of our weights: rows of several tensors, one after the other.
+
+    Attributes:
+        parts: from the first row on.
+        is_transposed: matrices are stored [in, out], vectors [1, n].
+        same: names of tensors that ought to be equal to the first part's.
+    """
+
+    parts: tuple[Rows, ...]
+    is_transposed: bool = False
+    same: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """One of our weights that is in no file, such as sinusoidal positions; `names` of tensors that it stands for."""
+
+    value: Tensor
+    names: tuple[str, ...] = ()
+
+
+Plan = dict[str, Stack | Computed]
+
+
+def stack(*names: str | None, is_transposed: bool = False) -> Stack:
+    """Returns equal shares of some tensors; None is zeros."""
+    return Stack(tuple(Rows(name) for name in names), is_transposed)
+
+
+def expected_shapes(config: TransformerConfig) -> dict[str, tuple[int, ...]]:
+    """Returns the shape of each weight of a network, without making it."""
+    with torch.device("meta"):
+        model = Transformer(config)
+    return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+
+
+def check_plan(plan: Plan, config: TransformerConfig, tensors: Tensors, report: Report) -> None:
+    """Notes a fault for each tensor that is missing, has another shape, or is not read; nothing is loaded."""
+    shapes = expected_shapes(config)
+    for name in sorted(shapes.keys() ^ plan.keys()):
+        raise AssertionError(f"{name} is in only one of the plan and the network")
+    read: set[str] = set()
+    for name, rule in plan.items():
+        if isinstance(rule, Computed):
+            assert tuple(rule.value.shape) == shapes[name], name
+            read.update(rule.names)
+            continue
+        read.update(rule.same)
+        for rows, shape in _parts(rule, shapes[name]):
+            if rows.name is not None:
+                read.add(rows.name)
+                _check_tensor(rows.name, shape[::-1] if rule.is_transposed else shape, tensors, report)
+    for name, tensor in tensors.items():
+        if name not in read:
+            report.unknown(tensor.file, name, f"a tensor of shape {list(tensor.shape)}")
+
+
+def load_weights(
+    plan: Plan, config: TransformerConfig, tensors: Tensors, report: Report
+) -> Iterator[tuple[str, Tensor]]:
+    """Loads each weight of ours in turn, as float32, after `check_plan` has found no fault."""
+    for name, shape in expected_shapes(config).items():
+        rule = plan[name]
+        try:
+            yield name, rule.value if isinstance(rule, Computed) else _load(rule, shape, tensors, report)
+        except FormatError as error:
+            file = next((tensors[each.name].file for each in getattr(rule, "parts", ()) if each.name), name)
+            report.fault(file, name, found=error)
+            report.check()
+
+
+def _load(rule: Stack, shape: tuple[int, ...], tensors: Tensors, report: Report) -> Tensor:
+    weight = torch.empty(shape)
+    begin = 0
+    for rows, part in _parts(rule, shape):
+        count = part[0] - rows.skip - rows.rest
+        if rows.name is None:
+            weight[begin : begin + count] = rows.fill
+        else:
+            tensor = tensors[rows.name].load().float()
+            tensor = (
+                tensor.reshape(part[::-1]).permute(*reversed(range(len(part))))
+                if rule.is_transposed
+                else tensor.reshape(part)
+            )
+            _check_same(rule, rows.name, tensor, tensors, report)
+            weight[begin : begin + count] = tensor[rows.skip : rows.skip + count]
+        begin += count
+    return weight
+
+
+def _check_same(rule: Stack, name: str, tensor: Tensor, tensors: Tensors, report: Report) -> None:
+    if name != rule.parts[0].name:
+        return
+    for other in rule.same:
+        if other in tensors and tensors[other].shape == tensors[name].shape:
+            if torch.equal(tensors[other].load().float(), tensor):
+                continue
+        elif other not in tensors:
+            continue
+        report.note(f"{tensors[other].file}: {other} differs from {name}, which the model ties it to: {name} is used")
+
+
+def _parts(rule: Stack, shape: tuple[int, ...]) -> Iterator[tuple[Rows, tuple[int, ...]]]:
+    """Yields each part and the shape that its tensor must have, as ours are: [out, in]."""
+    fixed = sum(rows.count or 0 for rows in rule.parts)
+    num_open = sum(rows.count is None for rows in rule.parts)
+    for rows in rule.parts:
+        count = (shape[0] - fixed) // num_open if rows.count is None else rows.count
+        yield rows, (rows.skip + count + rows.rest, *shape[1:])
+
+
+def _check_tensor(name: str, shape: tuple[int, ...], tensors: Tensors, report: Report) -> None:
+    tensor = tensors.get(name)
+    if tensor is None:
+        file = next(iter(tensors.values())).file if tensors else "weights"
+        report.fault(file, name, found="missing", expected=f"a tensor of shape {list(shape)}")
+        return
+    # A vector may be stored as a matrix of one row.
+    found, wanted = (tuple(length for length in each if length != 1) for each in (tensor.shape, shape))
+    if found != wanted:
+        report.fault(tensor.file, name, found=f"shape {list(tensor.shape)}", expected=f"{list(shape)}")

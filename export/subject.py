@@ -1,0 +1,105 @@
+"""What is exported: a network with all that a bundle must say of it, whoever has trained it."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from model.checkpoint import Checkpoint
+from model.transformer import Transformer
+from server.bundle.languages import Ids, LanguagePair, Languages
+from server.bundle.manifest import TOKENIZER_FILE, SearchDefaults
+from server.bundle.shortlist import Shortlist
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A model to export.
+
+    Attributes:
+        model: in evaluation mode, float32.
+        name: for the manifest.
+        tokenizer: files of the bundle, by name.
+        language_pairs, languages: as in `Manifest`; one of them is empty.
+        source_eos, search: as in `Manifest`.
+        max_source_tokens, max_target_tokens: as in `Limits`.
+        shortlist: for the bundle to offer; None for none.
+        training, origin: for people.
+    """
+
+    model: Transformer
+    name: str
+    tokenizer: Mapping[str, bytes]
+    language_pairs: tuple[LanguagePair, ...] = ()
+    languages: Languages | None = None
+    source_eos: bool = True
+    search: SearchDefaults = field(default_factory=SearchDefaults)
+    max_source_tokens: int
+    max_target_tokens: int
+    shortlist: Shortlist | None = None
+    training: dict[str, Any] = field(default_factory=dict)
+    origin: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DevSet:
+    """Real sentences that the export calibrates and proves itself with.
+
+    Attributes:
+        sources: the sentences.
+        references: their translations; if there are none, the model's own in float32 take their place.
+        pairs: codes of each sentence's languages, source and target; empty for the model's first pair.
+    """
+
+    sources: list[str]
+    references: list[str] = field(default_factory=list)
+    pairs: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A sentence of a `DevSet` that fits the model.
+
+    Attributes:
+        text: as it is written.
+        source_ids: all that the encoder is fed.
+        prefix: ids that its translation is forced to begin with.
+        reference: its translation; empty if there is none.
+        pair: codes of its languages.
+    """
+
+    text: str
+    source_ids: Ids
+    prefix: Ids
+    reference: str
+    pair: tuple[str, str]
+
+
+def subject_of(checkpoint: Checkpoint, shortlist: Shortlist | None = None) -> Subject:
+    """Returns a model of our own as what is exported."""
+    config, facts = checkpoint.config, checkpoint.facts
+    longest = facts.get("recipe", {}).get("training", {}).get("max_tokens", config.max_positions)
+    max_source_tokens = min(longest, config.max_positions)
+    # Learned positions behind the longest training sentence have never been trained.
+    num_positions = max_source_tokens if config.positions == "learned" else config.max_positions
+    return Subject(
+        model=checkpoint.build_model(),
+        name=facts["name"],
+        tokenizer={TOKENIZER_FILE: checkpoint.tokenizer},
+        language_pairs=(LanguagePair(source=facts["source_language"], target=facts["target_language"]),),
+        max_source_tokens=max_source_tokens,
+        max_target_tokens=min(num_positions, 2 * max_source_tokens + 16),
+        shortlist=shortlist,
+        training={**facts, "weights_sha256": weights_hash(checkpoint.weights)},
+    )
+
+
+def weights_hash(weights: Mapping[str, Tensor]) -> str:
+    """Returns a hash of all weights and their names, as hexadecimal digits."""
+    digest = hashlib.sha256()
+    for name, weight in sorted(weights.items()):
+        digest.update(name.encode())
+        digest.update(weight.contiguous().numpy().tobytes())
+    return digest.hexdigest()

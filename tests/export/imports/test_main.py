@@ -1,0 +1,204 @@
+import json
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from export.imports.__main__ import main
+from server.bundle.bundle import open_bundle
+from server.bundle.tokenizer import Tokenizer
+from tests.imports.families import MODELS
+
+TINY = MODELS / "marian-shared"
+
+
+class Command:
+    """Runs `babelserve-import` in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.monkeypatch = monkeypatch
+        self.capsys = capsys
+
+    def __call__(self, *arguments: object) -> str:
+        self.monkeypatch.setattr(sys, "argv", ["babelserve-import", *map(str, arguments)])
+        main()
+        return self.capsys.readouterr().out
+
+    def fails(self, *arguments: object) -> tuple[Any, str]:
+        """Returns the exit code and stderr."""
+        self.monkeypatch.setattr(sys, "argv", ["babelserve-import", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        return caught.value.code, self.capsys.readouterr().err
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
+    handler = signal.getsignal(signal.SIGTERM)
+    yield Command(monkeypatch, capsys)
+    signal.signal(signal.SIGTERM, handler)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of a tiny model, to be spoiled."""
+    return Path(shutil.copytree(TINY, tmp_path / "opus-mt-en-de"))
+
+
+def change(path: Path, **changes: object) -> None:
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**settings, **changes}), encoding="utf-8")
+
+
+def test_a_dry_run_says_what_it_is_and_writes_nothing(command: Command, tmp_path: Path) -> None:
+    printed = command(TINY, "--dry-run")
+
+    assert printed.startswith("OPUS-MT (Hugging Face Marian): marian-shared\n")
+    assert "layers, width 48, 518 tokens\n  en into de\n" in printed
+    assert "licence: unknown" in printed
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.timeout(240)  # the whole proof, which is slow on a busy machine
+def test_a_model_becomes_a_proven_bundle(command: Command, tmp_path: Path, copy: Path) -> None:
+    (copy / "README.md").write_text("---\nlicense: apache-2.0\n---\n", encoding="utf-8")
+    out = tmp_path / "out" / "bundle"
+
+    printed = command(copy, out, "--name", "en-de", "--version", "7", "--min-chrf", 60)
+
+    assert f"{out}: proven (cpu-fp32 1 MB, cpu-int8 0 MB)" in printed
+    bundle = open_bundle(out)
+    manifest = bundle.manifest
+    assert (manifest.name, manifest.version) == ("en-de", "7")
+    assert manifest.origin["licence"] == "apache-2.0"
+    assert manifest.source_codes == ("en",)
+    assert (manifest.search.beam_size, manifest.search.early_stopping, manifest.search.forced_eos) == (4, False, True)
+    for key in ("greedy_ids", "beam_4_ids"):
+        assert manifest.parity[key]["equal"] + len(manifest.parity[key]["near_ties"]) == 34
+    assert manifest.parity["step_logits"]["largest_difference"] <= 1e-4
+    assert manifest.quality["cpu-fp32"]["chrf_to_fp32"] == 100
+    assert 60 <= manifest.quality["cpu-int8"]["chrf_to_fp32"] <= 100
+    assert Tokenizer(manifest, bundle.read).encode("") == (manifest.special_ids.eos,)
+    assert [path.name for path in out.parent.iterdir()] == ["bundle"]
+
+
+def test_int8_that_is_too_far_from_float_leaves_nothing(command: Command, tmp_path: Path, copy: Path) -> None:
+    out = tmp_path / "out" / "bundle"
+
+    code, message = command.fails(copy, out, "--min-chrf", 100.5)
+
+    assert code == 1
+    assert "bundle was not written: " in message
+    assert "reaches chrF" in message
+    assert not list(out.parent.iterdir())
+
+
+def test_everything_that_is_wrong_is_said_at_once(command: Command, tmp_path: Path, copy: Path) -> None:
+    change(copy / "config.json", normalize_before=True, rotary_theta=1e4, d_model=50, eos_token_id=0)
+    change(copy / "generation_config.json", no_repeat_ngram_size=3, forced_eos_token_id=None)
+
+    code, message = command.fails(copy, tmp_path / "bundle")
+
+    assert code == 2
+    lines = message.splitlines()
+    assert lines[0].endswith("cannot be imported:")
+    for expected in ("config.json: normalize_before: True; expected False", "d_model is 50", "vocab.json: id 0"):
+        assert any(expected in line for line in lines), expected
+    assert not (tmp_path / "bundle").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("rotary_theta", 1e4, "config.json: rotary_theta: 10000.0; expected nothing that is not known here"),
+        ("activation_function", "tanh", "config.json: activation_function: 'tanh'; expected relu or"),
+        ("num_beams", None, None),
+        ("decoder_layers", 3, "model.decoder.layers.2.fc1.weight: missing; expected a tensor of shape"),
+        ("encoder_layers", 0, "config.json: encoder_layers: 0; expected a whole number from 1 to 256"),
+        ("decoder_ffn_dim", 81, "found"),
+        ("quantization_config", {"bits": 4}, "quantization_config"),
+        ("model_type", "nllb-moe", "config.json: model_type: nllb-moe; a mixture of experts is not supported"),
+        ("model_type", "bert", "config.json: model_type: bert; expected one of marian, m2m_100, mbart"),
+    ],
+)
+def test_settings_that_matter_are_believed_or_refused(
+    command: Command, copy: Path, key: str, value: object, expected: str | None
+) -> None:
+    change(copy / "config.json", **{key: value})
+
+    if expected is None:
+        assert "OPUS-MT" in command(copy, "--dry-run")
+        return
+    code, message = command.fails(copy, "--dry-run")
+
+    assert code == 2
+    assert expected in message or (expected == "found" and "shape [80]; expected [81]" in message)
+
+
+def test_what_the_user_allows_is_no_fault(command: Command, copy: Path) -> None:
+    change(copy / "config.json", rotary_theta=1e4)
+
+    assert "OPUS-MT" in command(copy, "--dry-run", "--allow", "rotary_theta")
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "source.spm", "vocab.json", "config.json", "target.spm"])
+@pytest.mark.parametrize("content", [None, b"", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"])
+def test_a_file_that_is_missing_or_only_a_pointer_is_named(
+    command: Command, copy: Path, file: str, content: bytes | None
+) -> None:
+    (copy / file).unlink()
+    if content is not None:
+        (copy / file).write_bytes(content)
+
+    code, message = command.fails(copy, "--dry-run")
+
+    assert code == 2
+    assert file in message
+    assert "Traceback" not in message
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "config.yml", "model.npz", "model.bin", "x.argosmodel", "decoder.yml"])
+def test_a_directory_of_junk_gets_one_clear_report(command: Command, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(bytes(range(256)))
+
+    code, message = command.fails(tmp_path, "--dry-run")
+
+    assert code == 2
+    assert 2 <= len(message.splitlines()) <= 5
+    assert "Traceback" not in message
+
+
+@pytest.mark.parametrize("name", ["", "missing"])
+def test_nothing_is_no_model(command: Command, tmp_path: Path, name: str) -> None:
+    code, message = command.fails(tmp_path / name, "--dry-run")
+
+    assert code == 2
+    assert ("an empty directory" if not name else "does not exist") in message
+
+
+def test_weights_of_torch_are_read_too(command: Command, copy: Path) -> None:
+    torch.save({"model.shared.weight": torch.ones(518, 48)}, copy / "pytorch_model.bin")
+    (copy / "model.safetensors").unlink()
+
+    code, message = command.fails(copy, "--dry-run")
+
+    assert code == 2
+    assert "pytorch_model.bin: model.encoder.layers.0.fc1.weight: missing" in message
+
+
+def test_an_existing_directory_is_never_touched(command: Command, tmp_path: Path) -> None:
+    code, message = command.fails(TINY, tmp_path)
+
+    assert (code, "exists already" in message) == (2, True)
+
+
+def test_where_to_write_must_be_said(command: Command) -> None:
+    code, message = command.fails(TINY)
+
+    assert code == 2
+    assert "say where the bundle is to be made, or --dry-run" in message

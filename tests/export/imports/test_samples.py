@@ -1,0 +1,58 @@
+from pathlib import Path
+
+import pytest
+
+from export.imports.samples import _FOLDER, own_sentences, sample_set, spread
+from server.bundle.languages import LanguagePair, Languages, SourceLanguage, TargetLanguage
+
+
+def test_ours_say_the_same_in_every_language() -> None:
+    files = sorted(_FOLDER.glob("*.txt"))
+
+    assert len(files) >= 8
+    for path in files:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert len(lines) == 34
+        assert all(line == line.strip() and line for line in lines)
+        assert len(set(lines)) == 34
+
+
+def test_a_script_that_ours_are_not_in_has_none() -> None:
+    assert own_sentences("de-CH")
+    assert own_sentences("zh-Hans")
+    assert not own_sentences("zh-Hant")
+    assert not own_sentences("fi")
+
+
+def test_each_direction_has_its_turn() -> None:
+    languages = Languages(
+        source={code: SourceLanguage() for code in ("en", "fi", "de")},
+        target={code: TargetLanguage() for code in ("de", "en", "nl")},
+    )
+
+    dev = sample_set((), languages, None)
+
+    assert len(dev.sources) == len(dev.pairs) == 68
+    assert not dev.references
+    assert set(dev.pairs) == {("en", "de"), ("en", "nl"), ("de", "en"), ("de", "nl")}
+    assert dev.sources[0] == own_sentences("en")[0]
+
+
+def test_the_users_own_sentences_are_in_the_first_source_language(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("eins\n\n zwei \n", encoding="utf-8")
+
+    dev = sample_set((LanguagePair(source="fi", target="en"),), None, tmp_path / "text")
+
+    assert (list(dev.sources), list(dev.pairs)) == (["eins", "zwei"], [("fi", "en")] * 2)
+
+
+def test_a_language_without_sentences_needs_the_users() -> None:
+    with pytest.raises(
+        ValueError, match=r"sample sentences in .*de.*, not in fi: give some of your own with --text FILE"
+    ):
+        sample_set((LanguagePair(source="fi", target="en"),), None, None)
+
+
+def test_codes_are_spread() -> None:
+    assert spread(list("abcdefgh"), 4) == ["a", "c", "e", "g"]
+    assert spread(["a"], 4) == ["a"]
