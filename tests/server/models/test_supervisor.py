@@ -59,7 +59,7 @@ def test_a_lane_that_fails_once_goes_on_after_its_canary(
     assert_rows_are_free(watched)
 
 
-@pytest.mark.parametrize("fault", FAULTS.keys() - ENDS)
+@pytest.mark.parametrize("fault", sorted(FAULTS.keys() - ENDS))
 def test_a_bad_lane_of_two_is_replaced_once_and_the_new_one_is_proven(
     watch: Callable[..., Watched], fault: str, caplog: pytest.LogCaptureFixture
 ) -> None:
