@@ -15,7 +15,7 @@ from server.engine.batch import Batch
 from server.engine.cost import CostModel, Demand
 from server.engine.flow import ANYONE, Flow
 from server.engine.lane import Lane
-from server.engine.limits import EngineLimits
+from server.engine.limits import EngineLimits, Footprint
 from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
 from server.network import StepKind
@@ -77,6 +77,12 @@ def decoder_of(batch: Batch) -> Any:
     """Returns the decoder of a batch that has taken a step, to be tampered with."""
     assert batch._decoder is not None
     return batch._decoder
+
+
+def step(batch: Batch, times: int = 1) -> None:
+    """Takes steps with a batch that is its lane's only one."""
+    for _ in range(times):
+        batch.step(Footprint())
 
 
 def tokens(count: int) -> tuple[int, ...]:

@@ -1,37 +1,28 @@
 """A batch over a fake network, stepped by hand."""
 
-import contextlib
 import dataclasses
 from typing import Any
 
-import numpy as np
 import pytest
 
 from server.decoding.options import DecodingOptions
-from server.decoding.result import Timings
 from server.engine.batch import Batch
 from server.engine.limits import Footprint
-from server.engine.sentence import Outlook
-from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded
-from server.network import DeviceLost, OutOfMemory, StepKind
+from server.errors import DeadlineExceeded, NotServing
+from server.network import StepKind
 from tests.fakes import EOS
-from tests.server.engine.parts import BOS, GREEDY, NO_SCORES, SHORTLIST, Parts, Stepped, decoder_of, sentence_of, tokens
-
-
-@pytest.fixture
-def parts() -> Parts:
-    return Parts()
-
-
-@pytest.fixture
-def batch(parts: Parts) -> Batch:
-    return parts.open_batch()
-
-
-def step(batch: Batch, times: int = 1) -> None:
-    """Takes steps with a batch that is its lane's only one."""
-    for _ in range(times):
-        batch.step(Footprint())
+from tests.server.engine.parts import (
+    BOS,
+    GREEDY,
+    NO_SCORES,
+    SHORTLIST,
+    Parts,
+    Stepped,
+    decoder_of,
+    sentence_of,
+    step,
+    tokens,
+)
 
 
 def test_each_sentence_leaves_when_it_is_done(parts: Parts, batch: Batch) -> None:
@@ -177,110 +168,6 @@ def test_sentence_that_expires_while_it_runs_is_answered(parts: Parts, batch: Ba
     assert stays.result(0).hypotheses[0].ids == tokens(5)
 
 
-def test_failed_step_answers_every_sentence_in_it_and_the_next_ones_work(parts: Parts, batch: Batch) -> None:
-    first, second = parts.submit(5, 5)
-    step(batch)
-    parts.runner.step_failures = [RuntimeError("secret")]
-    step(batch)
-
-    for future in (first, second):
-        with pytest.raises(EngineFailed, match=r"^translation failed$"):
-            future.result(0)
-    (after,) = parts.submit(1)
-    step(batch, 2)
-    assert after.result(0).hypotheses[0].ids == tokens(1)
-    assert parts.sample("engine_failures_total") == 1
-
-
-def test_failed_encoding_spares_the_sentences_that_run(parts: Parts, batch: Batch) -> None:
-    (runs,) = parts.submit(3)
-    step(batch)
-    parts.runner.encode_failures = [RuntimeError("secret")]
-    (fails,) = parts.submit(3)
-    step(batch, 3)
-
-    with pytest.raises(EngineFailed):
-        fails.result(0)
-    assert runs.result(0).hypotheses[0].ids == tokens(3)
-    assert batch.num_rows == 0
-
-
-@pytest.mark.parametrize("options", [GREEDY, DecodingOptions(beam_size=2)])
-def test_log_probabilities_that_are_not_finite_fail_their_own_sentence_alone(
-    parts: Parts, batch: Batch, options: DecodingOptions
-) -> None:
-    (broken,), (whole,) = parts.submit(3, options=options), parts.submit(3)
-    step(batch)
-    (sentence,) = (each for each in batch._scheduler.running if each.future is broken)
-    original = decoder_of(batch).step
-
-    def poison_last_row(*arguments: Any, **more: Any) -> Stepped:
-        ids, log_probs = original(*arguments, **more)
-        log_probs[sentence.rows[-1]] = np.nan
-        return ids, log_probs
-
-    decoder_of(batch).step = poison_last_row
-    step(batch)
-    decoder_of(batch).step = original
-    step(batch, 3)
-
-    with pytest.raises(EngineFailed):
-        broken.result(0)
-    assert whole.result(0).hypotheses[0].ids == tokens(3)
-
-
-def test_faults_are_counted(parts: Parts, batch: Batch) -> None:
-    counts = []
-    for num_failures in (1, 1, 0):
-        parts.submit(3)
-        parts.runner.step_failures = [RuntimeError("broken")] * num_failures
-        step(batch)
-        counts.append(batch.num_faults)
-
-    assert counts == [1, 2, 2]
-    assert not batch.has_lost_device
-
-
-def test_a_lost_device_is_told_and_its_sentences_may_be_sent_again(parts: Parts, batch: Batch) -> None:
-    (future,) = parts.submit(3)
-    parts.runner.step_failures = [DeviceLost("CUDA failure 700")]
-
-    step(batch)
-
-    assert batch.has_lost_device
-    with pytest.raises(NotServing):
-        future.result(0)
-
-
-def test_without_memory_for_a_step_the_newer_half_leaves_and_the_others_take_it_again(
-    parts: Parts, batch: Batch
-) -> None:
-    (first,) = parts.submit(3, options=DecodingOptions(beam_size=2))
-    step(batch)
-    newer = parts.submit(2, 4, 1)
-    parts.runner.step_failures = [OutOfMemory("no memory")]
-    step(batch, 6)
-
-    assert [future.result(0).hypotheses[0].ids for future in (first, newer[0])] == [tokens(3), tokens(2)]
-    for future in newer[1:]:
-        with pytest.raises(Overloaded) as caught:
-            future.result(0)
-        assert caught.value.reason == "memory"
-    assert parts.sample("queue_rejected_total", reason="memory") == 1
-    assert batch.num_rows == 0
-
-
-def test_without_memory_to_encode_all_at_once_halves_are_encoded(parts: Parts, batch: Batch) -> None:
-    futures = parts.submit(3, 1, 2)
-    parts.runner.encode_failures = [OutOfMemory("no memory")] * 2
-
-    step(batch, 4)
-
-    with pytest.raises(Overloaded):
-        futures[0].result(0)  # for which, alone, there was none either
-    assert [future.result(0).hypotheses[0].ids for future in futures[1:]] == [tokens(1), tokens(2)]
-
-
 def test_probes_enter_instead_of_those_that_wait(parts: Parts, batch: Batch) -> None:
     (waits,) = parts.submit(1)
     probe = sentence_of((2, 50, EOS))
@@ -293,61 +180,6 @@ def test_probes_enter_instead_of_those_that_wait(parts: Parts, batch: Batch) -> 
     assert probe.future.result(0).hypotheses[0].ids == tokens(2)
     assert not waits.done()
     assert parts.queue._running_rows == 0
-
-
-@pytest.mark.parametrize("name", ["schedule", "remove"])
-def test_every_sentence_is_answered_even_if_the_scheduler_is_broken(
-    parts: Parts, batch: Batch, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    (runs,) = parts.submit(3)
-    step(batch)
-
-    def fail(*arguments: Any) -> None:
-        raise RuntimeError("broken")
-
-    monkeypatch.setattr(batch._scheduler, name, fail)
-    probe = sentence_of((2, 50, EOS))
-    parts.runner.step_failures = [RuntimeError("broken")]
-    with contextlib.suppress(RuntimeError):
-        batch.step(Footprint(), [probe])
-
-    for future in (runs, probe.future):
-        with pytest.raises(EngineFailed):
-            future.result(0)
-
-
-def test_timings_are_the_clocks(parts: Parts, batch: Batch) -> None:
-    (future,) = parts.submit(1)
-    parts.clock.now = 2.0
-    step(batch)
-    parts.clock.now = 5.0
-    step(batch)
-
-    result = future.result(0)
-    assert result.timings == Timings(queue_seconds=2.0, encode_seconds=0.0, decode_seconds=3.0)
-
-
-def test_metrics_count_tokens_and_padding(parts: Parts, batch: Batch) -> None:
-    parts.queue.add([sentence_of((2, EOS)), sentence_of((2, 50, 50, EOS))])
-
-    step(batch, 3)
-
-    assert parts.sample("source_tokens_total") == 2 + 4
-    assert parts.sample("padded_source_tokens_total") == 2 * 4
-    assert parts.sample("generated_tokens_total") == 2 * 3
-    assert parts.sample("sentences_total", outcome="ok") == 2
-    assert batch.cache_bytes > 0
-
-
-def test_metrics_count_steps_and_their_rows(parts: Parts, batch: Batch) -> None:
-    parts.submit(1, 3)
-
-    step(batch, 4)
-
-    assert parts.sample("step_duration_seconds_count") == 4
-    assert parts.sample("batch_rows_sum") == 2 + 2 + 1 + 1
-    assert parts.sample("encode_duration_seconds_count") == 1
-    assert parts.sample("queue_duration_seconds_count") == 2
 
 
 def test_other_batches_of_its_lane_leave_it_less_room(parts: Parts, batch: Batch) -> None:
@@ -384,34 +216,3 @@ def test_dropped_sentences_are_answered_and_free_their_rows(parts: Parts, batch:
     assert (batch.num_rows, batch.footprint) == (0, Footprint())
     assert parts.sample("sentences_total", outcome="error") == 2
     assert parts.sample("sentences_total", outcome="cancelled") == 1
-
-
-@pytest.mark.parametrize(("left_at", "is_late"), [(0.5, False), (1.5, True)])
-def test_a_caller_who_leaves_later_than_forecast_teaches_caution(
-    parts: Parts, batch: Batch, left_at: float, is_late: bool
-) -> None:
-    (future,) = parts.submit(5)
-    step(batch)
-    (sentence,) = batch.sentences
-    sentence.outlook = Outlook(seconds=1.0, num_left=1)
-
-    parts.clock.now = left_at
-    future.cancel()
-    step(batch)
-
-    assert (parts.cost.caution > 1.0) == is_late
-
-
-def test_a_request_is_late_if_any_of_its_sentences_is(parts: Parts, batch: Batch) -> None:
-    parts.submit(1, 5, 2)
-    step(batch)
-    outlook = Outlook(seconds=1.0, num_left=3)
-    for sentence in batch.sentences:
-        sentence.outlook = outlook
-    step(batch, 2)
-    assert (outlook.num_left, parts.cost.caution) == (1, 1.0)
-
-    parts.clock.now = 1.5
-    step(batch, 3)
-
-    assert parts.cost.caution > 1.0

@@ -16,11 +16,6 @@ SECONDS = 20  # far above what any of these needs; a hang fails
 
 
 @pytest.fixture
-def parts() -> Parts:
-    return Parts()
-
-
-@pytest.fixture
 def lane(parts: Parts) -> Lane:
     return parts.open_lane()
 
