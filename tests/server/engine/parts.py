@@ -16,6 +16,7 @@ from server.engine.cost import CostModel, Demand
 from server.engine.flow import ANYONE, Flow
 from server.engine.lane import Lane
 from server.engine.limits import EngineLimits, Footprint
+from server.engine.scheduler import Scheduler
 from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
 from server.network import StepKind
@@ -71,6 +72,27 @@ def new_queue(
         max_waiting_sentences=max_sentences,
     )
     return WaitingQueue(limits, cost or CostModel(max_rows), clock or FakeClock())
+
+
+def new_scheduler(
+    queue: WaitingQueue,
+    max_rows: int = 8,
+    max_encode_tokens: int = 1000,
+    max_cached_positions: int = 10**6,
+    clock: FakeClock | None = None,
+    kind: StepKind = StepKind.PLAIN,
+) -> Scheduler:
+    """Returns a scheduler whose limits only matter where a test sets them."""
+    limits = lane_limits(max_rows, max_cached_positions, max_encode_tokens)
+    return Scheduler(kind, queue, CostModel(max_rows), limits, clock or FakeClock())
+
+
+def run_step(scheduler: Scheduler, parents: dict[Sentence, list[int]] | None = None) -> list[Sentence]:
+    """One iteration as the engine makes it; returns who was admitted."""
+    plan = scheduler.schedule()
+    scheduler.arrange(parents or {})
+    scheduler.place(plan.admitted)
+    return plan.admitted
 
 
 def decoder_of(batch: Batch) -> Any:

@@ -1,34 +1,8 @@
-"""The scheduler with integers only: no model, no threads."""
+"""Who is admitted and who leaves, with integers only: no model, no threads."""
 
-import random
-
-from server.engine.cost import CostModel
-from server.engine.scheduler import Scheduler
-from server.engine.sentence import Sentence
-from server.engine.waiting_queue import WaitingQueue
-from server.network import RowMoves, StepKind
-from tests.fakes import FakeClock, lane_limits
-from tests.server.engine.parts import LITTLE, new_queue, new_sentence
-
-
-def new_scheduler(
-    queue: WaitingQueue,
-    max_rows: int = 8,
-    max_encode_tokens: int = 1000,
-    max_cached_positions: int = 10**6,
-    clock: FakeClock | None = None,
-    kind: StepKind = StepKind.PLAIN,
-) -> Scheduler:
-    limits = lane_limits(max_rows, max_cached_positions, max_encode_tokens)
-    return Scheduler(kind, queue, CostModel(max_rows), limits, clock or FakeClock())
-
-
-def run_step(scheduler: Scheduler, parents: dict[Sentence, list[int]] | None = None) -> list[Sentence]:
-    """One iteration as the engine makes it; returns who was admitted."""
-    plan = scheduler.schedule()
-    scheduler.arrange(parents or {})
-    scheduler.place(plan.admitted)
-    return plan.admitted
+from server.network import StepKind
+from tests.fakes import FakeClock
+from tests.server.engine.parts import LITTLE, new_queue, new_scheduler, new_sentence, run_step
 
 
 def test_sentences_are_admitted_in_order_of_arrival() -> None:
@@ -137,49 +111,6 @@ def test_newcomer_joins_while_others_run() -> None:
     assert second.rows == [1]
 
 
-def test_last_row_moves_into_the_gap_that_a_finished_sentence_leaves() -> None:
-    queue = new_queue()
-    scheduler = new_scheduler(queue)
-    first, second, third = (new_sentence() for _ in range(3))
-    queue.add([first, second, third])
-    run_step(scheduler)
-
-    scheduler.remove([first])
-    moves = scheduler.arrange({second: [0], third: [0]})
-
-    assert (moves.to, moves.from_, moves.common) == ([0], [2], [0])
-    assert (second.rows, third.rows) == ([1], [0])
-
-
-def test_beam_grows_into_free_rows() -> None:
-    queue = new_queue()
-    scheduler = new_scheduler(queue)
-    beam = new_sentence(beam_size=3)
-    queue.add([beam])
-    run_step(scheduler)
-
-    moves = scheduler.arrange({beam: [0, 0, 0]})
-
-    assert beam.rows == [0, 1, 2]
-    assert (moves.to, moves.from_) == ([1, 2], [0, 0])
-
-
-def test_beam_reorder_moves_only_changed_rows_within_the_sentence() -> None:
-    queue = new_queue()
-    scheduler = new_scheduler(queue)
-    beam = new_sentence(beam_size=3)
-    queue.add([beam])
-    run_step(scheduler)
-    scheduler.arrange({beam: beam.search.advance([[10, 11, 12]], [[-0.1, -0.2, -0.3]])})
-
-    parents = beam.search.advance([[13, 14, 15]] * 3, [[-5.0, -6.0, -7.0], [-9.0, -9.0, -9.0], [-0.1, -0.2, -5.0]])
-    moves = scheduler.arrange({beam: parents})
-
-    assert parents == [2, 2, 0]
-    assert beam.rows == [2, 1, 0]
-    assert (moves.to, moves.from_, moves.common) == ([1], [2], [1])  # of bos 11 and bos 12, bos
-
-
 def test_cancelled_sentence_frees_its_row_before_the_next_step() -> None:
     queue = new_queue()
     scheduler = new_scheduler(queue, max_rows=1)
@@ -229,16 +160,6 @@ def test_running_sentences_are_over_one_after_the_other() -> None:
     assert not scheduler.running
 
 
-def test_rows_are_held_for_beams_that_will_grow() -> None:
-    queue = new_queue()
-    scheduler = new_scheduler(queue)
-    queue.add([new_sentence(beam_size=4), new_sentence()])
-
-    run_step(scheduler)
-
-    assert (scheduler.num_rows, scheduler.footprint.rows) == (2, 5)
-
-
 def test_batches_of_a_lane_share_its_limits() -> None:
     queue = new_queue()
     plain, short = (new_scheduler(queue, max_rows=8, kind=kind) for kind in StepKind)
@@ -249,66 +170,6 @@ def test_batches_of_a_lane_share_its_limits() -> None:
     assert short.schedule(others=plain.footprint).admitted == []
     plain.remove(plain.running[:3])
     assert len(short.schedule(others=plain.footprint).admitted) == 3
-
-
-def check_counts(scheduler: Scheduler) -> None:
-    assert scheduler.num_rows == sum(len(sentence.rows) for sentence in scheduler.running)
-    assert scheduler.footprint.rows == sum(sentence.footprint.rows for sentence in scheduler.running)
-    assert scheduler.footprint.positions == sum(sentence.footprint.positions for sentence in scheduler.running)
-
-
-Row = tuple[Sentence, tuple[int, ...]] | None  # whose it is, and what it was fed
-
-
-def replay(moves: RowMoves, rows: list[Row]) -> None:
-    assert not set(moves.to) & set(moves.from_)
-    for to, source, common in zip(moves.to, moves.from_, moves.common, strict=True):
-        owner, content = rows[to], rows[source]
-        assert content is not None
-        if common:
-            assert owner is not None
-            assert (owner[0], owner[1][:common]) == (content[0], content[1][:common])
-        rows[to] = content
-
-
-def test_rows_stay_without_gaps_and_follow_their_beams_through_random_traffic() -> None:
-    """Plays a cache of row contents along: every beam must find its own history in the row it was given."""
-    rng = random.Random(1)
-    queue = new_queue()
-    scheduler = new_scheduler(queue, max_rows=12)
-    rows: list[Row] = [None] * 12
-    histories: dict[Sentence, list[tuple[int, ...]]] = {}
-    parents: dict[Sentence, list[int]] = {}
-    for _ in range(400):
-        if rng.random() < 0.5:
-            queue.add([new_sentence(beam_size=rng.choice([1, 1, 2, 4]))])
-        for sentence, chosen in parents.items():
-            histories[sentence] = [histories[sentence][beam] for beam in chosen]
-        scheduler.remove([s for s in scheduler.running if not parents[s] or rng.random() < 0.1])
-        for sentence in scheduler.running:
-            if rng.random() < 0.02:
-                sentence.future.cancel()
-        plan = scheduler.schedule()
-        moves = scheduler.arrange({s: p for s, p in parents.items() if len(p) > 1 or len(s.rows) > 1})  # as a lane does
-        check_counts(scheduler)
-        replay(moves, rows)
-        scheduler.place(plan.admitted)
-        for sentence in plan.admitted:
-            histories[sentence] = [()]
-            rows[sentence.rows[0]] = (sentence, ())
-        used = [row for sentence in scheduler.running for row in sentence.rows]
-        assert sorted(used) == list(range(len(used)))
-        assert len(used) <= 12
-        parents = {}
-        for sentence in scheduler.running:
-            for beam, (row, token) in enumerate(zip(sentence.rows, sentence.search.last_ids, strict=True)):
-                assert rows[row] == (sentence, histories[sentence][beam])
-                histories[sentence][beam] += (token,)
-                rows[row] = (sentence, histories[sentence][beam])
-            count = len(sentence.rows)
-            best = [[*rng.sample(range(4, 9), 5), 10, 11, 12] for _ in range(count)]
-            log_probs = [sorted((-rng.random() for _ in range(8)), reverse=True) for _ in range(count)]
-            parents[sentence] = sentence.search.advance(best, log_probs)
 
 
 def test_sentence_that_is_over_never_runs_however_many_wait() -> None:
