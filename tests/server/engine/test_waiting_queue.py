@@ -1,17 +1,17 @@
-"""The queue with integers only: no model, no threads but where a lane waits for work."""
+"""Who is next, and who is dropped, with integers only: no model, no threads but where a lane waits for work."""
 
 import threading
 
 import pytest
 
-from server.engine.cost import CostModel, Demand
-from server.engine.flow import ANYONE, Flow
+from server.engine.cost import CostModel
+from server.engine.flow import Flow
 from server.engine.flow_queue import WaitingRequest
 from server.engine.waiting_queue import WaitingQueue
-from server.errors import DeadlineExceeded, NotServing, Overloaded
+from server.errors import NotServing
 from server.network import StepKind
-from tests.fakes import FakeClock, lane_limits
-from tests.server.engine.parts import LITTLE, new_queue, new_sentence
+from tests.fakes import lane_limits
+from tests.server.engine.parts import new_queue, new_sentence
 
 PLAIN, SHORTLIST = StepKind.PLAIN, StepKind.SHORTLIST
 
@@ -22,12 +22,6 @@ def add_mixed(queue: WaitingQueue, num_sentences: int) -> None:
         queue.add([new_sentence(use_shortlist=i % 2 == 1)])
 
 
-def add_singles(queue: WaitingQueue, count: int, flow: Flow = ANYONE) -> None:
-    """Adds requests of one sentence."""
-    for _ in range(count):
-        queue.add([new_sentence(flow=flow)])
-
-
 def test_small_request_goes_before_the_rest_of_a_large_one() -> None:
     queue = new_queue()
     large, small = [new_sentence() for _ in range(3)], [new_sentence()]
@@ -36,54 +30,6 @@ def test_small_request_goes_before_the_rest_of_a_large_one() -> None:
     queue.add(small)
 
     assert queue.take(PLAIN, lane_limits()) == [small[0], large[1], large[2]]
-
-
-def test_queue_refuses_at_its_limit_of_sentences_and_names_it() -> None:
-    queue = new_queue(max_sentences=2)
-    queue.add([new_sentence()])
-    queue.add([new_sentence()])
-
-    with pytest.raises(Overloaded, match="2 sentences wait, limit 2") as refusal:
-        queue.add([new_sentence()])
-
-    assert refusal.value.reason == "sentences"
-    assert queue.num_sentences == 2
-
-
-def test_queue_refuses_at_its_limit_of_tokens_and_names_it() -> None:
-    queue = new_queue(max_tokens=10)
-    queue.add([new_sentence(tokens=5)])
-    queue.add([new_sentence(tokens=5)])
-
-    with pytest.raises(Overloaded, match="10 source tokens wait, limit 10") as refusal:
-        queue.add([new_sentence()])
-
-    assert refusal.value.reason == "tokens"
-
-
-def test_large_request_leaves_room_for_others() -> None:
-    queue = new_queue(max_sentences=10, max_tokens=100)
-    queue.add([new_sentence(tokens=50) for _ in range(500)])
-
-    queue.check_room(LITTLE)
-    queue.add([new_sentence() for _ in range(4)])
-    queue.check_room(LITTLE)
-    queue.add([new_sentence() for _ in range(500)])
-    with pytest.raises(Overloaded, match=r"1004 sentences wait, limit 10"):
-        queue.check_room(LITTLE)
-
-    for _ in range(200):
-        assert queue.take(PLAIN, lane_limits(max_rows=5))
-    queue.check_room(LITTLE)
-    assert queue.num_sentences < 10
-
-
-def test_request_larger_than_the_limits_is_taken_by_an_empty_queue() -> None:
-    queue = new_queue(max_sentences=2, max_tokens=10)
-
-    queue.add([new_sentence(tokens=10) for _ in range(5)])
-
-    assert queue.num_sentences == 5
 
 
 def test_a_request_without_sentences_does_not_wait() -> None:
@@ -240,68 +186,6 @@ def test_many_waiting_requests_are_not_all_looked_at_in_every_step(monkeypatch: 
     assert 10_000 <= looks <= 1000 * 32
 
 
-def test_a_request_that_would_be_late_is_refused_and_told_when_to_come_back() -> None:
-    cost = CostModel(64)
-    queue = new_queue(max_sentences=10_000, max_tokens=10**6, cost=cost)
-    add_singles(queue, 2000)
-    work = 2000 * cost.row_step_seconds
-
-    queue.check_room(LITTLE, deadline=2 * work)
-    with pytest.raises(Overloaded, match=r"would take about 0\.4\d? s, 0\.28 s are left") as refusal:
-        queue.check_room(Demand(work=400.0, steps=1.0, rows=1), deadline=0.8 * work)
-
-    assert refusal.value.reason == "deadline"
-    assert refusal.value.retry_after_seconds == pytest.approx(0.4 * work, rel=0.1)
-
-
-def test_an_idle_engine_tries_what_may_be_late_but_nothing_hopeless() -> None:
-    cost = CostModel(64)
-    queue = new_queue(cost=cost)
-    demand = Demand(work=10_000.0, steps=1.0, rows=1)
-    alone = 10_000 * cost.row_step_seconds
-
-    queue.check_room(demand, deadline=alone / 2)
-    with pytest.raises(DeadlineExceeded, match=r"1\.\d s of an idle server, 0\.1\d s are left"):
-        queue.check_room(demand, deadline=alone / 10)
-
-
-def test_caution_stretches_the_forecast() -> None:
-    cost = CostModel(64)
-    queue = new_queue(max_sentences=10_000, max_tokens=10**6, cost=cost)
-    add_singles(queue, 2000)
-    deadline = 3000 * cost.row_step_seconds
-    queue.check_room(LITTLE, deadline=deadline)
-
-    for _ in range(100):
-        cost.observe_answer(is_late=True)
-
-    with pytest.raises(Overloaded, match=r"about 0\.7\d* s"):
-        queue.check_room(LITTLE, deadline=deadline)
-
-
-def test_callers_who_have_left_do_not_count_for_a_refusal() -> None:
-    cost = CostModel(64)
-    queue = new_queue(max_sentences=10_000, max_tokens=10**6, cost=cost)
-    for _ in range(2000):
-        sentence = new_sentence()
-        queue.add([sentence])
-        sentence.future.cancel()
-
-    queue.check_room(LITTLE, deadline=1000 * cost.row_step_seconds)
-
-    assert len(queue.drop_over(0.0)) == 2000
-    assert queue.drop_over(0.0) == []
-
-
-def test_a_flow_waits_for_its_own_work_and_for_its_share() -> None:
-    queue = new_queue(max_sentences=10_000, max_tokens=10**6)
-    add_singles(queue, 2000, Flow(name="a"))  # 2.6 s of work
-
-    queue.check_room(LITTLE, deadline=0.2, flow=Flow(name="b"))
-    with pytest.raises(Overloaded):
-        queue.check_room(LITTLE, deadline=0.2, flow=Flow(name="a"))
-
-
 def test_a_request_that_can_no_longer_be_in_time_is_dropped_whole() -> None:
     queue = new_queue()
     late, wanted = [new_sentence(deadline=1.0) for _ in range(3)], [new_sentence(deadline=2.0)]
@@ -344,19 +228,6 @@ def test_one_flow_leaves_rows_to_another_that_is_active() -> None:
     assert [sentence.flow.name for sentence in taken].count("a") == 10
 
 
-def test_what_another_flow_has_waiting_does_not_make_steps_seem_long() -> None:
-    cost = CostModel(64)
-    for rows in (4, 60):
-        cost.observe_step(rows, 0.001 * rows, busy_rows=0)
-    queue = new_queue(max_sentences=10_000, max_tokens=10**6, cost=cost)
-    add_singles(queue, 2000, Flow(name="a"))
-    demand = Demand(work=40.0, steps=40.0, rows=1)
-
-    queue.check_room(demand, deadline=0.5, flow=Flow(name="b"))
-    with pytest.raises(Overloaded):
-        queue.check_room(demand, deadline=0.5, flow=Flow(name="a"))
-
-
 def test_lanes_are_short_of_room_when_more_waits_than_they_share() -> None:
     queue = new_queue(num_lanes=2)
     assert not queue.is_short_of_room(0)
@@ -365,20 +236,3 @@ def test_lanes_are_short_of_room_when_more_waits_than_they_share() -> None:
     assert len(queue.take(PLAIN, lane_limits(max_rows=8))) == 8
     assert queue.is_short_of_room(8)
     assert not queue.is_short_of_room(10), "the other lane takes the rest"
-
-
-def test_the_door_takes_nobody_out_who_must_be_answered() -> None:
-    clock = FakeClock()
-    queue = new_queue(max_sentences=10_000, max_tokens=10**6, clock=clock)
-    add_singles(queue, 2000)
-    late, left = new_sentence(deadline=1.0), new_sentence()
-    queue.add([late])
-    queue.add([left])
-    left.future.cancel()
-    clock.now = 2.0
-
-    with pytest.raises(Overloaded):
-        queue.check_room(LITTLE, deadline=2.2)
-
-    assert queue.num_sentences == 2001
-    assert late in queue.close()
