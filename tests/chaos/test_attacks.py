@@ -19,8 +19,8 @@ from server.rpc.intake import Intake
 from server.rpc.messages import parsed
 from server.translation.memory import MemoryBudget, answer_need
 from tests.acceptance.server_process import ServerProcess, running_server
-from tests.chaos.attacks import Target, unfinished_messages
 from tests.chaos.attacks_peer import TRANSLATE, Peer, prefixed, request_headers
+from tests.chaos.attacks_sent import Target, unfinished_messages
 from tests.chaos.envoy import find_envoy, local_configuration, running_envoy
 from tests.chaos.probes import resident_mib
 
