@@ -34,7 +34,7 @@ from server.bundle.graphs import (
 )
 from server.bundle.variants import VARIANTS
 from server.errors import BundleError, SettingsError
-from server.runtime.faults import refuse, step_faults, tensor_faults
+from server.runtime.faults import embedding_faults, refuse, step_faults, tensor_faults
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
@@ -142,6 +142,7 @@ class _Graphs:
         if self.device == "cpu":
             provider_options = {}
             options.enable_cpu_mem_arena = False
+            refuse(self.path(file), embedding_faults(graph, self.bundle.manifest.variants[self.variant].dtype))
             options.add_initializer(EMBEDDING, self.embedding)
             # ONNX Runtime would fuse Add and LayerNormalization into a node that is 7 times slower on the CPU.
             disabled = ["SkipLayerNormFusion"]

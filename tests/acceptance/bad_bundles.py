@@ -11,6 +11,7 @@ from typing import Any
 
 from server.bundle.files import describe_file
 from server.bundle.manifest import seal_manifest
+from server.bundle.variants import VARIANTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +96,17 @@ def _describe_anew(name: str, change: Callable[[bytes], bytes]) -> Callable[[Pat
     return spoil
 
 
+def _exchange(other: str, *names: str) -> Callable[[Path], None]:
+    """Puts another variant's files in the place of a variant's, and describes them anew."""
+
+    def spoil(bundle: Path) -> None:
+        for name in names:
+            (bundle / name).write_bytes((bundle / other / Path(name).name).read_bytes())
+            _describe_anew(name, bytes)(bundle)
+
+    return spoil
+
+
 def _nest(bundle: Path) -> None:
     """Makes the manifest 100,000 lists, each in another."""
     (bundle / "manifest.json").write_text("[" * 100_000 + "]" * 100_000, encoding="ascii")
@@ -158,8 +170,8 @@ def absurd_bundles(variant: str) -> list[BadBundle]:
     Returns:
         All of them, in the order in which they are tried.
     """
-    encoder, weights, manifest = f"{variant}/encoder.onnx", f"{variant}/weights.bin", "manifest.json"
-    hole = 20 << 30
+    encoder, decoder, weights = (f"{variant}/{name}" for name in ("encoder.onnx", "decoder_step.onnx", "weights.bin"))
+    manifest, hole = "manifest.json", 20 << 30
     rows: list[tuple[str, Callable[[Path], None], tuple[str, ...]]] = [
         *(
             (f"weights.bin cut to {percent} %", _truncate(weights, percent), (weights, "the manifest says"))
@@ -174,6 +186,16 @@ def absurd_bundles(variant: str) -> list[BadBundle]:
         ),
         ("a smaller vocabulary", _change(dimensions={"vocab_size": 60}), ("golden.source_ids", "0..59")),
         ("a larger vocabulary", _change(dimensions={"vocab_size": 800}), ("decoder_step.onnx", "[rows, 800]")),
+        *(
+            (
+                f"{' and '.join(Path(name).name for name in names)} of {other}",
+                _exchange(other, *names),
+                (names[0], f"embedding is {VARIANTS[other].dtype}, by the manifest it is {VARIANTS[variant].dtype}"),
+            )
+            for names in ((encoder,), (decoder,), (encoder, decoder, weights))
+            for other in VARIANTS
+            if other != variant
+        ),
         ("no ONNX", _describe_anew(encoder, lambda _: b"no graph"), (encoder, "cannot load")),
         (
             "weights cut, as the manifest says",
