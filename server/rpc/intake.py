@@ -23,7 +23,7 @@ from weakref import WeakValueDictionary
 import grpc
 
 from server.errors import InvalidRequest, Overloaded
-from server.rpc.turns import Turns
+from server.rpc.turns import Turns, read_message
 from server.translation.memory import MemoryBudget, answer_need, message_need
 
 MAX_MESSAGE_BYTES = 4 << 20
@@ -135,7 +135,7 @@ class Intake:
 
     async def _read_slowly(self, context: Any) -> Any:
         async with asyncio.timeout(self._slow_seconds):
-            return await context.read()
+            return await read_message(context)
 
     def _is_heavy(self, peer: str) -> bool:
         sent = self._sent.get(peer)

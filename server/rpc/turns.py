@@ -16,6 +16,17 @@ _MOST_LOOKS = 128
 _FAIR_SECONDS = 0.5  # of a turn that others want
 
 
+async def read_message(context: Any) -> Any:
+    """Returns the message of a call, or `grpc.aio.EOF`; who is cancelled leaves the reading to end with the call.
+
+    grpc.aio lets go of a reading that is cancelled, but of its message only if that never comes: one that is whole
+    before the call ends, of up to 4 MiB, would stay in memory for ever.
+    """
+    reading = asyncio.create_task(context.read())  # gRPC holds it until it ends
+    reading.add_done_callback(lambda done: done.cancelled() or done.exception())  # which is nobody's concern any more
+    return await asyncio.shield(reading)
+
+
 class Turns:
     """Reads messages, on the event loop's thread.
 
@@ -49,7 +60,7 @@ class Turns:
         over = asyncio.get_running_loop().call_later(self._look_seconds, self._take_turn, limit)
         try:
             async with limit:
-                return await context.read()
+                return await read_message(context)
         finally:
             over.cancel()
             self._taken.pop(limit, None)

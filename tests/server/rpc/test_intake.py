@@ -21,8 +21,13 @@ class Sender:
     def __init__(self, peer: str = "peer", message: Any = None) -> None:
         self._peer = peer
         self.is_being_read = asyncio.Event()
+        self.was_read = False
         self._message: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if message is not None:
+            self._message.set_result(message)
+
+    def arrive(self, message: bytes) -> None:
+        if not self._message.done():  # as gRPC keeps a message that nobody takes
             self._message.set_result(message)
 
     def peer(self) -> str:
@@ -30,7 +35,9 @@ class Sender:
 
     async def read(self) -> Any:
         self.is_being_read.set()
-        return await self._message
+        message = await self._message
+        self.was_read = True
+        return message
 
 
 @pytest.fixture
@@ -58,6 +65,34 @@ async def test_a_message_that_does_not_come_is_given_up_and_read_no_more(memory:
         await Intake(memory, 8, patience_seconds=0.01).read(Sender())
 
     assert caught.value.reason == "unfinished"
+
+
+@pytest.mark.parametrize("has_dawdled", [False, True])
+async def test_a_message_that_comes_after_it_was_given_up_is_taken_off_the_call(
+    memory: MemoryBudget, has_dawdled: bool
+) -> None:
+    intake = Intake(memory, 8, patience_seconds=0.01, slow_seconds=0.01)
+    sender = Sender()
+    for context in [Sender(), sender] if has_dawdled else [sender]:
+        with pytest.raises(Overloaded):
+            await intake.read(context)
+
+    sender.arrive(bytes(MAX_MESSAGE_BYTES))
+    await asyncio.sleep(0)
+    assert sender.was_read
+
+
+async def test_a_message_that_comes_after_its_caller_has_left_is_taken_off_the_call(memory: MemoryBudget) -> None:
+    sender = Sender()
+    reading = asyncio.create_task(Intake(memory, 8).read(sender))
+    await sender.is_being_read.wait()
+
+    reading.cancel()
+    await asyncio.wait([reading])
+    sender.arrive(bytes(MAX_MESSAGE_BYTES))
+    await asyncio.sleep(0)
+
+    assert sender.was_read
 
 
 @pytest.mark.parametrize(("mib", "expected"), [(128, 8), (512, 16), (1024, 32), (1 << 16, 64)])
