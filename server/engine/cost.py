@@ -15,11 +15,10 @@ _MEMORY = 64  # observations that a mean looks back on
 _OUTLIER = 4.0
 _NEW_OUTLIER = 64.0  # of the first step of a size, against what the others say
 _STALE_STEPS = 200  # without anybody waiting, after which the rate that was measured while somebody did is forgotten
-_FIRST_STEP_SECONDS = 0.005  # of one row, before any has been seen
+_FIRST_STEP_SECONDS = 0.003  # of one row, before any has been seen
 _LEAST_SECONDS = 1e-7  # of a row-step
-# Share of a step's time that grows with its rows, while steps of one size only have been seen: little, as whoever is
-# let in by a forecast that is too good soon corrects it, but whoever is refused by one that is too bad does not.
-_FIRST_SLOPE = 0.02
+_FEW_ROWS = 8  # steps of fewer, as of the first sentence, say nothing of how time grows with rows
+_FIRST_ROWS = 20  # that are taken to cost as much as what a step costs without any, before wider ones have been seen
 _FIRST_STEPS_PER_TOKEN = 1.2
 _FIRST_TOKENS_PER_CHARACTER = 0.3
 _USUAL_TOKENS = 32  # of a sentence that has not been split off yet
@@ -137,17 +136,24 @@ class CostModel:
         return max(self.step_seconds(self._max_rows) / self._max_rows, _LEAST_SECONDS)
 
     def step_seconds(self, rows: float) -> float:
-        """Seconds of a step with so many rows: on the line through the means of the two nearest sizes seen."""
+        """Seconds of a step with so many rows: on the line through the means of the two nearest sizes seen.
+
+        The line through steps of few rows leads anywhere, as the first of them pay for all that is done once. Beyond
+        these it is the line through the widest of them on which `_FIRST_ROWS` cost as much as none.
+        """
         curve = self._curve or self._draw_curve()
+        widest, seconds = curve[-1]
+        guess = seconds * (_FIRST_ROWS + rows) / (_FIRST_ROWS + widest)
         if len(curve) == 1:
-            ((of_rows, seconds),) = curve
-            return seconds * (1 - _FIRST_SLOPE + _FIRST_SLOPE * rows / of_rows)
+            return guess
+        on_line = min(rows, widest) if widest < _FEW_ROWS else rows
         upper = 1
-        while upper < len(curve) - 1 and curve[upper][0] < rows:
+        while upper < len(curve) - 1 and curve[upper][0] < on_line:
             upper += 1
         (low, low_seconds), (high, high_seconds) = curve[upper - 1], curve[upper]
         slope = max(0.0, (high_seconds - low_seconds) / (high - low))
-        return max(low_seconds + slope * (rows - low), curve[0][1] / 2)
+        line = max(low_seconds + slope * (on_line - low), curve[0][1] / 2)
+        return line if on_line == rows else max(line, guess)
 
     def _draw_curve(self) -> list[tuple[float, float]]:
         seen = [(r.value, s.value) for r, s in zip(self._rows, self._seconds, strict=True) if r.count]

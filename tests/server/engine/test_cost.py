@@ -44,6 +44,33 @@ def test_steps_of_one_size_only_say_something_of_others() -> None:
     assert 0.1 < model.step_seconds(64) < 16 * 0.1
 
 
+# Of the built-in model, with one lane: the golden sentence's first step, and the mean of those of its four beams; then
+# what a row-step took of 128 sentences at once.
+@pytest.mark.parametrize(
+    ("first_ms", "beams_ms", "row_step_us"), [(3.3, 2.85, 193), (4.0, 2.5, 175), (8.2, 6.7, 537), (7.7, 5.0, 302)]
+)
+def test_full_batches_are_forecast_by_the_warm_up(first_ms: float, beams_ms: float, row_step_us: float) -> None:
+    model = CostModel(128)
+    model.observe_step(1, first_ms / 1e3, busy_rows=0)
+    for _ in range(17):
+        model.observe_step(4, beams_ms / 1e3, busy_rows=0)
+
+    assert 0.5 < model.row_step_seconds / (row_step_us / 1e6) < 2
+
+
+def test_a_single_sentences_steps_say_nothing_of_a_full_batch() -> None:
+    forecasts = []
+    for first_seconds in (0.0003, 0.003, 0.01):
+        model = CostModel(128)
+        for _ in range(17):
+            model.observe_step(1, first_seconds, busy_rows=0)
+            model.observe_step(4, 0.003, busy_rows=0)
+        forecasts.append(model.step_seconds(128))
+        assert model.step_seconds(1) <= model.step_seconds(4) <= model.step_seconds(5) <= forecasts[-1]
+
+    assert forecasts == [pytest.approx(0.003 * 148 / 24)] * 3
+
+
 def test_more_rows_never_seem_to_take_less() -> None:
     model = CostModel(64)
     model.observe_step(2, 0.5, busy_rows=0)  # a first step is slow

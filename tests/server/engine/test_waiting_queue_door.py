@@ -74,7 +74,7 @@ def test_a_request_that_would_be_late_is_refused_and_told_when_to_come_back() ->
     work = 2000 * cost.row_step_seconds
 
     queue.check_room(LITTLE, deadline=2 * work)
-    with pytest.raises(Overloaded, match=r"would take about 0\.4\d? s, 0\.28 s are left") as refusal:
+    with pytest.raises(Overloaded, match=r"would take about 0\.4\d? s, 0\.3 s are left") as refusal:
         queue.check_room(Demand(work=400.0, steps=1.0, rows=1), deadline=0.8 * work)
 
     assert refusal.value.reason == "deadline"
