@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 from export.graph import without_weights
 from export.quantize import linear_inputs
 from model.data import pad
-from server.bundle.graphs import cache_names, step_controls
+from server.bundle.graphs import SELF_STATE, cache_names, step_controls
 
 Array = NDArray[Any]
 _BATCH = 32  # sentences
@@ -32,7 +32,7 @@ def calibrate(
         targets: token ids starting with bos, of the same sentences.
 
     Returns:
-        By name a scalar for each of `linear_inputs` of both graphs, and [H, D] for each cache tensor.
+        By name a scalar for each of `linear_inputs` of both graphs, and [H, D] for each cache tensor but states.
     """
     calibration = _Calibration(encoder, step)
     for start in range(0, len(sources), _BATCH):
@@ -45,11 +45,10 @@ class _Calibration:
         self.ranges: dict[str, NDArray[np.float32]] = {}
         self._encoder, self._step = _Watched(encoder), _Watched(step)
         shapes = {tensor.name: tensor.type.tensor_type.shape.dim for tensor in step.graph.input}
-        num_layers = sum(name.startswith("self_key.") for name in shapes)
-        self._self_names, self._new_names = cache_names("self", num_layers), cache_names("new_self", num_layers)
+        num_layers = sum(name.startswith("cross_key.") for name in shapes)
         self._cross_names = cache_names("cross", num_layers)
-        _, heads, _, width = shapes[self._self_names[0]]
-        self._heads, self._width = heads.dim_value, width.dim_value
+        own = [SELF_STATE] if SELF_STATE in shapes else cache_names("self", num_layers)
+        self._own = {name: [length.dim_value for length in shapes[name][1:]] for name in own}  # 0: of any length
 
     def observe(self, sources: list[list[int]], targets: list[list[int]]) -> None:
         """Translates by force; raises `ranges`."""
@@ -61,14 +60,17 @@ class _Calibration:
         self._note(self._encoder.names, encoded, is_source)
         cross = {name: encoded[name] for name in self._cross_names}
         self._note_caches(cross, is_source)
-        shape = (len(targets), self._heads, target_ids.shape[1], self._width)
-        caches = {name: np.zeros(shape, np.float32) for name in self._self_names}
+        caches = {
+            name: np.zeros([len(targets), *(length or target_ids.shape[1] for length in shape)], np.float32)
+            for name, shape in self._own.items()
+        }
         for position in range(target_ids.shape[1]):
             past_lengths = np.full(len(targets), position, np.int32)
             controls = step_controls(target_ids[:, position], past_lengths, source_lengths)
             stepped = self._step.run({**controls, **cross, **caches})
             self._note(self._step.names, stepped, position < target_lengths)
-            caches = {name: stepped[new] for name, new in zip(self._self_names, self._new_names, strict=True)}
+            caches = {name: stepped[f"new_{name}"] for name in caches}
+        caches.pop(SELF_STATE, None)  # which stays float32
         self._note_caches(caches, np.arange(target_ids.shape[1]) < target_lengths[:, None])
 
     def _note(self, names: list[str], tensors: dict[str, Array], is_real: NDArray[np.bool_]) -> None:

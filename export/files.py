@@ -13,11 +13,20 @@ from onnx import TensorProto
 
 from export.calibrate import calibrate
 from export.graph import INLINE_BYTES, OPSETS
-from export.graphs import copy_rows_graph, encoder_graph, step_graph
+from export.graphs import copy_rows_graph, copy_states_graph, encoder_graph, step_graph
 from export.quantize import quantize_graph
 from model.transformer import Transformer
 from server.bundle.files import describe_file
-from server.bundle.graphs import COPY_ROWS_FILE, EMBEDDING, ENCODER_FILE, PLAIN_STEP, WEIGHTS_FILE, step_forms
+from server.bundle.graphs import (
+    COPY_ROWS_FILE,
+    COPY_STATES_FILE,
+    EMBEDDING,
+    ENCODER_FILE,
+    PLAIN_STEP,
+    SSRU,
+    WEIGHTS_FILE,
+    step_forms,
+)
 from server.bundle.manifest import Variant
 from server.bundle.variants import VARIANTS
 
@@ -51,6 +60,8 @@ def write_variant(
     builders |= {form.file: partial(step_graph, model, dtype, form) for form in step_forms(name, has_shortlist)}
     if VARIANTS[name].is_on_device:
         builders[COPY_ROWS_FILE] = partial(copy_rows_graph, model.config, dtype)
+        if model.config.decoder_mixer == SSRU:
+            builders[COPY_STATES_FILE] = partial(copy_states_graph, model.config)
     ranges = None
     if cache_dtype == "int8":
         ranges = calibrate(builders[ENCODER_FILE](), builders[PLAIN_STEP.file](), sources, targets)

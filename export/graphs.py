@@ -6,7 +6,8 @@ operators are the point here, and this is the shorter way to say which. Activati
 for the attention operators, so that every linear map is one `Gemm`, which `export.quantize` replaces for int8.
 
 The step also returns the cross-attention caches that it only reads, for whoever runs it to bind to the same memory:
-kernels for CUDA and for caches of int8 demand it, and the other graphs do as they do.
+kernels for CUDA and for caches of int8 demand it, and the other graphs do as they do. In place of self-attention there
+may be SSRUs, see `export.recurrent`.
 """
 
 from typing import Any
@@ -20,10 +21,11 @@ from export.attention import CrossAttention, SelfAttention
 from export.embedding import embed_source, embed_target
 from export.graph import Graph
 from export.projection import choose_among_all, choose_among_candidates
+from export.recurrent import RecurrentStates
 from model.attention import MultiHeadAttention
 from model.config import Activation, TransformerConfig
 from model.transformer import QUICK_GELU, Layer, Transformer
-from server.bundle.graphs import PLAIN_STEP, StepForm, cache_names
+from server.bundle.graphs import PLAIN_STEP, SSRU, StepForm, cache_names, self_caches
 
 
 def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.ModelProto:
@@ -97,18 +99,23 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm
     source_total = graph.input("source_total", np.int32, [1])
     top_k = graph.input("top_k", np.int64, [1])
     with_log_probs = graph.input("with_log_probs", np.bool_, [1])
-    for name, shape in [*_caches(config, "self"), *_caches(config, "cross")]:
+    has_states = config.decoder_mixer == SSRU
+    own = [] if has_states else _caches(config, "self")
+    for name, shape in [*own, *_caches(config, "cross")]:
         graph.input(name, dtype, shape)
     x = embed_target(graph, model, ids, past_lengths)
-    attend_self = SelfAttention(graph, config, past_lengths, self_total)
+    states = RecurrentStates(graph, config, past_lengths) if has_states else None
+    mix = states or SelfAttention(graph, config, past_lengths, self_total)
     attend_cross = CrossAttention(graph, config, x, source_lengths, source_total, form.shares_slots)
     for i, layer in enumerate(model.decoder):
-        x = _layer(graph, f"decoder.{i}", x, layer, attend_self, attend_cross)
+        x = _layer(graph, f"decoder.{i}", x, layer, mix, attend_cross)
     if config.decoder.has_final_norm:
         x = graph.layer_norm("decoder.norm", x, model.decoder_norm)
     choose = choose_among_candidates if form.has_shortlist else choose_among_all
     choose(graph, model, x, top_k, with_log_probs)
-    for name, shape in [*_caches(config, "new_self"), *_caches(config, "new_cross")]:
+    if states is not None:
+        states.write()
+    for name, shape in [*((f"new_{name}", shape) for name, shape in own), *_caches(config, "new_cross")]:
         graph.output(name, dtype, shape)
     return graph.build()
 
@@ -120,17 +127,26 @@ def copy_rows_graph(config: TransformerConfig, dtype: DTypeLike) -> onnx.ModelPr
     of `cache.{i}` [B', H, P', D], which is written in place as `new_cache.{i}`. `pads` int64 [8], in host memory, are
     those of `Pad` that make P' of P. A source may be the cache itself, since its rows are read before any is written.
     """
+    return _copy_graph(dtype, 2 * config.decoder_layers, config.num_heads, "positions", config.head_dim)
+
+
+def copy_states_graph(config: TransformerConfig) -> onnx.ModelProto:
+    """Builds the same for the one tensor of SSRUs' states."""
+    own = self_caches(config, "")
+    return _copy_graph(own.dtype, len(own.names), own.parts, "layers", own.width)
+
+
+def _copy_graph(dtype: DTypeLike, num_tensors: int, heads: int, positions: str, width: int) -> onnx.ModelProto:
     graph = Graph("copy_rows", dtype)
     from_ = graph.input("from", np.int64, ["n"])
     to = graph.input("to", np.int64, ["n", 1])
     pads = graph.input("pads", np.int64, [8])
-    for i in range(2 * config.decoder_layers):
-        heads, width = config.num_heads, config.head_dim
-        source = graph.input(f"source.{i}", dtype, ["source_rows", heads, "source_positions", width])
-        cache = graph.input(f"cache.{i}", dtype, ["rows", heads, "positions", width])
+    for i in range(num_tensors):
+        source = graph.input(f"source.{i}", dtype, ["source_rows", heads, f"source_{positions}", width])
+        cache = graph.input(f"cache.{i}", dtype, ["rows", heads, positions, width])
         rows = graph.node("Pad", [graph.node("Gather", [source, from_]), pads])
         graph.node("ScatterND", [cache, to, rows], f"new_cache.{i}")
-        graph.output(f"new_cache.{i}", dtype, ["rows", heads, "positions", width])
+        graph.output(f"new_cache.{i}", dtype, ["rows", heads, positions, width])
     return graph.build()
 
 
@@ -141,7 +157,7 @@ def _caches(config: TransformerConfig, kind: str) -> list[tuple[str, list[str | 
     return [(name, shape) for name in cache_names(kind, config.decoder_layers)]
 
 
-def _layer(graph: Graph, name: str, x: str, layer: Layer, attend_self: Any, attend_cross: Any) -> str:
+def _layer(graph: Graph, name: str, x: str, layer: Layer, mix: Any, attend_cross: Any) -> str:
     def residual(part: str, x: str, norm: torch.nn.LayerNorm, update: Any) -> str:
         if layer.is_pre_norm:
             return graph.node("Add", [x, update(graph.layer_norm(f"{name}.{part}.norm", x, norm))])
@@ -160,7 +176,10 @@ def _layer(graph: Graph, name: str, x: str, layer: Layer, attend_self: Any, atte
         hidden = _activate(graph, layer.feed_forward.activation, hidden, f"{name}.ffn.activation")
         return graph.linear(f"{name}.ffn.output", hidden, outer.weight, outer.bias)
 
-    x = residual("self", x, layer.self_norm, attend("self", layer.self_attention, attend_self))
+    if layer.has_ssru:
+        x = residual("self", x, layer.self_norm, lambda x: mix(f"{name}.ssru", x, layer.ssru))
+    else:
+        x = residual("self", x, layer.self_norm, attend("self", layer.self_attention, mix))
     if attend_cross is not None:
         x = residual("cross", x, layer.cross_norm, attend("cross", layer.cross_attention, attend_cross))
     return residual("ffn", x, layer.feed_forward_norm, feed_forward)

@@ -27,7 +27,7 @@ from model.data import pad
 from model.search import SearchRules, default_max_tokens, search
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle
-from server.bundle.graphs import cache_names
+from server.bundle.graphs import cache_names, self_caches
 from server.bundle.languages import Ids
 from server.bundle.manifest import SearchDefaults
 from server.bundle.tokenizer import Tokenizer
@@ -122,10 +122,9 @@ def check_step_logits(
         expected = model(source_ids, target_ids).numpy()
     lengths = np.array([len(source) for source in sources], np.int32)
     cross = runner.encode(source_ids.numpy(), lengths)
-    shape = (len(sources), config.num_heads, target_ids.shape[1], config.head_dim)
-    caches: dict[str, NDArray[Any]] = {
-        name: np.zeros(shape, np.float32) for name in cache_names("self", config.decoder_layers)
-    }
+    own = self_caches(config, "float32")
+    shape = own.shape(len(sources), target_ids.shape[1])
+    caches: dict[str, NDArray[Any]] = {name: np.zeros(shape, np.float32) for name in own.names}
     feeds: dict[str, NDArray[Any]] = dict(zip(cache_names("cross", config.decoder_layers), cross, strict=True))
     worst = 0.0
     for position in range(target_ids.shape[1]):

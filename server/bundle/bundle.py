@@ -63,7 +63,9 @@ def open_bundle(directory: Path, variant: str | None = None) -> Bundle:
     variants = tuple(manifest.variants) if variant is None else (variant,)
     faults = []
     for name in variants:
-        missing = needed_files(name, manifest.variants[name].has_shortlist) - manifest.variants[name].files.keys()
+        variant_files = manifest.variants[name]
+        needed = needed_files(name, variant_files.has_shortlist, manifest.dimensions.decoder_mixer)
+        missing = needed - variant_files.files.keys()
         faults += [f"{directory / MANIFEST_FILE}: variants.{name}.files lacks {file}" for file in sorted(missing)]
     contents = {}
     for name, facts in manifest.files(variants).items():

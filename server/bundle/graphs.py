@@ -1,7 +1,7 @@
 """The contract of the graphs: every file, tensor name and fixed size that `export` writes and `runtime` reads."""
 
 import itertools
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from server.bundle.variants import VARIANTS
 
 ENCODER_FILE = "encoder.onnx"
-COPY_ROWS_FILE = "copy_rows.onnx"  # for variants whose caches are on the device: see `server.runtime.device_decoder`
+# For variants whose caches are on the device, see `server.runtime.device_decoder`; the second one for states only.
+COPY_ROWS_FILE, COPY_STATES_FILE = "copy_rows.onnx", "copy_states.onnx"
 WEIGHTS_FILE = "weights.bin"  # external data of a variant's graphs
 EMBEDDING = "embedding"  # the rows of the output projection [vocab_size, d_model], which mostly embed tokens too
 
@@ -19,6 +20,10 @@ SLOT_NAMES = ("slot_rows", "row_places")  # inputs of steps whose rows share slo
 SHORTLIST_NAMES = ("shortlist_weight", "shortlist_ids", "candidates")  # of steps with one: `server.runtime.columns`
 CHOSEN_NAMES = ("top_ids", "top_log_probs")  # outputs of any step
 LOGITS, PRODUCTS = "logits", "products"  # what a step projects to: all tokens, or a shortlist's columns
+
+ATTENTION, SSRU = MIXERS = ("attention", "ssru")  # what brings earlier target tokens to a position of the decoder
+SELF_STATE = "self_state"  # of a decoder with SSRUs, in place of self-attention caches
+STATE_PLACES = 2  # of a row's states: those after position p are at p modulo 2, so that a step can be taken again
 
 MAX_BEAM_SIZE = 16  # of any bundle: a step returns at most twice as many best tokens
 SLOT_ROWS = 4  # most rows that share a slot; a wider beam has several slots
@@ -66,10 +71,65 @@ def step_forms(variant: str, has_shortlist: bool) -> list[StepForm]:
     return [StepForm(*form) for form in itertools.product(shortlists, (False, True))]
 
 
-def needed_files(variant: str, has_shortlist: bool) -> set[str]:
+def needed_files(variant: str, has_shortlist: bool, decoder_mixer: str = ATTENTION) -> set[str]:
     """Returns the names of the files that a variant consists of."""
     files = {ENCODER_FILE, WEIGHTS_FILE, *(form.file for form in step_forms(variant, has_shortlist))}
-    return files | {COPY_ROWS_FILE} if VARIANTS[variant].is_on_device else files
+    if VARIANTS[variant].is_on_device:
+        files |= {COPY_ROWS_FILE, COPY_STATES_FILE} if decoder_mixer == SSRU else {COPY_ROWS_FILE}
+    return files
+
+
+class DecoderSizes(Protocol):
+    """What the shapes of a decoder's caches follow from; a manifest's dimensions and the model's config have it."""
+
+    @property
+    def d_model(self) -> int:
+        """Width of the decoder."""
+
+    @property
+    def num_heads(self) -> int:
+        """Heads of the decoder."""
+
+    @property
+    def head_dim(self) -> int:
+        """Width of one of them."""
+
+    @property
+    def decoder_layers(self) -> int:
+        """Layers of the decoder."""
+
+    @property
+    def decoder_mixer(self) -> str:
+        """One of `MIXERS`."""
+
+
+class SelfCaches(NamedTuple):
+    """What a step keeps of each row's own tokens: keys and values, or with SSRUs the states of all layers.
+
+    Attributes:
+        names: of the tensors, [rows, `parts`, `positions`, `width`], that a step reads; it writes `new_`...
+        parts: heads; of states `STATE_PLACES`.
+        positions: None for as many as the longest row has tokens; of states the decoder's layers.
+        width: of a head; of states d_model.
+        dtype: the variant's; of states float32 in any variant, since they are sums over all tokens so far.
+    """
+
+    names: list[str]
+    parts: int
+    positions: int | None
+    width: int
+    dtype: str
+
+    def shape(self, num_rows: int, positions: int) -> tuple[int, int, int, int]:
+        """Returns the shape of each tensor for rows of so many tokens."""
+        return num_rows, self.parts, positions if self.positions is None else self.positions, self.width
+
+
+def self_caches(sizes: DecoderSizes, dtype: str) -> SelfCaches:
+    """Returns what steps of a variant keep whose caches have that type."""
+    if sizes.decoder_mixer == SSRU:
+        return SelfCaches([SELF_STATE], STATE_PLACES, sizes.decoder_layers, sizes.d_model, "float32")
+    return SelfCaches(cache_names("self", sizes.decoder_layers), sizes.num_heads, None, sizes.head_dim, dtype)
 
 
 def cache_names(kind: str, num_layers: int) -> list[str]:
@@ -83,14 +143,14 @@ def cache_names(kind: str, num_layers: int) -> list[str]:
     return [f"{kind}_{part}.{layer}" for layer in range(num_layers) for part in ("key", "value")]
 
 
-def all_cache_names(num_layers: int) -> list[str]:
-    """Returns the names of the caches that a step reads: self-attention's, then cross-attention's."""
-    return [*cache_names("self", num_layers), *cache_names("cross", num_layers)]
+def all_cache_names(sizes: DecoderSizes) -> list[str]:
+    """Returns the names of the caches that a step reads: those of the rows' own tokens, then cross-attention's."""
+    return [*self_caches(sizes, "").names, *cache_names("cross", sizes.decoder_layers)]
 
 
-def copy_rows_names(num_layers: int) -> tuple[list[str], list[str]]:
-    """Returns the names of the inputs and outputs of `COPY_ROWS_FILE`."""
-    tensors = range(2 * num_layers)
+def copy_rows_names(num_tensors: int) -> tuple[list[str], list[str]]:
+    """Returns the names of the inputs and outputs of `COPY_ROWS_FILE` and `COPY_STATES_FILE`."""
+    tensors = range(num_tensors)
     sources_and_caches = [f"{kind}.{i}" for kind in ("source", "cache") for i in tensors]
     return ["from", "to", "pads", *sources_and_caches], [f"new_cache.{i}" for i in tensors]
 

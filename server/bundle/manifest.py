@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from server.bundle.files import FileFacts
-from server.bundle.graphs import StepForm
+from server.bundle.graphs import ATTENTION, SSRU, StepForm, self_caches
 from server.bundle.languages import Ids, LanguagePair, Languages
 from server.decoding.options import DecodingOptions, SearchRules
 
@@ -33,7 +34,7 @@ class Dimensions:
     Attributes:
         vocab_size: of the target, and of the source unless `source_vocab_size` says otherwise.
         num_heads, head_dim: of the decoder, whose caches have them.
-        decoder_mixer: what a decoder layer has for the target so far: "attention".
+        decoder_mixer: what a decoder layer has for the target so far, one of `MIXERS`.
     """
 
     vocab_size: int
@@ -43,7 +44,7 @@ class Dimensions:
     encoder_layers: int
     decoder_layers: int
     source_vocab_size: int | None = None
-    decoder_mixer: str = "attention"
+    decoder_mixer: str = ATTENTION
 
     @property
     def encoder_vocab_size(self) -> int:
@@ -243,10 +244,22 @@ class Manifest:
         return files
 
     def position_bytes(self, variant: str) -> int:
-        """Returns what a position of the self- or cross-attention cache takes: a key and a value of all layers."""
+        """Returns what a position of the self- or cross-attention cache takes: a key and a value of all layers.
+
+        With SSRUs, which have no self-attention, it is what one takes on average: at most every other one of those
+        that `LaneLimits` count is of cross-attention.
+        """
         itemsize = np.dtype(self.variants[variant].dtype).itemsize
         sizes = self.dimensions
-        return 2 * sizes.decoder_layers * sizes.num_heads * sizes.head_dim * itemsize
+        tensors = 1 if sizes.decoder_mixer == SSRU else 2
+        return tensors * sizes.decoder_layers * sizes.num_heads * sizes.head_dim * itemsize
+
+    @property
+    def state_bytes(self) -> int:
+        """What a row takes of any variant's caches however few tokens it has: the states of SSRUs, or nothing."""
+        caches = self_caches(self.dimensions, "float32")
+        shape = caches.shape(1, 0)
+        return len(caches.names) * math.prod(shape) * np.dtype(caches.dtype).itemsize
 
     def to_json(self) -> str:
         """Returns the text of `manifest.json`."""

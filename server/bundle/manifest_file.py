@@ -9,7 +9,7 @@ from pathlib import Path
 
 from server.bundle.codes import canonical_code
 from server.bundle.files import read_file
-from server.bundle.graphs import MAX_BEAM_SIZE
+from server.bundle.graphs import MAX_BEAM_SIZE, MIXERS
 from server.bundle.languages import Ids
 from server.bundle.manifest import (
     MANIFEST_FILE,
@@ -44,7 +44,6 @@ _GREATEST = {
     "max_target_tokens": 2**13,
     "max_beam_size": MAX_BEAM_SIZE,
 }
-_DECODER_MIXERS = ("attention",)
 _MAX_NAME_CHARACTERS = 128
 _MAX_FAULTS = 20  # that are named
 _PLAIN_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
@@ -124,8 +123,8 @@ def _check_sizes(manifest: Manifest) -> list[str]:
         for name, size in sizes.items()
         if isinstance(size, int) and not 1 <= size <= greatest[name]
     ]
-    if manifest.dimensions.decoder_mixer not in _DECODER_MIXERS:
-        known, found = ", ".join(_DECODER_MIXERS), manifest.dimensions.decoder_mixer
+    if manifest.dimensions.decoder_mixer not in MIXERS:
+        known, found = ", ".join(MIXERS), manifest.dimensions.decoder_mixer
         faults.append(f"dimensions.decoder_mixer must be one of {known}, not {found!s:.20}")
     for name, value in dataclasses.asdict(manifest.special_ids).items():
         faults += _check_ids(f"special_ids.{name}", (value,), manifest.dimensions.vocab_size)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from server.bundle.bundle import open_bundle
-from server.bundle.graphs import all_cache_names
+from server.bundle.graphs import cache_names, self_caches
 from server.bundle.manifest import Manifest
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions
@@ -83,7 +83,9 @@ def _check_positions(runner: "HostRunner | DeviceRunner", manifest: Manifest, va
         shape = (1, sizes.num_heads, limits.max_target_tokens, sizes.head_dim)
         dtype, past = manifest.variants[variant].dtype, np.array([limits.max_target_tokens - 1], np.int32)
         try:
-            caches = {name: np.zeros(shape, dtype) for name in all_cache_names(sizes.decoder_layers)}
+            own = self_caches(sizes, dtype)
+            caches = {name: np.zeros(shape, dtype) for name in cache_names("cross", sizes.decoder_layers)}
+            caches |= {name: np.zeros(own.shape(1, limits.max_target_tokens), own.dtype) for name in own.names}
             runner.step_logits(ids[0, :1], past, np.array([1], np.int32), caches)
         except Exception as error:
             field = f"limits.max_target_tokens, {limits.max_target_tokens}"

@@ -111,11 +111,12 @@ def engine_limits(manifest: Manifest, variant: str, settings: Settings) -> Engin
     cache_bytes = (settings.max_cache_mib or kind.max_cache_mib) << 20
     if not settings.max_cache_mib and not kind.is_on_device:
         cache_bytes = min(cache_bytes, process_memory(settings) // (_CACHE_SHARE * num_lanes))
+    state_bytes = settings.max_rows * manifest.state_bytes
     return EngineLimits(
         num_lanes=num_lanes,
         lane=LaneLimits(
             max_rows=settings.max_rows,
-            max_cached_positions=max(1, cache_bytes // manifest.position_bytes(variant)),
+            max_cached_positions=max(1, (cache_bytes - state_bytes) // manifest.position_bytes(variant)),
             max_encode_tokens=settings.max_encode_tokens or kind.max_encode_tokens,
         ),
         max_waiting_tokens=settings.max_waiting_tokens,
@@ -133,8 +134,10 @@ def _growth_bytes(manifest: Manifest, variant: str, limits: EngineLimits) -> int
     weights_bytes = manifest.variants[variant].files[WEIGHTS_FILE].bytes
     if VARIANTS[variant].is_on_device:
         return weights_bytes
-    positions = limits.num_lanes * limits.lane.max_cached_positions
-    return weights_bytes + _LARGEST_CACHES * positions * manifest.position_bytes(variant)
+    lane = limits.lane
+    states = lane.max_rows * manifest.state_bytes
+    caches = _LARGEST_CACHES * lane.max_cached_positions * manifest.position_bytes(variant) + states
+    return weights_bytes + limits.num_lanes * caches
 
 
 def _num_lanes(variant: str, settings: Settings) -> int:

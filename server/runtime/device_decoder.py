@@ -17,7 +17,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from server.bundle.graphs import PLAIN_STEP, cache_names
+from server.bundle.graphs import PLAIN_STEP
 from server.bundle.manifest import Dimensions, Limits
 from server.network import Encoded, RowMoves, StepInputs
 from server.runtime.failures import telling_failures_apart
@@ -37,7 +37,6 @@ class DeviceDecoder:
     def __init__(
         self,
         sessions: Sessions,
-        copy_rows: onnxruntime.InferenceSession,
         device: str,
         dimensions: Dimensions,
         limits: Limits,
@@ -47,8 +46,8 @@ class DeviceDecoder:
         """Takes the caches' memory.
 
         Args:
-            sessions: of the step, on CUDA with graphs enabled, and the token embedding, whose type the caches have.
-            copy_rows: the graph of `COPY_ROWS_FILE`.
+            sessions: of the step, on CUDA with graphs enabled, of the graphs that copy rows, and the token embedding,
+                whose type the caches have, but for states.
             device: whose memory, as ONNX Runtime calls it: "cpu" or "cuda".
             dimensions: of the model.
             limits: of the model, the caches' length.
@@ -56,22 +55,25 @@ class DeviceDecoder:
             max_rows: that may be in use at once.
         """
         self._step = sessions.step_session(PLAIN_STEP)
-        self._copy = copy_rows
+        assert sessions.copy_rows is not None, "the variant is for a device"
+        self._copy = sessions.copy_rows
+        self._copy_self = sessions.copy_states or sessions.copy_rows
         self._device = device
         self._embedding = embedding = sessions.embedding
         self._graph_ids = graph_ids
         self._row_counts = [*(1 << i for i in range((max_rows - 1).bit_length())), max_rows]
         self._top_ks = sorted({min(k, dimensions.vocab_size) for k in (*_TOP_K, 2 * limits.max_beam_size)})
         self._steps: dict[tuple[int, int], _Step] = {}
-        self._self_names = cache_names("self", dimensions.decoder_layers)
-        self._cross_names = cache_names("cross", dimensions.decoder_layers)
+        own = sessions.self_caches
+        self._self_names, self._cross_names = own.names, sessions.cross_names
         self._caches: dict[str, Any] = {}
-        for names, positions in (
-            (self._self_names, limits.max_target_tokens),
-            (self._cross_names, limits.max_source_tokens),
+        cross_shape = max_rows, dimensions.num_heads, limits.max_source_tokens, dimensions.head_dim
+        for names, shape, dtype in (
+            (self._self_names, own.shape(max_rows, limits.max_target_tokens), own.dtype),
+            (self._cross_names, cross_shape, embedding.dtype),
         ):
             # Zeros, not what the memory held before: kernels may touch it, and 0 * NaN is NaN.
-            zeros = np.zeros((max_rows, dimensions.num_heads, positions, dimensions.head_dim), embedding.dtype)
+            zeros = np.zeros(shape, dtype)
             for name in names:
                 self._caches[name] = onnxruntime.OrtValue.ortvalue_from_numpy(zeros.copy(), device, 0)
 
@@ -87,17 +89,17 @@ class DeviceDecoder:
     def admit(self, first_row: int, encoded: Encoded, sources: Sequence[tuple[int, ...]]) -> None:
         """See `Decoder.admit`."""
         indices = range(len(sources))
-        self._copy_rows(self._cross_names, encoded, list(indices), [first_row + index for index in indices])
+        self._copy_rows(self._copy, self._cross_names, encoded, list(indices), [first_row + index for index in indices])
 
     @telling_failures_apart
     def move(self, moves: RowMoves, positions: int) -> None:
         """See `Decoder.move`."""
         if moves.to:
-            self._copy_rows(self._self_names, self._all(self._self_names), moves.from_, moves.to)
+            self._copy_rows(self._copy_self, self._self_names, self._all(self._self_names), moves.from_, moves.to)
         foreign = [i for i, common in enumerate(moves.common) if not common]
         if foreign:
             from_, to = ([rows[i] for i in foreign] for rows in (moves.from_, moves.to))
-            self._copy_rows(self._cross_names, self._all(self._cross_names), from_, to)
+            self._copy_rows(self._copy, self._cross_names, self._all(self._cross_names), from_, to)
 
     @telling_failures_apart
     def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -111,7 +113,8 @@ class DeviceDecoder:
     def _prepare(self) -> dict[tuple[int, int], "_Step"]:
         """Makes the steps, by number of rows and of best tokens, and runs each: this captures it, for this thread.
 
-        It writes the first position of every row, which in a decoder's first step no row has yet.
+        It writes the first position of every row, which in a decoder's first step no row has yet; that CUDA does so
+        several times for a capture changes nothing, in states neither.
         """
         no_ids, no_lengths = np.zeros(0, np.int64), np.zeros(0, np.int32)
         steps: dict[tuple[int, int], _Step] = {}
@@ -125,11 +128,13 @@ class DeviceDecoder:
     def _all(self, names: list[str]) -> list[Any]:
         return [self._caches[name] for name in names]
 
-    def _copy_rows(self, names: list[str], sources: Encoded, from_: list[int], to: list[int]) -> None:
+    def _copy_rows(
+        self, copy: onnxruntime.InferenceSession, names: list[str], sources: Encoded, from_: list[int], to: list[int]
+    ) -> None:
         """Copies rows of the sources into rows of the caches, and zeros behind what is shorter."""
         pairs = onnxruntime.OrtValue.ortvalue_from_numpy(np.array([from_, to], np.int64), self._device, 0)
         spare = self._caches[names[0]].shape()[2] - sources[0].shape()[2]
-        binding: Any = self._copy.io_binding()
+        binding: Any = copy.io_binding()
         binding.bind_input("from", self._device, 0, np.int64, [len(from_)], pairs.data_ptr())
         binding.bind_input("to", self._device, 0, np.int64, [len(to), 1], pairs.data_ptr() + 8 * len(from_))
         binding.bind_cpu_input("pads", np.array([0, 0, 0, 0, 0, 0, spare, 0], np.int64))
@@ -137,7 +142,7 @@ class DeviceDecoder:
             binding.bind_ortvalue_input(f"source.{i}", source)
             binding.bind_ortvalue_input(f"cache.{i}", self._caches[name])
             binding.bind_ortvalue_output(f"new_cache.{i}", self._caches[name])
-        self._copy.run_with_iobinding(binding)
+        copy.run_with_iobinding(binding)
 
 
 class _Step:
@@ -173,8 +178,9 @@ class _Step:
             first_rows = device, 0, cache.element_type(), [num_rows, *cache.shape()[1:]], cache.data_ptr()
             self._binding.bind_input(name, *first_rows)
             self._binding.bind_output(f"new_{name}", *first_rows)
-        self._binding.bind_cpu_input("self_total", np.array(caches["self_key.0"].shape()[2:3], np.int32))
-        self._binding.bind_cpu_input("source_total", np.array(caches["cross_key.0"].shape()[2:3], np.int32))
+        totals = {name.partition("_")[0]: cache.shape()[2:3] for name, cache in caches.items()}  # states have no use
+        self._binding.bind_cpu_input("self_total", np.array(totals["self"], np.int32))  # of it
+        self._binding.bind_cpu_input("source_total", np.array(totals["cross"], np.int32))
         self._binding.bind_cpu_input("top_k", np.array([top_k], np.int64))
         self._binding.bind_cpu_input("with_log_probs", np.array([True]))
 

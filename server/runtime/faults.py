@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from server.bundle.graphs import CHOSEN_NAMES, EMBEDDING, LOGITS, StepForm, all_cache_names
+from server.bundle.graphs import CHOSEN_NAMES, EMBEDDING, LOGITS, StepForm, cache_names, self_caches
 from server.bundle.manifest import Dimensions
 from server.bundle.shortlist import Shortlist
 from server.errors import BundleError
@@ -51,18 +51,30 @@ def tensor_faults(session: Any, inputs: list[str], outputs: list[str]) -> list[s
 
 def step_faults(session: Any, form: StepForm, sizes: Dimensions) -> list[str]:
     """Compares a step's tensors, and its caches' and logits' shapes, with the form and the manifest's dimensions."""
-    caches = all_cache_names(sizes.decoder_layers)
-    outputs = [*CHOSEN_NAMES, form.projected, *(f"new_{name}" for name in caches)]
-    faults = tensor_faults(session, [*form.input_names, *caches], outputs)
+    own = self_caches(sizes, "")
+    shapes = {key: [own.parts, own.positions or "positions", own.width] for key in own.names}
+    shapes |= {
+        key: [sizes.num_heads, "positions", sizes.head_dim] for key in cache_names("cross", sizes.decoder_layers)
+    }
+    outputs = [*CHOSEN_NAMES, form.projected, *(f"new_{name}" for name in shapes)]
+    faults = tensor_faults(session, [*form.input_names, *shapes], outputs)
     for tensor in session.get_inputs():
-        if tensor.name in caches and (tensor.shape[1:2], tensor.shape[3:]) != ([sizes.num_heads], [sizes.head_dim]):
-            shape = f"[rows, {sizes.num_heads}, positions, {sizes.head_dim}]"
+        expected = shapes.get(tensor.name)
+        if expected is not None and not _fits(tensor.shape[1:], expected):
+            shape = f"[rows, {', '.join(map(str, expected))}]"
             faults.append(f"input {tensor.name} is {tensor.shape}, by the manifest it is {shape}")
     for tensor in session.get_outputs():
         if tensor.name == LOGITS and tensor.shape[1:] != [sizes.vocab_size]:
             shape = f"[rows, {sizes.vocab_size}]"
             faults.append(f"output {tensor.name} is {tensor.shape}, by the manifest it is {shape}")
     return faults
+
+
+def _fits(found: list[int | str], expected: list[int | str]) -> bool:
+    """Compares lengths, of which those of positions may be any."""
+    if len(found) != len(expected):
+        return False
+    return all(length in ("positions", has) for has, length in zip(found, expected, strict=True))
 
 
 def shortlist_faults(shortlist: Shortlist, max_beam_size: int, eos_id: int) -> list[str]:

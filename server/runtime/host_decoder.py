@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from server.bundle.graphs import CHOSEN_NAMES, COLUMNS, SHORTLIST_NAMES, StepForm, all_cache_names, step_controls
+from server.bundle.graphs import CHOSEN_NAMES, COLUMNS, SHORTLIST_NAMES, StepForm, step_controls
 from server.bundle.shortlist import Shortlist
 from server.network import Encoded, RowMoves, StepInputs
 from server.runtime.columns import Columns
@@ -82,9 +82,15 @@ class HostDecoder:
 
     def _step(self, form: StepForm, is_alone: bool) -> "_BoundStep":
         if (form, is_alone) not in self._steps:
-            session = self._sessions.step_session(form, is_alone)
+            sessions = self._sessions
             self._steps[form, is_alone] = _BoundStep(
-                session, form, self.cache, self._vocab_size, self._projected, self._columns
+                sessions.step_session(form, is_alone),
+                form,
+                self.cache,
+                sessions.cache_names,
+                self._vocab_size,
+                self._projected,
+                self._columns,
             )
         return self._steps[form, is_alone]
 
@@ -97,6 +103,7 @@ class _BoundStep:
         session: onnxruntime.InferenceSession,
         form: StepForm,
         cache: KVCache,
+        cache_names: list[str],
         vocab_size: int,
         projected: NDArray[np.float32],
         columns: Columns | None,
@@ -107,7 +114,7 @@ class _BoundStep:
         self._vocab_size = vocab_size
         self._projected = projected
         self._columns = columns  # of a step with a shortlist
-        self._cache_names = all_cache_names(len(cache.self_attention) // 2)
+        self._cache_names = cache_names
         self._binding: Any = session.io_binding()
         self._bound: tuple[int, ...] | None = None  # rows, slots, best tokens and layouts of the binding
         self._controls: dict[str, NDArray[Any]] = {}

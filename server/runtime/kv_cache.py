@@ -3,6 +3,8 @@
 Attention kernels pay for a buffer's length, not for what of it is used, so the buffers grow and shrink in buckets of
 positions; and the step writes to them in place, so a step with B rows sees the first B rows of each buffer as one
 contiguous tensor. An encoded sentence is there once, in a slot that its beams share.
+
+A decoder with SSRUs has states in place of self-attention's keys and values: of one size, however long the row.
 """
 
 import math
@@ -22,16 +24,30 @@ BUCKET = 16  # positions: what is moved on growth and what is wasted stay both s
 class KVCache:
     """Self- and cross-attention caches: per decoder layer a key and a value tensor [max_rows, H, positions, D].
 
+    `states` is the shape of a row's states, float32, for a decoder that has them in place of self-attention.
+
     Attributes:
-        self_attention: 2 * layers tensors by row, keys at even and values at odd indices.
+        self_attention: 2 * layers tensors by row, keys at even and values at odd indices; or one of states.
         cross_attention: the same by slot.
         slots: which rows share which slot.
         layout: raised whenever tensors are replaced, so that whoever holds their addresses binds them again.
     """
 
-    def __init__(self, *, num_layers: int, num_heads: int, head_dim: int, max_rows: int, dtype: DTypeLike) -> None:
+    def __init__(
+        self,
+        *,
+        num_layers: int,
+        num_heads: int,
+        head_dim: int,
+        max_rows: int,
+        dtype: DTypeLike,
+        states: tuple[int, int, int] | None = None,
+    ) -> None:
         shape = (max_rows, num_heads, BUCKET, head_dim)
+        self._has_states = states is not None
         self._self_buffers = [_Buffer(shape, dtype) for _ in range(2 * num_layers)]
+        if states is not None:
+            self._self_buffers = [_Buffer((max_rows, *states), np.float32)]
         self._cross_buffers = [_Buffer(shape, dtype) for _ in range(2 * num_layers)]
         self.self_attention = [buffer.tensor for buffer in self._self_buffers]
         self.cross_attention = [buffer.tensor for buffer in self._cross_buffers]
@@ -49,7 +65,8 @@ class KVCache:
         if to:
             for tensor in self.cross_attention:
                 tensor[to] = tensor[from_]
-        self.self_attention = self._fit(self._self_buffers, num_rows, self_positions)
+        if not self._has_states:
+            self.self_attention = self._fit(self._self_buffers, num_rows, self_positions)
         self.cross_attention = self._fit(self._cross_buffers, len(self.slots), cross_positions)
 
     def admit(self, row: int, cross: Sequence[NDArray[np.generic]], index: int, length: int) -> None:
@@ -66,10 +83,11 @@ class KVCache:
             tensor[slot, :, :length] = encoded[index, :, :length]
 
     def move(self, moves: RowMoves, positions: int) -> None:
-        """Copies rows, of self-attention no more than the given positions; `reserve` has to follow."""
+        """Copies rows, of self-attention no more than the given positions, states whole; `reserve` has to follow."""
         for to, from_, common in zip(moves.to, moves.from_, moves.common, strict=True):
+            copied = slice(None) if self._has_states else slice(common, positions)
             for tensor in self.self_attention:
-                tensor[to, :, common:positions] = tensor[from_, :, common:positions]
+                tensor[to, :, copied] = tensor[from_, :, copied]
             self.slots.share(to, from_)
 
     def _fit(self, buffers: list["_Buffer"], num_rows: int, positions: int) -> list[NDArray[np.generic]]:

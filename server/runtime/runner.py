@@ -8,7 +8,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from server.bundle.bundle import Bundle
-from server.bundle.graphs import LOGITS, PLAIN_STEP, cache_names, step_controls
+from server.bundle.graphs import LOGITS, PLAIN_STEP, step_controls
 from server.bundle.manifest import SHORTLIST_FILE
 from server.bundle.shortlist import Shortlist
 from server.bundle.variants import VARIANTS
@@ -62,12 +62,14 @@ class HostRunner:
     @telling_failures_apart
     def open_decoder(self, kind: StepKind, max_rows: int) -> HostDecoder:
         """See `Runner.open_decoder`."""
+        own = self.sessions.self_caches
         cache = KVCache(
             num_layers=self.dimensions.decoder_layers,
             num_heads=self.dimensions.num_heads,
             head_dim=self.dimensions.head_dim,
             max_rows=max_rows,
             dtype=self._dtype,
+            states=None if own.positions is None else (own.parts, own.positions, own.width),
         )
         shortlist = None
         if kind is StepKind.SHORTLIST:
@@ -85,10 +87,10 @@ class HostRunner:
         """Runs one step on caches of the caller's, for proofs.
 
         Returns:
-            Logits [B, V] over the whole vocabulary, then the written self-attention caches in the order of
-            `cache_names`.
+            Logits [B, V] over the whole vocabulary, then the written caches of the rows' own tokens in the order of
+            `SelfCaches.names`.
         """
-        names = cache_names("new_self", self.dimensions.decoder_layers)
+        names = [f"new_{name}" for name in self.sessions.self_caches.names]
         controls = step_controls(input_ids, past_lengths, source_lengths)
         session = self.sessions.step_session(PLAIN_STEP)
         outputs: list[NDArray[np.generic]] = session.run([LOGITS, *names], {**controls, **caches})
@@ -116,8 +118,6 @@ class DeviceRunner:
         self.dimensions = bundle.manifest.dimensions
         self._limits = bundle.manifest.limits
         self._device = device
-        assert sessions.copy_rows is not None, "the variant is for a device"
-        self._copy_rows = sessions.copy_rows
         self._graph_ids: GraphIds = itertools.count(1)  # 0 is the one of runs that name none
 
     @telling_failures_apart
@@ -136,9 +136,7 @@ class DeviceRunner:
     def open_decoder(self, kind: StepKind, max_rows: int) -> DeviceDecoder:
         """See `Runner.open_decoder`."""
         assert kind is StepKind.PLAIN, "on a GPU to project to the whole vocabulary is cheap"
-        return DeviceDecoder(
-            self.sessions, self._copy_rows, self._device, self.dimensions, self._limits, self._graph_ids, max_rows
-        )
+        return DeviceDecoder(self.sessions, self._device, self.dimensions, self._limits, self._graph_ids, max_rows)
 
 
 def open_runner(

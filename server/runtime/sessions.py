@@ -22,14 +22,18 @@ from numpy.typing import NDArray
 from server.bundle.bundle import Bundle
 from server.bundle.graphs import (
     COPY_ROWS_FILE,
+    COPY_STATES_FILE,
     EMBEDDING,
     ENCODER_FILE,
     ENCODER_NAMES,
     PLAIN_STEP,
+    SSRU,
     WEIGHTS_FILE,
     StepForm,
+    all_cache_names,
     cache_names,
     copy_rows_names,
+    self_caches,
     step_forms,
 )
 from server.bundle.variants import VARIANTS
@@ -51,8 +55,10 @@ class Sessions:
 
     Attributes:
         encoder: the encoder's session.
-        copy_rows: of the graph that copies rows, in variants whose caches are on the device; else None.
-        cross_names: the encoder's outputs.
+        copy_rows, copy_states: of the graphs that copy rows, in variants whose caches are on the device; None where
+            there is nothing for them to copy.
+        self_caches: what steps keep of each row's own tokens.
+        cache_names: what steps read; `cross_names` of them are the encoder's outputs.
         embedding: the token embedding [V, M]: one copy for all sessions, which do not own it.
 
     Raises:
@@ -67,16 +73,17 @@ class Sessions:
         self.embedding = _copy_embedding(weights, bundle, variant)
         self._embedding_value = onnxruntime.OrtValue.ortvalue_from_numpy(self.embedding)
         graphs = _Graphs(bundle, variant, device, weights, self._embedding_value)
-        self.cross_names = cache_names("cross", sizes.decoder_layers)
+        self.cache_names, self.cross_names = all_cache_names(sizes), cache_names("cross", sizes.decoder_layers)
         # Of CUDA's attention kernels the plain ones (16): they alone mind the lengths of a batch on every GPU, and need
         # no plan for each shape.
         self.encoder = graphs.load(ENCODER_FILE, num_threads, sdpa_kernel="16")
         refuse(graphs.path(ENCODER_FILE), tensor_faults(self.encoder, list(ENCODER_NAMES), self.cross_names))
-        self.copy_rows: onnxruntime.InferenceSession | None = None
+        self.self_caches = self_caches(sizes, bundle.manifest.variants[variant].dtype)
+        self.copy_rows = self.copy_states = None
         if VARIANTS[variant].is_on_device:
-            self.copy_rows = graphs.load(COPY_ROWS_FILE, num_threads)
-            names = copy_rows_names(sizes.decoder_layers)
-            refuse(graphs.path(COPY_ROWS_FILE), tensor_faults(self.copy_rows, *names))
+            self.copy_rows = graphs.load_copy(COPY_ROWS_FILE, num_threads, len(self.cross_names))
+            if sizes.decoder_mixer == SSRU:
+                self.copy_states = graphs.load_copy(COPY_STATES_FILE, num_threads, len(self.self_caches.names))
         self._num_threads = {False: num_threads, True: num_threads_alone}  # by whether a lane is alone
         self._forms = step_forms(variant, bundle.manifest.variants[variant].has_shortlist)
         self._graphs: _Graphs | None = graphs  # until every step is loaded
@@ -120,6 +127,11 @@ class _Graphs:
     def load_step(self, form: StepForm, num_threads: int) -> onnxruntime.InferenceSession:
         session = self.load(form.file, num_threads, enable_cuda_graph="1")
         refuse(self.path(form.file), step_faults(session, form, self.bundle.manifest.dimensions))
+        return session
+
+    def load_copy(self, file: str, num_threads: int, num_tensors: int) -> onnxruntime.InferenceSession:
+        session = self.load(file, num_threads)
+        refuse(self.path(file), tensor_faults(session, *copy_rows_names(num_tensors)))
         return session
 
     def load(self, file: str, num_threads: int, **provider_options: str) -> onnxruntime.InferenceSession:

@@ -16,7 +16,7 @@ from export.graphs import encoder_graph, step_graph
 from model.config import TransformerConfig
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle
-from server.bundle.graphs import ENCODER_FILE, PLAIN_STEP, cache_names, step_controls, step_forms
+from server.bundle.graphs import ENCODER_FILE, PLAIN_STEP, cache_names, self_caches, step_controls, step_forms
 
 Array = NDArray[Any]
 SUPPRESSED = 0
@@ -38,6 +38,9 @@ SHAPES: dict[str, dict[str, Any]] = {
         "scale_embedding": False,
         "positions": "table",
     },
+    # As Marian's small students are.
+    "ssru": {"vocab_size": 60, "decoder_mixer": "ssru", "decoder_layers": 2},
+    "ssru-pre": {"vocab_size": 55, "decoder_mixer": "ssru", "norm": "pre", "head_width": 24, "decoder_layers": 1},
     "sides": {
         "vocab_size": 64,
         "norm": "pre",
@@ -88,10 +91,9 @@ class Stepper:
     def __init__(self, graph: onnx.ModelProto, model: Transformer, cross: list[Array], capacity: int) -> None:
         config = model.config
         self.session = open_graph(graph)
-        self.new_names = cache_names("new_self", config.decoder_layers)
-        self.dtype = cross[0].dtype
-        shape = (len(cross[0]), config.num_heads, capacity, config.head_dim)
-        self.self_caches = {n: np.zeros(shape, self.dtype) for n in cache_names("self", config.decoder_layers)}
+        own = self_caches(config, cross[0].dtype.name)
+        shape = own.shape(len(cross[0]), capacity)
+        self.self_caches = {name: np.zeros(shape, own.dtype) for name in own.names}
         self.cross = dict(zip(cache_names("cross", config.decoder_layers), cross, strict=True))
 
     def __call__(
@@ -110,8 +112,8 @@ class Stepper:
         controls = step_controls(np.array(ids, np.int64), past_lengths, source_lengths, k, with_log_probs)
         caches = {name: tensor[rows] for name, tensor in {**self.self_caches, **self.cross}.items()}
         outputs = dict(zip(names, self.session.run(names, {**controls, **caches, **shortlist}), strict=True))
-        for name, new_name in zip(self.self_caches, self.new_names, strict=True):
-            self.self_caches[name][rows] = outputs[new_name]
+        for name in self.self_caches:
+            self.self_caches[name][rows] = outputs[f"new_{name}"]
         return outputs
 
 

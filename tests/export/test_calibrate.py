@@ -11,7 +11,7 @@ from export.calibrate import calibrate
 from export.graphs import encoder_graph, step_graph
 from export.quantize import linear_inputs
 from model.transformer import Transformer
-from server.bundle.graphs import cache_names
+from server.bundle.graphs import SELF_STATE, all_cache_names
 from tests.export.conftest import build_model
 
 Ranges = Mapping[str, NDArray[np.float32]]
@@ -53,7 +53,8 @@ class Observed:
                 kinds = ["self", "cross"] if side == "decoder" else ["self"]
                 for kind in kinds:
                     self._watch_output(f"{side}.{i}.{kind}.norm", getattr(layer, f"{kind}_norm"))
-                    self._watch_input(f"{side}.{i}.{kind}.context", getattr(layer, f"{kind}_attention").output)
+                    if kind == "cross" or not layer.has_ssru:
+                        self._watch_input(f"{side}.{i}.{kind}.context", getattr(layer, f"{kind}_attention").output)
                 self._watch_output(f"{side}.{i}.ffn.norm", layer.feed_forward_norm)
                 self._watch_input(f"{side}.{i}.ffn.activation", layer.feed_forward.output)
         self._watch_output("encoder.norm", model.encoder_norm)
@@ -70,6 +71,7 @@ class Observed:
                 lambda _, inputs, output, i=i: self._note_caches(f"self_{{}}.{i}", output.chunk(3, -1)[1:])
             )
             for i, layer in enumerate(model.decoder)
+            if not layer.has_ssru
         ]
         model.decode(torch.tensor([target]), memory, visible)
         for handle in handles:
@@ -112,7 +114,7 @@ def test_every_linear_map_and_every_cache_has_a_range(model: Transformer) -> Non
     ranges = ranges_of(model, SOURCES, TARGETS)
 
     inputs = {*linear_inputs(encoder_graph(model)), *linear_inputs(step_graph(model))}
-    caches = {*cache_names("self", config.decoder_layers), *cache_names("cross", config.decoder_layers)}
+    caches = set(all_cache_names(config)) - {SELF_STATE}
     assert ranges.keys() == inputs | caches
     assert {ranges[name].shape for name in inputs} == {()}
     assert {ranges[name].shape for name in caches} == {(config.num_heads, config.head_dim)}

@@ -9,7 +9,7 @@ from export.graphs import encoder_graph, step_graph
 from export.projection import MAX_TOP_K
 from model.data import pad
 from model.transformer import Transformer
-from server.bundle.graphs import CONTROL_NAMES, SLOT_NAMES, StepForm, cache_names
+from server.bundle.graphs import CONTROL_NAMES, SLOT_NAMES, StepForm, all_cache_names, cache_names
 from tests.export.conftest import Array, Stepper, build_model, open_graph, run_encoder
 
 SOURCES = [[5, 9, 12, 7, 3], [8, 3], [6, 15, 3]]
@@ -175,11 +175,9 @@ def test_a_step_returns_the_cross_caches_that_it_read(model: Transformer) -> Non
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_a_step_has_the_outputs_that_the_server_binds(model: Transformer, dtype: type) -> None:
-    layers = model.config.decoder_layers
-
     names = [output.name for output in step_graph(model, dtype).graph.output]
 
-    caches = [*cache_names("new_self", layers), *cache_names("new_cross", layers)]
+    caches = [f"new_{name}" for name in all_cache_names(model.config)]
     assert names == ["logits", "top_ids", "top_log_probs", *caches]
 
 
@@ -224,5 +222,5 @@ def test_graph_inputs_are_those_that_the_server_feeds(model: Transformer) -> Non
 
     assert [tensor.name for tensor in encoder.get_inputs()] == ["source_ids", "source_lengths"]
     assert {tensor.name for tensor in encoder.get_outputs()} == set(cache_names("cross", layers))
-    assert plain == half == {*CONTROL_NAMES, *cache_names("self", layers), *cache_names("cross", layers)}
+    assert plain == half == {*CONTROL_NAMES, *all_cache_names(model.config)}
     assert shared == {*plain, *SLOT_NAMES}

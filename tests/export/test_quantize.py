@@ -12,7 +12,7 @@ from export.graph import Graph
 from export.graphs import encoder_graph, step_graph
 from export.quantize import cache_name, linear_inputs, quantize_columns, quantize_graph
 from model.transformer import Transformer
-from server.bundle.graphs import EMBEDDING, cache_names
+from server.bundle.graphs import EMBEDDING, SELF_STATE, all_cache_names, cache_names
 from tests.export.conftest import SHAPES, Array, Stepper, build_model, open_graph, run_encoder
 from tests.export.quantized import (
     ALL,
@@ -174,7 +174,8 @@ def test_every_linear_map_and_the_embedding_are_int8(model: Transformer) -> None
     for before, after in zip(graphs_of(model), quantized(model), strict=True):
         linear_maps = sum(node.op_type == "Gemm" for node in before.graph.node)
         kinds = [node.op_type for node in after.graph.node]
-        assert not {"Gemm", "Relu", "DynamicQuantizeLinear"} & set(kinds)
+        assert not {"Gemm", "DynamicQuantizeLinear"} & set(kinds)
+        assert kinds.count("Relu") == kinds.count("Sigmoid")  # of SSRUs, whose results no linear map multiplies
         assert kinds.count("MatMulIntegerToFloat") == linear_maps
         weights = {tensor.name: tensor for tensor in after.graph.initializer}
         tables = [tensor.data_type for name, tensor in weights.items() if name in TABLES]
@@ -196,17 +197,17 @@ def used_names(nodes: Iterable[onnx.NodeProto]) -> set[str]:
 
 
 def test_caches_are_int8_wherever_they_go_in_or_out(model: Transformer) -> None:
-    layers = model.config.decoder_layers
     encoder, step = (graph.graph for graph in quantized(model))
 
     found = {
         (tensor.name, tensor.type.tensor_type.elem_type)
         for tensor in (*encoder.output, *step.input, *step.output)
-        if "key" in tensor.name or "value" in tensor.name
+        if any(part in tensor.name for part in ("key", "value", "state"))
     }
 
-    kinds = ("self", "new_self", "cross", "new_cross")
-    assert found == {(name, TensorProto.INT8) for kind in kinds for name in cache_names(kind, layers)}
+    types = {SELF_STATE: TensorProto.FLOAT}
+    names = all_cache_names(model.config)
+    assert found == {(f"{new}{name}", types.get(name, TensorProto.INT8)) for name in names for new in ("", "new_")}
 
 
 @pytest.mark.parametrize(("name", "expected"), [("new_self_key.0", "self_key.0"), ("cross_value.1", "cross_value.1")])
@@ -217,13 +218,17 @@ def test_an_output_goes_into_the_cache_of_its_name(name: str, expected: str) -> 
 def test_caches_hold_what_single_precision_holds_in_units_of_their_channels(model: Transformer) -> None:
     with torch.no_grad():  # channels of another magnitude, which a scale shared with others would round to nothing
         for layer in model.decoder:
-            for attention in (layer.self_attention, layer.cross_attention):
+            for attention in (
+                (layer.cross_attention,) if layer.has_ssru else (layer.self_attention, layer.cross_attention)
+            ):
                 attention.qkv.weight[attention.width :: 5] *= 0.003
                 attention.qkv.bias[attention.width :: 5] *= 0.003
     ranges = ranges_of(model)
 
     exact, found = caches_of(model, graphs_of(model)), caches_of(model, quantized(model, ranges))
 
+    if (states := found.pop(SELF_STATE, None)) is not None:
+        assert np.abs(states - exact[SELF_STATE]).max() < TOLERANCE * np.abs(exact[SELF_STATE]).max()
     for name, cache in found.items():
         largest = ranges[name][None, :, None, :]
         assert cache.dtype == np.int8
@@ -235,7 +240,7 @@ def test_caches_hold_what_single_precision_holds_in_units_of_their_channels(mode
 def test_a_key_or_value_beyond_its_range_is_clipped_not_wrapped(model: Transformer) -> None:
     ranges = ranges_of(model)
     layers = model.config.decoder_layers
-    names = [*cache_names("self", layers), *cache_names("cross", layers)]
+    names = [name for name in all_cache_names(model.config) if name in ranges]
     narrow = {**ranges, **{name: ranges[name] / np.float32(4) for name in names}}
 
     exact, found = caches_of(model, graphs_of(model)), caches_of(model, quantized(model, narrow))
@@ -244,7 +249,7 @@ def test_a_key_or_value_beyond_its_range_is_clipped_not_wrapped(model: Transform
         largest = narrow[name][None, :, None, :]
         clipped = np.clip(exact[name], -largest, largest)
         assert np.abs(found[name] * (largest / 127) - clipped).max() < 4 * TOLERANCE * largest.max(), name
-    first = {name: found[name] for name in cache_names("self", 1)}
+    first = {name: found[name] for name in cache_names("self", 1) if name in found}
     for name, cache in first.items():
         largest = narrow[name][None, :, None, :]
         beyond = np.abs(exact[name]) > 1.5 * largest

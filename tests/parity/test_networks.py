@@ -55,7 +55,7 @@ def network(request: pytest.FixtureRequest, tiny_bundle: Bundle, tmp_path_factor
     model = build_model(**{**SHAPES[request.param], "d_model": 48, "num_heads": 2})
     with torch.no_grad():
         for name, weight in model.named_parameters():  # the source must outweigh what is the same for all
-            if "attention" in name or "feed_forward" in name:
+            if "attention" in name or "feed_forward" in name or "ssru" in name:
                 weight.mul_(10.0 if "cross_attention.output" in name else 2.5)
             if name.endswith("bias"):
                 weight.mul_(0.2)
@@ -83,6 +83,7 @@ def network(request: pytest.FixtureRequest, tiny_bundle: Bundle, tmp_path_factor
             head_dim=config.head_dim,
             encoder_layers=config.encoder_layers,
             decoder_layers=config.decoder_layers,
+            decoder_mixer=config.decoder_mixer,
         ),
         special_ids=SpecialIds(pad=config.pad_id, unk=config.unk_id, bos=config.bos_id, eos=config.eos_id),
         limits=Limits(max_source_tokens=12, max_target_tokens=20, max_beam_size=5),

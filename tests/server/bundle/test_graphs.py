@@ -4,6 +4,7 @@ import pytest
 from server.bundle.graphs import (
     CONTROL_NAMES,
     ENCODER_FILE,
+    MIXERS,
     PLAIN_STEP,
     SLOT_NAMES,
     WEIGHTS_FILE,
@@ -12,9 +13,11 @@ from server.bundle.graphs import (
     cache_names,
     copy_rows_names,
     needed_files,
+    self_caches,
     step_controls,
     step_forms,
 )
+from server.bundle.manifest import Dimensions
 
 NUM_ROWS = 5
 TOKENS, PAST = np.arange(20, 25), np.array([0, 4, 2, 4, 1], np.int32)
@@ -25,12 +28,35 @@ def test_cache_names_are_key_and_value_of_each_layer() -> None:
     assert cache_names("cross", 2) == ["cross_key.0", "cross_value.0", "cross_key.1", "cross_value.1"]
 
 
+def sizes(decoder_mixer: str) -> Dimensions:
+    return Dimensions(
+        vocab_size=50,
+        d_model=48,
+        num_heads=2,
+        head_dim=8,
+        encoder_layers=1,
+        decoder_layers=3,
+        decoder_mixer=decoder_mixer,
+    )
+
+
 def test_a_step_reads_self_attention_then_cross_attention() -> None:
-    assert all_cache_names(1) == ["self_key.0", "self_value.0", "cross_key.0", "cross_value.0"]
+    own = [f"self_{part}.{layer}" for layer in range(3) for part in ("key", "value")]
+
+    assert all_cache_names(sizes("attention")) == [*own, *cache_names("cross", 3)]
+    assert all_cache_names(sizes("ssru")) == ["self_state", *cache_names("cross", 3)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "float16"])
+def test_keys_and_values_are_as_long_as_rows_and_states_are_not(dtype: str) -> None:
+    attention, ssru = (self_caches(sizes(mixer), dtype) for mixer in MIXERS)
+
+    assert (attention.shape(5, 17), attention.dtype) == ((5, 2, 17, 8), dtype)
+    assert (ssru.shape(5, 17), ssru.dtype) == ((5, 2, 3, 48), "float32")
 
 
 def test_copying_rows_takes_a_source_and_a_cache_for_each_tensor() -> None:
-    inputs, outputs = copy_rows_names(1)
+    inputs, outputs = copy_rows_names(2)
 
     assert inputs == ["from", "to", "pads", "source.0", "source.1", "cache.0", "cache.1"]
     assert outputs == ["new_cache.0", "new_cache.1"]
@@ -79,6 +105,8 @@ def test_a_gpu_has_the_plain_step_and_copies_rows(has_shortlist: bool) -> None:
         "decoder_step.onnx",
         "copy_rows.onnx",
     }
+    more = needed_files("cuda-fp16", has_shortlist, "ssru") - needed_files("cuda-fp16", has_shortlist)
+    assert more == {"copy_states.onnx"}
 
 
 def test_controls_of_a_step_are_those_that_it_names() -> None:

@@ -108,7 +108,10 @@ def test_missing_directory_is_a_fault_and_no_crash(tmp_path: Path) -> None:
         (lambda m: m["limits"].update(max_beam_size=0), "limits.max_beam_size must be in 1..16, not 0"),
         (lambda m: m["limits"].update(max_beam_size=17), "limits.max_beam_size must be in 1..16, not 17"),
         (lambda m: m["dimensions"].update(source_vocab_size=0), "source_vocab_size must be in 1..1048576, not 0"),
-        (lambda m: m["dimensions"].update(decoder_mixer="ssru"), "decoder_mixer must be one of attention, not ssru"),
+        (
+            lambda m: m["dimensions"].update(decoder_mixer="lstm"),
+            "decoder_mixer must be one of attention, ssru, not lstm",
+        ),
         (lambda m: m["search"].update(beam_size=17), "search.beam_size must be in 1..16, not 17"),
         (lambda m: m["search"].update(length_penalty=11), "search.length_penalty must be in 0..10, not 11"),
         (lambda m: m.update(search=[]), "search must be an object, not list"),

@@ -48,7 +48,7 @@ def graph_of(inputs: list[str], outputs: list[str]) -> Graph:
 
 
 def step_graph(form: StepForm) -> Graph:
-    caches = all_cache_names(SIZES.decoder_layers)
+    caches = all_cache_names(SIZES)
     outputs = [*CHOSEN_NAMES, form.projected, *(f"new_{name}" for name in caches)]
     graph = graph_of([*form.input_names, *caches], outputs)
     graph.outputs = [Tensor(t.name, ["rows", 50]) if t.name == LOGITS else t for t in graph.outputs]
@@ -132,6 +132,24 @@ def test_a_cache_of_another_shape_is_named_with_both(shape: list[int | str]) -> 
 
     assert step_faults(graph, PLAIN_STEP, SIZES) == [
         f"input cross_value.0 is {shape}, by the manifest it is [rows, 2, positions, 8]"
+    ]
+
+
+@pytest.mark.parametrize("shape", [["rows", 2, 3, 16], ["rows", 2, "layers", 16], ["rows", 1, 1, 16], ["rows", 2, 1]])
+def test_states_of_another_shape_are_named_with_both(shape: list[int | str]) -> None:
+    sizes = dataclasses.replace(SIZES, decoder_mixer="ssru")
+    names = [
+        name for name in step_graph(PLAIN_STEP).inputs if "self_key" not in name.name and "self_value" not in name.name
+    ]
+    graph = step_graph(PLAIN_STEP)
+    graph.inputs = [*names, Tensor("self_state", ["rows", 2, 1, 16])]
+    graph.outputs.append(Tensor("new_self_state", []))
+    assert step_faults(graph, PLAIN_STEP, sizes) == []
+
+    graph.inputs[-1].shape = shape
+
+    assert step_faults(graph, PLAIN_STEP, sizes) == [
+        f"input self_state is {shape}, by the manifest it is [rows, 2, 1, 16]"
     ]
 
 

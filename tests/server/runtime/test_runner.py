@@ -64,9 +64,7 @@ def test_logits_for_proofs_are_those_that_the_decoder_chooses_by(host_runner: Ho
     ids, past, lengths = np.array([2]), np.zeros(1, np.int32), np.array([length], np.int32)
     sizes = host_runner.dimensions
     self_attention = [np.zeros((1, sizes.num_heads, 1, sizes.head_dim), np.float32)] * 2 * sizes.decoder_layers
-    caches = dict(
-        zip(all_cache_names(sizes.decoder_layers), [*self_attention, *encode_one(host_runner, length)], strict=True)
-    )
+    caches = dict(zip(all_cache_names(sizes), [*self_attention, *encode_one(host_runner, length)], strict=True))
 
     logits, *written = (output.astype(float) for output in host_runner.step_logits(ids, past, lengths, caches))
     top_ids, values = decoder.step(StepInputs(ids, past, lengths, 8, with_log_probs=False))

@@ -1,0 +1,68 @@
+"""The decoder step's SSRUs over states that rows keep, for `export.graphs`."""
+
+import numpy as np
+import onnx
+
+from export.graph import Graph
+from model.config import TransformerConfig
+from model.recurrent import SimplerSimpleRecurrentUnit
+from server.bundle.graphs import SELF_STATE, STATE_PLACES, self_caches
+
+_STATE_DTYPE = np.float32
+
+
+class RecurrentStates:
+    """Adds one SSRU after the other to a step graph, and last what writes their states.
+
+    The states of a position are computed from those of the position before, and written to another place: what a step
+    read is still there, so that it can be taken again. The kernel that writes leaves the rest as it was, in place if
+    both tensors are bound to one. At the first position, whatever the row held before, the state is zero.
+
+    Args:
+        graph: the step, which gets the states' input.
+        config: of the model.
+        past_lengths: int32 [B].
+    """
+
+    def __init__(self, graph: Graph, config: TransformerConfig, past_lengths: str) -> None:
+        self._graph = graph
+        self._num_layers, self._width = config.decoder_layers, config.d_model
+        self._shape: list[str | int] = ["rows", *self_caches(config, "").shape(1, 0)[1:]]
+        self._states = graph.input(SELF_STATE, _STATE_DTYPE, self._shape)
+        self._new: list[str] = []  # likewise
+        past = graph.node("Cast", [past_lengths], to=onnx.TensorProto.INT64)
+        places = graph.constant(STATE_PLACES)
+        self._place = graph.reshape(graph.node("Mod", [past, places]), [-1, 1])
+        before = graph.node("Mod", [graph.node("Add", [past, graph.constant(STATE_PLACES - 1)]), places])
+        earlier = graph.node("GatherND", [self._states, graph.reshape(before, [-1, 1])], batch_dims=1)  # [B, L, M]
+        has_earlier = graph.reshape(graph.node("Greater", [past, graph.constant(0)]), [-1, 1, 1])
+        earlier = graph.node("Where", [has_earlier, earlier, graph.constant(0, _STATE_DTYPE)])
+        earlier = graph.reshape(earlier, [-1, self._num_layers * self._width])
+        self._earlier = [f"{SELF_STATE}.{i}" for i in range(self._num_layers)]  # of each layer, [B, M]
+        graph.node_of_many("Split", [earlier], self._earlier, axis=1, num_outputs=self._num_layers)
+
+    def __call__(self, name: str, x: str, unit: SimplerSimpleRecurrentUnit) -> str:
+        """Adds the unit of the next layer, from [B, M] to [B, M]."""
+        graph = self._graph
+        projected = graph.linear(f"{name}.projection", x, unit.projection.weight, unit.projection.bias)
+        if graph.dtype != _STATE_DTYPE:
+            projected = graph.node("Cast", [projected], to=onnx.TensorProto.FLOAT)
+        gates, values = f"{name}.gates", f"{name}.values"
+        graph.node_of_many("Split", [projected], [gates, values], axis=1, num_outputs=2)
+        change = graph.node("Sub", [self._earlier[len(self._new)], values])
+        kept = graph.node("Mul", [graph.node("Sigmoid", [gates]), change])
+        self._new.append(graph.node("Add", [values, kept]))
+        output = graph.node("Relu", [self._new[-1]])
+        if graph.dtype != _STATE_DTYPE:
+            output = graph.node("Cast", [output], to=onnx.TensorProto.FLOAT16)
+        return output
+
+    def write(self) -> None:
+        """Adds the states that all layers leave, once all have been added."""
+        graph = self._graph
+        new = graph.reshape(graph.node("Concat", self._new, axis=1), [-1, self._num_layers, self._width])
+        num_rows = graph.node("Squeeze", [graph.node("Shape", [self._place], end=1)])
+        rows = graph.node("Range", [graph.constant(0), num_rows, graph.constant(1)])
+        places = graph.node("Concat", [graph.reshape(rows, [-1, 1]), self._place], axis=1)  # [B, 2]
+        graph.node("ScatterND", [self._states, places, new], f"new_{SELF_STATE}")
+        graph.output(f"new_{SELF_STATE}", _STATE_DTYPE, self._shape)
