@@ -91,7 +91,7 @@ class Decoder(Protocol):
         """Copies rows; of self-attention that many positions are filled at most."""
 
     def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Feeds one token to each of the first B rows of the cache.
+        """Feeds one token to each of the first B rows of the cache; may be called again with the same if it failed.
 
         Returns:
             The best tokens [B, k], best first, and their log-probabilities [B, k], or else their logits; k is `top_k`,

@@ -52,10 +52,9 @@ def tensor_faults(session: Any, inputs: list[str], outputs: list[str]) -> list[s
 def step_faults(session: Any, form: StepForm, sizes: Dimensions) -> list[str]:
     """Compares a step's tensors, and its caches' and logits' shapes, with the form and the manifest's dimensions."""
     own = self_caches(sizes, "")
-    shapes = {key: [own.parts, own.positions or "positions", own.width] for key in own.names}
-    shapes |= {
-        key: [sizes.num_heads, "positions", sizes.head_dim] for key in cache_names("cross", sizes.decoder_layers)
-    }
+    cross = cache_names("cross", sizes.decoder_layers)
+    shapes = {name: [own.parts, own.positions or "positions", own.width] for name in own.names}
+    shapes |= {name: [sizes.num_heads, "positions", sizes.head_dim] for name in cross}
     outputs = [*CHOSEN_NAMES, form.projected, *(f"new_{name}" for name in shapes)]
     faults = tensor_faults(session, [*form.input_names, *shapes], outputs)
     for tensor in session.get_inputs():

@@ -1,6 +1,7 @@
 """Networks that depart from the paper, as others' have: the same ids from the oracle, the graphs and the engine."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,9 @@ from server.bundle.bundle import Bundle
 from server.bundle.files import describe_file
 from server.bundle.manifest import SHORTLIST_FILE, Dimensions, Limits, SpecialIds
 from server.bundle.shortlist import Shortlist
+from server.network import StepInputs
+from server.runtime.device_decoder import DeviceDecoder
+from server.runtime.host_decoder import HostDecoder
 from tests.export.conftest import SHAPES, SUPPRESSED, build_model
 from tests.parity.test_continuous_batching import Ids, Stepper, best
 
@@ -112,6 +116,24 @@ def test_a_shortlist_of_all_tokens_changes_nothing(network: Network, variant: st
 
 def test_int8_keeps_rows_apart(network: Network) -> None:
     assert network.run("cpu-int8") == network.alone("cpu-int8")
+
+
+@pytest.mark.parametrize("variant", ["cpu-fp32", "cuda-fp16"])
+def test_a_step_may_be_taken_again(network: Network, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one is that had no memory, and as CUDA does for a capture."""
+    expected = network.run(variant)
+    for decoder in (HostDecoder, DeviceDecoder):
+        monkeypatch.setattr(decoder, "step", twice(decoder.step))
+
+    assert network.run(variant) == expected
+
+
+def twice(step: Any) -> Any:
+    def steps(self: Any, inputs: StepInputs) -> Any:
+        step(self, inputs)
+        return step(self, inputs)
+
+    return steps
 
 
 def test_half_precision_is_close_to_the_oracle(network: Network) -> None:

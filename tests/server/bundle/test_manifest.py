@@ -95,3 +95,12 @@ def test_the_rules_of_a_search_are_the_models(tiny_bundle: Bundle) -> None:
     assert SearchDefaults(early_stopping=False, forced_eos=True).rules == SearchRules(
         early_stopping=False, forced_eos=True
     )
+
+
+def test_states_take_the_same_however_long_a_row_is(tiny_bundle: Bundle) -> None:
+    manifest = tiny_bundle.manifest
+    sizes = dataclasses.replace(manifest.dimensions, decoder_mixer="ssru")
+    recurrent = dataclasses.replace(manifest, dimensions=sizes)
+
+    assert (manifest.state_bytes, recurrent.state_bytes) == (0, 2 * sizes.decoder_layers * sizes.d_model * 4)
+    assert 2 * recurrent.position_bytes("cpu-int8") == manifest.position_bytes("cpu-int8")

@@ -173,3 +173,20 @@ def test_size_is_that_of_all_buffers(dtype: type[np.generic]) -> None:
     cache = KVCache(num_layers=2, num_heads=3, head_dim=8, max_rows=4, dtype=dtype)
 
     assert cache.size_bytes == 2 * (2 * 2) * 4 * 3 * BUCKET * 8 * np.dtype(dtype).itemsize
+
+
+def test_states_are_of_one_size_and_move_whole() -> None:
+    cache = KVCache(num_layers=3, num_heads=2, head_dim=8, max_rows=4, dtype=np.int8, states=(2, 3, 20))
+    for row in range(3):
+        cache.admit(row, [np.ones((1, 2, 6, 8), np.int8)] * 6, 0, 6)
+    (states,) = cache.self_attention
+    states[...] = np.arange(states.size).reshape(states.shape)
+    before = states.copy()
+
+    cache.move(RowMoves(to=[0], from_=[2], common=[5]), positions=9)
+    cache.reserve(3, 10 * BUCKET, 6)
+
+    assert (states.shape, states.dtype.name) == ((4, 2, 3, 20), "float32")
+    assert cache.self_attention[0] is states
+    np.testing.assert_array_equal(states[[0, 1, 2]], before[[2, 1, 2]])
+    assert cache.size_bytes == states.nbytes + 6 * 4 * 2 * BUCKET * 8

@@ -1,0 +1,73 @@
+"""A decoder with SSRUs from checkpoint to answers: exported and proven, checked, and served."""
+
+import dataclasses
+
+import pytest
+import sentencepiece
+import torch
+from prometheus_client import CollectorRegistry
+
+from export.bundle import export_bundle
+from export.subject import DevSet, subject_of
+from model.checkpoint import Checkpoint
+from protos import translation_pb2 as pb
+from server.bundle.bundle import Bundle
+from server.models.checking import check_bundle
+from server.settings.settings import Settings
+from server.telemetry.metrics import Metrics
+from tests.acceptance.calls import open_stub
+from tests.acceptance.server_process import running_server
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tiny_checkpoint: Checkpoint) -> Checkpoint:
+    """The tiny model with an SSRU where it had self-attention: an average, of values as they were, that fades."""
+    config = dataclasses.replace(tiny_checkpoint.config, decoder_mixer="ssru")
+    weights = {name: weight.float() for name, weight in tiny_checkpoint.weights.items()}
+    for i in range(config.decoder_layers):
+        taken = {name: weights.pop(name) for name in list(weights) if f"decoder.{i}.self_attention." in name}
+        qkv, output = (taken[f"decoder.{i}.self_attention.{part}.weight"] for part in ("qkv", "output"))
+        value = output @ qkv[2 * config.d_model :]
+        gate = torch.randn(value.shape, generator=torch.Generator().manual_seed(i)) / config.d_model**0.5
+        weights[f"decoder.{i}.ssru.projection.weight"] = torch.cat([gate, value])
+        weights[f"decoder.{i}.ssru.projection.bias"] = torch.zeros(2 * config.d_model)
+    return dataclasses.replace(tiny_checkpoint, config=config, weights=weights)
+
+
+@pytest.fixture(scope="module")
+def bundle(checkpoint: Checkpoint, dev_set: DevSet, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """All variants; the proofs of the export have passed."""
+    out = tmp_path_factory.mktemp("bundles") / "recurrent"
+    return export_bundle(subject_of(checkpoint), out, dev_set, version="0", max_bleu_loss=5.0)
+
+
+def test_the_export_proves_steps_and_ids_equal(bundle: Bundle) -> None:
+    parity = bundle.manifest.parity
+
+    assert bundle.manifest.dimensions.decoder_mixer == "ssru"
+    assert 0 < parity["step_logits"]["largest_difference"] < 1e-4
+    assert parity["greedy_ids"]["equal"] + len(parity["greedy_ids"]["near_ties"]) == 200
+    assert parity["int8_rows_apart"]["same_alone"] >= 198
+    assert {"copy_rows.onnx", "copy_states.onnx"} <= bundle.manifest.variants["cuda-fp16"].files.keys()
+
+
+def test_a_bundle_with_states_passes_its_check(bundle: Bundle) -> None:
+    lines = list(check_bundle(bundle.directory, Settings(bundle=bundle.directory), Metrics(CollectorRegistry())))
+
+    assert sum("passes the golden sentence" in line for line in lines) >= 2
+
+
+@pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
+def test_a_server_answers_with_the_translations_of_the_bundle(
+    checkpoint: Checkpoint, bundle: Bundle, variant: str
+) -> None:
+    golden = bundle.manifest.golden
+    tokenizer = sentencepiece.SentencePieceProcessor(model_proto=checkpoint.tokenizer)
+    expected = tokenizer.decode(list(golden.outputs[variant].ids))
+    flags = ["--bundle", str(bundle.directory), "--variant", variant]
+
+    with running_server(flags) as server, open_stub(server.address) as stub:
+        request = pb.TranslateRequest(contents=[golden.source_text] * 3, target_language_code="de")
+        texts = [each.text for each in stub.Translate(request, timeout=50).translations]
+
+    assert texts == [expected] * 3
