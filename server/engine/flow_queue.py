@@ -86,7 +86,7 @@ class WaitingRequest:
 
 
 class FlowQueue:
-    """Orders the waiting requests of one flow; not to be used by two threads at once.
+    """Orders the waiting requests of one flow; not to be used by two threads at once, but for `work_before`.
 
     Attributes:
         work: row-steps of all that waits.
@@ -118,9 +118,10 @@ class FlowQueue:
         """Returns the row-steps that wait and would be served before the end of a request that came now."""
         if is_large:
             return self.work
-        place = bisect_right(self._small, (rank, due, math.inf), key=_key)
-        is_last = place == len(self._small)
-        before = self._small_work if is_last else sum(request.work for request in self._small[:place])
+        small = self._small.copy()  # the door asks without the queue's lock: lanes may take some meanwhile
+        place = bisect_right(small, (rank, due, math.inf), key=_key)
+        is_last = place == len(small)
+        before = self._small_work if is_last else sum(request.work for request in small[:place])
         return before + min(self.work - self._small_work, before * _LARGE_SHARE / (1 - _LARGE_SHARE))
 
     def next(self) -> WaitingRequest:

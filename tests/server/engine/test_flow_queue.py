@@ -4,6 +4,7 @@ from collections import deque
 
 import pytest
 
+from server.engine import flow_queue
 from server.engine.flow import Flow
 from server.engine.flow_queue import FlowQueue, WaitingRequest
 from server.engine.sentence import Sentence
@@ -128,3 +129,18 @@ def test_the_end_of_a_request_counts_all_of_it_until_it_has_begun() -> None:
     assert request.end(1.0, step_seconds=0.1, work_seconds=0.01) == pytest.approx(1.0 + 0.5 + 1.0)
     request.pop()
     assert request.end(1.0, step_seconds=0.1, work_seconds=0.01) == pytest.approx(2.0)
+
+
+def test_work_before_a_request_may_be_asked_while_a_lane_takes_some(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(8):
+        queue.arrive()
+
+    def key_while_a_lane_takes_the_rest(request: WaitingRequest) -> tuple[int, float, float]:
+        queue.drain()
+        return request.key
+
+    monkeypatch.setattr(flow_queue, "_key", key_while_a_lane_takes_the_rest)
+
+    assert queue.work_before(0, due=1.0, is_large=False) in range(9)
