@@ -42,6 +42,7 @@ class AccessMetrics:
         self.tenant_cost_seconds_total = counter(
             "tenant_cost_seconds", "Predicted time on one lane of the requests that were accepted.", "tenant"
         )
+        self._ended: dict[tuple[str, str], Counter] = {}
         self.tls_certificate_expiry_timestamp_seconds.set(float("nan"))
         for files in RELOADED:
             self.last_reload_successful.labels(files).set(1)
@@ -53,7 +54,7 @@ class AccessMetrics:
         for name in names:
             self.tenant_cost_seconds_total.labels(name)
             for outcome in OUTCOMES:
-                self.tenant_requests_total.labels(name, outcome)
+                self._ended[name, outcome] = self.tenant_requests_total.labels(name, outcome)
 
     def count_reload(self, files: str, *, is_successful: bool) -> None:
         """Counts a change of files, and says whether the last is in force."""
@@ -63,4 +64,4 @@ class AccessMetrics:
     def count_request(self, tenant: str, code: Code) -> None:
         """Counts the end of a tenant's call."""
         outcome = "ok" if code is Code.OK else "refused" if code.is_capacity else "failed"
-        self.tenant_requests_total.labels(tenant, outcome).inc()
+        (self._ended.get((tenant, outcome)) or self.tenant_requests_total.labels(tenant, outcome)).inc()

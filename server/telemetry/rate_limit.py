@@ -43,7 +43,7 @@ class RepeatedRecords(logging.Filter):
     """Lets warnings and errors through as often as `RateLimit` allows, for each place in the code that logs them.
 
     The next record of a place says in `suppressed` how many are missing. Lesser levels pass: requests that succeed
-    have a line each.
+    have a line each, and so do those with `extra={"is_limited": True}`: who logs them asked a `RateLimit` before.
 
     Args:
         metrics: counts what is left out.
@@ -58,7 +58,7 @@ class RepeatedRecords(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """See `logging.Filter.filter`."""
-        if record.levelno < logging.WARNING:
+        if record.levelno < logging.WARNING or getattr(record, "is_limited", False):
             return True
         place = (record.pathname, record.lineno)
         if place not in self._limits:

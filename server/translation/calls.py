@@ -9,9 +9,9 @@
 
 import asyncio
 import logging
+import os
 import re
 import time
-import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -20,6 +20,7 @@ from server.access.tenants import caller
 from server.errors import Code, DeadlineExceeded, NotServing, TranslationError
 from server.telemetry.log import add_facts, begin_request, facts
 from server.telemetry.metrics import Metrics
+from server.telemetry.rate_limit import RateLimit
 from server.telemetry.tracing import CallTrace, TraceParent, Tracing, current_trace
 from server.translation.traffic import Traffic
 
@@ -63,6 +64,7 @@ class Calls:
         self._traffic = traffic
         self._max_seconds = max_seconds
         self._tracing = tracing or Tracing()
+        self._refusal_lines = RateLimit()
 
     async def run(self, call: Call, answer: Callable[[], Awaitable[_T]]) -> _T:
         """Runs one call to its end.
@@ -99,8 +101,23 @@ class Calls:
                 self._metrics.access.count_request(caller.get().name, code)
                 if code is Code.OK and not call.has_expired():
                     self._metrics.count_goodput(call.method, int(facts().get("target_tokens", 0)))
-                _log_end(call.method, code, seconds, trace)
+                self._log_end(call.method, code, seconds, trace)
                 trace.end(code)
+
+    def _log_end(self, method: str, code: Code, seconds: float, trace: CallTrace) -> None:
+        level = logging.ERROR if code.is_ours else logging.INFO
+        if code.is_capacity:
+            level = logging.WARNING
+            num_suppressed = self._refusal_lines.take()  # asked here, as a record takes 25 us to make
+            if num_suppressed is None:
+                self._metrics.log_messages_suppressed_total.inc()
+                return
+            if num_suppressed:
+                add_facts(suppressed=num_suppressed)
+        if trace.trace_id is not None:
+            add_facts(trace_id=trace.trace_id)
+        fields = {"method": method, "code": code.name, "seconds": round(seconds, 6), **facts()}
+        logger.log(level, "request", extra={"facts": fields, "is_limited": code.is_capacity})
 
     async def _guarded(self, answer: Callable[[], Awaitable[_T]]) -> _T:
         """Returns the answer, or raises what the front can answer, or that there is nobody to answer."""
@@ -128,21 +145,9 @@ class Calls:
 
 def choose_id(given: str | bytes | None) -> str:
     """Returns the caller's own id if that is plain, else a new one."""
-    return given if isinstance(given, str) and _PLAIN_ID.fullmatch(given) else uuid.uuid4().hex
+    return given if isinstance(given, str) and _PLAIN_ID.fullmatch(given) else os.urandom(16).hex()
 
 
 def _is_cancelled_from_outside() -> bool:
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-def _log_end(method: str, code: Code, seconds: float, trace: CallTrace) -> None:
-    level = logging.INFO
-    if code.is_ours:
-        level = logging.ERROR
-    elif code.is_capacity:
-        level = logging.WARNING
-    if trace.trace_id is not None:
-        add_facts(trace_id=trace.trace_id)
-    fields = {"method": method, "code": code.name, "seconds": round(seconds, 6), **facts()}
-    logger.log(level, "request", extra={"facts": fields})

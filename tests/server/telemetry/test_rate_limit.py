@@ -58,3 +58,11 @@ def test_what_is_no_warning_passes(metrics: Metrics) -> None:
     records = RepeatedRecords(metrics, FakeClock())
 
     assert all(records.filter(record(line=1, level=logging.INFO)) for _ in range(BURST + 1))
+
+
+def test_who_has_asked_a_limit_already_is_not_counted_again(metrics: Metrics) -> None:
+    records = RepeatedRecords(metrics, FakeClock())
+    limited = record(line=1)
+    vars(limited)["is_limited"] = True
+
+    assert all(records.filter(limited) for _ in range(BURST + 1))

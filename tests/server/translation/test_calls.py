@@ -6,12 +6,14 @@ import logging
 import pytest
 from prometheus_client.openmetrics import exposition as openmetrics
 
-from server.errors import Code, DeadlineExceeded, InvalidRequest, NotServing, TranslationError
+from server.errors import Code, DeadlineExceeded, InvalidRequest, NotServing, Overloaded, TranslationError
 from server.telemetry.log import add_facts
 from server.telemetry.metrics import Metrics
+from server.telemetry.rate_limit import BURST, RateLimit
 from server.telemetry.tracing import CallTrace, TraceParent, Tracing, current_trace
 from server.translation.calls import Call, Calls, choose_id
 from server.translation.traffic import Traffic
+from tests.fakes import FakeClock
 
 CANARY = "canary sentence"
 PARENT = TraceParent("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", is_sampled=True)
@@ -159,3 +161,22 @@ def test_only_a_plain_id_is_taken() -> None:
     assert choose_id("a.B-7_") == "a.B-7_"
     for odd in (None, "", "two words", "x" * 65, b"bytes", "line\nbreak"):
         assert len(choose_id(odd)) == 32
+
+
+async def test_lines_of_refusals_are_few_and_say_how_many_are_missing(
+    calls: Calls, metrics: Metrics, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = FakeClock()
+    monkeypatch.setattr(calls, "_refusal_lines", RateLimit(clock))
+    with caplog.at_level(logging.INFO):
+        for _ in range(BURST + 3):
+            with pytest.raises(Overloaded):
+                await calls.run(CALL, lambda: raising(Overloaded("full", "sentences")))
+        clock.now += 1.0
+        with pytest.raises(Overloaded):
+            await calls.run(CALL, lambda: raising(Overloaded("full", "sentences")))
+
+    assert len(caplog.records) == BURST + 1
+    assert vars(caplog.records[-1])["facts"]["suppressed"] == 3
+    assert counted(metrics, "RESOURCE_EXHAUSTED") == BURST + 4
+    assert metrics.registry.get_sample_value("babelserve_log_messages_suppressed_total") == 3
