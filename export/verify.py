@@ -2,7 +2,8 @@
 
 Every check returns what it measured, for the manifest, and raises `VerificationError` with all of its failures. The
 tolerances:
-- fp32 logits of each step within 1e-4 of the teacher-forced torch logits (float32 rounding of another order of sums);
+- fp32 logits of each step within 1e-4 of the teacher-forced torch logits, or 1e-5 of the largest (float32 rounding of
+  another order of sums);
 - fp32 greedy and beam ids equal the oracle's; a difference is allowed, and listed, only where the torch model's
   log-probabilities of both are within 1e-4 (`tie_gap`);
 - int8, fp16 and shortlisted translations of the dev set within 0.5 BLEU (or what the caller allows) of fp32's;
@@ -40,6 +41,7 @@ from server.runtime.runner import HostRunner
 from server.telemetry.metrics import Metrics
 
 LOGITS_ATOL = 1e-4
+LOGITS_RTOL = 1e-5  # of the largest logit, where that allows more: other people's models have logits of 30 and more
 NEAR_TIE = 1e-4  # difference of log-probabilities below which two answers are equally good
 MIN_SAME_ALONE = 0.99
 _ORACLE_BYTES = 1 << 28  # of logits at a time
@@ -135,8 +137,10 @@ def check_step_logits(
         with np.errstate(invalid="ignore"):  # suppressed tokens: both are -inf
             differences = np.where(logits == expected[:, position], 0, logits - expected[:, position])
         worst = float(np.maximum(worst, np.abs(differences)[inside].max()))  # keeps NaN, unlike max
-    if not worst <= LOGITS_ATOL:
-        raise VerificationError(f"step logits differ from teacher forcing by {worst:.2e}, allowed {LOGITS_ATOL:.0e}")
+    largest = float(np.abs(expected[np.isfinite(expected)]).max(initial=0.0))
+    allowed = max(LOGITS_ATOL, LOGITS_RTOL * largest)
+    if not worst <= allowed:
+        raise VerificationError(f"step logits differ from teacher forcing by {worst:.2e}, allowed {allowed:.1e}")
     return {"sentences": len(sources), "positions": target_ids.shape[1], "largest_difference": worst}
 
 
