@@ -94,7 +94,8 @@ class TestStepLogits:
         wrong = changed(tiny_model, lambda m: m.get_parameter(name).mul_(1.01))
         runner, _ = runner_of(wrong, tiny_bundle, tmp_path)
 
-        with pytest.raises(VerificationError, match=r"step logits differ from teacher forcing by .*, allowed 1\.[0-9]e-04"):
+        expected = r"step logits differ from teacher forcing by .*, allowed 1\.[0-9]e-04"
+        with pytest.raises(VerificationError, match=expected):
             check_step_logits(tiny_model, runner, sources[:4], targets[:4])
 
     def test_logits_that_are_no_numbers_are_found(
