@@ -4,8 +4,8 @@ The rules, which `server.decoding.beam_search` keeps too:
 - A step extends each of the W live beams by its 2W best tokens; of these, the 2W best by total log-probability are the
   candidates (equal ones: lower beam first, then lower rank).
 - A candidate that ends with eos is finished if it is among the first W; the first W that do not end live on.
-- The search of a sentence is over when W hypotheses are finished, or when the beams have `max_tokens` tokens: then
-  the live ones fill the list up.
+- The search of a sentence is over when W hypotheses are finished, or when the candidates have `max_tokens` tokens:
+  then the first W are finished, best first, whatever their last token.
 - Hypotheses are ranked by log-probability / length^length_penalty, where the length counts eos.
 - A forced prefix is one beam of log-probability 0; its tokens count in the length and in `max_tokens`.
 - `SearchRules` say what else a model may want.
@@ -45,8 +45,7 @@ class SearchRules:
 
     Attributes:
         early_stopping: if not, it goes on until the best live beam, by log-probability / present length^length_penalty,
-            is no better than the worst of the W best hypotheses; and at `max_tokens` the candidates that end are the
-            first W, whatever their last token.
+            is no better than the worst of the W best hypotheses.
         forced_eos: the last token that `max_tokens` allows is eos, with log-probability 0.
     """
 
@@ -87,12 +86,9 @@ class _Search:
         for beam in candidates[: self.beam_size]:
             if beam.ids[-1] == self.eos_id:
                 self._finish(beam, is_complete=not (is_last and self.rules.forced_eos))
-            elif is_last and not self.rules.early_stopping:
+            elif is_last:
                 self._finish(beam, is_complete=False)
         self.live = [beam for beam in candidates if beam.ids[-1] != self.eos_id][: self.beam_size]
-        if is_last and self.rules.early_stopping:
-            for beam in self.live:
-                self._finish(beam, is_complete=False)
         if is_last or self._is_over():
             self.live = []
 

@@ -82,6 +82,9 @@ class BeamSearch:
             if token == self._eos_id:
                 if rank < self._beam_size:
                     self._finish(self._prefixes[parent], -negated, FinishReason.STOP)
+            elif self.num_tokens == self._max_tokens:
+                if rank < self._beam_size:
+                    self._finish([*self._prefixes[parent], token], -negated, FinishReason.LENGTH)
             elif len(parents) < self._beam_size:
                 parents.append(parent)
                 ids.append(token)
@@ -92,8 +95,7 @@ class BeamSearch:
         if len(self._finished) == self._beam_size and self._is_over():
             return []
         if self.num_tokens == self._last_step:
-            ended = sum(top_ids[parent][place] == self._eos_id for _, parent, place in candidates[: self._beam_size])
-            self._finish_live(ended)
+            self._finish_live()
             return []
         return parents
 
@@ -111,13 +113,10 @@ class BeamSearch:
         worst = min(hypothesis.score for hypothesis in self._finished)
         return self._score(self._log_probs[0]) <= worst
 
-    def _finish_live(self, ended: int = 0) -> None:
-        """Finishes what lives at the limit; of the last step's W best candidates so many have ended by themselves."""
-        count = len(self._prefixes)
-        if not (self._rules.early_stopping or self._rules.forced_eos):
-            count = self._beam_size - ended  # as in any step, only the W best candidates may finish
+    def _finish_live(self) -> None:
+        """Finishes what lives at the last step."""
         self.num_tokens = self._max_tokens  # with the eos that may be forced
-        for prefix, total in zip(self._prefixes[:count], self._log_probs[:count], strict=True):
+        for prefix, total in zip(self._prefixes, self._log_probs, strict=True):
             self._finish(prefix, total, FinishReason.LENGTH)
 
     def num_common(self, beam: int, other: int) -> int:

@@ -223,18 +223,14 @@ def restated(options: DecodingOptions, max_tokens: int, rules: SearchRules, seed
     for length in range(1, max_tokens + 1):
         extended = [(total + value, (*ids, token)) for total, ids in live for token, value in enumerate(scores(ids))]
         ranked = sorted((each for each in extended if each[0] > -math.inf), key=lambda each: -each[0])[: 2 * width]
-        is_last = length == max_tokens
         new = [
             (total / length**penalty, text(ids), STOP if ids[-1] == EOS and length - 1 not in forced else LENGTH)
             for total, ids in ranked[:width]
-            if ids[-1] == EOS or (is_last and not rules.early_stopping)
+            if ids[-1] == EOS or length == max_tokens
         ]
         live = [each for each in ranked if each[1][-1] != EOS][:width]
         if rules.early_stopping:
             finished += new[: width - len(finished)]
-            if is_last:
-                rest = [(total / length**penalty, text(ids), LENGTH) for total, ids in live]
-                finished += rest[: width - len(finished)]
             if len(finished) == width:
                 break
         else:

@@ -31,8 +31,8 @@ def test_ids_have_the_same_texts(imported: Imported) -> None:
             assert imported.tokenizer.decode(shown) == text.strip()  # some tokenizers leave a blank at the end
 
 
-@pytest.mark.timeout(180)  # the oracle has no cache
 def test_translations_have_the_same_ids(imported: Imported) -> None:
-    equal = {run: imported.num_equal(run, 300 if run.beam_size == 1 else 40) for run in imported.expected.runs}
+    """By the oracle, which has no cache: tests/parity/test_imported.py has all sentences, by graphs and engine."""
+    equal = {run: imported.num_equal(run, 40) for run in imported.expected.runs}
 
-    assert equal == {run: 300 if run.beam_size == 1 else 40 for run in imported.expected.runs}
+    assert equal == dict.fromkeys(imported.expected.runs, 40)
