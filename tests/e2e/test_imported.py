@@ -1,0 +1,114 @@
+"""Other people's models as whoever has downloaded one serves them: imported, served, asked for by languages' codes."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from client.client import Client
+from client.errors import InvalidRequest
+from tests.acceptance.server_process import REPOSITORY, running_server
+from tests.imports.expected import Expected, Run, Sentence, read
+from tests.imports.families import EXPECTED, MODELS
+
+pytestmark = pytest.mark.timeout(180)  # a whole import, which is slow on a busy machine
+
+
+def import_model(source: Path, out: Path, *flags: str) -> str:
+    """Runs `babelserve-import`; returns what it prints."""
+    command = [sys.executable, "-m", "export.imports", str(source), str(out), *flags]
+    one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}  # tiny tensors: a second thread only waits
+    done = subprocess.run(command, cwd=REPOSITORY, env=one_thread, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@contextmanager
+def served(bundle: Path) -> Iterator[Client]:
+    """A client of a server of the float32 variant, whose texts are those of `generate`."""
+    flags = ["--bundle", str(bundle), "--variant", "cpu-fp32", "--lanes", "1"]
+    with running_server(flags) as server, Client(server.address) as client:
+        yield client
+
+
+def expected_of(
+    expected: Expected, run: Run, is_wanted: Callable[[Sentence], bool] = lambda sentence: True
+) -> dict[str, str]:
+    """Returns texts of one sentence each, with what `generate` makes of them."""
+    index = expected.runs.index(run)
+    return {
+        sentence.text: sentence.texts[sentence.chosen[index]].strip()
+        for sentence in expected.sentences[:200]
+        if is_wanted(sentence) and sum(map(sentence.text.count, ".!?")) < 2
+    }
+
+
+def test_an_opus_mt_model_is_imported_served_and_asked(tmp_path: Path) -> None:
+    downloaded = Path(shutil.copytree(MODELS / "marian-shared", tmp_path / "opus-mt-en-de"))
+    wanted = expected_of(read(EXPECTED / "marian-shared.json.gz"), Run(4, False, True, 1.0, 24))
+
+    printed = import_model(downloaded, tmp_path / "bundle")
+    with served(tmp_path / "bundle") as client:
+        (model,) = client.list_models()
+        result = client.translate(list(wanted), source="en-GB", target="deu", max_output_tokens=24)
+        with pytest.raises(InvalidRequest, match="fr"):
+            client.translate(["Hello."], source="en", target="fr")
+
+    assert "34 of 34 sentences identical to the model itself in float32, beam 4" in printed
+    assert model.name == "opus-mt-en-de"
+    assert (result.source, result.target) == ("en", "de")
+    assert len(wanted) > 150
+    assert {text: t.text for text, t in zip(wanted, result.translations, strict=True)} == wanted
+
+
+def test_a_model_of_many_languages_mixes_them_in_its_batches(tmp_path: Path) -> None:
+    expected, run = read(EXPECTED / "nllb.json.gz"), Run(4, False, False, 1.0, 24)
+    directions = [
+        ("eng_Latn", "deu_Latn"),
+        ("eng_Latn", "nld_Latn"),
+        ("deu_Latn", "eng_Latn"),
+        ("deu_Latn", "nld_Latn"),
+    ]
+    wanted = [
+        expected_of(expected, run, lambda s, way=way: (s.source_language, s.target_language) == way)  # type: ignore[misc]
+        for way in directions
+    ]
+
+    import_model(
+        MODELS / "nllb",
+        tmp_path / "bundle",
+        "--variants",
+        "cpu-fp32",
+        "--source",
+        "en",
+        "de",
+        "--target",
+        "de",
+        "en",
+        "nl",
+    )
+    with served(tmp_path / "bundle") as client, ThreadPoolExecutor(len(directions)) as at_once:
+        results = at_once.map(
+            lambda texts, way: client.translate(
+                list(texts), source=way[0], target=way[1], beam_size=4, max_output_tokens=23
+            ),
+            wanted,
+            directions,
+        )
+        found = list(results)
+
+    assert [(result.source, result.target) for result in found] == [
+        ("en", "de"),
+        ("en", "nl"),
+        ("de", "en"),
+        ("de", "nl"),
+    ]
+    for texts, result in zip(wanted, found, strict=True):
+        assert len(texts) > 35
+        assert {text: t.text for text, t in zip(texts, result.translations, strict=True)} == texts
