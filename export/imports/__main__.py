@@ -12,6 +12,7 @@ from export.imports.detect import opened, read_model
 from export.imports.foreign import ForeignModel
 from export.imports.formats.tensors import FormatError
 from export.imports.languages import GivenLanguages
+from export.imports.reference import compare, refusal
 from export.imports.report import ImportFault, Report
 from export.imports.samples import sample_set
 from export.imports.subject import build_subject
@@ -57,12 +58,14 @@ def _import(directory: Path, arguments: argparse.Namespace, report: Report) -> N
         print(note)
     if arguments.dry_run:
         return
+    if arguments.check and (said := refusal(model.reference)):
+        raise FormatError(said)
     if arguments.out.exists():
         raise FileExistsError(f"{arguments.out} exists already")
     dev = sample_set(model.language_pairs, model.languages, arguments.text)
-    said = len(report.notes)
+    num_printed = len(report.notes)
     subject = build_subject(model, report)
-    for note in report.notes[said:]:
+    for note in report.notes[num_printed:]:
         print(note)
     bundle = export_bundle(
         subject,
@@ -73,6 +76,11 @@ def _import(directory: Path, arguments: argparse.Namespace, report: Report) -> N
         min_chrf=arguments.min_chrf,
     )
     print(_conclude(bundle))
+    if arguments.check:
+        found = compare(directory, bundle, dev)
+        print(f"  {found}")
+        if found.differences:
+            sys.exit(1)
 
 
 def _describe(model: ForeignModel) -> str:
@@ -124,6 +132,11 @@ def _parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("source", type=Path, help="the model's directory, or an .argosmodel file")
     parser.add_argument("out", type=Path, nargs="?", help="directory to make; must not exist")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="compare the bundle with transformers, if installed; with exit code 1 if a sentence differs",
+    )
     parser.add_argument("--dry-run", action="store_true", help="say what it is and what is missing, from headers only")
     parser.add_argument(
         "--text",
@@ -158,6 +171,8 @@ def _parse_arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if arguments.out is None and not arguments.dry_run:
         parser.error("say where the bundle is to be made, or --dry-run")
+    if arguments.check and arguments.dry_run:
+        parser.error("--check compares a bundle, which --dry-run does not write")
     return arguments
 
 

@@ -14,6 +14,8 @@ from server.bundle.languages import LanguagePair, Languages
 from server.bundle.manifest import SearchDefaults
 from server.bundle.shortlist import Shortlist
 
+TRANSFORMERS = "transformers"  # as a `ForeignModel.reference`
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignModel:
@@ -21,6 +23,7 @@ class ForeignModel:
 
     Attributes:
         family: for people.
+        reference: the package that it is from, for people; `export.imports.reference` asks `TRANSFORMERS`.
         name: of the model, for the manifest.
         config: of our network that computes the same.
         plan: which of `tensors` its weights are.
@@ -35,6 +38,7 @@ class ForeignModel:
     """
 
     family: str
+    reference: str
     name: str
     config: TransformerConfig
     plan: Plan

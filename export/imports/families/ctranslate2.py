@@ -48,6 +48,7 @@ def read(directory: Path, given: GivenLanguages, report: Report) -> ForeignModel
     weights = {name: tensor for name, tensor in tensors.items() if tensor.shape}
     return ForeignModel(
         family="CTranslate2",
+        reference="ctranslate2",
         name=directory.resolve().name,
         config=network,
         plan=plan_weights(network, weights, vocabularies),

@@ -18,7 +18,7 @@ from export.imports.families.bart import (
 )
 from export.imports.families.pieces import check_rows, read_model, read_pieces, table
 from export.imports.families.positions import hugging_face_marian
-from export.imports.foreign import ForeignModel
+from export.imports.foreign import TRANSFORMERS, ForeignModel
 from export.imports.formats.tensors import LazyTensor
 from export.imports.languages import GivenLanguages, by_code, choose, choose_among, pair_in_name
 from export.imports.licences import read_licence
@@ -64,6 +64,7 @@ def read(directory: Path, config: ForeignSettings, given: GivenLanguages, report
     config.finish(HARMLESS)
     return ForeignModel(
         family="OPUS-MT (Hugging Face Marian)",
+        reference=TRANSFORMERS,
         name=directory.resolve().name,
         config=network,
         plan=_plan(network, tensors, is_joint),

@@ -43,6 +43,7 @@ def read(directory: Path, given: GivenLanguages, report: Report) -> ForeignModel
     settings.finish(HARMLESS)
     weights = {name: each for name, each in tensors.items() if name != _SETTINGS and not name.endswith(_SCALE)}
     return ForeignModel(
+        reference="marian-decoder, or bergamot-translator for models of Bergamot and Mozilla",
         family="Marian with SSRU" if network.decoder_mixer == "ssru" else "Marian",
         name=directory.resolve().name,
         config=network,

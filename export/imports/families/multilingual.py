@@ -19,7 +19,7 @@ from export.imports.families.bart import (
 )
 from export.imports.families.pieces import read_model, read_pieces, table
 from export.imports.families.positions import tensor2tensor
-from export.imports.foreign import ForeignModel
+from export.imports.foreign import TRANSFORMERS, ForeignModel
 from export.imports.formats.tensors import LazyTensor
 from export.imports.languages import GivenLanguages, by_code, choose_among
 from export.imports.licences import UNKNOWN, read_licence
@@ -83,6 +83,7 @@ def read(directory: Path, config: ForeignSettings, given: GivenLanguages, report
     config.finish(HARMLESS)
     return ForeignModel(
         family=kind.name,
+        reference=TRANSFORMERS,
         name=directory.resolve().name,
         config=network,
         plan=_plan(network, tensors, is_mbart),

@@ -1,3 +1,4 @@
+import importlib.util
 import json
 import shutil
 import signal
@@ -96,6 +97,15 @@ def test_int8_that_is_too_far_from_float_leaves_nothing(command: Command, tmp_pa
     assert "bundle was not written: " in message
     assert "reaches chrF" in message
     assert not list(out.parent.iterdir())
+
+
+@pytest.mark.skipif(importlib.util.find_spec("transformers") is not None, reason="transformers is installed")
+def test_a_check_that_cannot_be_made_is_refused_before_the_work(command: Command, tmp_path: Path) -> None:
+    code, message = command.fails(TINY, tmp_path / "bundle", "--check")
+
+    assert code == 2
+    assert "--check needs transformers" in message
+    assert not list(tmp_path.iterdir())
 
 
 def test_everything_that_is_wrong_is_said_at_once(command: Command, tmp_path: Path, copy: Path) -> None:
