@@ -25,6 +25,7 @@ _REFUSED = {
     "mt5": "relative positions are not supported",
     "umt5": "relative positions are not supported",
     "bart": "it is no model for translation",
+    "fsmt": "tokenizers of Moses and BPE are not supported",
     "seamless_m4t": "speech is not supported; facebook/nllb-200-distilled-600M is for text",
     "seamless_m4t_v2": "speech is not supported; facebook/nllb-200-distilled-600M is for text",
 }
