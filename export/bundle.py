@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from export.agreement import MIN_CHRF, check_agreement, measure_agreement
-from export.files import write_variant
+from export.files import EXACT, write_variant
 from export.manifest import draft_manifest
 from export.subject import DevSet, Example, Subject
 from export.verify import (
@@ -36,7 +36,6 @@ logger = logging.getLogger(__name__)
 MAX_BLEU_LOSS = 0.5
 CHECKED_SENTENCES = 200
 LEAST_WITHOUT_REFERENCES = 32  # sentences: nothing is measured with them but the model against itself
-_EXACT = "cpu-fp32"
 _ORACLE_WORK = 10**10  # parameters times sentences: the oracle takes a minute or two for that
 _LEAST_CHECKED = 16
 
@@ -69,8 +68,8 @@ def export_bundle(
     """
     if out.exists():
         raise FileExistsError(f"{out} exists already")
-    if _EXACT not in variants or not set(variants) <= set(VARIANTS):
-        raise ValueError(f"variants must be {_EXACT} and others of {', '.join(VARIANTS)}, not {', '.join(variants)}")
+    if EXACT not in variants or not set(variants) <= set(VARIANTS):
+        raise ValueError(f"variants must be {EXACT} and others of {', '.join(VARIANTS)}, not {', '.join(variants)}")
     out.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     try:
@@ -109,6 +108,9 @@ class _Export:
         num_parameters = sum(weight.numel() for weight in subject.model.state_dict().values())
         num_checked = max(_LEAST_CHECKED, min(CHECKED_SENTENCES, _ORACLE_WORK // num_parameters))
         self.checked = self.examples[:num_checked]
+        self.targets = self._references()
+        self.exact: list[str] = []  # translations of the exact variant, where there are no references
+        self.outputs: dict[str, GoldenOutput] = {}
         self.parity: dict[str, Any] = {}
         self.quality: dict[str, dict[str, Any]] = {}
 
@@ -124,23 +126,11 @@ class _Export:
             target_language=target_language,
         )
         self.manifest = dataclasses.replace(self.manifest, golden=drafted)
-        outputs: dict[str, GoldenOutput] = {}
-        targets = self._references()
-        exact: list[str] = []
-        for name in sorted(variants, key=lambda name: name != _EXACT):
-            self._write_variant(name, targets)
-            bundle = Bundle(directory=self.directory, manifest=self.manifest)
-            # The CUDA variant is tried on the CPU too, which runs fp16 by way of fp32: that tries its graphs and
-            # weights, not CUDA's kernels.
-            runner = open_runner(bundle, name, "cpu", num_threads=torch.get_num_threads())
-            with open_translator(runner, bundle) as translator:
-                outputs[name] = self._golden_output(translator)
-                if not self.has_references and name == _EXACT:
-                    exact = self._translate(translator)
-                    targets = self._forced_targets(translator)
-                self._prove(name, runner, translator, targets, exact)
+        for name in sorted(variants, key=lambda name: name != EXACT):
+            self._write_variant(name)
+            self._prove_variant(name)
         self._check_quality()
-        named = {name: outputs[name] for name in variants}
+        named = {name: self.outputs[name] for name in variants}
         self._save(
             dataclasses.replace(
                 self.manifest,
@@ -151,24 +141,40 @@ class _Export:
             )
         )
 
-    def _write_variant(self, name: str, targets: list[list[int]]) -> None:
+    def _write_variant(self, name: str) -> None:
         sources = [list(example.source_ids) for example in self.examples[:CHECKED_SENTENCES]]
         has_shortlist = self.subject.shortlist is not None
         written = write_variant(
-            self.subject.model, self.directory, name, sources[: len(targets)], targets, has_shortlist=has_shortlist
+            self.subject.model,
+            self.directory,
+            name,
+            sources[: len(self.targets)],
+            self.targets,
+            has_shortlist=has_shortlist,
         )
         self.manifest = dataclasses.replace(self.manifest, variants={**self.manifest.variants, name: written})
 
-    def _prove(
-        self, name: str, runner: Runner, translator: IdTranslator, targets: list[list[int]], exact: list[str]
-    ) -> None:
+    def _prove_variant(self, name: str) -> None:
+        """Proves what is written; its sessions, larger than the weights, end before the next variant is written."""
+        bundle = Bundle(directory=self.directory, manifest=self.manifest)
+        # The CUDA variant is tried on the CPU too, which runs fp16 by way of fp32: that tries its graphs and weights,
+        # not CUDA's kernels.
+        runner = open_runner(bundle, name, "cpu", num_threads=torch.get_num_threads())
+        with open_translator(runner, bundle) as translator:
+            self.outputs[name] = self._golden_output(translator)
+            if not self.has_references and name == EXACT:
+                self.exact = self._translate(translator)
+                self.targets = self._forced_targets(translator)
+            self._prove(name, runner, translator)
+
+    def _prove(self, name: str, runner: Runner, translator: IdTranslator) -> None:
         model, search = self.subject.model, self.subject.search
         sources = [list(example.source_ids) for example in self.checked]
         prefixes = [example.prefix for example in self.checked]
         if VARIANTS[name].is_exact and isinstance(runner, HostRunner):
             logger.info("%s: comparing with the model", name)
             num_steps = min(32, len(sources))
-            self.parity["step_logits"] = check_step_logits(model, runner, sources[:num_steps], targets[:num_steps])
+            self.parity["step_logits"] = check_step_logits(model, runner, sources[:num_steps], self.targets[:num_steps])
             for beam_size, key in ((1, "greedy_ids"), (4, "beam_4_ids")):
                 self.parity[key] = check_ids(
                     model,
@@ -183,12 +189,12 @@ class _Export:
             self.parity["int8_rows_apart"] = check_rows_apart(translator, sources, prefixes)
         for use_shortlist in (False, True) if self.manifest.variants[name].has_shortlist else (False,):
             measured = f"{name}, shortlist" if use_shortlist else name
-            self.quality[measured] = self._measure(translator, exact, use_shortlist)
+            self.quality[measured] = self._measure(translator, use_shortlist)
             logger.info("%s: %s", measured, self.quality[measured])
 
-    def _measure(self, translator: IdTranslator, exact: list[str], use_shortlist: bool) -> dict[str, Any]:
+    def _measure(self, translator: IdTranslator, use_shortlist: bool) -> dict[str, Any]:
         if not self.has_references:
-            return measure_agreement(self._translate(translator, use_shortlist), exact)
+            return measure_agreement(self._translate(translator, use_shortlist), self.exact)
         sources = [list(example.source_ids) for example in self.examples]
         references = [example.reference for example in self.examples]
         return measure_quality(translator, self.tokenizer, sources, references, use_shortlist=use_shortlist)

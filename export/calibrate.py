@@ -3,52 +3,50 @@
 The graphs themselves are run, with every tensor that matters as one more output.
 """
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime
 from numpy.typing import NDArray
-from onnx import helper, numpy_helper
+from onnx import helper
 
-from export.graph import without_weights
 from export.quantize import linear_inputs
 from model.data import pad
-from server.bundle.graphs import SELF_STATE, cache_names, step_controls
+from server.bundle.graphs import ENCODER_FILE, PLAIN_STEP, SELF_STATE, cache_names, step_controls
 
 Array = NDArray[Any]
 _BATCH = 32  # sentences
 
 
-def calibrate(
-    encoder: onnx.ModelProto, step: onnx.ModelProto, sources: list[list[int]], targets: list[list[int]]
-) -> dict[str, NDArray[np.float32]]:
+def calibrate(directory: Path, sources: list[list[int]], targets: list[list[int]]) -> dict[str, NDArray[np.float32]]:
     """Returns the largest magnitudes found.
 
     Args:
-        encoder: of `export.graphs`, float32.
-        step: of the same model.
+        directory: of a float32 variant, as `export.files` writes it.
         sources: token ids with eos.
         targets: token ids starting with bos, of the same sentences.
 
     Returns:
         By name a scalar for each of `linear_inputs` of both graphs, and [H, D] for each cache tensor but states.
     """
-    calibration = _Calibration(encoder, step)
+    calibration = _Calibration(directory)
     for start in range(0, len(sources), _BATCH):
         calibration.observe(sources[start : start + _BATCH], targets[start : start + _BATCH])
     return calibration.ranges
 
 
 class _Calibration:
-    def __init__(self, encoder: onnx.ModelProto, step: onnx.ModelProto) -> None:
+    def __init__(self, directory: Path) -> None:
         self.ranges: dict[str, NDArray[np.float32]] = {}
-        self._encoder, self._step = _Watched(encoder), _Watched(step)
-        shapes = {tensor.name: tensor.type.tensor_type.shape.dim for tensor in step.graph.input}
+        self._encoder, self._step = _Watched(directory / ENCODER_FILE), _Watched(directory / PLAIN_STEP.file)
+        shapes = self._step.input_shapes
         num_layers = sum(name.startswith("cross_key.") for name in shapes)
         self._cross_names = cache_names("cross", num_layers)
         own = [SELF_STATE] if SELF_STATE in shapes else cache_names("self", num_layers)
-        self._own = {name: [length.dim_value for length in shapes[name][1:]] for name in own}  # 0: of any length
+        # 0: of any length
+        self._own = {name: [each if isinstance(each, int) else 0 for each in shapes[name][1:]] for name in own}
 
     def observe(self, sources: list[list[int]], targets: list[list[int]]) -> None:
         """Translates by force; raises `ranges`."""
@@ -86,25 +84,41 @@ class _Calibration:
 
 
 class _Watched:
-    """A graph that returns its `linear_inputs` too.
+    """A graph that returns its `linear_inputs`, and of its outputs the caches that it writes.
 
-    Its weights go to ONNX Runtime beside it: a message of protobuf has at most 2 GiB.
+    What only the other outputs need is left out: the projection is most of the memory. The other weights stay in their
+    file, to which ONNX Runtime maps them: a message of protobuf has at most 2 GiB.
     """
 
-    def __init__(self, model: onnx.ModelProto) -> None:
+    def __init__(self, path: Path) -> None:
+        model = onnx.load(path, load_external_data=False)
         self.names = linear_inputs(model)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
-        watched = without_weights(model)
-        outside = {stub.name for stub in watched.graph.initializer if stub.external_data}
-        weights = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer if t.name in outside}
-        values = [onnxruntime.OrtValue.ortvalue_from_numpy(weight) for weight in weights.values()]
-        options.add_external_initializers(list(weights), values)
-        watched.graph.output.extend(helper.make_empty_tensor_value_info(name) for name in self.names)
+        options.enable_cpu_mem_arena = False  # it keeps what shapes took that do not come again
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path.parent))
+        caches = [output for output in model.graph.output if output.name.startswith(("cross_", "new_self_"))]
+        del model.graph.output[:]
+        model.graph.output.extend([*caches, *map(helper.make_empty_tensor_value_info, self.names)])
+        _prune(model.graph)
         self._session = onnxruntime.InferenceSession(
-            watched.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
+        self.input_shapes = {each.name: each.shape for each in self._session.get_inputs()}
         self._outputs = [output.name for output in self._session.get_outputs()]
 
     def run(self, feeds: dict[str, Array]) -> dict[str, Array]:
         return dict(zip(self._outputs, self._session.run(self._outputs, feeds), strict=True))
+
+
+def _prune(graph: onnx.GraphProto) -> None:
+    """Leaves out the nodes that no output needs."""
+    needed = {output.name for output in graph.output}
+    nodes = []
+    for node in reversed(graph.node):
+        if not needed.isdisjoint(node.output):
+            nodes.append(node)
+            needed.update(node.input)
+    kept = list(reversed(nodes))
+    del graph.node[:]
+    graph.node.extend(kept)

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import onnx
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 from export.calibrate import calibrate
-from export.graph import INLINE_BYTES, OPSETS
+from export.graph import OPSETS
 from export.graphs import copy_rows_graph, copy_states_graph, encoder_graph, step_graph
 from export.quantize import quantize_graph
 from model.transformer import Transformer
@@ -22,7 +23,6 @@ from server.bundle.graphs import (
     COPY_STATES_FILE,
     EMBEDDING,
     ENCODER_FILE,
-    PLAIN_STEP,
     SSRU,
     WEIGHTS_FILE,
     step_forms,
@@ -32,7 +32,9 @@ from server.bundle.variants import VARIANTS
 
 logger = logging.getLogger(__name__)
 
+EXACT = "cpu-fp32"  # what the others are measured by
 _ALIGNMENT = 64
+_INLINE_BYTES = 256  # smaller tensors stay in the graphs: shape inference sees them
 
 
 def write_variant(
@@ -49,7 +51,7 @@ def write_variant(
     Args:
         model: in evaluation mode.
         bundle: the directory to make the variant's own one in.
-        name: one of `server.bundle.variants.VARIANTS`.
+        name: one of `server.bundle.variants.VARIANTS`; cpu-int8 needs cpu-fp32 there, with which it is calibrated.
         sources: token ids with eos, to calibrate int8 with.
         targets: token ids starting with bos, of the same sentences.
         has_shortlist: write the steps with a shortlist too.
@@ -64,7 +66,7 @@ def write_variant(
             builders[COPY_STATES_FILE] = partial(copy_states_graph, model.config)
     ranges = None
     if cache_dtype == "int8":
-        ranges = calibrate(builders[ENCODER_FILE](), builders[PLAIN_STEP.file](), sources, targets)
+        ranges = calibrate(bundle / EXACT, sources, targets)
     directory = bundle / name
     directory.mkdir()
     embedding_offset = save_graphs(directory, _build(builders, ranges))
@@ -95,22 +97,33 @@ def save_graphs(directory: Path, graphs: Iterable[tuple[str, onnx.ModelProto]]) 
     embedding_offset = -1
     with (directory / WEIGHTS_FILE).open("wb") as weights:
         for file, model in graphs:
-            for tensor in model.graph.initializer:
-                data = tensor.raw_data
-                if len(data) < INLINE_BYTES:
-                    continue
-                key = hashlib.sha256(data).hexdigest()
-                if key not in places:
-                    weights.write(b"\0" * (-weights.tell() % _ALIGNMENT))
-                    places[key] = weights.tell()
-                    weights.write(data)
-                if tensor.name == EMBEDDING:
-                    embedding_offset = places[key]
-                facts = {"location": WEIGHTS_FILE, "offset": str(places[key]), "length": str(len(data))}
-                tensor.ClearField("raw_data")
-                tensor.data_location = TensorProto.EXTERNAL
-                tensor.external_data.extend(onnx.StringStringEntryProto(key=k, value=v) for k, v in facts.items())
+            found = _move_weights(model, weights, places)
+            embedding_offset = embedding_offset if found is None else found
             onnx.save(model, directory / file)
             onnx.checker.check_model(directory / file)
             del model  # before the next one is made
+    return embedding_offset
+
+
+def _move_weights(model: onnx.ModelProto, weights: IO[bytes], places: dict[str, int]) -> int | None:
+    """Moves a graph's weights to a file and returns where the token embedding is in it, if the graph has one.
+
+    A function of its own, since whoever holds one tensor of a graph holds the memory of all.
+    """
+    embedding_offset = None
+    for tensor in model.graph.initializer:
+        data = tensor.raw_data
+        if len(data) < _INLINE_BYTES:
+            continue
+        key = hashlib.sha256(data).hexdigest()
+        if key not in places:
+            weights.write(b"\0" * (-weights.tell() % _ALIGNMENT))
+            places[key] = weights.tell()
+            weights.write(data)
+        if tensor.name == EMBEDDING:
+            embedding_offset = places[key]
+        facts = {"location": WEIGHTS_FILE, "offset": str(places[key]), "length": str(len(data))}
+        tensor.ClearField("raw_data")
+        tensor.data_location = TensorProto.EXTERNAL
+        tensor.external_data.extend(onnx.StringStringEntryProto(key=k, value=v) for k, v in facts.items())
     return embedding_offset

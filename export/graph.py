@@ -6,10 +6,9 @@ import numpy as np
 import onnx
 import torch
 from numpy.typing import DTypeLike, NDArray
-from onnx import helper, numpy_helper
+from onnx import helper
 
 OPSETS = {"": 21, "com.microsoft": 1}
-INLINE_BYTES = 256  # smaller tensors stay in a graph whose weights are elsewhere: shape inference sees them
 
 
 class Graph:
@@ -21,7 +20,7 @@ class Graph:
         self.nodes: list[onnx.NodeProto] = []
         self.inputs: list[onnx.ValueInfoProto] = []
         self.outputs: list[onnx.ValueInfoProto] = []
-        self.initializers: dict[str, onnx.TensorProto] = {}
+        self.initializers: dict[str, NDArray[Any]] = {}  # weights as torch has them, until the graph is built
 
     def input(self, name: str, dtype: DTypeLike, shape: list[str | int]) -> str:
         """Declares an input."""
@@ -50,11 +49,11 @@ class Graph:
 
     def weight(self, name: str, tensor: torch.Tensor) -> str:
         """Adds an initializer of the graph's dtype."""
-        return self._initializer(name, tensor.detach().cpu().numpy().astype(self.dtype))
+        return self._initializer(name, tensor.detach().cpu().numpy().astype(self.dtype, copy=False))
 
     def linear(self, name: str, x: str, weight: torch.Tensor, bias: torch.Tensor) -> str:
         """Maps [rows, K] to [rows, N] with the torch weight [N, K]."""
-        matrix = self.weight(f"{name}.weight", weight.T.contiguous())
+        matrix = self.weight(f"{name}.weight", weight.T)
         return self.node("Gemm", [x, matrix, self.weight(f"{name}.bias", bias)], name)
 
     def layer_norm(self, name: str, x: str, norm: torch.nn.Module) -> str:
@@ -68,33 +67,20 @@ class Graph:
         return self.node("Reshape", [x, self.constant(shape)], output)
 
     def build(self) -> onnx.ModelProto:
-        """Returns the model; the initializers move into it, one after the other, so that they are not there twice."""
+        """Returns the model, into which the initializers are copied one after the other."""
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs)
         opsets = [helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=10, producer_name="babelserve")
-        for name in list(self.initializers):
-            model.graph.initializer.append(self.initializers.pop(name))
+        for name, array in self.initializers.items():
+            # In its place at once: a tensor that is made first and appended would be in memory twice.
+            tensor = model.graph.initializer.add(name=name, dims=array.shape)
+            tensor.data_type = helper.np_dtype_to_tensor_dtype(array.dtype)
+            tensor.raw_data = array.tobytes()
         return model
 
     def _initializer(self, name: str, array: NDArray[Any]) -> str:
-        self.initializers[name] = numpy_helper.from_array(np.ascontiguousarray(array), name)
+        self.initializers[name] = np.atleast_1d(array)
         return name
-
-
-def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Returns a copy whose larger initializers are said to be elsewhere, which protobuf can make of a large model."""
-    copy = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import)
-    copy.graph.name = model.graph.name
-    for field in ("node", "input", "output"):
-        getattr(copy.graph, field).extend(getattr(model.graph, field))
-    for tensor in model.graph.initializer:
-        if len(tensor.raw_data) < INLINE_BYTES:
-            copy.graph.initializer.append(tensor)
-            continue
-        stub = copy.graph.initializer.add(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
-        stub.data_location = onnx.TensorProto.EXTERNAL
-        stub.external_data.add(key="location", value="elsewhere")
-    return copy
 
 
 def _value_info(name: str, dtype: DTypeLike, shape: list[str | int]) -> onnx.ValueInfoProto:

@@ -23,6 +23,7 @@ _ZERO_SYMMETRIC = 128  # uint8 that stands for 0.0 where values have both signs
 _CACHE_INPUTS = slice(3, 5)  # of GroupQueryAttention: past key, past value
 _SCALE_INPUT = 12  # of GroupQueryAttention: scales of the keys and then of the values in the cache
 _MINIMA = {"QuickGelu": 0.278465, "Gelu": 0.169972}  # activations are never below minus this; QuickGelu's by its alpha
+_AT_A_TIME = 1 << 22  # numbers: a whole embedding in floating point, several times over, is most of what there is
 _LEAST = 1e-12  # a range of zero would divide by zero
 
 
@@ -230,8 +231,14 @@ class _Quantizer:
 
 def quantize_columns(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Returns int8 [K, N] in -127..127 and the scale [N] of each column; int8 * scale is close to the matrix."""
-    scales = np.maximum(np.abs(matrix).max(axis=0), _LEAST).astype(np.float32) / _LEVELS
-    return np.rint(matrix / scales).astype(np.int8), scales
+    largest = np.maximum(matrix.max(axis=0), -matrix.min(axis=0))
+    scales = np.maximum(largest, _LEAST).astype(np.float32) / _LEVELS
+    quantized = np.empty_like(matrix, np.int8)
+    step = max(1, _AT_A_TIME // len(matrix))
+    for start in range(0, len(scales), step):
+        columns = slice(start, start + step)
+        quantized[:, columns] = np.rint(matrix[:, columns] / scales[columns])
+    return quantized, scales
 
 
 def _alpha(node: onnx.NodeProto) -> float:

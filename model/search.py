@@ -161,10 +161,10 @@ def search(
     while any(s.live for s in searches):
         rows = [i for i, s in enumerate(searches) for _ in s.live]
         prefixes = pad([[config.bos_id, *beam.ids] for s in searches for beam in s.live], config.pad_id).to(device)
-        logits, _ = model.decode(prefixes, memory[rows], visible[rows])
+        states = model.decode_states(prefixes, memory[rows], visible[rows])
         lengths = torch.tensor([len(beam.ids) for s in searches for beam in s.live], device=device)
-        last = logits[torch.arange(len(rows), device=device), lengths]
-        log_probs = last.float().log_softmax(dim=-1)
+        last = states[torch.arange(len(rows), device=device), lengths]
+        log_probs = model.logits(last).float().log_softmax(dim=-1)
         row = 0
         for one in searches:
             count = len(one.live)

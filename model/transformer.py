@@ -184,7 +184,7 @@ class Transformer(nn.Module):
     def states(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         """Returns what `forward` projects to logits: the decoder's output [B, T, M]."""
         memory, visible = self.encode(source_ids)
-        return self._decode(target_ids, memory, visible, need_weights=False)[0]
+        return self.decode_states(target_ids, memory, visible)
 
     def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the encoder's output [B, S, M] and bool [B, 1, 1, S], False at padding."""
@@ -195,6 +195,10 @@ class Transformer(nn.Module):
             x = layer(x, visible)
         memory: Tensor = self.encoder_norm(x)
         return memory, visible
+
+    def decode_states(self, target_ids: Tensor, memory: Tensor, memory_visible: Tensor) -> Tensor:
+        """Returns what `decode` projects to logits: [B, T, M]."""
+        return self._decode(target_ids, memory, memory_visible, need_weights=False)[0]
 
     def decode(
         self, target_ids: Tensor, memory: Tensor, memory_visible: Tensor, need_weights: bool = False

@@ -2,13 +2,12 @@
 
 import logging
 
-import torch
 from tqdm import tqdm
 
 from export.imports.foreign import ForeignModel
 from export.imports.report import Report
+from export.imports.weights import network_without_weights
 from export.subject import Subject
-from model.transformer import Transformer
 
 
 def build_subject(model: ForeignModel, report: Report) -> Subject:
@@ -17,8 +16,7 @@ def build_subject(model: ForeignModel, report: Report) -> Subject:
     Raises:
         ImportFault: a file cannot be read after all.
     """
-    with torch.device("meta"):
-        network = Transformer(model.config)
+    network = network_without_weights(model.config)
     total = len(network.state_dict())
     is_quiet = not logging.getLogger().isEnabledFor(logging.INFO)
     weights = tqdm(model.weights(report), desc="weights", total=total, unit="", disable=True if is_quiet else None)

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from export.imports.formats.tensors import FormatError, Tensors
 from export.imports.report import Report
@@ -63,9 +65,25 @@ def stack(*names: str | None, is_transposed: bool = False) -> Stack:
 
 def expected_shapes(config: TransformerConfig) -> dict[str, tuple[int, ...]]:
     """Returns the shape of each weight of a network, without making it."""
-    with torch.device("meta"):
-        model = Transformer(config)
-    return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    return {name: tuple(tensor.shape) for name, tensor in network_without_weights(config).state_dict().items()}
+
+
+def network_without_weights(config: TransformerConfig) -> Transformer:
+    """Returns a network whose weights have shapes only."""
+    with torch.device("meta"), _Unset():
+        return Transformer(config)
+
+
+class _Unset(TorchFunctionMode):
+    """Leaves out what fills tensors: for those without data torch would load its compiler to do it, 70 MB."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), keywords: dict[str, Any] | None = None
+    ) -> Any:
+        keywords = keywords or {}
+        if function.__name__ in ("normal_", "uniform_"):
+            return arguments[0] if arguments else keywords["tensor"]
+        return function(*arguments, **keywords)
 
 
 def check_plan(plan: Plan, config: TransformerConfig, tensors: Tensors, report: Report) -> None:

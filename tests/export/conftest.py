@@ -1,6 +1,8 @@
 """Graphs on ONNX Runtime without a bundle, and bundles of one variant made of any model."""
 
+import copy
 import dataclasses
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from export.calibrate import calibrate
 from export.files import save_graphs
 from export.graphs import encoder_graph, step_graph
 from model.config import TransformerConfig
@@ -80,6 +83,16 @@ def open_graph(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(
         graph.SerializeToString(), options, ["CPUExecutionProvider"], disabled_optimizers=["SkipLayerNormFusion"]
     )
+
+
+def calibrated(
+    encoder: onnx.ModelProto, step: onnx.ModelProto, sources: list[list[int]], targets: list[list[int]]
+) -> dict[str, NDArray[np.float32]]:
+    """Returns what `calibrate` finds with float32 graphs, which stay as they are."""
+    graphs = {ENCODER_FILE: copy.deepcopy(encoder), PLAIN_STEP.file: copy.deepcopy(step)}
+    with tempfile.TemporaryDirectory() as directory:
+        save_graphs(Path(directory), graphs.items())
+        return calibrate(Path(directory), sources, targets)
 
 
 class Stepper:

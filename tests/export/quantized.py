@@ -5,13 +5,12 @@ import onnx
 import torch
 from numpy.typing import NDArray
 
-from export.calibrate import calibrate
 from export.graph import Graph
 from export.graphs import _activate, encoder_graph, step_graph
 from export.quantize import quantize_graph
 from model.data import pad
 from model.transformer import ACTIVATIONS, Transformer
-from tests.export.conftest import Array, Stepper, open_graph, run_encoder
+from tests.export.conftest import Array, Stepper, calibrated, open_graph, run_encoder
 
 Ranges = dict[str, NDArray[np.float32]]
 Graphs = tuple[onnx.ModelProto, onnx.ModelProto]
@@ -29,7 +28,7 @@ def graphs_of(model: Transformer) -> Graphs:
 
 
 def ranges_of(model: Transformer) -> Ranges:
-    return calibrate(*graphs_of(model), SOURCES, TARGETS)
+    return calibrated(*graphs_of(model), SOURCES, TARGETS)
 
 
 def quantized(model: Transformer, ranges: Ranges | None = None) -> Graphs:

@@ -7,12 +7,11 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from export.calibrate import calibrate
 from export.graphs import encoder_graph, step_graph
 from export.quantize import linear_inputs
 from model.transformer import Transformer
 from server.bundle.graphs import SELF_STATE, all_cache_names
-from tests.export.conftest import build_model
+from tests.export.conftest import build_model, calibrated
 
 Ranges = Mapping[str, NDArray[np.float32]]
 SOURCES = [[5, 9, 12, 7, 3], [8, 3], [6, 15, 3]]
@@ -21,7 +20,7 @@ RTOL = 1e-4  # float32, other order of sums
 
 
 def ranges_of(model: Transformer, sources: list[list[int]], targets: list[list[int]]) -> dict[str, NDArray[np.float32]]:
-    return calibrate(encoder_graph(model), step_graph(model), sources, targets)
+    return calibrated(encoder_graph(model), step_graph(model), sources, targets)
 
 
 def largest_of(*parts: Ranges) -> dict[str, NDArray[np.float32]]:

@@ -44,6 +44,18 @@ def test_columns_are_rounded_to_the_nearest_of_255_levels() -> None:
     assert (np.abs(found * scales - matrix) <= scales * 0.5001).all()
 
 
+def test_columns_in_parts_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = np.random.default_rng(0).normal(size=(3, 11)).astype(np.float32)
+    whole, scales = quantize_columns(matrix)
+
+    monkeypatch.setattr("export.quantize._AT_A_TIME", 6)
+
+    for each in (matrix, np.asfortranarray(matrix)):
+        parts, same_scales = quantize_columns(each)
+        assert np.array_equal(parts, whole)
+        assert np.array_equal(same_scales, scales)
+
+
 def test_a_column_of_zeros_stays_zero() -> None:
     found, scales = quantize_columns(np.zeros((3, 2), np.float32))
 

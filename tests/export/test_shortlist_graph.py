@@ -6,7 +6,6 @@ import numpy as np
 import onnx
 import pytest
 
-from export.calibrate import calibrate
 from export.graphs import encoder_graph, step_graph
 from export.projection import MAX_TOP_K, SHORTLIST_BLOCK
 from export.quantize import quantize_graph
@@ -15,7 +14,7 @@ from model.transformer import Transformer
 from server.bundle.graphs import CANDIDATES, EMBEDDING, StepForm
 from server.models.machine import has_int8_dot_product
 from server.runtime.columns import Columns
-from tests.export.conftest import SHAPES, Array, Stepper, build_model, run_encoder
+from tests.export.conftest import SHAPES, Array, Stepper, build_model, calibrated, run_encoder
 
 SOURCES = [[5, 9, 12, 7, 3], [8, 3], [6, 15, 3]]
 TARGETS = [[2, 10, 11, 4], [2, 14, 15, 16], [2, 17, 4, 5]]
@@ -32,7 +31,7 @@ def steps(model: Transformer, precision: str) -> tuple[Stepper, Stepper, Array]:
     encoder, full = encoder_graph(model), step_graph(model)
     short = step_graph(model, form=StepForm(has_shortlist=True))
     if precision == "int8":
-        ranges = calibrate(encoder, full, SOURCES, TARGETS)
+        ranges = calibrated(encoder, full, SOURCES, TARGETS)
         encoder, full, short = (quantize_graph(graph, ranges) for graph in (encoder, full, short))
     table = next(tensor for tensor in full.graph.initializer if tensor.name == EMBEDDING)
     cross = run_encoder(encoder, pad(SOURCES, 0).numpy(), LENGTHS)

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -112,3 +114,20 @@ def test_a_file_that_changes_meanwhile_is_a_fault(tmp_path: Path, weights: dict[
 
     with pytest.raises(ImportFault, match=r"model\.safetensors: .*changed while it was read"):
         dict(load_weights(own_plan(), CONFIG, tensors, report))
+
+
+def test_a_network_without_weights_has_the_shapes_and_loads_no_compiler() -> None:
+    code = """
+import sys
+from export.imports.weights import network_without_weights
+from tests.export.imports.test_weights import CONFIG
+network = network_without_weights(CONFIG)
+assert all(weight.is_meta for weight in network.state_dict().values())
+print("torch._dynamo" in sys.modules)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert found.stdout.strip() == "False"
+    assert expected_shapes(CONFIG) == {
+        name: tuple(each.shape) for name, each in Transformer(CONFIG).state_dict().items()
+    }
