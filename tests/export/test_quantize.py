@@ -46,14 +46,9 @@ def test_columns_are_rounded_to_the_nearest_of_255_levels() -> None:
 
 def test_columns_in_parts_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = np.random.default_rng(0).normal(size=(3, 11)).astype(np.float32)
-    whole, scales = quantize_columns(matrix)
-
+    whole, _ = quantize_columns(matrix)
     monkeypatch.setattr("export.quantize._AT_A_TIME", 6)
-
-    for each in (matrix, np.asfortranarray(matrix)):
-        parts, same_scales = quantize_columns(each)
-        assert np.array_equal(parts, whole)
-        assert np.array_equal(same_scales, scales)
+    assert all(np.array_equal(quantize_columns(each)[0], whole) for each in (matrix, np.asfortranarray(matrix)))
 
 
 def test_a_column_of_zeros_stays_zero() -> None:
