@@ -13,6 +13,8 @@ from server.bundle.files import describe_file
 from server.bundle.manifest import seal_manifest
 from server.bundle.variants import VARIANTS
 
+_Row = tuple[str, Callable[[Path], None], tuple[str, ...]]  # of a `BadBundle`
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BadBundle:
@@ -146,7 +148,7 @@ def bad_bundles(variant: str) -> list[BadBundle]:
         All of them, in the order in which they are tried.
     """
     encoder, decoder, weights = (f"{variant}/{name}" for name in ("encoder.onnx", "decoder_step.onnx", "weights.bin"))
-    rows: list[tuple[str, Callable[[Path], None], tuple[str, ...]]] = [
+    rows: list[_Row] = [
         ("a byte of encoder.onnx flipped", _flip(encoder), (encoder,)),
         ("encoder.onnx cut in half", _truncate(encoder), (encoder,)),
         ("a byte of weights.bin flipped", _flip(weights), (weights,)),
@@ -170,9 +172,14 @@ def absurd_bundles(variant: str) -> list[BadBundle]:
     Returns:
         All of them, in the order in which they are tried.
     """
+    rows = [*_other_contents(variant), *_no_plain_files(f"{variant}/weights.bin"), *_absurd_manifests()]
+    return [BadBundle(name=name, spoil=spoil, mentions=words) for name, spoil, words in rows]
+
+
+def _other_contents(variant: str) -> list[_Row]:
     encoder, decoder, weights = (f"{variant}/{name}" for name in ("encoder.onnx", "decoder_step.onnx", "weights.bin"))
-    manifest, hole = "manifest.json", 20 << 30
-    rows: list[tuple[str, Callable[[Path], None], tuple[str, ...]]] = [
+    manifest = "manifest.json"
+    return [
         *(
             (f"weights.bin cut to {percent} %", _truncate(weights, percent), (weights, "the manifest says"))
             for percent in (0, 1, 50, 99)
@@ -212,6 +219,12 @@ def absurd_bundles(variant: str) -> list[BadBundle]:
             _describe_anew(encoder, lambda graph: graph.replace(b"weights.bin", b"../eights.b")),
             (encoder, "not found"),
         ),
+    ]
+
+
+def _no_plain_files(weights: str) -> list[_Row]:
+    manifest, hole = "manifest.json", 20 << 30
+    return [
         ("weights that are a link out", _replace(weights, lambda path: path.symlink_to("/etc/passwd")), ("leads out",)),
         ("weights that are a FIFO", _replace(weights, os.mkfifo), (weights, "no regular file")),
         ("a manifest that is a FIFO", _replace(manifest, os.mkfifo), (manifest, "no regular file")),
@@ -220,11 +233,15 @@ def absurd_bundles(variant: str) -> list[BadBundle]:
         ("a manifest that is a folder", _replace(manifest, Path.mkdir), (manifest, "directory")),
         ("20 GB of holes", _declare_hole(weights, hole), (weights, "holes")),
         ("20 GB of holes as manifest", _replace(manifest, _write_hole(hole)), (manifest, "at most")),
+    ]
+
+
+def _absurd_manifests() -> list[_Row]:
+    return [
         ("a billion layers", _change(dimensions={"decoder_layers": 10**9}), ("decoder_layers", "1..256")),
         ("a billion tokens", _change(limits={"max_source_tokens": 10**9}), ("max_source_tokens", "1..8192")),
         ("a NUL in a name", _change(name="a\0b"), ("printable",)),
         ("a NUL in a file's name", _change(extra_files={"a\0b": {"sha256": "", "bytes": 0}}), ("plain file name",)),
         ("half a character in a name", _change(name="\ud800"), ("surrogates",)),
-        ("deep nesting", _nest, (manifest, "cannot be read")),
+        ("deep nesting", _nest, ("manifest.json", "cannot be read")),
     ]
-    return [BadBundle(name=name, spoil=spoil, mentions=words) for name, spoil, words in rows]

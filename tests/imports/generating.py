@@ -9,7 +9,7 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from tests.imports.expected import Expected, Run, Sentence, by_length, runs, trim
 from tests.imports.families import Family
-from tests.imports.text import test_pairs
+from tests.imports.text import checked_pairs
 
 
 def load(directory: Path) -> tuple[Any, Any]:
@@ -47,7 +47,7 @@ def expect(family: Family, directory: Path) -> Expected:
     """Returns what `generate` makes of all test sentences, which take turns in the family's directions."""
     model, tokenizer = load(directory)
     asked = []
-    for i, pair in enumerate(test_pairs()):
+    for i, pair in enumerate(checked_pairs()):
         direction = family.directions[i % len(family.directions)]
         text = pair.in_language(direction.source)
         ids = family.encode(tokenizer, text, direction)

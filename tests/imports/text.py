@@ -52,7 +52,7 @@ def training_pairs() -> list[Pair]:
     return [*_tatoeba(), *_multi30k()]
 
 
-def test_pairs() -> list[Pair]:
+def checked_pairs() -> list[Pair]:
     """Returns 330 pairs: 260 of Tatoeba without repetition, 50 of Multi30K, longer ones, and 20 odd ones."""
     tatoeba = list({pair.english: pair for pair in _tatoeba()}.values())[:260]
     return [*tatoeba, *_multi30k()[:50], *(Pair(text, text) for text in ODD_SENTENCES)]
