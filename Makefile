@@ -30,7 +30,7 @@ serve: .venv/installed-cpu  ## start the server with the built-in model; ARGS="-
 	$(BIN)/babelserve $(ARGS)
 
 test: check  ## everything that CI runs: make check, then the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: .venv/installed-dev check-protos  ## format, lint, types, import walls, generated code
 	$(BIN)/ruff format --check .
