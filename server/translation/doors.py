@@ -1,6 +1,6 @@
 """Who is refused before a message is read: a tenant of whom a like request has just been refused.
 
-To take over, parse and weigh a message is more than a third of what a refusal costs, and an overload brings hundreds a
+To take over, parse and weigh a message is a good part of what a refusal costs, and an overload brings hundreds a
 second that are refused for the same cause. So the first of them closes its tenant's door while the cause is known to
 last (`Overloaded.lasts_seconds`), to those calls alone that it would hit as well:
 
