@@ -13,6 +13,7 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 
 from server.engine.charges import Charges
 from server.engine.cost import CostModel, Demand
@@ -129,12 +130,13 @@ class WaitingQueue:
         footprint = footprint or Footprint()
         with self._changed:
             fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._limits.num_lanes)
+            may_run = partial(self._shares.allow, work_seconds=self._cost.row_step_seconds / self._limits.num_lanes)
             line = self._lines[kind]
             others = [other for other in self._lines.values() if other is not line and other]
             taken: list[Sentence] = []
             longest_taken = 0
             while all(other.num_passed < _MOST_PASSED for other in others):
-                request = line.next(self._shares.allow)
+                request = line.next(may_run)
                 if request is None:
                     break
                 head = request.head
