@@ -96,14 +96,16 @@ class Overloaded(TranslationError):
         message: which limit, and what waits.
         reason: which limit, one of `REJECT_REASONS`, for the metric.
         retry_after_seconds: when a retry may succeed; fronts tell their clients.
+        lasts_seconds: for which the like would be refused for the same cause; 0 if nobody knows.
     """
 
     code = Code.RESOURCE_EXHAUSTED
 
-    def __init__(self, message: str, reason: str, retry_after_seconds: float = 1.0) -> None:
+    def __init__(self, message: str, reason: str, retry_after_seconds: float = 1.0, lasts_seconds: float = 0.0) -> None:
         super().__init__(message)
         self.reason = reason
         self.retry_after_seconds = retry_after_seconds
+        self.lasts_seconds = lasts_seconds
 
 
 class NotServing(TranslationError):

@@ -36,17 +36,19 @@ class WaitingRequest:
     Attributes:
         sentences, work: as given, of those that still wait.
         key: as given.
+        flow: of its sentences.
         deadline: instant; infinite for never.
         num_tokens: source tokens that wait.
         has_begun: whether some of its sentences have been taken.
         is_large: whether it has had its burst.
     """
 
-    __slots__ = ("_burst", "deadline", "has_begun", "is_large", "key", "num_tokens", "sentences", "work")
+    __slots__ = ("_burst", "deadline", "flow", "has_begun", "is_large", "key", "num_tokens", "sentences", "work")
 
     def __init__(self, sentences: deque[Sentence], work: float, burst: float, key: Key) -> None:
         deadline = sentences[0].deadline
         self.sentences = sentences
+        self.flow = sentences[0].flow
         self.work = work
         self.key = key
         self.deadline = math.inf if deadline is None else deadline

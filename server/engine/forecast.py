@@ -13,6 +13,7 @@ _HOPELESS = 4.0  # times the time that is left
 _RETRY_SECONDS = (0.05, 30.0)  # bounds of what refused callers are told
 _NO_WAIT_SECONDS = 0.02  # waits of less say nothing
 _CROWDED = 0.5  # of the rows
+_KNOWN_PART = 0.25  # of a wait: so much of it is over before anybody who is refused for it would have run
 
 
 class Forecast(NamedTuple):
@@ -25,6 +26,7 @@ class Forecast(NamedTuple):
         is_crowded: whether the seconds depend on others, whose work comes first or fills most of the rows.
         due: instant by which it should start.
         burst: row-steps that it may have before it counts as large.
+        lasts: seconds for which the like will have to wait as well; 0 if that is not known.
     """
 
     seconds: float
@@ -33,6 +35,7 @@ class Forecast(NamedTuple):
     is_crowded: bool
     due: float
     burst: float
+    lasts: float = 0.0
 
     def check_alone(self) -> None:
         """Raises DeadlineExceeded if an idle engine would be much too late: neither a try nor a retry is worth it."""
@@ -45,7 +48,8 @@ class Forecast(NamedTuple):
         if self.seconds > self.remaining:
             least, most = _RETRY_SECONDS
             message = f"the answer would take about {self.seconds:.2g} s, {self.remaining:.2g} s are left for it"
-            raise Overloaded(message, "deadline", min(max(self.seconds - self.remaining, least), most))
+            retry = min(max(self.seconds - self.remaining, least), most)
+            raise Overloaded(message, "deadline", retry, min(retry, self.lasts))
 
 
 class Load(NamedTuple):
@@ -90,8 +94,9 @@ def forecast(
     alone = demand.work * work_seconds + demand.steps * cost.step_seconds(demand.rows)
     remaining = math.inf if deadline is None else deadline - now
     due, wait = now + min(PATIENCE * alone, remaining - alone), 0.0
+    is_large = demand.work > burst
     if load.waiting_rows:
-        wait = load.work_before(due, demand.work > burst) * work_seconds
+        wait = load.work_before(due, is_large) * work_seconds
     crowding = 0.0
     if wait > _NO_WAIT_SECONDS:
         crowding = 1.0
@@ -104,4 +109,6 @@ def forecast(
         is_crowded=crowding > _CROWDED,
         due=due,
         burst=burst,
+        # What waits for large requests says nothing of small ones, and one that takes long by itself nothing of others.
+        lasts=wait * _KNOWN_PART if wait > own and not is_large else 0.0,
     )

@@ -13,7 +13,9 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 
+from server.engine.charges import Charges
 from server.engine.cost import CostModel, Demand
 from server.engine.flow import ANYONE, Flow
 from server.engine.flow_queue import WaitingRequest
@@ -26,16 +28,13 @@ from server.errors import NotServing, Overloaded
 from server.network import StepKind
 
 _LOOK_SECONDS = 0.1
+_FULL_SECONDS = 0.1  # that a full queue is taken to last; lanes take a small part of it meanwhile
 _LOOKS_PER_STEP = 32  # waiting requests; 15 us of a step that takes milliseconds
 _MOST_PASSED = 16  # sentences that may be taken from other lines while one waits
 
 
 class WaitingQueue:
-    """Shared by all lanes (hence the lock).
-
-    The queue is bounded in sentences and tokens: a request is admitted whole while it stands below both limits. Of a
-    single request at most half a limit counts, so that one alone never shuts the others out; at most two such large
-    ones wait at a time.
+    """Shared by all lanes (hence the lock). It is bounded, see `server.engine.charges`.
 
     Args:
         limits: of the engine.
@@ -50,10 +49,7 @@ class WaitingQueue:
         self._lines = {kind: Line() for kind in StepKind}
         self._shares = Shares(limits.num_lanes * limits.lane.max_rows, clock)
         self._changed = threading.Condition()
-        self._most_sentences = max(1, limits.max_waiting_sentences // 2)  # that one request is charged for
-        self._most_tokens = max(1, limits.max_waiting_tokens // 2)
-        self._charged_sentences = 0
-        self._charged_tokens = 0
+        self._charges = Charges(limits)
         self._waiting_rows = 0
         self._running_rows = 0  # of all lanes
         self._num_requests = 0  # that came
@@ -79,13 +75,7 @@ class WaitingQueue:
         """
         if not self.is_open:
             raise NotServing("the server is shutting down")
-        limits = self._limits
-        if self._charged_sentences >= limits.max_waiting_sentences:
-            message = f"queue is full: {self.num_sentences} sentences wait, limit {limits.max_waiting_sentences}"
-            raise Overloaded(message, "sentences")
-        if self._charged_tokens >= limits.max_waiting_tokens:
-            message = f"queue is full: {self.num_tokens} source tokens wait, limit {limits.max_waiting_tokens}"
-            raise Overloaded(message, "tokens")
+        self._check_limits(flow)
         expected = self._forecast(demand, deadline, flow)
         expected.check_alone()
         if self._waiting_rows and expected.seconds > expected.remaining and self._has_not_looked_lately():
@@ -140,12 +130,13 @@ class WaitingQueue:
         footprint = footprint or Footprint()
         with self._changed:
             fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._limits.num_lanes)
+            may_run = partial(self._shares.allow, work_seconds=self._cost.row_step_seconds / self._limits.num_lanes)
             line = self._lines[kind]
             others = [other for other in self._lines.values() if other is not line and other]
             taken: list[Sentence] = []
             longest_taken = 0
             while all(other.num_passed < _MOST_PASSED for other in others):
-                request = line.next(self._shares.allow)
+                request = line.next(may_run)
                 if request is None:
                     break
                 head = request.head
@@ -240,10 +231,20 @@ class WaitingQueue:
             left = [s for line in self._lines.values() for request in line for s in request.sentences]
             for line in self._lines.values():
                 line.clear()
-            self._charged_sentences = self._charged_tokens = 0
+            self._charges.clear()
             self._count(left, -1)
             self._changed.notify_all()
             return left + self._dropped
+
+    def _check_limits(self, flow: Flow) -> None:
+        """Raises Overloaded if the queue is full, and that is the flow's own doing."""
+        reason = self._charges.exceeded(flow, self._shares.share)
+        if reason == "sentences":
+            message = f"{self.num_sentences} sentences wait, limit {self._limits.max_waiting_sentences}"
+            raise Overloaded(f"queue is full: {message}", reason, lasts_seconds=_FULL_SECONDS)
+        if reason == "tokens":
+            message = f"{self.num_tokens} source tokens wait, limit {self._limits.max_waiting_tokens}"
+            raise Overloaded(f"queue is full: {message}", reason, lasts_seconds=_FULL_SECONDS)
 
     def _forecast(self, demand: Demand, deadline: float | None, flow: Flow) -> Forecast:
         share = self._shares.share(flow)
@@ -279,8 +280,7 @@ class WaitingQueue:
         return left
 
     def _charge(self, request: WaitingRequest, sign: int) -> None:
-        self._charged_sentences += sign * min(len(request.sentences), self._most_sentences)
-        self._charged_tokens += sign * min(request.num_tokens, self._most_tokens)
+        self._charges.add(request.flow, len(request.sentences), request.num_tokens, sign)
 
     def _count(self, sentences: Collection[Sentence], sign: int) -> None:
         self.num_sentences += sign * len(sentences)

@@ -1,5 +1,6 @@
 """Who calls: what metadata and handshake say of it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from server.access.access import Access
@@ -9,8 +10,13 @@ from server.access.tenants import Tenant
 _BEARER = "bearer "
 
 
-def identify(access: Access, context: Any) -> Tenant:
+def identify(access: Access, metadata: Mapping[str, str | bytes], context: Any) -> Tenant:
     """Returns who makes a call, by the key in `authorization: Bearer KEY` or `x-api-key`, or by certificate.
+
+    Args:
+        access: knows the tenants.
+        metadata: of the call: to ask its context for them takes 10 us.
+        context: of the call.
 
     Raises:
         Unauthenticated: nobody whom the server knows.
@@ -18,15 +24,14 @@ def identify(access: Access, context: Any) -> Tenant:
     """
     if access.is_open:
         return access.identify(None, None)
-    return access.identify(_key(context), _peer_names(context) if access.asks_for_certificates else None)
+    return access.identify(_key(metadata), _peer_names(context) if access.asks_for_certificates else None)
 
 
-def _key(context: Any) -> str | None:
-    metadata = {name: value for name, value in context.invocation_metadata() or () if isinstance(value, str)}
-    bearer = metadata.get("authorization", "")
-    if bearer[: len(_BEARER)].lower() == _BEARER:
+def _key(metadata: Mapping[str, str | bytes]) -> str | None:
+    bearer, key = metadata.get("authorization"), metadata.get("x-api-key")
+    if isinstance(bearer, str) and bearer[: len(_BEARER)].lower() == _BEARER:
         return bearer[len(_BEARER) :].strip()
-    return metadata.get("x-api-key")
+    return key if isinstance(key, str) else None
 
 
 def _peer_names(context: Any) -> PeerNames:

@@ -31,7 +31,6 @@ REQUEST_ID_KEY = "x-request-id"
 TRACEPARENT_KEY = "traceparent"
 PUSHBACK_KEY = "grpc-retry-pushback-ms"
 DETAILS_KEY = "grpc-status-details-bin"
-_READ_KEYS = (REQUEST_ID_KEY, TRACEPARENT_KEY)
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # not generic at run time
@@ -53,34 +52,34 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
     ) -> Any:
         """See `grpc.aio.ServerInterceptor`."""
         handler = await continuation(handler_call_details)
+        metadata: dict[str, Any] = dict(handler_call_details.invocation_metadata or ())
         service, _, method = handler_call_details.method.strip("/").partition("/")
         if handler is None:
             self._calls.count_other(Code.UNIMPLEMENTED)
         if handler is None or service == HEALTH_NAME:
             return handler
         if service != SERVICE_NAME:  # reflection
-            look = partial(self._look, handler)
+            look = partial(self._look, handler, metadata)
             return grpc.stream_stream_rpc_method_handler(
                 look, handler.request_deserializer, handler.response_serializer
             )
         wrap = grpc.stream_unary_rpc_method_handler
         if handler.response_streaming:
             wrap = grpc.stream_stream_rpc_method_handler
-        run = partial(self._run, method, handler)
+        run = partial(self._run, method, handler, metadata)
         return wrap(run, handler.request_deserializer, handler.response_serializer)
 
-    async def _run(self, method: str, handler: Any, _: Any, context: Any) -> Any:
-        given = _given(context)
-        parent = TraceParent.read(given.get(TRACEPARENT_KEY))
-        call = Call(method, choose_id(given.get(REQUEST_ID_KEY)), partial(_has_expired, context), parent)
+    async def _run(self, method: str, handler: Any, metadata: dict[str, Any], _: Any, context: Any) -> Any:
+        parent = TraceParent.read(metadata.get(TRACEPARENT_KEY))
+        call = Call(method, choose_id(metadata.get(REQUEST_ID_KEY)), partial(_has_expired, context), parent)
         try:
-            return await self._calls.run(call, partial(self._respond, handler, context, call.request_id))
+            return await self._calls.run(call, partial(self._respond, handler, metadata, context, call.request_id))
         except TranslationError as error:
             return await _abort(context, error, call.request_id)
 
-    async def _respond(self, handler: Any, context: Any, request_id: str) -> Any:
+    async def _respond(self, handler: Any, metadata: dict[str, Any], context: Any, request_id: str) -> Any:
         """Lets the caller in, and sends what the handler yields, or returns what it returns."""
-        tenant = identify(self._access, context)
+        tenant = identify(self._access, metadata, context)
         caller.set(tenant)
         holder.set(_holder(tenant, context))
         add_facts(tenant=tenant.name)
@@ -98,13 +97,15 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
                 await context.write(message)
         return None
 
-    async def _look(self, handler: Any, requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
+    async def _look(
+        self, handler: Any, metadata: dict[str, Any], requests: AsyncIterator[Any], context: Any
+    ) -> AsyncIterator[Any]:
         """Lets the caller in, and does what a handler of streams does."""
         try:
-            identify(self._access, context)
+            identify(self._access, metadata, context)
         except TranslationError as error:
             self._calls.count_other(error.code)
-            await _abort(context, error, choose_id(_given(context).get(REQUEST_ID_KEY)))
+            await _abort(context, error, choose_id(metadata.get(REQUEST_ID_KEY)))
         async for message in handler.stream_stream(requests, context):
             yield message
 
@@ -136,11 +137,6 @@ def _holder(tenant: Tenant, context: Any) -> Holder:
         return Holder(name=tenant.name, weight=tenant.weight)
     peer: str = context.peer()
     return Holder(name=peer.rpartition(":")[0])
-
-
-def _given(context: Any) -> dict[str, Any]:
-    """Returns the metadata that is read here."""
-    return {key: value for key, value in context.invocation_metadata() or () if key in _READ_KEYS}
 
 
 def _has_expired(context: Any) -> bool:

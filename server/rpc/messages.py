@@ -34,14 +34,24 @@ _R = TypeVar("_R", bound=Message)
 
 
 def parsed(
-    kind: type[_M], handler: Callable[[_M, Any], Awaitable[_R]], intake: Intake
+    kind: type[_M],
+    handler: Callable[[_M, Any], Awaitable[_R]],
+    intake: Intake,
+    check: Callable[[Any], None] = lambda _: None,
 ) -> Callable[[Any, Any], Awaitable[bytes]]:
     """Returns a handler that reads by itself, so that bytes which are no message are answered like any request.
 
     Its answer is counted for as long as gRPC has it: a caller who does not read makes that long.
+
+    Args:
+        kind: of the message.
+        handler: takes it.
+        intake: reads it.
+        check: raises, by the call's context, if it should not even be read.
     """
 
     async def handle(_: Any, context: Any) -> bytes:
+        check(context)
         data = await intake.read(context)
         with intake.hold(data):
             response = await handler(_parse(kind, data), context)
@@ -53,7 +63,10 @@ def parsed(
 
 
 def parsed_stream(
-    kind: type[_M], handler: Callable[[_M, Any], AsyncIterator[_R]], intake: Intake
+    kind: type[_M],
+    handler: Callable[[_M, Any], AsyncIterator[_R]],
+    intake: Intake,
+    check: Callable[[Any], None] = lambda _: None,
 ) -> Callable[[Any, Any], AsyncIterator[bytes]]:
     """Does what `parsed` does, for a handler that yields.
 
@@ -61,6 +74,7 @@ def parsed_stream(
     """
 
     async def handle(_: Any, context: Any) -> AsyncIterator[bytes]:
+        check(context)
         data = await intake.read(context)
         with intake.hold(data):
             async for response in handler(_parse(kind, data), context):

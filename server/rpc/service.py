@@ -44,8 +44,9 @@ class TranslationService:
         """Returns what a gRPC server registers."""
         # Clients send one message, which `server.rpc.intake` reads when it is its turn.
         unary, stream = grpc.stream_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
-        translate = parsed(pb.TranslateRequest, self.translate, self._intake)
-        translate_stream = parsed_stream(pb.TranslateStreamRequest, self.translate_stream, self._intake)
+        translate = parsed(pb.TranslateRequest, self.translate, self._intake, self._check)
+        stream_request = pb.TranslateStreamRequest
+        translate_stream = parsed_stream(stream_request, self.translate_stream, self._intake, self._check)
         list_models = parsed(pb.ListModelsRequest, self.list_models, self._intake)
         methods = {
             "Translate": unary(translate),
@@ -78,6 +79,10 @@ class TranslationService:
     async def list_models(self, message: pb.ListModelsRequest, context: Any) -> pb.ListModelsResponse:  # noqa: ARG002
         """Describes the model that is served."""
         return pb.ListModelsResponse(models=[model_info(self._translator.served_model())])
+
+    def _check(self, context: Any) -> None:
+        """Raises Overloaded if a request would be refused whatever it says."""
+        self._translator.check_open(caller.get(), context.time_remaining())
 
 
 def _add_target_tokens(job: Job) -> None:

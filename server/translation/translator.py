@@ -15,6 +15,7 @@ from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.log import add_facts
 from server.text.splitter import MAX_TEXT_BYTES, SplitRules, Splitter
 from server.translation.answer import TextAnswer
+from server.translation.doors import Doors
 from server.translation.job import Job, raise_if_all_failed, start_job
 from server.translation.languages import choose_languages
 from server.translation.memory import MemoryBudget, sentences_need
@@ -29,6 +30,7 @@ from server.translation.rules import (
 )
 
 _BEAM_SIZE = 4  # of a model that names none
+_KNOWN_QUOTA_SECONDS = 0.1  # for which a quota is taken to be used up for others, too, who may ask for less
 
 
 class Translator:
@@ -53,12 +55,33 @@ class Translator:
         self._beam_size = beam_size
         self._metrics = metrics
         self._splitter = Splitter()
+        self._doors = Doors()
 
     def served_model(self) -> Model:
         """Returns the model. Raises NotServing while there is none."""
         if self.model is None:
             raise NotServing("the server is loading its model")
         return self.model
+
+    def check_open(self, tenant: Tenant, remaining: float | None) -> None:
+        """Says whether a request is worth reading.
+
+        Args:
+            tenant: who asks.
+            remaining: seconds that its caller still waits; None for ever.
+
+        Raises:
+            Overloaded: it would be refused, whatever it asks for.
+        """
+        if self.model is None:
+            return  # `accept` says so
+        seconds = self.max_request_seconds if remaining is None else min(remaining, self.max_request_seconds)
+        try:
+            _charge(tenant, 0.0)
+            self._doors.check(tenant, time.monotonic() + seconds)
+        except Overloaded as error:
+            self.model.metrics.count_refusal(error.reason)
+            raise
 
     async def accept(self, request: TranslationRequest) -> Job:
         """Checks a request, splits its texts into sentences and gives these to the engine.
@@ -75,6 +98,8 @@ class Translator:
             return await self._accept(request, model)
         except Overloaded as error:
             model.metrics.count_refusal(error.reason)
+            deadline = min(request.deadline, request.arrived + self.max_request_seconds)
+            self._doors.close(request.tenant, request.priority, deadline, error)
             raise
 
     async def _accept(self, request: TranslationRequest, model: Model) -> Job:
@@ -140,7 +165,9 @@ def _charge(tenant: Tenant, cost: float) -> None:
     """Takes a request's cost, in seconds of one lane, out of its tenant's quota; raises Overloaded if it is used up."""
     wait = tenant.bucket.take(cost) if tenant.bucket else 0.0
     if wait > 0:
-        raise Overloaded(f"the quota of tenant {tenant.name} is used up", "quota", retry_after_seconds=wait)
+        raise Overloaded(
+            f"the quota of tenant {tenant.name} is used up", "quota", wait, min(wait, _KNOWN_QUOTA_SECONDS)
+        )
 
 
 def _give_back(tenant: Tenant, cost: float) -> None:

@@ -18,7 +18,8 @@ TIMEOUT_SECONDS = 2.0
 CALM = 0.6  # of saturation
 _IN_FLIGHT = 96  # sentences of the closed loop that measures saturation: 32 fill the rows at beam 4
 _FILLING = 1 / 3  # of the closed loop's time, until answers come as fast as calls
-_CLIENT_CORE, *_SERVER_CORES = sorted(os.sched_getaffinity(0))
+CLIENT_CORE, *_SERVER_CORES = sorted(os.sched_getaffinity(0))
+SERVER_CORE = _SERVER_CORES[0] if _SERVER_CORES else None  # None where there is one for all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +99,10 @@ class Bench:
 def bench(plan: Plan) -> Iterator[Bench]:
     """Starts server and callers, and learns what each sentence gives alone."""
     with ExitStack() as stack:
-        core = _CLIENT_CORE if plan.spec is None else None
+        core = CLIENT_CORE if plan.spec is None else None
         process = stack.enter_context(callers(core))
         if plan.spec is None:
-            with pinned(_SERVER_CORES[0] if _SERVER_CORES else None):
+            with pinned(SERVER_CORE):
                 server = stack.enter_context(running_server([*FLAGS, *plan.flags]))
             sentences = golden_requests(server.address, 256, beam_size=plan.beam_size)
         else:

@@ -70,3 +70,22 @@ def test_who_would_be_late_alone_is_told_so(cost: CostModel) -> None:
 
     with pytest.raises(DeadlineExceeded):
         expect(cost, deadline=0.001).check_alone()
+
+
+def test_a_refusal_lasts_for_a_part_of_the_wait_before_it(cost: CostModel) -> None:
+    with pytest.raises(Overloaded) as refusal:
+        expect(cost, work_before=5000.0, deadline=0.5).check()
+
+    wait = 5000 * cost.row_step_seconds
+    assert refusal.value.lasts_seconds == pytest.approx(min(wait / 4, refusal.value.retry_after_seconds))
+
+
+def test_a_refusal_says_nothing_of_others_for_whom_less_would_wait(cost: CostModel) -> None:
+    long = Demand(work=10.0, steps=2000.0, rows=1)
+    large = Demand(work=10_000.0, steps=10.0, rows=1)
+    load = Load(0, 1, 0.5, lambda due, is_large: 5000.0)
+
+    for demand in (long, large):
+        expected = forecast(demand, 0.0, 1.5, load, cost, engine_limits(max_rows=MAX_ROWS))
+        assert expected.seconds > expected.remaining
+        assert expected.lasts == 0.0

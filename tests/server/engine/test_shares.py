@@ -21,10 +21,10 @@ def shares(clock: FakeClock) -> Shares:
     return Shares(40, clock)
 
 
-def start(shares: Shares, flow: Flow, beam_size: int) -> Sentence | None:
-    """Starts a sentence if it may."""
+def start(shares: Shares, flow: Flow, beam_size: int, work_seconds: float = 1.0) -> Sentence | None:
+    """Starts a sentence if it may; so dear that it is more work than any share, unless said otherwise."""
     sentence = new_sentence(beam_size=beam_size, flow=flow)
-    if not shares.allow(sentence):
+    if not shares.allow(sentence, work_seconds):
         return None
     shares.start([sentence])
     return sentence
@@ -52,6 +52,25 @@ def test_whoever_comes_for_the_first_time_has_a_share_like_the_others(shares: Sh
     shares.ask(A)
 
     assert shares.share(B) == 0.75
+
+
+def test_a_flow_that_has_had_little_work_may_take_whatever_rows_are_free(shares: Shares) -> None:
+    shares.ask(A)
+    shares.ask(B)
+
+    assert all(start(shares, A, 5, work_seconds=1e-6) for _ in range(8))
+
+
+def test_work_fades(shares: Shares, clock: FakeClock) -> None:
+    shares.ask(A)
+    shares.ask(B)
+    while start(shares, A, 5):
+        pass
+
+    clock.now = 60.0
+    shares.ask(B)
+
+    assert start(shares, A, 5)
 
 
 def test_a_flow_that_runs_nothing_may_have_a_sentence_beyond_its_share(shares: Shares) -> None:

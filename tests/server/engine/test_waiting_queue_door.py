@@ -157,3 +157,17 @@ def test_the_door_takes_nobody_out_who_must_be_answered() -> None:
 
     assert queue.num_sentences == 2001
     assert late in queue.close()
+
+
+def test_a_queue_that_another_flow_has_filled_takes_a_flows_share() -> None:
+    flood, other = Flow(name="flood"), Flow(name="other")
+    queue = new_queue(max_sentences=10)
+    add_singles(queue, 10, flood)
+
+    add_singles(queue, 5, other)
+
+    for flow in (flood, other):
+        with pytest.raises(Overloaded, match="15 sentences wait, limit 10") as refusal:
+            add_singles(queue, 1, flow)
+        assert refusal.value.lasts_seconds > 0
+    assert queue.num_sentences == 15

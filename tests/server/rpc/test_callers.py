@@ -1,5 +1,4 @@
 from pathlib import Path
-from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -17,11 +16,8 @@ URI = b"spiffe://example.org/search"
 class Context:
     """What gRPC knows of a call."""
 
-    def __init__(self, *metadata: tuple[str, str | bytes], **facts: list[bytes]) -> None:
-        self._metadata, self._facts = metadata, facts
-
-    def invocation_metadata(self) -> Any:
-        return self._metadata
+    def __init__(self, **facts: list[bytes]) -> None:
+        self._facts = facts
 
     def auth_context(self) -> dict[str, list[bytes]]:
         return {"transport_security_type": [b"ssl"], **self._facts}
@@ -53,7 +49,7 @@ def access(tmp_path: Path) -> Access:
     ],
 )
 def test_a_key_is_read_from_either_header(access: Access, metadata: list[tuple[str, str | bytes]]) -> None:
-    assert identify(access, Context(*metadata)).name == "billing"
+    assert identify(access, dict(metadata), Context()).name == "billing"
 
 
 @pytest.mark.parametrize(
@@ -69,15 +65,15 @@ def test_a_wrong_key_is_refused_whatever_the_certificate_names(
     access: Access, metadata: list[tuple[str, str | bytes]]
 ) -> None:
     with pytest.raises(Unauthenticated):
-        identify(access, Context(*metadata, x509_common_name=[b"search"]))
+        identify(access, dict(metadata), Context(x509_common_name=[b"search"]))
 
 
 @pytest.mark.parametrize("facts", [{"x509_common_name": [b"search"]}, {"x509_common_name": [b""], "peer_uri": [URI]}])
 def test_a_certificate_is_read_from_the_handshake(access: Access, facts: dict[str, list[bytes]]) -> None:
-    assert identify(access, Context(**facts)).name == "search"
+    assert identify(access, {}, Context(**facts)).name == "search"
 
 
 @pytest.mark.parametrize("facts", [{}, {"x509_common_name": [b"\xff"]}, {"peer_dns": [b"search"]}])
 def test_a_certificate_that_names_nobody_is_refused(access: Access, facts: dict[str, list[bytes]]) -> None:
     with pytest.raises(PermissionDenied):
-        identify(access, Context(**facts))
+        identify(access, {}, Context(**facts))

@@ -7,13 +7,13 @@ import pytest
 
 from protos import translation_pb2 as pb
 from server.bundle.tokenizer import Tokenizer
-from server.errors import DeadlineExceeded, EngineFailed, NotServing
+from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded
 from server.models.model import Model
 from server.rpc.service import SERVICE_NAME
 from server.text.splitter import MAX_TEXT_BYTES
 from tests.server.conftest import Live
 from tests.server.echo_engine import EchoEngine
-from tests.server.rpc.parts import raw, request, streamed, told
+from tests.server.rpc.parts import failure, raw, request, streamed, told, trailing
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
 CANARY = "canary text"
@@ -134,3 +134,23 @@ async def test_when_every_text_fails_so_does_the_call(
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await streamed(live, "One.", "Two.")
     assert caught.value.code() == code
+
+
+async def test_what_was_just_refused_is_refused_unread(live: Live, engine: EchoEngine) -> None:
+    engine.refuses = Overloaded("queue is full", "sentences", retry_after_seconds=30.0, lasts_seconds=20.0)
+    await failure(live.stub.Translate(request("Hi.", priority=pb.PRIORITY_HIGH)))
+    engine.refuses = None
+
+    refusals = [
+        await failure(live.stub.Translate(request("Hi."))),
+        await failure(raw(live).unary_unary(f"/{SERVICE_NAME}/Translate")(b"\xff")),  # as nobody has seen
+        await failure(live.stub.TranslateStream(pb.TranslateStreamRequest(request=request("Hi."))).read()),
+    ]
+    models = await live.stub.ListModels(pb.ListModelsRequest())
+
+    assert {error.code() for error in refusals} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+    for error in refusals:
+        assert error.details() == "refused as the last one of its kind was: queue is full"
+        assert 20_000 < int(trailing(error)["grpc-retry-pushback-ms"]) <= 30_000
+        assert trailing(error)["grpc-status-details-bin"]
+    assert len(models.models) == 1

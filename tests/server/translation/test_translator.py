@@ -78,8 +78,8 @@ async def test_the_earlier_deadline_counts(translator: Translator, engine: EchoE
         with await translator.accept(request("One dog.", seconds=seconds)):
             pass
 
-    given = [round(deadline - before) for deadline in engine.deadlines if deadline is not None]
-    assert given == [30, 60, 60]
+    given = [deadline - before for deadline in engine.deadlines if deadline is not None]
+    assert given == pytest.approx([30.0, 60.0, 60.0], abs=10.0), "these machines are busy"
 
 
 async def test_what_is_wrong_is_raised_before_anything_is_done(translator: Translator, engine: EchoEngine) -> None:
@@ -230,3 +230,37 @@ async def test_what_a_request_leaves_open_is_the_servers_choice_then_the_models(
     translator.model = own
     with pytest.raises(InvalidRequest, match=r"max_output_tokens: must be from 2 to 100, not 1"):
         await translator.accept(request("One dog.", max_output_tokens=1))
+
+
+async def test_a_refusal_closes_the_tenants_door_and_each_is_counted(
+    translator: Translator, engine: EchoEngine, metrics: Metrics
+) -> None:
+    billing, search = Tenant(name="billing"), Tenant(name="search")
+    translator.check_open(billing, 30.0)
+    engine.refuses = Overloaded("full", "tokens", lasts_seconds=60.0)
+    with pytest.raises(Overloaded):
+        await translator.accept(dataclasses.replace(request("One dog."), tenant=billing))
+
+    translator.check_open(search, 30.0)
+    with pytest.raises(Overloaded, match="full"):
+        translator.check_open(billing, None)
+
+    labels = {"model": "echo", "reason": "tokens"}
+    assert metrics.registry.get_sample_value("babelserve_queue_rejected_total", labels) == 2
+
+
+async def test_a_tenant_in_debt_is_refused_before_anything_is_read(translator: Translator) -> None:
+    bucket = TokenBucket(rate=0.1, burst=1.0)
+    bucket.take(5.0)
+
+    with pytest.raises(Overloaded, match="quota of tenant billing") as refusal:
+        translator.check_open(Tenant(name="billing", bucket=bucket), 30.0)
+
+    assert refusal.value.reason == "quota"
+    assert refusal.value.retry_after_seconds == pytest.approx(40.0, rel=0.01)
+
+
+async def test_a_server_without_a_model_has_no_doors(translator: Translator) -> None:
+    translator.model = None
+
+    translator.check_open(Tenant(name="billing"), 30.0)

@@ -1,0 +1,56 @@
+"""How full the waiting queue is, and for whom."""
+
+from collections import defaultdict
+from collections.abc import Callable
+
+from server.engine.flow import Flow
+from server.engine.limits import EngineLimits
+
+_REASONS = ("sentences", "tokens")
+
+
+class Charges:
+    """What waiting requests are charged for, in sentences and source tokens; used under the queue's lock.
+
+    The queue is bounded in both: a request is admitted whole while it stands below both limits. Of a single request at
+    most half a limit counts, so that one alone never shuts the others out; at most two such large ones wait at a time.
+
+    A full queue refuses those flows alone that have their share of it: nobody finds it full of others' sentences. So
+    flows that come one after the other may fill it beyond its limits, each by its share at the time: five of the same
+    weight to 2.3 times, at most.
+
+    Args:
+        limits: of the engine.
+    """
+
+    def __init__(self, limits: EngineLimits) -> None:
+        self._limits = (limits.max_waiting_sentences, limits.max_waiting_tokens)
+        self._all = [0, 0]
+        self._of_flow: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+
+    def add(self, flow: Flow, num_sentences: int, num_tokens: int, sign: int) -> None:
+        """Charges a flow for what waits of one request, or takes such a charge (sign -1) back."""
+        own = self._of_flow[flow.name]
+        for index, number in enumerate((num_sentences, num_tokens)):
+            charged = sign * min(number, max(1, self._limits[index] // 2))
+            self._all[index] += charged
+            own[index] += charged
+
+    def exceeded(self, flow: Flow, share: Callable[[Flow], float]) -> str | None:
+        """Returns which limit, "sentences" or "tokens", lets nothing more of a flow in; None for none.
+
+        Args:
+            flow: that asks.
+            share: says what part of the engine is a flow's, over 0 to 1.
+        """
+        for index, reason in enumerate(_REASONS):
+            if self._all[index] >= self._limits[index]:
+                own = self._of_flow[flow.name][index]
+                if own >= self._limits[index] * share(flow):
+                    return reason
+        return None
+
+    def clear(self) -> None:
+        """Forgets all charges."""
+        self._all = [0, 0]
+        self._of_flow.clear()
