@@ -6,7 +6,7 @@ that of a full batch by the curve of step times.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from server.decoding.options import DecodingOptions
@@ -22,6 +22,7 @@ _FIRST_ROWS = 20  # that are taken to cost as much as what a step costs without 
 _FIRST_STEPS_PER_TOKEN = 1.2
 _FIRST_TOKENS_PER_CHARACTER = 0.3
 _USUAL_TOKENS = 32  # of a sentence that has not been split off yet
+_MOST_TEXT_BITS = 24  # binary length of the most characters that are told apart
 _CAUTION = (1.0, 2.0)
 _LATE_SHARE = 0.02  # of answers, that may come later than forecast
 _CAUTION_STEP = 0.15
@@ -79,6 +80,7 @@ class CostModel:
         self._calm_steps = 0
         self._steps_per_token = _Mean(_FIRST_STEPS_PER_TOKEN)
         self._tokens_per_character = _Mean(_FIRST_TOKENS_PER_CHARACTER)
+        self._longest = [_Mean(0.0) for _ in range(_MOST_TEXT_BITS + 1)]  # tokens, by the binary length of characters
         self._caution = _CAUTION[0]
 
     def observe_step(self, rows: int, seconds: float, *, busy_rows: int) -> None:
@@ -107,10 +109,11 @@ class CostModel:
         """Notes how many steps a sentence took."""
         self._steps_per_token.add(steps / source_tokens)
 
-    def observe_text(self, characters: int, tokens: int) -> None:
-        """Notes how many source tokens a text had."""
+    def observe_text(self, characters: int, sentence_tokens: Sequence[int]) -> None:
+        """Notes how many source tokens the sentences of a text had."""
         if characters:
-            self._tokens_per_character.add(tokens / characters)
+            self._tokens_per_character.add(sum(sentence_tokens) / characters)
+            self._longest_of(characters).add(max(sentence_tokens, default=0))
 
     def observe_answer(self, *, is_late: bool) -> None:
         """Notes whether a request that others left little room took longer than was forecast with caution.
@@ -177,9 +180,13 @@ class CostModel:
     def demand_of_text(self, characters: int, options: DecodingOptions) -> Demand:
         """Returns what a text asks that has not been split into sentences yet."""
         tokens = characters * self._tokens_per_character.value
-        longest = self.steps(math.ceil(min(tokens, _USUAL_TOKENS)), options)
+        seen = self._longest_of(characters)
+        longest = self.steps(math.ceil(seen.value if seen.count else min(tokens, _USUAL_TOKENS)), options)
         work = tokens * self._steps_per_token.value * options.beam_size
         return Demand(work, longest, options.beam_size, math.ceil(tokens / _USUAL_TOKENS))
+
+    def _longest_of(self, characters: int) -> _Mean:
+        return self._longest[min(characters.bit_length(), _MOST_TEXT_BITS)]
 
     def seconds(self, demand: Demand) -> float:
         """Seconds of one lane that a demand takes, shared with others."""

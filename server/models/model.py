@@ -32,7 +32,7 @@ class SentenceEngine(Protocol):
     ) -> None:
         """See `Engine.check_room`."""
 
-    def observe_text(self, num_characters: int, num_tokens: int) -> None:
+    def observe_text(self, num_characters: int, sentence_tokens: Sequence[int]) -> None:
         """See `Engine.observe_text`."""
 
     def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:

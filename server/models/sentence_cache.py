@@ -124,9 +124,9 @@ class SentenceCache:
         if not self._results:
             self._engine.check_room(num_characters, options, deadline, flow)
 
-    def observe_text(self, num_characters: int, num_tokens: int) -> None:
+    def observe_text(self, num_characters: int, sentence_tokens: Sequence[int]) -> None:
         """See `Engine.observe_text`."""
-        self._engine.observe_text(num_characters, num_tokens)
+        self._engine.observe_text(num_characters, sentence_tokens)
 
     def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:
         """See `Engine.predict_seconds`; what is kept counts as if it were not."""

@@ -131,9 +131,10 @@ class Translator:
         )
         answers = [TextAnswer(split) for split in await self._splitter.split(request.contents, rules, deadline)]
         sentences = [sentence for answer in answers for sentence in answer.split.sentences]
-        num_tokens = sum(sentence.num_tokens for sentence in sentences)
+        sentence_tokens = [sentence.num_tokens for sentence in sentences]
+        num_tokens = sum(sentence_tokens)
         model.metrics.request_source_tokens.observe(num_tokens)
-        model.engine.observe_text(num_characters, num_tokens)
+        model.engine.observe_text(num_characters, sentence_tokens)
         add_facts(texts=len(answers), sentences=len(sentences), source_tokens=num_tokens, beam_size=options.beam_size)
         raise_if_all_failed(answers)
         if time.monotonic() >= deadline:

@@ -74,8 +74,8 @@ class EchoEngine:
         if self.refuses is not None:
             raise self.refuses
 
-    def observe_text(self, num_characters: int, num_tokens: int) -> None:
-        self.observed.append((num_characters, num_tokens))
+    def observe_text(self, num_characters: int, sentence_tokens: Sequence[int]) -> None:
+        self.observed.append((num_characters, sum(sentence_tokens)))
 
     def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:
         """As if each token took a second of each beam."""
