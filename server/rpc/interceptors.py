@@ -21,6 +21,7 @@ from server.errors import Code, Overloaded, TranslationError
 from server.rpc.callers import identify
 from server.rpc.health import HEALTH_NAME
 from server.rpc.messages import STATUS_CODES, retry_details
+from server.rpc.pushback import Pushback
 from server.rpc.service import SERVICE_NAME
 from server.telemetry.log import add_facts
 from server.telemetry.tracing import TraceParent
@@ -44,6 +45,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
     def __init__(self, calls: Calls, access: Access) -> None:
         self._calls = calls
         self._access = access
+        self._pushback = Pushback()
 
     async def intercept_service(
         self,
@@ -75,7 +77,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
         try:
             return await self._calls.run(call, partial(self._respond, handler, metadata, context, call.request_id))
         except TranslationError as error:
-            return await _abort(context, error, call.request_id)
+            return await self._abort(context, error, call.request_id)
 
     async def _respond(self, handler: Any, metadata: dict[str, Any], context: Any, request_id: str) -> Any:
         """Lets the caller in, and sends what the handler yields, or returns what it returns."""
@@ -105,30 +107,29 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
             identify(self._access, metadata, context)
         except TranslationError as error:
             self._calls.count_other(error.code)
-            await _abort(context, error, choose_id(metadata.get(REQUEST_ID_KEY)))
+            await self._abort(context, error, choose_id(metadata.get(REQUEST_ID_KEY)))
         async for message in handler.stream_stream(requests, context):
             yield message
+
+    async def _abort(self, context: Any, error: TranslationError, request_id: str) -> None:
+        """Ends the call with an error's status; raises what gRPC wants raised.
+
+        To set the code and return would cost less, but sends an empty message, after which clients do not retry.
+        """
+        trailing: list[tuple[str, str | bytes]] = [(REQUEST_ID_KEY, request_id)]
+        code, message = STATUS_CODES[error.code], str(error)
+        if error.code.is_ours:
+            message += f"; request id {request_id}"
+        if isinstance(error, Overloaded):
+            milliseconds = math.ceil(self._pushback.seconds(error.retry_after_seconds) * 100) * 10  # few different ones
+            trailing.append((PUSHBACK_KEY, str(milliseconds)))
+            trailing.append((DETAILS_KEY, retry_details(code, milliseconds)))
+        await context.abort(code, message, tuple(trailing))
 
 
 async def _send_id(context: Any, request_id: str) -> None:
     """Makes the id go ahead of the first message."""
     await context.send_initial_metadata(((REQUEST_ID_KEY, request_id),))
-
-
-async def _abort(context: Any, error: TranslationError, request_id: str) -> None:
-    """Ends the call with an error's status; raises what gRPC wants raised.
-
-    To set the code and return would cost less, but sends an empty message, after which clients do not retry.
-    """
-    trailing: list[tuple[str, str | bytes]] = [(REQUEST_ID_KEY, request_id)]
-    code, message = STATUS_CODES[error.code], str(error)
-    if error.code.is_ours:
-        message += f"; request id {request_id}"
-    if isinstance(error, Overloaded):
-        milliseconds = math.ceil(error.retry_after_seconds * 100) * 10  # few different ones
-        trailing.append((PUSHBACK_KEY, str(milliseconds)))
-        trailing.append((DETAILS_KEY, retry_details(code, milliseconds)))
-    await context.abort(code, message, tuple(trailing))
 
 
 def _holder(tenant: Tenant, context: Any) -> Holder:

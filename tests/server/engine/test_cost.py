@@ -160,7 +160,7 @@ def test_caution_has_an_end(cost: CostModel) -> None:
     for _ in range(1000):
         cost.observe_answer(is_late=True)
 
-    assert cost.caution == 2.0
+    assert cost.caution == 3.0
 
 
 def test_a_step_that_was_stopped_does_not_make_callers_unwelcome(cost: CostModel) -> None:

@@ -44,14 +44,14 @@ def test_caution_grows_with_the_rows_that_are_taken(cost: CostModel) -> None:
         for running_rows in (1, 22, 54, 63)
     ]
 
-    assert stretches == pytest.approx([2 ** (11 / 64), 2 ** (32 / 64), 2, 2])
+    assert stretches == pytest.approx([3 ** (11 / 64), 3 ** (32 / 64), 3, 3])
     assert [expect(cost, running_rows).is_crowded for running_rows in (22, 23)] == [False, True]
 
 
 def test_what_comes_first_is_waited_for_with_all_caution(cost: CostModel) -> None:
     expected = expect(cost, work_before=1000.0)
 
-    assert expected.seconds == pytest.approx(2 * (1000 * cost.row_step_seconds + expected.alone))
+    assert expected.seconds == pytest.approx(3 * (1000 * cost.row_step_seconds + expected.alone))
     assert expected.is_crowded
 
 

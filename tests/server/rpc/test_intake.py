@@ -194,7 +194,7 @@ async def test_what_connections_send_that_have_sent_much_takes_its_time(memory: 
 
 
 async def test_who_has_sent_much_and_dawdles_blocks_others_of_the_kind_but_once(memory: MemoryBudget) -> None:
-    intake = Intake(memory, 8, patience_seconds=0.01, slow_seconds=60)
+    intake = Intake(memory, 8, patience_seconds=0.2, slow_seconds=60)
     for peer in ("heavy", "slow"):
         await intake.read(Sender(peer, bytes(MAX_MESSAGE_BYTES)))
     with pytest.raises(Overloaded):
