@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from export.subject import Subject
+from model.config import TransformerConfig
 from server.bundle.files import FileFacts, describe_file
 from server.bundle.graphs import MAX_BEAM_SIZE
 from server.bundle.manifest import (
@@ -37,17 +38,8 @@ def draft_manifest(subject: Subject, directory: Path, *, version: str) -> Manife
         version=version,
         language_pairs=subject.language_pairs,
         languages=subject.languages,
-        dimensions=Dimensions(
-            vocab_size=config.vocab_size,
-            source_vocab_size=config.source_vocab_size,
-            d_model=config.d_model,
-            num_heads=config.num_heads,
-            head_dim=config.head_dim,
-            encoder_layers=config.encoder_layers,
-            decoder_layers=config.decoder_layers,
-            decoder_mixer=config.decoder_mixer,
-        ),
-        special_ids=SpecialIds(pad=config.pad_id, unk=config.unk_id, bos=config.bos_id, eos=config.eos_id),
+        dimensions=dimensions_of(config),
+        special_ids=special_ids_of(config),
         source_eos=subject.source_eos,
         limits=Limits(
             max_source_tokens=subject.max_source_tokens,
@@ -62,3 +54,22 @@ def draft_manifest(subject: Subject, directory: Path, *, version: str) -> Manife
         origin=subject.origin,
         training=subject.training,
     )
+
+
+def dimensions_of(config: TransformerConfig) -> Dimensions:
+    """Returns what a manifest says of a network's sizes."""
+    return Dimensions(
+        vocab_size=config.vocab_size,
+        source_vocab_size=config.source_vocab_size,
+        d_model=config.d_model,
+        num_heads=config.num_heads,
+        head_dim=config.head_dim,
+        encoder_layers=config.encoder_layers,
+        decoder_layers=config.decoder_layers,
+        decoder_mixer=config.decoder_mixer,
+    )
+
+
+def special_ids_of(config: TransformerConfig) -> SpecialIds:
+    """Returns what a manifest says of a network's special tokens."""
+    return SpecialIds(pad=config.pad_id, unk=config.unk_id, bos=config.bos_id, eos=config.eos_id)

@@ -8,11 +8,12 @@ import pytest
 import torch
 
 from export.files import write_variant
+from export.manifest import dimensions_of, special_ids_of
 from model.search import search
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle
 from server.bundle.files import describe_file
-from server.bundle.manifest import SHORTLIST_FILE, Dimensions, Limits, SpecialIds
+from server.bundle.manifest import SHORTLIST_FILE, Limits
 from server.bundle.shortlist import Shortlist
 from server.network import StepInputs
 from server.runtime.device_decoder import DeviceDecoder
@@ -77,17 +78,8 @@ def network(request: pytest.FixtureRequest, tiny_bundle: Bundle, tmp_path_factor
     manifest = dataclasses.replace(
         tiny_bundle.manifest,
         variants=variants,
-        dimensions=Dimensions(
-            vocab_size=config.vocab_size,
-            source_vocab_size=config.source_vocab_size,
-            d_model=config.d_model,
-            num_heads=config.num_heads,
-            head_dim=config.head_dim,
-            encoder_layers=config.encoder_layers,
-            decoder_layers=config.decoder_layers,
-            decoder_mixer=config.decoder_mixer,
-        ),
-        special_ids=SpecialIds(pad=config.pad_id, unk=config.unk_id, bos=config.bos_id, eos=config.eos_id),
+        dimensions=dimensions_of(config),
+        special_ids=special_ids_of(config),
         limits=Limits(max_source_tokens=12, max_target_tokens=20, max_beam_size=5),
         extra_files={SHORTLIST_FILE: describe_file(directory / SHORTLIST_FILE)},
     )
