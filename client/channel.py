@@ -2,8 +2,8 @@
 
 The retry policy is gRPC's own, by service config, so an attempt honours the server's `grpc-retry-pushback-ms` and all
 attempts share one deadline. Translation changes nothing on the server, so it may be retried on UNAVAILABLE and
-RESOURCE_EXHAUSTED. Throttling stops retries once failures outnumber successes by far: it starts at 100 tokens, not at
-the usual 10, since half of them are gone when so many calls in flight are refused together, and 50 are normal here.
+RESOURCE_EXHAUSTED. Throttling stops retries once more than a third of the attempts fail for long. It has 1,000 tokens,
+gRPC's most, not the usual 10: half of them may be gone at once when a replica takes all calls in flight with it.
 """
 
 import json
@@ -83,7 +83,7 @@ def service_config(max_attempts: int, *, watch_health: bool = True) -> dict[str,
     return {
         "loadBalancingConfig": [{"round_robin": {}}],
         **health,
-        "retryThrottling": {"maxTokens": 100, "tokenRatio": 0.1},
+        "retryThrottling": {"maxTokens": 1000, "tokenRatio": 0.5},
         "methodConfig": [method],
     }
 

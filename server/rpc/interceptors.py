@@ -1,7 +1,8 @@
 """Runs every call of our service as `server.translation.calls` has it, and answers what it raises.
 
-The request's id comes back in the initial metadata or, when a call fails, in the trailing metadata: initial metadata
-commits a call, and gRPC clients retry no committed call.
+The request's id comes back in the trailing metadata, of a stream in the initial metadata. These commit a call, and gRPC
+clients retry no committed call: of a single answer they go out with it, all at once, so that a server that is killed
+has sent all of it or nothing.
 
 Whoever may not call is refused before the body of the call is received: gRPC calls a handler of a stream of requests at
 once, and receives the first only when that is read, so every handler is registered as one of those.
@@ -86,15 +87,14 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
         holder.set(_holder(tenant, context))
         add_facts(tenant=tenant.name)
         if not handler.response_streaming:
-            response = await handler.stream_unary(None, context)
-            await _send_id(context, request_id)
-            return response
+            context.set_trailing_metadata(((REQUEST_ID_KEY, request_id),))
+            return await handler.stream_unary(None, context)
         has_begun = False
         messages: AsyncIterator[Any] = handler.stream_stream(None, context)
         async with contextlib.aclosing(messages):  # type: ignore[type-var]
             async for message in messages:
                 if not has_begun:
-                    await _send_id(context, request_id)
+                    await context.send_initial_metadata(((REQUEST_ID_KEY, request_id),))
                     has_begun = True
                 await context.write(message)
         return None
@@ -125,11 +125,6 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
             trailing.append((PUSHBACK_KEY, str(milliseconds)))
             trailing.append((DETAILS_KEY, retry_details(code, milliseconds)))
         await context.abort(code, message, tuple(trailing))
-
-
-async def _send_id(context: Any, request_id: str) -> None:
-    """Makes the id go ahead of the first message."""
-    await context.send_initial_metadata(((REQUEST_ID_KEY, request_id),))
 
 
 def _holder(tenant: Tenant, context: Any) -> Holder:

@@ -113,6 +113,7 @@ async def killed(options: Options) -> list[Check]:
         checks += [
             Check(f"{name}: errors", f"{num_failed} of {len(client.journal.entries)}", f"<= {bar}", num_failed <= bar),
             none(f"{name}: journal", client.faults(["UNAVAILABLE"])),
+            told(f"{name}: errors said", str(sorted(client.details)) if num_failed else "nothing"),
             told(f"{name}: back to SERVING", f"p50 {percentile(lost_seconds, 50):.1f}, most {max(lost_seconds):.1f} s"),
         ]
     return checks

@@ -131,7 +131,8 @@ async def test_a_plain_request_id_comes_back(live: Live, identity: str) -> None:
     call = live.stub.Translate(REQUEST, metadata=(("x-request-id", identity),))
     stream = live.stub.TranslateStream(STREAM_REQUEST, metadata=(("x-request-id", identity),))
 
-    assert dict(await call.initial_metadata())["x-request-id"] == identity
+    assert dict(await call.trailing_metadata())["x-request-id"] == identity
+    assert "x-request-id" not in dict(await call.initial_metadata()), "a call that is committed is not retried"
     assert dict(await stream.initial_metadata())["x-request-id"] == identity
     await stream.read()
 
@@ -139,7 +140,7 @@ async def test_a_plain_request_id_comes_back(live: Live, identity: str) -> None:
 @pytest.mark.parametrize("identity", ["", "x" * 65, 'a"b', "a b", "a/b"])
 async def test_any_other_request_id_is_replaced(live: Live, engine: EchoEngine, identity: str) -> None:
     call = live.stub.Translate(REQUEST, metadata=(("x-request-id", identity),))
-    given = str(dict(await call.initial_metadata())["x-request-id"])
+    given = str(dict(await call.trailing_metadata())["x-request-id"])
     engine.refuses = errors.NotServing("stopping")
     error = await failure(live.stub.Translate(REQUEST, metadata=(("x-request-id", identity),)))
 
