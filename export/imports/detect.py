@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from export.imports.families import argos, ctranslate2, hugging_face_marian, marian, multilingual
+from export.imports.families import argos, ctranslate2, fsmt, hugging_face_marian, marian, multilingual
 from export.imports.foreign import ForeignModel
 from export.imports.formats.archives import unpack
 from export.imports.formats.tensors import FormatError
@@ -16,6 +16,7 @@ from export.imports.settings import read_settings
 
 _HUGGING_FACE = {
     hugging_face_marian.MODEL_TYPE: hugging_face_marian.read,
+    fsmt.MODEL_TYPE: fsmt.read,
     **dict.fromkeys(multilingual.MODEL_TYPES, multilingual.read),
 }
 # What people have and cannot be served, with what can.
@@ -25,7 +26,6 @@ _REFUSED = {
     "mt5": "relative positions are not supported",
     "umt5": "relative positions are not supported",
     "bart": "it is no model for translation",
-    "fsmt": "tokenizers of Moses and BPE are not supported",
     "seamless_m4t": "speech is not supported; facebook/nllb-200-distilled-600M is for text",
     "seamless_m4t_v2": "speech is not supported; facebook/nllb-200-distilled-600M is for text",
 }

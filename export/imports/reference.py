@@ -111,7 +111,8 @@ class _Transformers:
         """Translates a sentence alone, so that nothing is padded; `max_tokens` does not count the start."""
         names = [self.names[token] for token in pair.source_prefix]
         if hasattr(self.tokenizer, "src_lang"):  # the language of the source, by the tokenizer's name for it
-            self.tokenizer.src_lang = names[0].strip("_") if names else None
+            if names:
+                self.tokenizer.src_lang = names[0].strip("_")
         else:  # Marian's: the language of the target, as a word
             text = " ".join([*names, text])
         inputs = self.tokenizer(text, return_tensors="pt")

@@ -112,3 +112,18 @@ def test_a_model_of_many_languages_mixes_them_in_its_batches(tmp_path: Path) -> 
     for texts, result in zip(wanted, found, strict=True):
         assert len(texts) > 35
         assert {text: t.text for text, t in zip(texts, result.translations, strict=True)} == texts
+
+
+def test_a_model_of_fairseq_is_served_with_moses(tmp_path: Path) -> None:
+    pytest.importorskip("sacremoses", reason="needs sacremoses, of the extra moses")
+    wanted = expected_of(read(EXPECTED / "fsmt.json.gz"), Run(4, False, True, 1.0, 24))
+
+    import_model(MODELS / "fsmt", tmp_path / "bundle", "--variants", "cpu-fp32")
+    with served(tmp_path / "bundle") as client:
+        texts = list(wanted)
+        result = client.translate(
+            texts, source="en", target="de", beam_size=4, length_penalty=1.0, max_output_tokens=24
+        )
+
+    assert len(wanted) > 150
+    assert {text: t.text for text, t in zip(wanted, result.translations, strict=True)} == wanted

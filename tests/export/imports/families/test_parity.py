@@ -8,10 +8,9 @@ from tests.export.imports.parity import Imported, import_tiny
 from tests.imports.families import EXPECTED, MODELS
 
 NAMES = sorted(path.name for path in MODELS.iterdir() if (EXPECTED / f"{path.name}.json.gz").exists())
-READ = [name for name in NAMES if name != "fsmt"]
 
 
-@pytest.fixture(scope="module", params=READ)
+@pytest.fixture(scope="module", params=NAMES)
 def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Imported:
     directory: Path = tmp_path_factory.mktemp(request.param)
     return import_tiny(request.param, directory)
