@@ -65,12 +65,12 @@ class Imported:
         return equal
 
 
-def import_tiny(name: str, directory: Path) -> Imported:
-    """Imports a tiny model; `directory` is for its tokenizer's files."""
+def import_tiny(name: str, directory: Path, source: Path | None = None) -> Imported:
+    """Imports a tiny model, or what it has been converted to, `source`; `directory` is for its tokenizer's files."""
     if name == "fsmt":
         pytest.importorskip("sacremoses", reason="needs sacremoses, of the extra moses")
     report = Report()
-    model = read_model(MODELS / name, GivenLanguages(), report)
+    model = read_model(source or MODELS / name, GivenLanguages(), report)
     if model is not None:
         model.check(report)
     report.check()

@@ -9,11 +9,11 @@ from export.imports.reference import Comparison, Difference, refusal
 
 
 def test_a_comparison_counts_all_and_shows_the_first_differences() -> None:
-    found = Comparison(9, [Difference(f"text {i}", "eins", "zwei") for i in range(5)])
+    found = Comparison("transformers", 9, [Difference(f"text {i}", "eins", "zwei") for i in range(5)])
 
     lines = str(found).splitlines()
 
-    assert lines[0] == "4 of 9 sentences identical to transformers'"
+    assert lines[0] == "4 of 9 sentences identical to those of transformers"
     assert [line.strip() for line in lines[1:4]] == ["'text 0'", "ours:   'eins'", "theirs: 'zwei'"]
     assert len(lines) == 10  # three of them
 
