@@ -209,7 +209,10 @@ def _control_ids(manifest: Manifest) -> tuple[frozenset[int], frozenset[int]]:
     """Returns the ids that no text of the source becomes, and those that no text of the target shows."""
     special = manifest.special_ids
     control = {special.pad, special.bos, special.eos} - {special.unk}
-    source, target = (frozenset(control.union(*prefixes)) for prefixes in manifest.prefixes())
+    # Of two vocabularies the source's need not have all of them.
+    own = control if manifest.dimensions.source_vocab_size is None or manifest.source_eos else {special.pad}
+    source_prefixes, target_prefixes = manifest.prefixes()
+    source, target = frozenset(own.union(*source_prefixes)), frozenset(control.union(*target_prefixes))
     if manifest.dimensions.source_vocab_size is None:
         source = target = source | target
     return source, target

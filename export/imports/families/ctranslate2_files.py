@@ -4,26 +4,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from export.imports.families.multilingual import KINDS, Kind
-from export.imports.families.pieces import read_model, table
+from export.imports.families.pieces import read_models
 from export.imports.formats.json_files import read_bytes, read_json, read_vocabulary
 from export.imports.formats.tensors import FormatError, Tensors
 from export.imports.languages import GivenLanguages, choose, pair_in_name
 from export.imports.report import Report
 from export.imports.settings import ForeignSettings
 from server.bundle.languages import LanguagePair
-from server.bundle.manifest import SOURCE_MODEL_FILE, SOURCE_PIECES_FILE, TARGET_MODEL_FILE, TARGET_PIECES_FILE
 
 FILE = "model.bin"
 _SOURCE_EMBEDDINGS = ("encoder/embeddings_0/weight", "encoder/embeddings/weight")
-_MODELS = (
-    ("source.spm", "target.spm"),
-    ("sentencepiece.model", "sentencepiece.model"),
-    ("../sentencepiece.model", "../sentencepiece.model"),  # Argos has it beside the model's directory
-    ("sentencepiece.bpe.model", "sentencepiece.bpe.model"),
-    ("spm.model", "spm.model"),
-)
 _LEAST_LANGUAGES = 10  # tokens: fewer may be pieces of text
-_CONTROL = ("<s>", "</s>", "<unk>", "<blank>", "<pad>", "<mask>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +80,7 @@ def read_vocabularies(
             report.fault(
                 f"{side}_vocabulary", found=f"{len(own)} pieces", expected=f"{tensor.shape[0]}, rows of {FILE}"
             )
-    language_ids = set(languages.values())
-    models = _read_models(directory, pieces, language_ids, report)
+    models = read_models(directory, pieces, {pieces[1][token] for token in languages.values()}, report)
     ids = _read_ids(config, pieces, report)
     starts_from_zero = tensors.get("decoder/start_from_zero_embedding")
     is_marian = starts_from_zero is not None and bool(starts_from_zero.load())
@@ -178,27 +168,3 @@ def read_side(directory: Path, side: str, report: Report) -> list[str]:
                 return []
     report.fault(f"{side}_vocabulary.json", found="missing", expected="it, or shared_vocabulary.json")
     return []
-
-
-def _read_models(directory: Path, pieces: list[list[str]], language_ids: set[int], report: Report) -> dict[str, bytes]:
-    found = next((names for names in _MODELS if all((directory / name).is_file() for name in names)), None)
-    if found is None:
-        remedy = "put the SentencePiece model that it was trained with there: the original has it"
-        if (directory / "../bpe.model").is_file():
-            remedy = "its tokenizer is Moses with BPE, which is not supported"
-        report.fault("sentencepiece.model", found="missing", expected="it, or source.spm and target.spm", remedy=remedy)
-        return {}
-    data = {}
-    for file, bundle_file in zip(found, (SOURCE_MODEL_FILE, TARGET_MODEL_FILE), strict=True):
-        data[bundle_file], _ = read_model(directory, file, report)
-    if found[0] == found[1]:
-        data.pop(TARGET_MODEL_FILE)
-    control = {
-        *_CONTROL,
-        *(piece for side in pieces for piece in side if piece.startswith("｟") or "madeupword" in piece),
-        *(pieces[1][token] for token in language_ids),
-    }
-    data[SOURCE_PIECES_FILE] = table(pieces[0], control)
-    if pieces[0] != pieces[1]:
-        data[TARGET_PIECES_FILE] = table(pieces[1], control)
-    return data
