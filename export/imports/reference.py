@@ -8,7 +8,7 @@ import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -57,24 +57,13 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class _Asked:
     """A sentence to be translated by both: its text, its ids with prefix and eos, and the most ids of an answer."""
 
     text: str
     ids: list[int]
     pair: LanguagePair
     max_tokens: int
-
-
-class Engine(Protocol):
-    """A model's own package."""
-
-    name: str
-    beam_size: int  # that it is compared with
-
-    def translate(self, asked: Asked) -> str:
-        """Translates a sentence alone, so that nothing is padded."""
-        ...
 
 
 def refusal(reference: str) -> str | None:
@@ -104,7 +93,7 @@ def compare(model: ForeignModel, opened: Path, bundle: Bundle, dev: DevSet) -> C
     """
     manifest = bundle.manifest
     tokenizer = Tokenizer(manifest, bundle.read)
-    theirs: Engine = (
+    theirs = (
         _CTranslate2(model.directory or opened, tokenizer)
         if model.reference == CTRANSLATE2
         else _Transformers(opened, manifest.search.beam_size or _DEFAULT_BEAM)
@@ -121,7 +110,7 @@ def compare(model: ForeignModel, opened: Path, bundle: Bundle, dev: DevSet) -> C
     return Comparison(theirs.name, len(asked), differences)
 
 
-def _fitting(dev: DevSet, manifest: Manifest, tokenizer: Tokenizer) -> Iterator[Asked]:
+def _fitting(dev: DevSet, manifest: Manifest, tokenizer: Tokenizer) -> Iterator[_Asked]:
     limits = manifest.limits
     for text, (source, target) in zip(dev.sources, dev.pairs, strict=True):
         pair = manifest.find_pair(source, target)
@@ -129,7 +118,7 @@ def _fitting(dev: DevSet, manifest: Manifest, tokenizer: Tokenizer) -> Iterator[
         ids = list(tokenizer.encode(text, pair.source_prefix))
         if len(ids) <= limits.max_source_tokens:
             most = default_max_tokens(len(ids), limits.max_target_tokens) + len(pair.target_prefix)
-            yield Asked(text, ids, pair, min(most, limits.max_target_tokens))
+            yield _Asked(text, ids, pair, min(most, limits.max_target_tokens))
 
 
 class _Transformers:
@@ -148,8 +137,8 @@ class _Transformers:
         self.model: Any = model.eval()
 
     @torch.inference_mode()
-    def translate(self, asked: Asked) -> str:
-        """See `Engine`; `max_tokens` does not count the start."""
+    def translate(self, asked: _Asked) -> str:
+        """Translates a sentence alone, so that nothing is padded; `max_tokens` does not count the start."""
         text, pair = asked.text, asked.pair
         names = [self.names[token] for token in pair.source_prefix]
         if hasattr(self.tokenizer, "src_lang"):  # the language of the source, by the tokenizer's name for it
@@ -188,8 +177,8 @@ class _CTranslate2:
         self.tokenizer = tokenizer
         self.translator: Any = ctranslate2.Translator(str(directory), compute_type="float32", intra_threads=1)
 
-    def translate(self, asked: Asked) -> str:
-        """See `Engine`."""
+    def translate(self, asked: _Asked) -> str:
+        """Translates a sentence alone."""
         source, target = self.pieces
         prefix = [target[token] for token in asked.pair.target_prefix]
         (result,) = self.translator.translate_batch(

@@ -1,6 +1,7 @@
 """The tiny models as CTranslate2's own converter writes them, and what CTranslate2 makes of them.
 
-`python -m tests.imports.converting NAME OUT` writes such a directory; it needs `transformers` and `ctranslate2`.
+`python -m tests.imports.converting NAME OUT TYPE` writes such a directory, in int8 or float16; it needs `transformers`
+and `ctranslate2`.
 """
 
 import json
@@ -16,7 +17,7 @@ from tests.imports.expected import Sentence
 from tests.imports.families import MODELS, write_json
 
 CONVERTED = Path(__file__).with_name("converted")
-_POSITIONS = 128  # of the 1,024: they are computed, and the converter stores all
+_POSITIONS = 120  # of the 1,024: they are computed, and the converter stores all
 
 
 def convert(name: str, out: Path, quantization: str | None = None) -> Path:
@@ -30,17 +31,17 @@ def convert(name: str, out: Path, quantization: str | None = None) -> Path:
     with TemporaryDirectory() as directory:
         short = Path(shutil.copytree(MODELS / name, Path(directory) / name))
         config = json.loads((short / "config.json").read_text(encoding="utf-8"))
-        write_json(short / "config.json", {**config, "max_position_embeddings": _POSITIONS})
+        if config["model_type"] != "mbart":  # whose positions are learned
+            write_json(short / "config.json", {**config, "max_position_embeddings": _POSITIONS})
         spec = TransformersConverter(str(short))._load()
         spec.decoder.num_heads = np.int16(config["decoder_attention_heads"])
         spec.validate()
         spec.optimize(quantization=quantization)
         out.mkdir(parents=True)
         spec.save(str(out))
-    (out / "shared_vocabulary.json").write_text(
-        json.dumps(json.loads((out / "shared_vocabulary.json").read_text(encoding="utf-8")), ensure_ascii=False),
-        encoding="utf-8",
-    )
+    vocabulary = out / "shared_vocabulary.json"
+    pieces = json.loads(vocabulary.read_text(encoding="utf-8"))
+    vocabulary.write_text(json.dumps(pieces, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
     return with_tokenizer(name, out)
 
 
@@ -72,6 +73,6 @@ def ask_ctranslate2(
 
 
 if __name__ == "__main__":
-    out = convert(sys.argv[1], Path(sys.argv[2]), "int8")
+    out = convert(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
     for model in (*out.glob("*.spm"), *out.glob("*.bpe.model")):
         model.unlink()  # they are in the original's folder

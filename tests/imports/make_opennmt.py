@@ -5,6 +5,7 @@ OpenNMT-py builds the network from the options of its own parser, and its own tr
 
 import importlib.metadata
 import itertools
+import json
 import random
 import sys
 import types
@@ -18,7 +19,6 @@ from torch.nn.utils.rnn import pad_sequence
 
 from tests.imports import expected
 from tests.imports.expected import Expected, Run, Sentence
-from tests.imports.families import write_json
 from tests.imports.opennmt import DIRECTORY, EXPECTED, SPECIAL
 from tests.imports.text import checked_pairs, training_pairs
 from tests.imports.vocabulary import by_frequency, train_pieces
@@ -58,8 +58,9 @@ def main() -> None:
     torch.nn.Module.load_state_dict(model, state, strict=False)  # its own wants a checkpoint
     arrays: dict[str, Any] = {name: tensor.half().numpy() for name, tensor in state.items()}
     np.savez_compressed(DIRECTORY / "weights.npz", **arrays)
-    write_json(DIRECTORY / "options.json", vars(options), indent=None)
-    write_json(DIRECTORY / "vocabularies.json", vocabularies, indent=None)
+    for name, content in (("options.json", vars(options)), ("vocabularies.json", vocabularies)):
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        (DIRECTORY / name).write_text(f"{text}\n", encoding="utf-8")
     result = expect(model.eval(), vocabs, processor)
     expected.write(EXPECTED, result)
     for run, counts in expected.report(result).items():

@@ -12,6 +12,7 @@ from tests.imports.families import EXPECTED, MODELS
 NAMES = sorted(path.name for path in MODELS.iterdir())
 FILES = {
     "marian-shared": {"source.spm", "target.spm", "vocab.json", "generation_config.json", "model.safetensors"},
+    "marian-eos-first": {"source.spm", "target.spm", "vocab.json", "generation_config.json", "pytorch_model.bin"},
     "marian-separate": {
         "source.spm",
         "target.spm",

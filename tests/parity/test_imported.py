@@ -18,6 +18,7 @@ from tests.imports.expected import Run
 
 # What int8 must reach to float32, in chrF: some points less than it did. Narrow models lose more than real ones.
 MIN_CHRF = {
+    "marian-eos-first": 77,
     "marian-separate": 77,
     "marian-shared": 77,
     "m2m100": 81,

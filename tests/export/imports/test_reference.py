@@ -1,10 +1,10 @@
 """What needs no `transformers`; comparisons with it are made by `make check-imports`."""
 
-import importlib.util
+import sys
 
 import pytest
 
-from export.imports.foreign import TRANSFORMERS
+from export.imports.foreign import CTRANSLATE2, TRANSFORMERS
 from export.imports.reference import Comparison, Difference, refusal
 
 
@@ -18,9 +18,12 @@ def test_a_comparison_counts_all_and_shows_the_first_differences() -> None:
     assert len(lines) == 10  # three of them
 
 
-@pytest.mark.skipif(importlib.util.find_spec(TRANSFORMERS) is not None, reason="transformers is installed")
-def test_the_package_that_is_missing_is_named() -> None:
+def test_the_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (TRANSFORMERS, CTRANSLATE2):
+        monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
+
     assert refusal(TRANSFORMERS) == "--check needs transformers: pip install 'transformers>=5.23' sacremoses"
+    assert refusal(CTRANSLATE2) == "--check needs ctranslate2: pip install 'ctranslate2>=4.8'"
 
 
 def test_an_engine_that_cannot_be_asked_is_named() -> None:
