@@ -86,7 +86,7 @@ endef
 # pip itself first: installing a dependency group needs 25.1 or newer.
 .venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(PIP) --upgrade pip
-	$(PIP) --editable '.[cpu,train,export,otel]' --group dev
+	$(PIP) --editable '.[cpu,train,export,otel,moses]' --group dev
 	@touch $@ .venv/installed-cpu
 
 .venv/installed-bench: .venv/installed-dev
@@ -106,5 +106,5 @@ endef
 .venv-imports/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-imports
 	$(subst $(BIN),.venv-imports/bin,$(PIP)) --upgrade pip
-	$(subst $(BIN),.venv-imports/bin,$(PIP)) --editable '.[cpu,export]' --group imports
+	$(subst $(BIN),.venv-imports/bin,$(PIP)) --editable '.[cpu,export,moses]' --group imports
 	@touch $@

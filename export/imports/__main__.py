@@ -77,7 +77,7 @@ def _import(directory: Path, arguments: argparse.Namespace, report: Report) -> N
     )
     print(_conclude(bundle))
     if arguments.check:
-        found = compare(directory, bundle, dev)
+        found = compare(model, directory, bundle, dev)
         print(f"  {found}")
         if found.differences:
             sys.exit(1)
@@ -135,7 +135,7 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="compare the bundle with transformers, if installed; with exit code 1 if a sentence differs",
+        help="compare the bundle with transformers, or CTranslate2 for its own; with exit code 1 if a sentence differs",
     )
     parser.add_argument("--dry-run", action="store_true", help="say what it is and what is missing, from headers only")
     parser.add_argument(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from export.imports.families import argos, ctranslate2, hugging_face_marian, marian, multilingual
+from export.imports.families import argos, ctranslate2, fsmt, hugging_face_marian, marian, multilingual, opennmt_py
 from export.imports.foreign import ForeignModel
 from export.imports.formats.archives import unpack
 from export.imports.formats.tensors import FormatError
@@ -16,6 +16,7 @@ from export.imports.settings import read_settings
 
 _HUGGING_FACE = {
     hugging_face_marian.MODEL_TYPE: hugging_face_marian.read,
+    fsmt.MODEL_TYPE: fsmt.read,
     **dict.fromkeys(multilingual.MODEL_TYPES, multilingual.read),
 }
 # What people have and cannot be served, with what can.
@@ -25,7 +26,6 @@ _REFUSED = {
     "mt5": "relative positions are not supported",
     "umt5": "relative positions are not supported",
     "bart": "it is no model for translation",
-    "fsmt": "tokenizers of Moses and BPE are not supported",
     "seamless_m4t": "speech is not supported; facebook/nllb-200-distilled-600M is for text",
     "seamless_m4t_v2": "speech is not supported; facebook/nllb-200-distilled-600M is for text",
 }
@@ -73,12 +73,14 @@ def _read(directory: Path, given: GivenLanguages, report: Report) -> ForeignMode
         return _read_hugging_face(directory, given, report)
     if marian.is_here(directory):
         return marian.read(directory, given, report)
+    if opennmt_py.is_here(directory):
+        return opennmt_py.read(directory, given, report)
     names = sorted(path.name for path in directory.iterdir())
     found = f"{', '.join(names[:8])}{' ...' if len(names) > 8 else ''}" if names else "an empty directory"
     report.fault(
         directory.resolve().name,
         found=found,
-        expected="config.json with weights, model.bin of CTranslate2, or a Marian model with its vocabulary",
+        expected="config.json with weights, model.bin of CTranslate2, a Marian model, or OpenNMT-py's .pt",
         remedy="give the directory of the model itself",
     )
     return None

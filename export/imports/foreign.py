@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -14,7 +15,7 @@ from server.bundle.languages import LanguagePair, Languages
 from server.bundle.manifest import SearchDefaults
 from server.bundle.shortlist import Shortlist
 
-TRANSFORMERS = "transformers"  # as a `ForeignModel.reference`
+TRANSFORMERS, CTRANSLATE2 = "transformers", "ctranslate2"  # as a `ForeignModel.reference`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +24,8 @@ class ForeignModel:
 
     Attributes:
         family: for people.
-        reference: the package that it is from, for people; `export.imports.reference` asks `TRANSFORMERS`.
+        reference: the package that it is from, for people; `export.imports.reference` asks two of them.
+        directory: where `CTRANSLATE2` finds it.
         name: of the model, for the manifest.
         config: of our network that computes the same.
         plan: which of `tensors` its weights are.
@@ -39,6 +41,7 @@ class ForeignModel:
 
     family: str
     reference: str
+    directory: Path | None = None
     name: str
     config: TransformerConfig
     plan: Plan

@@ -25,6 +25,7 @@ SHORTLIST_FILE = "shortlist.npz"  # optional: see `server.bundle.shortlist`
 TOKENIZER_FILE = "tokenizer.model"
 SOURCE_MODEL_FILE, TARGET_MODEL_FILE = "source.spm", "target.spm"
 SOURCE_PIECES_FILE, TARGET_PIECES_FILE = "source_pieces.json", "target_pieces.json"
+MOSES_FILE = "moses.json"  # with tables of pieces, in the place of SentencePiece models
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,12 @@ from server.bundle.graphs import MAX_BEAM_SIZE, MIXERS
 from server.bundle.languages import Ids
 from server.bundle.manifest import (
     MANIFEST_FILE,
+    MOSES_FILE,
     REVISION,
     SEAL_FILE,
     SHORTLIST_FILE,
     SOURCE_MODEL_FILE,
+    SOURCE_PIECES_FILE,
     TOKENIZER_FILE,
     Manifest,
     Variant,
@@ -99,8 +101,7 @@ def _check_manifest(manifest: Manifest) -> list[str]:
     if not all(name.isprintable() and 0 < len(name) <= _MAX_NAME_CHARACTERS for name in names):
         faults.append(f"name, version and languages must have 1..{_MAX_NAME_CHARACTERS} characters, all printable")
     faults += [f"extra_files: {fault}" for fault in _check_plain(manifest.extra_files)]
-    if (manifest.tokenizer is None) == (SOURCE_MODEL_FILE not in manifest.extra_files):
-        faults.append(f"either tokenizer describes {TOKENIZER_FILE}, or extra_files has {SOURCE_MODEL_FILE}")
+    faults += _check_tokenizer(manifest)
     if not manifest.variants:
         faults.append("variants is empty")
     for name, variant in manifest.variants.items():
@@ -110,6 +111,16 @@ def _check_manifest(manifest: Manifest) -> list[str]:
         if name not in manifest.golden.outputs:
             faults.append(f"golden.outputs lacks {name}")
     return faults + _check_golden(manifest)
+
+
+def _check_tokenizer(manifest: Manifest) -> list[str]:
+    ways = [manifest.tokenizer is not None, *(name in manifest.extra_files for name in (SOURCE_MODEL_FILE, MOSES_FILE))]
+    if sum(ways) != 1:
+        other = f"extra_files has {SOURCE_MODEL_FILE} or {MOSES_FILE}"
+        return [f"either tokenizer describes {TOKENIZER_FILE}, or {other}"]
+    if MOSES_FILE in manifest.extra_files and SOURCE_PIECES_FILE not in manifest.extra_files:
+        return [f"extra_files lacks {SOURCE_PIECES_FILE}, which {MOSES_FILE} needs"]
+    return []
 
 
 def _check_sizes(manifest: Manifest) -> list[str]:

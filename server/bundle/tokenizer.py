@@ -7,6 +7,7 @@ mean something to the network (special ids, prefixes of languages) are switched 
 Ids are SentencePiece's own (`TOKENIZER_FILE`, or a model for each side), or the places of its pieces in a table: a JSON
 list of each id's piece, "" for ids that stand for no text. Then a sentence is cut into pieces by the source's model,
 and each is looked up; one that is not there is unk. A target without files of its own has the source's.
+Where the bundle has `MOSES_FILE`, Moses and byte-pair encoding (`server.bundle.moses`) stand in SentencePiece's place.
 
 Models of our own fall back to bytes, so that any text has ids. Private-use characters from U+E000 on are placeholders:
 they copy them.
@@ -21,6 +22,7 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[att
 
 from server.bundle.languages import Ids
 from server.bundle.manifest import (
+    MOSES_FILE,
     SOURCE_MODEL_FILE,
     SOURCE_PIECES_FILE,
     TARGET_MODEL_FILE,
@@ -28,6 +30,7 @@ from server.bundle.manifest import (
     TOKENIZER_FILE,
     Manifest,
 )
+from server.bundle.moses import MosesFile, MosesSource, MosesTarget
 from server.bundle.parsing import parse, parse_json
 from server.errors import BundleError
 
@@ -47,21 +50,11 @@ class Tokenizer:
     """
 
     def __init__(self, manifest: Manifest, read: Callable[[str], bytes]) -> None:
-        names, sizes, special_ids = manifest.files(()), manifest.dimensions, manifest.special_ids
-        model = TOKENIZER_FILE if manifest.tokenizer is not None else SOURCE_MODEL_FILE
-        target_model = TARGET_MODEL_FILE if TARGET_MODEL_FILE in names else model
-        table = SOURCE_PIECES_FILE if SOURCE_PIECES_FILE in names else None
-        target_table = TARGET_PIECES_FILE if TARGET_PIECES_FILE in names else table
-        contents = {name: read(name) for name in (model, target_model, table, target_table) if name is not None}
-        source_control, target_control = _control_ids(manifest)
-        of_source = (model, table, sizes.encoder_vocab_size, source_control)
-        of_target = (target_model, target_table, sizes.vocab_size, target_control)
-        faults: list[str] = []
-        self._source = _Side(contents, *of_source, special_ids.eos, faults)
-        is_joint = of_source == of_target
-        self._target = self._source if is_joint else _Side(contents, *of_target, special_ids.eos, faults)
-        if faults:
-            raise BundleError(list(dict.fromkeys(faults)))
+        special_ids = manifest.special_ids
+        self._source: _Side | MosesSource
+        self._target: _Side | MosesTarget
+        is_moses = MOSES_FILE in manifest.extra_files
+        self._source, self._target = _open_moses(manifest, read) if is_moses else _open_sides(manifest, read)
         self._unk_id = special_ids.unk
         self._suffix = (special_ids.eos,) if manifest.source_eos else ()
         self._unknown_ids = self._source.unknown_ids(special_ids.unk)
@@ -158,11 +151,68 @@ class _Side:
         return frozenset(unknown)
 
 
+def _open_sides(manifest: Manifest, read: Callable[[str], bytes]) -> tuple[_Side, _Side]:
+    names, sizes, eos_id = manifest.files(()), manifest.dimensions, manifest.special_ids.eos
+    model = TOKENIZER_FILE if manifest.tokenizer is not None else SOURCE_MODEL_FILE
+    target_model = TARGET_MODEL_FILE if TARGET_MODEL_FILE in names else model
+    table = SOURCE_PIECES_FILE if SOURCE_PIECES_FILE in names else None
+    target_table = TARGET_PIECES_FILE if TARGET_PIECES_FILE in names else table
+    contents = {name: read(name) for name in (model, target_model, table, target_table) if name is not None}
+    source_control, target_control = _control_ids(manifest)
+    of_source = (model, table, sizes.encoder_vocab_size, source_control)
+    of_target = (target_model, target_table, sizes.vocab_size, target_control)
+    faults: list[str] = []
+    source = _Side(contents, *of_source, eos_id, faults)
+    target = source if of_source == of_target else _Side(contents, *of_target, eos_id, faults)
+    _raise_any(faults)
+    return source, target
+
+
+def _open_moses(manifest: Manifest, read: Callable[[str], bytes]) -> tuple[MosesSource, MosesTarget]:
+    faults: list[str] = []
+    table = SOURCE_PIECES_FILE
+    target_table = TARGET_PIECES_FILE if TARGET_PIECES_FILE in manifest.extra_files else table
+    tables = {name: _read_table(name, read(name), faults) for name in (table, target_table)}
+    sizes = manifest.dimensions
+    for name, vocab_size in ((table, sizes.encoder_vocab_size), (target_table, sizes.vocab_size)):
+        if len(tables[name]) > vocab_size:
+            faults.append(f"{name}: has {len(tables[name])} ids, the network has {vocab_size}")
+    file = _read_moses(read(MOSES_FILE), faults)
+    _raise_any(faults)
+    assert file is not None  # or there were faults
+    silent = [
+        control.union(token for token, piece in enumerate(tables[name]) if not piece)
+        for name, control in zip((table, target_table), _control_ids(manifest), strict=True)
+    ]
+    return MosesSource(file, tables[table], silent[0]), MosesTarget(file, tables[target_table], silent[1])
+
+
+def _read_moses(data: bytes, faults: list[str]) -> MosesFile | None:
+    found: list[str] = []
+    file: MosesFile | None = None
+    try:
+        file = parse(MosesFile, parse_json(data), "", found)
+    except ValueError as error:
+        found.append(f"cannot be read: {error}")
+    if file is not None and not found:
+        found += file.faults()
+    faults += [f"{MOSES_FILE}: {fault}" for fault in found[:_MAX_FAULTS]]
+    return file
+
+
+def _raise_any(faults: list[str]) -> None:
+    if faults:
+        raise BundleError(list(dict.fromkeys(faults)))
+
+
 def _control_ids(manifest: Manifest) -> tuple[frozenset[int], frozenset[int]]:
     """Returns the ids that no text of the source becomes, and those that no text of the target shows."""
     special = manifest.special_ids
     control = {special.pad, special.bos, special.eos} - {special.unk}
-    source, target = (frozenset(control.union(*prefixes)) for prefixes in manifest.prefixes())
+    # Of two vocabularies the source's need not have all of them.
+    own = control if manifest.dimensions.source_vocab_size is None or manifest.source_eos else {special.pad}
+    source_prefixes, target_prefixes = manifest.prefixes()
+    source, target = frozenset(own.union(*source_prefixes)), frozenset(control.union(*target_prefixes))
     if manifest.dimensions.source_vocab_size is None:
         source = target = source | target
     return source, target

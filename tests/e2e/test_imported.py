@@ -14,6 +14,7 @@ import pytest
 from client.client import Client
 from client.errors import InvalidRequest
 from tests.acceptance.server_process import REPOSITORY, running_server
+from tests.imports.converting import CONVERTED, with_tokenizer
 from tests.imports.expected import Expected, Run, Sentence, read
 from tests.imports.families import EXPECTED, MODELS
 
@@ -112,3 +113,29 @@ def test_a_model_of_many_languages_mixes_them_in_its_batches(tmp_path: Path) -> 
     for texts, result in zip(wanted, found, strict=True):
         assert len(texts) > 35
         assert {text: t.text for text, t in zip(texts, result.translations, strict=True)} == texts
+
+
+def test_a_converted_model_is_compared_with_ctranslate2(tmp_path: Path) -> None:
+    pytest.importorskip("ctranslate2", reason="needs ctranslate2, of `make bench`")
+    source = with_tokenizer("nllb", Path(shutil.copytree(CONVERTED / "nllb", tmp_path / "nllb")))
+    flags = ["--source", "en", "de", "--target", "de", "en", "--variants", "cpu-fp32", "--check"]
+
+    printed = import_model(source, tmp_path / "bundle", *flags)
+
+    assert "LICENCE: cc-by-nc-4.0: this model must not be used commercially" in printed
+    assert "68 of 68 sentences identical to those of ctranslate2, greedy" in printed
+
+
+def test_a_model_of_fairseq_is_served_with_moses(tmp_path: Path) -> None:
+    pytest.importorskip("sacremoses", reason="needs sacremoses, of the extra moses")
+    wanted = expected_of(read(EXPECTED / "fsmt.json.gz"), Run(4, False, True, 1.0, 24))
+
+    import_model(MODELS / "fsmt", tmp_path / "bundle", "--variants", "cpu-fp32")
+    with served(tmp_path / "bundle") as client:
+        texts = list(wanted)
+        result = client.translate(
+            texts, source="en", target="de", beam_size=4, length_penalty=1.0, max_output_tokens=24
+        )
+
+    assert len(wanted) > 150
+    assert {text: t.text for text, t in zip(wanted, result.translations, strict=True)} == wanted

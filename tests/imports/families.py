@@ -35,6 +35,7 @@ class Family:
         pickled: as pytorch_model.bin instead of model.safetensors.
         absent: parts of names that the hub's file does not have.
         duplicated: names of tied tensors that the hub's file has nevertheless.
+        steps: of training.
         max_tokens: length limit of the expected translations, forced first token and eos included.
     """
 
@@ -48,6 +49,7 @@ class Family:
     pickled: bool = False
     absent: tuple[str, ...] = ()
     duplicated: tuple[str, ...] = ()
+    steps: int = 400
     max_tokens: int = 24
 
 

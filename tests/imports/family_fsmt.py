@@ -140,6 +140,7 @@ FSMT = Family(
     directions=(Direction("en", "de"),),
     encode=_encode,
     labels=_labels,
+    half=True,
     pickled=True,
     absent=("embed_positions",),
 )

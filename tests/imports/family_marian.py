@@ -1,4 +1,4 @@
-"""OPUS-MT: one vocabulary for both sides with swish, and one for each side with target tokens and ReLU."""
+"""OPUS-MT: one vocabulary for both sides with swish, twice, and one for each side with target tokens and ReLU."""
 
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,34 @@ def _write_shared(directory: Path) -> None:
     }
     write_json(directory / "config.json", config)
     write_json(directory / "generation_config.json", _generation(pad, eos, num_beams=4) | {"renormalize_logits": True})
+    write_json(directory / "tokenizer_config.json", {"target_lang": "de", "source_lang": "en"}, indent=None)
+
+
+def _write_first(directory: Path) -> None:
+    """Writes what most OPUS-MT models have: eos is 0, as bos would be, unknown 1, and <pad> comes last."""
+    english, german = ([pair.in_language(code) for pair in training_pairs()] for code in ("en", "de"))
+    source = train_pieces(directory / "source.spm", english, 150, model_type="unigram")
+    target = train_pieces(directory / "target.spm", german, 160, model_type="unigram")
+    pieces = dict.fromkeys([*by_frequency(source, english, drop=3), *by_frequency(target, german)])
+    vocabulary = ["</s>", "<unk>", *pieces, "<pad>"]
+    write_json(directory / "vocab.json", {piece: i for i, piece in enumerate(vocabulary)})
+    pad = len(vocabulary) - 1
+    config = _config(pad, 0, len(vocabulary)) | {
+        "activation_function": "swish",
+        "bad_words_ids": [[pad]],
+        "d_model": 32,
+        "decoder_attention_heads": 4,
+        "decoder_ffn_dim": 64,
+        "decoder_layers": 1,
+        "encoder_attention_heads": 2,
+        "encoder_ffn_dim": 48,
+        "encoder_layers": 2,
+        "max_length": 512,
+        "num_beams": 4,
+        "num_hidden_layers": 2,
+    }
+    write_json(directory / "config.json", config)
+    write_json(directory / "generation_config.json", _generation(pad, 0, num_beams=4))
     write_json(directory / "tokenizer_config.json", {"target_lang": "de", "source_lang": "en"}, indent=None)
 
 
@@ -159,6 +187,17 @@ SHARED = Family(
     directions=(Direction("en", "de"),),
     encode=_encode,
     labels=_labels,
+    absent=("embed_positions",),
+)
+FIRST = Family(
+    name="marian-eos-first",
+    write=_write_first,
+    directions=(Direction("en", "de"),),
+    encode=_encode,
+    labels=_labels,
+    half=True,
+    pickled=True,
+    steps=1200,
     absent=("embed_positions",),
 )
 SEPARATE = Family(

@@ -15,6 +15,7 @@ FAMILIES = {
     family.name: family
     for family in (
         family_marian.SHARED,
+        family_marian.FIRST,
         family_marian.SEPARATE,
         family_many.M2M100,
         family_many.NLLB,

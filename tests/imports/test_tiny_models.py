@@ -4,12 +4,15 @@ import json
 
 import pytest
 
+from tests.imports import opennmt
+from tests.imports.converting import CONVERTED
 from tests.imports.expected import Expected, Run, read
 from tests.imports.families import EXPECTED, MODELS
 
 NAMES = sorted(path.name for path in MODELS.iterdir())
 FILES = {
     "marian-shared": {"source.spm", "target.spm", "vocab.json", "generation_config.json", "model.safetensors"},
+    "marian-eos-first": {"source.spm", "target.spm", "vocab.json", "generation_config.json", "pytorch_model.bin"},
     "marian-separate": {
         "source.spm",
         "target.spm",
@@ -56,7 +59,8 @@ def test_every_family_has_the_files_that_the_hub_has() -> None:
 
 
 def test_all_together_take_at_most_three_megabytes() -> None:
-    files = [*MODELS.rglob("*"), *EXPECTED.rglob("*")]
+    folders = (MODELS, EXPECTED, CONVERTED, opennmt.DIRECTORY)
+    files = [file for folder in folders for file in folder.rglob("*")]
 
     assert sum(path.stat().st_size for path in files if path.is_file()) <= 3_000_000
 

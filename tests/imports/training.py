@@ -15,7 +15,6 @@ from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer
 from tests.imports.families import Family
 from tests.imports.text import training_pairs
 
-STEPS = 400
 BATCH = 64
 LEARNING_RATE = 4e-3
 
@@ -47,16 +46,16 @@ def train(family: Family, directory: Path) -> Any:
     order.shuffle(examples)
     stream = itertools.cycle(examples)
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98))
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, LEARNING_RATE, total_steps=STEPS, pct_start=0.2)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, LEARNING_RATE, total_steps=family.steps, pct_start=0.2)
     model.train()
-    for step in range(STEPS):
+    for step in range(family.steps):
         loss = _loss(model, list(itertools.islice(stream, BATCH)))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
         schedule.step()
-        if step % 50 == 0 or step == STEPS - 1:
+        if step % 50 == 0 or step == family.steps - 1:
             print(f"{family.name}: step {step}, loss {loss.item():.3f}", flush=True)
     return model.eval()
 

@@ -17,7 +17,16 @@ from tests.export.imports.parity import Imported, import_tiny
 from tests.imports.expected import Run
 
 # What int8 must reach to float32, in chrF: some points less than it did. Narrow models lose more than real ones.
-MIN_CHRF = {"marian-separate": 77, "marian-shared": 77, "m2m100": 81, "mbart50": 78, "nllb": 86}
+MIN_CHRF = {
+    "marian-eos-first": 77,
+    "marian-separate": 77,
+    "marian-shared": 77,
+    "m2m100": 81,
+    "mbart50": 78,
+    "nllb": 86,
+    "fsmt": 84,
+    "opennmt": 80,
+}
 NUM_CALIBRATED = 64
 MAX_ROWS = 512  # many at once, which is what takes least time
 
@@ -26,6 +35,7 @@ MAX_ROWS = 512  # many at once, which is what takes least time
 class Exported:
     """A tiny model and its graphs, which nothing has proven."""
 
+    name: str
     imported: Imported
     directory: Path
 
@@ -70,7 +80,7 @@ class Exported:
 @pytest.fixture(scope="module", params=MIN_CHRF)
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Exported:
     directory: Path = tmp_path_factory.mktemp(request.param)
-    return Exported(import_tiny(request.param, directory), directory)
+    return Exported(request.param, import_tiny(request.param, directory), directory)
 
 
 def test_every_search_gives_the_ids_of_generate(exported: Exported) -> None:
@@ -96,4 +106,4 @@ def test_int8_is_close_to_float(exported: Exported) -> None:
     agreement = measure_agreement(rounded, exact)
 
     assert agreement["sentences"] >= 250
-    assert agreement["chrf_to_fp32"] >= MIN_CHRF[exported.imported.subject.name], agreement
+    assert agreement["chrf_to_fp32"] >= MIN_CHRF[exported.name], agreement

@@ -111,9 +111,9 @@ def read_sizes(config: ForeignSettings) -> dict[str, Any]:
     }
 
 
-def read_activation(config: ForeignSettings) -> str:
+def read_activation(config: ForeignSettings, default: str = "gelu") -> str:
     """Returns our name of the activation."""
-    name = config.text("activation_function", "gelu")
+    name = config.text("activation_function", default)
     if name not in ACTIVATIONS:
         config.fault("activation_function", " or ".join(ACTIVATIONS))
     return ACTIVATIONS.get(name, "relu")

@@ -4,11 +4,12 @@ from pathlib import Path
 
 from export.imports.families.ctranslate2_files import FILE, read_pairs, read_vocabularies
 from export.imports.families.ctranslate2_network import plan_weights, read_flags, read_network
-from export.imports.foreign import ForeignModel
+from export.imports.families.multilingual import read_languages
+from export.imports.foreign import CTRANSLATE2, ForeignModel
 from export.imports.formats.ctranslate2_files import dequantised, list_variables
 from export.imports.formats.tensors import FormatError
 from export.imports.languages import GivenLanguages
-from export.imports.licences import read_licence
+from export.imports.licences import UNKNOWN, read_licence
 from export.imports.report import Report
 from export.imports.settings import read_settings
 from server.bundle.manifest import SearchDefaults
@@ -45,20 +46,23 @@ def read(directory: Path, given: GivenLanguages, report: Report) -> ForeignModel
     network = read_network(flags, tensors, vocabularies, config, report)
     if network is None:
         return None
+    kind = vocabularies.kind
     weights = {name: tensor for name, tensor in tensors.items() if tensor.shape}
     return ForeignModel(
-        family="CTranslate2",
-        reference="ctranslate2",
+        family="CTranslate2" if kind is None else f"CTranslate2 ({kind.name})",
+        reference=CTRANSLATE2,
+        directory=directory,
         name=directory.resolve().name,
         config=network,
         plan=plan_weights(network, weights, vocabularies),
         tensors=weights,
         tokenizer=vocabularies.tokenizer,
-        language_pairs=read_pairs(directory, vocabularies, given, report),
+        language_pairs=read_pairs(directory, vocabularies, given, report) if kind is None else (),
+        languages=read_languages(vocabularies.language_tokens, given, report, file="vocabulary") if kind else None,
         source_eos=vocabularies.source_eos,
         suppressed=tuple(range(vocabularies.num_target, network.vocab_size)),
         search=SearchDefaults(beam_size=2),
         max_source_tokens=network.max_positions,
         max_target_tokens=network.max_positions,
-        origin={"licence": read_licence(directory, report)},
+        origin={"licence": read_licence(directory, report, kind.licence if kind else UNKNOWN)},
     )

@@ -3,25 +3,18 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from export.imports.families.pieces import read_model, table
+from export.imports.families.multilingual import KINDS, Kind
+from export.imports.families.pieces import read_models
 from export.imports.formats.json_files import read_bytes, read_json, read_vocabulary
 from export.imports.formats.tensors import FormatError, Tensors
 from export.imports.languages import GivenLanguages, choose, pair_in_name
 from export.imports.report import Report
 from export.imports.settings import ForeignSettings
 from server.bundle.languages import LanguagePair
-from server.bundle.manifest import SOURCE_MODEL_FILE, SOURCE_PIECES_FILE, TARGET_MODEL_FILE, TARGET_PIECES_FILE
 
 FILE = "model.bin"
 _SOURCE_EMBEDDINGS = ("encoder/embeddings_0/weight", "encoder/embeddings/weight")
-_MODELS = (
-    ("source.spm", "target.spm"),
-    ("sentencepiece.model", "sentencepiece.model"),
-    ("../sentencepiece.model", "../sentencepiece.model"),  # Argos has it beside the model's directory
-    ("sentencepiece.bpe.model", "sentencepiece.bpe.model"),
-    ("spm.model", "spm.model"),
-)
-_CONTROL = ("<s>", "</s>", "<unk>", "<blank>", "<pad>", "<mask>")
+_LEAST_LANGUAGES = 10  # tokens: fewer may be pieces of text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +32,7 @@ class Vocabularies:
         unk_id, eos_id, start_id: by their names.
         source_prefix: ids before every source sentence.
         source_eos: whether eos ends it.
+        kind: of the families of many languages, if it is of one; `language_tokens` are the ids of its tokens then.
     """
 
     tokenizer: dict[str, bytes]
@@ -53,6 +47,8 @@ class Vocabularies:
     start_id: int
     source_prefix: tuple[int, ...]
     source_eos: bool
+    kind: Kind | None
+    language_tokens: dict[str, int]
 
     @property
     def num_rows(self) -> int:
@@ -71,7 +67,8 @@ def read_vocabularies(
         tensors: of model.bin.
         report: gets the faults.
     """
-    pieces = [_read_pieces(directory, side, report) for side in ("source", "target")]
+    pieces = [read_side(directory, side, report) for side in ("source", "target")]
+    kind, languages = _find_languages(pieces)
     source_embedding = next((name for name in _SOURCE_EMBEDDINGS if name in tensors), _SOURCE_EMBEDDINGS[0])
     sides = [tensors.get(name) for name in (source_embedding, "decoder/embeddings/weight")]
     output = tensors.get("decoder/projection/weight")
@@ -83,10 +80,14 @@ def read_vocabularies(
             report.fault(
                 f"{side}_vocabulary", found=f"{len(own)} pieces", expected=f"{tensor.shape[0]}, rows of {FILE}"
             )
-    models = _read_models(directory, pieces, report)
+    models = read_models(directory, pieces, {pieces[1][token] for token in languages.values()}, report)
     ids = _read_ids(config, pieces, report)
     starts_from_zero = tensors.get("decoder/start_from_zero_embedding")
     is_marian = starts_from_zero is not None and bool(starts_from_zero.load())
+    if kind is not None and ids["decoder_start_token"] != ids["eos_token"]:
+        found = config.text("decoder_start_token", "nothing")
+        remedy = f"{kind.name} has languages for tokens; convert the original with a later CTranslate2"
+        report.fault("config.json", "decoder_start_token", found=found, expected="that of eos_token", remedy=remedy)
     if report.faults or sides[0] is None or sides[1] is None:
         return None
     return Vocabularies(
@@ -101,8 +102,10 @@ def read_vocabularies(
         eos_id=ids["eos_token"],
         start_id=ids["decoder_start_token"],
         source_prefix=(ids["source_bos"],) if "source_bos" in ids else (),
-        # Converters from Marian leave eos to a tokenizer that adds it.
-        source_eos=config.flag("add_source_eos", False) or is_marian,
+        # Converters from Marian and of many languages leave eos to a tokenizer that adds it.
+        source_eos=config.flag("add_source_eos", False) or is_marian or kind is not None,
+        kind=kind,
+        language_tokens=languages,
     )
 
 
@@ -139,7 +142,18 @@ def read_pairs(
     )
 
 
-def _read_pieces(directory: Path, side: str, report: Report) -> list[str]:
+def _find_languages(pieces: list[list[str]]) -> tuple[Kind | None, dict[str, int]]:
+    """Returns of which family of many languages a vocabulary is, by the names of its tokens, and their ids."""
+    ids = {piece: token for token, piece in enumerate(pieces[1])}
+    found = {kind: kind.languages(ids) for kind in KINDS} if pieces[0] == pieces[1] else {}
+    kind = max(found, key=lambda kind: len(found[kind]), default=None)
+    if kind is None or len(found[kind]) < _LEAST_LANGUAGES:
+        return None, {}
+    return kind, found[kind]
+
+
+def read_side(directory: Path, side: str, report: Report) -> list[str]:
+    """Returns the pieces of a side, "source" or "target", by id; a fault makes it empty."""
     for name in (f"{side}_vocabulary", "shared_vocabulary"):
         for suffix in (".json", ".txt"):
             path = directory / f"{name}{suffix}"
@@ -154,26 +168,3 @@ def _read_pieces(directory: Path, side: str, report: Report) -> list[str]:
                 return []
     report.fault(f"{side}_vocabulary.json", found="missing", expected="it, or shared_vocabulary.json")
     return []
-
-
-def _read_models(directory: Path, pieces: list[list[str]], report: Report) -> dict[str, bytes]:
-    found = next((names for names in _MODELS if all((directory / name).is_file() for name in names)), None)
-    if found is None:
-        remedy = "put the SentencePiece model that it was trained with there: the original has it"
-        if (directory / "../bpe.model").is_file():
-            remedy = "its tokenizer is Moses with BPE, which is not supported"
-        report.fault("sentencepiece.model", found="missing", expected="it, or source.spm and target.spm", remedy=remedy)
-        return {}
-    data = {}
-    for file, bundle_file in zip(found, (SOURCE_MODEL_FILE, TARGET_MODEL_FILE), strict=True):
-        data[bundle_file], _ = read_model(directory, file, report)
-    if found[0] == found[1]:
-        data.pop(TARGET_MODEL_FILE)
-    control = {
-        *_CONTROL,
-        *(piece for side in pieces for piece in side if piece.startswith("｟") or "madeupword" in piece),
-    }
-    data[SOURCE_PIECES_FILE] = table(pieces[0], control)
-    if pieces[0] != pieces[1]:
-        data[TARGET_PIECES_FILE] = table(pieces[1], control)
-    return data

@@ -1,6 +1,7 @@
 """M2M100, NLLB and mBART-50: any of many languages into any other, each named by a token on both sides."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +40,7 @@ _MOST_FILLER = 64
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class Kind:
     """What tells the families apart.
 
     Attributes:
@@ -54,10 +55,15 @@ class _Kind:
     licence: str
     has_table: bool = False
 
+    def languages(self, tokens: Mapping[str, int]) -> dict[str, int]:
+        """Returns the id of each language's token by the model's name of the language, given all tokens."""
+        return {match[1]: token for name, token in tokens.items() if (match := self.language.fullmatch(name))}
 
-_M2M100 = _Kind("M2M100", re.compile(r"__([a-z]{2,3})__"), UNKNOWN, has_table=True)
-_NLLB = _Kind("NLLB", re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"), "cc-by-nc-4.0")
-_MBART = _Kind("mBART-50", re.compile(r"([a-z]{2}_[A-Z]{2})"), UNKNOWN)
+
+_M2M100 = Kind("M2M100", re.compile(r"__([a-z]{2,3})__"), UNKNOWN, has_table=True)
+_NLLB = Kind("NLLB", re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"), "cc-by-nc-4.0")
+_MBART = Kind("mBART-50", re.compile(r"([a-z]{2}_[A-Z]{2})"), UNKNOWN)
+KINDS = (_M2M100, _NLLB, _MBART)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,7 @@ def read(directory: Path, config: ForeignSettings, given: GivenLanguages, report
         plan=_plan(network, tensors, is_mbart),
         tensors=tensors,
         tokenizer=vocabulary.files,
-        languages=_read_languages(vocabulary, forced, given, report),
+        languages=read_languages(vocabulary.tokens, given, report, file="tokenizer.json", forced=forced),
         suppressed=suppressed,
         search=search,
         max_source_tokens=network.max_positions,
@@ -98,7 +104,7 @@ def read(directory: Path, config: ForeignSettings, given: GivenLanguages, report
     )
 
 
-def _check_tokenizer(directory: Path, kind: _Kind, report: Report) -> None:
+def _check_tokenizer(directory: Path, kind: Kind, report: Report) -> None:
     settings = read_settings(directory, "tokenizer_config.json", report, is_optional=True)
     remedy = "this model wants its language behind the sentence; train it on in the newer form, language first"
     settings.expect("legacy_behaviour", False, remedy=remedy)
@@ -108,7 +114,7 @@ def _check_tokenizer(directory: Path, kind: _Kind, report: Report) -> None:
         )
 
 
-def _read_vocabulary(directory: Path, kind: _Kind, config: ForeignSettings, report: Report) -> _Vocabulary | None:
+def _read_vocabulary(directory: Path, kind: Kind, config: ForeignSettings, report: Report) -> _Vocabulary | None:
     files = [_SPM, *(["vocab.json"] if kind.has_table else [])]
     if missing_files(directory, files, report, "a tokenizer.json alone is not enough: add the SentencePiece model"):
         return None
@@ -124,7 +130,7 @@ def _read_vocabulary(directory: Path, kind: _Kind, config: ForeignSettings, repo
     if len(pieces) > num_rows:
         report.fault(files[-1], found=f"{len(pieces)} pieces", expected=f"at most {num_rows}, as config.json says")
     added = read_added_tokens(directory, len(pieces), num_rows, report)
-    tokens = {match[1]: token for name, token in added.items() if (match := kind.language.fullmatch(name))}
+    tokens = kind.languages(added)
     if not tokens:
         remedy = "add tokenizer.json or special_tokens_map.json of the original model"
         report.fault("tokenizer.json", found="no tokens of languages", expected="their names and ids", remedy=remedy)
@@ -140,7 +146,7 @@ def _read_vocabulary(directory: Path, kind: _Kind, config: ForeignSettings, repo
     return _Vocabulary(pieces, tokens, data)
 
 
-def _read_network(config: ForeignSettings, kind: _Kind, report: Report) -> TransformerConfig | None:
+def _read_network(config: ForeignSettings, kind: Kind, report: Report) -> TransformerConfig | None:
     for key in ("normalize_before", "add_final_layer_norm", "normalize_embedding"):
         config.expect(key, True, remedy="no model of this type computes that")
     config.expect("tie_word_embeddings", True)
@@ -188,20 +194,27 @@ def _plan(network: TransformerConfig, tensors: dict[str, LazyTensor], is_mbart: 
     return plan
 
 
-def _read_languages(vocabulary: _Vocabulary, forced: object, given: GivenLanguages, report: Report) -> Languages:
-    names = {name: name for name in vocabulary.tokens}
-    found = by_code(names, "tokenizer.json", report)
+def read_languages(
+    tokens: Mapping[str, int], given: GivenLanguages, report: Report, *, file: str, forced: object = None
+) -> Languages:
+    """Returns the languages of a model, each named by a token ahead of source and translation.
+
+    Args:
+        tokens: ids by the model's names of the languages.
+        given: those that the user has named.
+        report: gets the faults.
+        file: where the tokens stand.
+        forced: id of the only target's token, if there is but one.
+    """
+    found = by_code({name: name for name in tokens}, file, report)
+    target_names = found
     if forced is not None:  # a model into one language
-        only = [name for name, token in vocabulary.tokens.items() if token == forced]
-        target_names = {code: name for code, name in found.items() if name in only}
+        target_names = {code: name for code, name in found.items() if tokens[name] == forced}
         if not target_names:
             report.fault("config.json", "forced_bos_token_id", found=forced, expected="the token of a language")
-    else:
-        target_names = found
     sources = choose_among("source", given.source, found, report)
     targets = choose_among("target", given.target, target_names, report)
-    ids = vocabulary.tokens
     return Languages(
-        source={code: SourceLanguage(prefix=(ids[found[code]],)) for code in sources},
-        target={code: TargetLanguage(prefix=(ids[found[code]],)) for code in targets},
+        source={code: SourceLanguage(prefix=(tokens[found[code]],)) for code in sources},
+        target={code: TargetLanguage(prefix=(tokens[found[code]],)) for code in targets},
     )

@@ -1,7 +1,7 @@
 """Vocabularies of SentencePiece models whose ids are not SentencePiece's own, as the tables of a bundle."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import sentencepiece
@@ -9,8 +9,17 @@ import sentencepiece
 from export.imports.formats.json_files import read_bytes, read_json, read_vocabulary
 from export.imports.formats.tensors import FormatError
 from export.imports.report import Report
+from server.bundle.manifest import SOURCE_MODEL_FILE, SOURCE_PIECES_FILE, TARGET_MODEL_FILE, TARGET_PIECES_FILE
 
 _MAX_NAMED = 5
+_MODELS = (
+    ("source.spm", "target.spm"),
+    ("sentencepiece.model", "sentencepiece.model"),
+    ("../sentencepiece.model", "../sentencepiece.model"),  # Argos has it beside the model's directory
+    ("sentencepiece.bpe.model", "sentencepiece.bpe.model"),
+    ("spm.model", "spm.model"),
+)
+_CONTROL = ("<s>", "</s>", "<unk>", "<blank>", "<pad>", "<mask>")
 
 
 def read_model(directory: Path, file: str, report: Report) -> tuple[bytes, sentencepiece.SentencePieceProcessor]:
@@ -49,3 +58,40 @@ def table(pieces: list[str], control: Collection[str]) -> bytes:
     """Returns a bundle's table of pieces: tokens that are no text stand in it as empty."""
     shown = ["" if piece in control else piece for piece in pieces]
     return json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def read_models(
+    directory: Path,
+    pieces: Sequence[list[str]],
+    control: Collection[str],
+    report: Report,
+    named: Sequence[tuple[str, str]] = (),
+) -> dict[str, bytes]:
+    """Returns the tokenizer of a bundle from the SentencePiece models that users put beside a network.
+
+    Args:
+        directory: of the model.
+        pieces: of source and target, by id.
+        control: pieces that stand for no text, beside those that never do.
+        report: gets a fault if there is no model.
+        named: files of both sides that the model itself names, if they are there.
+    """
+    pairs = (*named, *_MODELS)
+    found = next((names for names in pairs if all((directory / name).is_file() for name in names)), None)
+    if found is None:
+        remedy = "put the SentencePiece model that it was trained with there: the original has it"
+        if (directory / "../bpe.model").is_file():
+            remedy = "its tokenizer is Moses with BPE, which is not supported"
+        report.fault("sentencepiece.model", found="missing", expected="it, or source.spm and target.spm", remedy=remedy)
+        return {}
+    data = {}
+    for file, bundle_file in zip(found, (SOURCE_MODEL_FILE, TARGET_MODEL_FILE), strict=True):
+        data[bundle_file], _ = read_model(directory, file, report)
+    if found[0] == found[1]:
+        data.pop(TARGET_MODEL_FILE)
+    filler = (piece for side in pieces for piece in side if piece.startswith(("｟", "averyunlikelytoken")))
+    no_text = {*_CONTROL, *control, *filler, *(piece for side in pieces for piece in side if "madeupword" in piece)}
+    data[SOURCE_PIECES_FILE] = table(pieces[0], no_text)
+    if pieces[0] != pieces[1]:
+        data[TARGET_PIECES_FILE] = table(pieces[1], no_text)
+    return data

@@ -4,7 +4,7 @@ import pickle
 import re
 import zipfile
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,28 @@ from export.imports.formats.tensors import DTYPES, FormatError, LazyTensor, num_
 _REFUSED_NAME = re.compile(r"(?:GLOBAL|Unsupported class|Unsupported global:?) (?:GLOBAL )?([\w.]+)")
 
 
-def load_torch(path: Path) -> Any:
+class StandIn:
+    """Takes the place of a class or function of somebody's, by name: it keeps what a file says of it, and does nothing.
+
+    Attributes:
+        state: what the instance had.
+    """
+
+    def __init__(self, *arguments: Any) -> None:  # noqa: ARG002  # functions are called so
+        self.state: Any = {}
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+def load_torch(path: Path, stand_ins: Sequence[str] = ()) -> Any:
     """Reads a file; the tensors in it are mapped to it where its format allows, so that listing them costs little.
 
     `argparse.Namespace`, in which older toolkits keep their options, is the only class beside tensors.
+
+    Args:
+        path: the file.
+        stand_ins: full names of classes and functions that are read as `StandIn`; none of them is imported.
 
     Raises:
         FormatError: it is no such file, is damaged, or would run code.
@@ -30,7 +48,7 @@ def load_torch(path: Path) -> Any:
         if is_archive:
             _check_archive(path, size)
     try:
-        with torch.serialization.safe_globals([Namespace]):
+        with torch.serialization.safe_globals([Namespace, *((StandIn, name) for name in stand_ins)]):
             return torch.load(path, map_location="cpu", weights_only=True, mmap=is_archive)
     except pickle.UnpicklingError as error:
         refused = _REFUSED_NAME.search(str(error))

@@ -133,8 +133,8 @@ def test_everything_that_is_wrong_is_said_at_once(command: Command, tmp_path: Pa
         ("decoder_ffn_dim", 81, "found"),
         ("quantization_config", {"bits": 4}, "quantization_config"),
         ("model_type", "nllb-moe", "config.json: model_type: nllb-moe; a mixture of experts is not supported"),
-        ("model_type", "fsmt", "config.json: model_type: fsmt; tokenizers of Moses and BPE are not supported"),
-        ("model_type", "bert", "config.json: model_type: bert; expected one of marian, m2m_100, mbart"),
+        ("model_type", "t5", "config.json: model_type: t5; relative positions are not supported"),
+        ("model_type", "bert", "config.json: model_type: bert; expected one of marian, fsmt, m2m_100, mbart"),
     ],
 )
 def test_settings_that_matter_are_believed_or_refused(

@@ -118,7 +118,15 @@ def test_missing_directory_is_a_fault_and_no_crash(tmp_path: Path) -> None:
         (lambda m: m.update(languages={"source": []}), "languages.source must be dict[str, "),
         (
             lambda m: m.update(tokenizer=None),
-            "either tokenizer describes tokenizer.model, or extra_files has source.spm",
+            "either tokenizer describes tokenizer.model, or extra_files has source.spm or moses.json",
+        ),
+        (
+            lambda m: m["extra_files"].update({"moses.json": m["tokenizer"]}),
+            "either tokenizer describes tokenizer.model, or extra_files has source.spm or moses.json",
+        ),
+        (
+            lambda m: m["extra_files"].update({"moses.json": m.pop("tokenizer")}),
+            "extra_files lacks source_pieces.json, which moses.json needs",
         ),
         (lambda m: m["dimensions"].update(encoder_layers=0), "dimensions.encoder_layers must be in 1..256, not 0"),
         (lambda m: m["dimensions"].update(decoder_layers=10**9), "decoder_layers must be in 1..256, not 1000000000"),

@@ -1,4 +1,4 @@
-"""Tiny models of the real classes, imported: the same ids for texts, and the same translations, as `transformers`."""
+"""Tiny models of the real classes, imported: the ids of texts, and translations, are those of their own engines."""
 
 from pathlib import Path
 
@@ -7,11 +7,10 @@ import pytest
 from tests.export.imports.parity import Imported, import_tiny
 from tests.imports.families import EXPECTED, MODELS
 
-NAMES = sorted(path.name for path in MODELS.iterdir() if (EXPECTED / f"{path.name}.json.gz").exists())
-READ = [name for name in NAMES if name != "fsmt"]
+NAMES = [*sorted(path.name for path in MODELS.iterdir() if (EXPECTED / f"{path.name}.json.gz").exists()), "opennmt"]
 
 
-@pytest.fixture(scope="module", params=READ)
+@pytest.fixture(scope="module", params=NAMES)
 def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Imported:
     directory: Path = tmp_path_factory.mktemp(request.param)
     return import_tiny(request.param, directory)
