@@ -120,8 +120,8 @@ def overloaded(options: Options) -> Iterator[Check]:
     if options.is_quick:
         yield from _quick(options)
         return
-    yield from measure(Plan(sentences=8))
-    yield from measure(Plan(sentences=1))
+    yield from measure(Plan(sentences=8, multiples=(3.0, 5.0, 10.0)))
+    yield from measure(Plan(sentences=1, multiples=(1.3, 3.0, 10.0)))
 
 
 def _quick(options: Options) -> Iterator[Check]:
