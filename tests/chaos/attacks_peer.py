@@ -81,7 +81,7 @@ class Peer:
     def pump(self, seconds: float) -> None:
         """Sends what is due and takes what has come, waiting for at most so long."""
         self.send(self._http2.data_to_send())
-        if self.is_closed or not select.select([self._socket], [], [], seconds)[0]:
+        if self.is_closed or not self._poll(select.POLLIN, seconds):
             return
         self._receive()
         self.send(self._http2.data_to_send())
@@ -90,13 +90,19 @@ class Peer:
         """Sends bytes as they are, taking what comes meanwhile."""
         rest = memoryview(data)
         while rest and not self.is_closed:
-            readable, writable, _ = select.select([self._socket], [self._socket], [], _CONNECT_SECONDS)
-            if readable:
+            ready = self._poll(select.POLLIN | select.POLLOUT, _CONNECT_SECONDS)
+            if ready & ~select.POLLOUT:
                 self._receive()
-            if writable and not self.is_closed:
+            if ready & select.POLLOUT and not self.is_closed:
                 rest = rest[self._socket.send(rest[:_CHUNK_BYTES]) :]
-            if not readable and not writable:
+            if not ready:
                 raise TimeoutError("the server takes no more")
+
+    def _poll(self, events: int, seconds: float) -> int:
+        """Returns which events have come, errors and the end among them; `select` knows no more than 1,024 files."""
+        poll = select.poll()
+        poll.register(self._socket, events)
+        return sum(event for _, event in poll.poll(1000 * seconds))
 
     def rapid_resets(self, count: int) -> bytes:
         """Returns streams that are opened and cancelled at once, in frames of which h2 knows nothing."""
