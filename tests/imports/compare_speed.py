@@ -1,0 +1,91 @@
+"""`python -m tests.imports.compare_speed BUNDLE CTRANSLATE2_MODEL`: how fast an imported model is, beside CTranslate2.
+
+The model is one of `tests.imports.make_shape`, imported and converted. Random weights do not end sentences, so all get
+as many tokens, which is kind to CTranslate2: its batches lose nothing by rows that are done. No target token is forced.
+Both run in turns, with a lane or a translator of one thread for each core; CTranslate2 in several settings: the best
+counts.
+
+    python -m tests.imports.make_shape opus-base SHAPE
+    babelserve-import SHAPE BUNDLE --source en --target de
+    ct2-transformers-converter --model SHAPE --output_dir CT2 --quantization int8
+    python -m tests.imports.compare_speed BUNDLE CT2
+"""
+
+import argparse
+import dataclasses
+import time
+from pathlib import Path
+
+from server.bundle.bundle import open_bundle
+from server.bundle.tokenizer import Tokenizer
+from server.models.machine import usable_cores
+from tests.bench.machine import describe_machine, versions
+from tests.bench.report import print_table
+from tests.bench.rounds import Setting, compare
+from tests.bench.systems import Settings, resident_bytes
+from tests.bench.text import DEFAULT_TEXT
+from tests.bench.worker import Worker
+
+_THEIRS: tuple[tuple[int, dict[str, str]], ...] = (
+    (512, {}),
+    (1024, {}),
+    (2048, {}),
+    (1024, {"CT2_USE_MKL": "0"}),
+)  # padded source tokens of a batch, and with what code
+
+
+def main() -> None:
+    """Entry point."""
+    arguments = _parse()
+    print_table("Machine", ["what", "value"], [*describe_machine().items(), *versions().items()])
+    sources = _sources(arguments.bundle, arguments.sentences, arguments.max_tokens)
+    each = {"workers": usable_cores(), "threads": 1, "max_tokens": arguments.max_tokens}
+    ours = Settings(system="ours", path=str(arguments.bundle.resolve()), precision="cpu-int8", batch=0, **each)
+    theirs = Settings(system="ctranslate2", path=str(arguments.ctranslate2.resolve()), precision="int8", **each)
+    systems = {"ours": ours} | {
+        f"CTranslate2 {i}": dataclasses.replace(theirs, batch=tokens, environment=variables)
+        for i, (tokens, variables) in enumerate(_THEIRS, start=1)
+    }
+    print_table(
+        "Start", ["system", "seconds", "resident MB"], [_start(name, systems[name]) for name in list(systems)[:2]]
+    )
+    for beam_size in arguments.beams:
+        setting = Setting(
+            section="offline",
+            model=arguments.bundle.name,
+            name=f"int8, beam {beam_size}",
+            beam_size=beam_size,
+            one_by_one=False,
+            systems=systems,
+        )
+        compare(setting, sources, arguments.rounds)
+
+
+def _sources(directory: Path, count: int, longest: int) -> list[tuple[int, ...]]:
+    """Returns the first sentences of the text that have at most so many tokens."""
+    bundle = open_bundle(directory)
+    tokenizer = Tokenizer(bundle.manifest, bundle.read)
+    lines = DEFAULT_TEXT.read_text(encoding="utf-8").splitlines()
+    found = [tuple(tokenizer.encode(line.strip(), ())) for line in lines if line.strip()]
+    return [ids for ids in found if len(ids) <= longest][:count]
+
+
+def _start(name: str, settings: Settings) -> list[object]:
+    started = time.perf_counter()
+    with Worker(settings) as worker:
+        return [name, time.perf_counter() - started, resident_bytes(worker.pid) / 1e6]
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.imports.compare_speed", description=__doc__.splitlines()[0])
+    parser.add_argument("bundle", type=Path)
+    parser.add_argument("ctranslate2", type=Path, help="the same model as CTranslate2 has it")
+    parser.add_argument("--beams", type=int, nargs="+", default=[1, 4], help="beam sizes (default 1 4)")
+    parser.add_argument("--rounds", type=int, default=5, help="alternated rounds (default 5)")
+    parser.add_argument("--sentences", type=int, default=256, help="of the text (default 256)")
+    parser.add_argument("--max-tokens", type=int, default=40, help="of sources, and of each translation (default 40)")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
