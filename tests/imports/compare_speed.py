@@ -38,7 +38,7 @@ def main() -> None:
     """Entry point."""
     arguments = _parse()
     print_table("Machine", ["what", "value"], [*describe_machine().items(), *versions().items()])
-    sources = _sources(arguments.bundle, arguments.sentences, arguments.max_tokens)
+    sources = _sources(arguments.bundle, arguments.sentences, 2 * arguments.max_tokens)
     each = {"workers": usable_cores(), "threads": 1, "max_tokens": arguments.max_tokens}
     ours = Settings(system="ours", path=str(arguments.bundle.resolve()), precision="cpu-int8", batch=0, **each)
     theirs = Settings(system="ctranslate2", path=str(arguments.ctranslate2.resolve()), precision="int8", **each)
@@ -83,7 +83,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 4], help="beam sizes (default 1 4)")
     parser.add_argument("--rounds", type=int, default=5, help="alternated rounds (default 5)")
     parser.add_argument("--sentences", type=int, default=256, help="of the text (default 256)")
-    parser.add_argument("--max-tokens", type=int, default=40, help="of sources, and of each translation (default 40)")
+    parser.add_argument(
+        "--max-tokens", type=int, default=40, help="of each translation, at least half of a source's (default 40)"
+    )
     return parser.parse_args()
 
 
