@@ -39,6 +39,7 @@ class Settings:
         shortlist: whether each sentence's shortlist alone is searched.
         max_tokens: target tokens at which every sentence ends; 0 for twice the source plus 16, which CTranslate2 takes
             from the longest sentence.
+        forced_prefix: ids that every translation begins with and that are no part of what comes back.
         environment: variables set before the process starts, such as CT2_FORCE_CPU_ISA.
         checkout: of this repository, whose code runs.
     """
@@ -52,6 +53,7 @@ class Settings:
     batch: int = 2048
     shortlist: bool = False
     max_tokens: int = 0
+    forced_prefix: tuple[int, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     checkout: str = str(ROOT)
 
@@ -98,12 +100,14 @@ class CTranslate2System:
         # Its API takes and gives strings.
         self._tokens: list[str] = json.loads((directory / "shared_vocabulary.json").read_text(encoding="utf-8"))
         self._ids = {token: i for i, token in enumerate(self._tokens)}
+        self._prefix = [self._tokens[token] for token in settings.forced_prefix]
         self._end: str = json.loads((directory / "config.json").read_text(encoding="utf-8"))["eos_token"]
 
     def translate(self, sources: Sequence[Ids], beam_size: int) -> list[list[int]]:
         longest = max(map(len, sources))
         results = self._translator.translate_batch(
             [[self._tokens[token] for token in source] for source in sources],
+            [self._prefix] * len(sources) if self._prefix else None,
             batch_type="tokens",
             max_batch_size=self._batch,
             beam_size=beam_size,
@@ -113,7 +117,8 @@ class CTranslate2System:
             max_decoding_length=self._max_tokens or 2 * longest + 16,
             use_vmap=self._use_vmap,
         )
-        return [[self._ids[token] for token in result.hypotheses[0] if token != self._end] for result in results]
+        found = [result.hypotheses[0][len(self._prefix) :] for result in results]
+        return [[self._ids[token] for token in tokens if token != self._end] for tokens in found]
 
     def padding_share(self, sources: Sequence[Ids]) -> float:
         # CTranslate2 does not report it; this is how `rebatch_input` of its batch_reader.cc forms batches.
@@ -164,6 +169,7 @@ class OurSystem:
         self._engine.start()
         self._use_shortlist = settings.shortlist
         self._max_tokens = settings.max_tokens or None
+        self._forced_prefix = tuple(settings.forced_prefix)
         self._counted = (0.0, 0.0)
 
     def translate(self, sources: Sequence[Ids], beam_size: int) -> list[list[int]]:
@@ -176,6 +182,7 @@ class OurSystem:
             with_scores=False,
             use_shortlist=self._use_shortlist,
             max_output_tokens=self._max_tokens,
+            forced_prefix=self._forced_prefix,
         )
         futures = self._engine.submit([sources[i] for i in order], options, None)
         results: list[list[int]] = [[]] * len(sources)

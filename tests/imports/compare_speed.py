@@ -1,9 +1,9 @@
 """`python -m tests.imports.compare_speed BUNDLE CTRANSLATE2_MODEL`: how fast an imported model is, beside CTranslate2.
 
 The model is one of `tests.imports.make_shape`, imported and converted. Random weights do not end sentences, so all get
-as many tokens, which is kind to CTranslate2: its batches lose nothing by rows that are done. No target token is forced.
-Both run in turns, with a lane or a translator of one thread for each core; CTranslate2 in several settings: the best
-counts.
+as many tokens, which is kind to CTranslate2: its batches lose nothing by rows that are done. Targets begin with the
+token of their language, if the model has such tokens: without it the end of a sentence would follow itself. Both run in
+turns, with a lane or a translator of one thread for each core; CTranslate2 in several settings: the best counts.
 
     python -m tests.imports.make_shape opus-base SHAPE
     babelserve-import SHAPE BUNDLE --source en --target de
@@ -16,7 +16,8 @@ import dataclasses
 import time
 from pathlib import Path
 
-from server.bundle.bundle import open_bundle
+from server.bundle.bundle import Bundle, open_bundle
+from server.bundle.languages import Ids
 from server.bundle.tokenizer import Tokenizer
 from server.models.machine import usable_cores
 from tests.bench.machine import describe_machine, versions
@@ -38,10 +39,19 @@ def main() -> None:
     """Entry point."""
     arguments = _parse()
     print_table("Machine", ["what", "value"], [*describe_machine().items(), *versions().items()])
-    sources = _sources(arguments.bundle, arguments.sentences, 2 * arguments.max_tokens)
-    each = {"workers": usable_cores(), "threads": 1, "max_tokens": arguments.max_tokens}
-    ours = Settings(system="ours", path=str(arguments.bundle.resolve()), precision="cpu-int8", batch=0, **each)
-    theirs = Settings(system="ctranslate2", path=str(arguments.ctranslate2.resolve()), precision="int8", **each)
+    bundle = open_bundle(arguments.bundle, "cpu-int8")
+    sources = _sources(bundle, arguments.sentences, 2 * arguments.max_tokens)
+    ours = Settings(
+        system="ours",
+        path=str(arguments.bundle.resolve()),
+        precision="cpu-int8",
+        workers=usable_cores(),
+        batch=0,
+        max_tokens=arguments.max_tokens,
+        forced_prefix=_forced_prefix(bundle),
+    )
+    path = str(arguments.ctranslate2.resolve())
+    theirs = dataclasses.replace(ours, system="ctranslate2", path=path, precision="int8")
     systems = {"ours": ours} | {
         f"CTranslate2 {i}": dataclasses.replace(theirs, batch=tokens, environment=variables)
         for i, (tokens, variables) in enumerate(_THEIRS, start=1)
@@ -61,9 +71,14 @@ def main() -> None:
         compare(setting, sources, arguments.rounds)
 
 
-def _sources(directory: Path, count: int, longest: int) -> list[tuple[int, ...]]:
+def _forced_prefix(bundle: Bundle) -> Ids:
+    """Returns what the model's first target language begins with."""
+    languages = bundle.manifest.languages
+    return next((each.prefix for each in languages.target.values()), ()) if languages else ()
+
+
+def _sources(bundle: Bundle, count: int, longest: int) -> list[Ids]:
     """Returns the first sentences of the text that have at most so many tokens."""
-    bundle = open_bundle(directory)
     tokenizer = Tokenizer(bundle.manifest, bundle.read)
     lines = DEFAULT_TEXT.read_text(encoding="utf-8").splitlines()
     found = [tuple(tokenizer.encode(line.strip(), ())) for line in lines if line.strip()]
