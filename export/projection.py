@@ -11,6 +11,8 @@ from server.bundle.graphs import CANDIDATES, COLUMNS, EMBEDDING, LOGITS, MAX_BEA
 
 MAX_TOP_K = 2 * MAX_BEAM_SIZE  # best tokens that a step can return
 MAX_BLOCK = 128  # vocabulary entries of which the exact top-k first takes the maximum
+_BLOCKS = range(MAX_BLOCK // 2, 2 * MAX_BLOCK)  # sizes that do as well
+_UNEVEN_BLOCK = 64  # where none divides the vocabulary
 SHORTLIST_BLOCK = CANDIDATES // MAX_TOP_K  # the same for the candidates of a shortlist
 CANDIDATE_LOGITS = "candidate_logits"  # of all rows, one after the other
 
@@ -18,14 +20,30 @@ CANDIDATE_LOGITS = "candidate_logits"  # of all rows, one after the other
 def choose_among_all(graph: Graph, model: Transformer, x: str, top_k: str, with_log_probs: str) -> None:
     """Adds the projection to the whole vocabulary, and the best tokens."""
     vocab_size = model.config.vocab_size
-    block = max(1, min(MAX_BLOCK, vocab_size // MAX_TOP_K))  # so that there are as many blocks as best tokens
-    num_blocks = -(-vocab_size // block)
+    block = block_size(vocab_size)
     logits = _logits(graph, model, x)
     graph.output(logits, np.float32, ["rows", vocab_size])
-    if num_blocks * block != vocab_size:
-        pads = graph.constant([0, 0, 0, num_blocks * block - vocab_size])
-        logits = graph.node("Pad", [logits, pads, graph.constant(-np.inf, np.float32)])
-    _choose(graph, logits, block, top_k, with_log_probs, "top_ids")
+    if vocab_size % block == 0:
+        values, columns = _best_of_blocks(graph, logits, block, top_k, "top_ids")
+    elif graph.dtype == np.float32:
+        values, columns = _best_of_uneven_blocks(graph, logits, block, top_k, vocab_size)
+    else:  # CUDA's MaxPool wants a library of its own
+        pads = graph.constant([0, 0, 0, -vocab_size % block])
+        padded = graph.node("Pad", [logits, pads, graph.constant(-np.inf, np.float32)])
+        values, columns = _best_of_blocks(graph, padded, block, top_k, "top_ids")
+    _add_log_probs(graph, logits, values, columns, with_log_probs)
+
+
+def block_size(vocab_size: int) -> int:
+    """Returns how many entries to take the maximum of, so that there are at least as many blocks as best tokens.
+
+    It divides the vocabulary if anything near `MAX_BLOCK` does: else maxima take several times as long.
+    """
+    largest = max(1, vocab_size // MAX_TOP_K)
+    if largest < MAX_BLOCK:
+        return largest
+    divisors = [size for size in _BLOCKS if size <= largest and vocab_size % size == 0]
+    return min(divisors, key=lambda size: abs(size - MAX_BLOCK), default=_UNEVEN_BLOCK)
 
 
 def choose_among_candidates(graph: Graph, model: Transformer, x: str, top_k: str, with_log_probs: str) -> None:
@@ -56,7 +74,8 @@ def choose_among_candidates(graph: Graph, model: Transformer, x: str, top_k: str
     is_candidate = graph.node("GreaterOrEqual", [candidates, first])
     none = graph.constant(-np.inf, np.float32)
     logits = graph.node("Where", [is_candidate, graph.node("Reshape", [gathered, shape]), none], LOGITS)
-    chosen = _choose(graph, logits, SHORTLIST_BLOCK, top_k, with_log_probs, "top_candidates")
+    values, chosen = _best_of_blocks(graph, logits, SHORTLIST_BLOCK, top_k, "top_candidates")
+    _add_log_probs(graph, logits, values, chosen, with_log_probs)
     graph.node("Gather", [ids, graph.node("GatherElements", [candidates, chosen], axis=1)], "top_ids")
 
 
@@ -78,8 +97,8 @@ def _logits(graph: Graph, model: Transformer, x: str) -> str:
     return graph.node("Cast", [projected], LOGITS, to=onnx.TensorProto.FLOAT)
 
 
-def _choose(graph: Graph, logits: str, block: int, top_k: str, with_log_probs: str, name: str) -> str:
-    """Adds the exact k best columns, under a name, and their log-probabilities.
+def _best_of_blocks(graph: Graph, logits: str, block: int, top_k: str, name: str) -> tuple[str, str]:
+    """Adds the exact k best values, and their columns under a name, where blocks divide the columns.
 
     They lie in the k blocks with the largest maxima, so only these are searched: on the CPU an order of magnitude
     cheaper than TopK over all columns.
@@ -90,41 +109,66 @@ def _choose(graph: Graph, logits: str, block: int, top_k: str, with_log_probs: s
     indices = graph.node("Unsqueeze", [best_blocks, graph.constant([2])])  # [B, k, 1]
     searched = graph.node("GatherND", [blocks, indices], batch_dims=1)  # [B, k, block]
     values, places = _top_k(graph, graph.node("Flatten", [searched], axis=1), top_k, "best")
-    block_size = graph.constant(block)
-    chosen = graph.node("GatherElements", [best_blocks, graph.node("Div", [places, block_size])], axis=1)
-    offset = graph.node("Mod", [places, block_size])
-    columns = graph.node("Add", [graph.node("Mul", [chosen, block_size]), offset], name)
-    log_total = _log_sum_exp(graph, logits, columns, with_log_probs)
+    size = graph.constant(block)
+    chosen = graph.node("GatherElements", [best_blocks, graph.node("Div", [places, size])], axis=1)
+    offset = graph.node("Mod", [places, size])
+    return values, graph.node("Add", [graph.node("Mul", [chosen, size]), offset], name)
+
+
+def _best_of_uneven_blocks(graph: Graph, logits: str, block: int, top_k: str, vocab_size: int) -> tuple[str, str]:
+    """The same where the last block is shorter. To pad it would be to copy all logits, to new memory in every step."""
+    pooled = graph.node(
+        "MaxPool", [graph.reshape(logits, [0, 1, -1])], kernel_shape=[block], strides=[block], ceil_mode=1
+    )
+    best_blocks = _top_k(graph, graph.reshape(pooled, [0, -1]), top_k, "best_blocks")[1]
+    starts = graph.node("Unsqueeze", [graph.node("Mul", [best_blocks, graph.constant(block)]), graph.constant([2])])
+    columns = graph.node("Flatten", [graph.node("Add", [starts, graph.constant(np.arange(block))])], axis=1)
+    inside = graph.node("Min", [columns, graph.constant(vocab_size - 1)])
+    gathered = graph.node("GatherElements", [logits, inside], axis=1)  # [B, k * block]
+    none = graph.constant(-np.inf, np.float32)
+    is_inside = graph.node("Less", [columns, graph.constant(vocab_size)])
+    values, places = _top_k(graph, graph.node("Where", [is_inside, gathered, none]), top_k, "best")
+    return values, graph.node("GatherElements", [columns, places], "top_ids", axis=1)
+
+
+def _add_log_probs(graph: Graph, logits: str, values: str, columns: str, with_log_probs: str) -> None:
+    """Adds the log-probabilities of the best values, and declares what a step has chosen."""
+    log_total = _log_sum_exp(graph, logits, values, columns, with_log_probs)
     graph.node("Sub", [values, log_total], "top_log_probs")
     graph.output("top_ids", np.int64, ["rows", "k"])
     graph.output("top_log_probs", np.float32, ["rows", "k"])
-    return columns
 
 
-def _log_sum_exp(graph: Graph, logits: str, columns: str, condition: str) -> str:
+def _log_sum_exp(graph: Graph, logits: str, values: str, columns: str, condition: str) -> str:
     """Returns the logarithm of the sum of exponentials of each row, [B, 1], or 0 [1, 1] unless the condition holds.
+
+    What LogSoftmax took off the best logit, the first of `values` in the first of `columns`, it took off every one. It
+    goes over the logits once; ReduceLogSumExp, and exponentials node by node, go several times.
 
     In half precision, which is for CUDA, there is no condition: its graphs are captured, and cannot hold a branch.
     """
     if graph.dtype != np.float32:
-        return _unconditional_log_sum_exp(graph, logits, columns)
+        value, best = _first(graph, values), _first(graph, columns)
+        log_probs = graph.node("LogSoftmax", [logits], "all_log_probs", axis=-1)
+        return graph.node("Sub", [value, graph.node("GatherElements", [log_probs, best], axis=1)], "log_sum_exp")
+    # A row at a time: what LogSoftmax returns for all of them is new memory in every step, whose pages cost more than
+    # its exponentials, and would not stay in the processor's cache.
+    row = Graph("row", np.float32)
+    logits_of_row, best_of_row = row.input("row", np.float32, ["columns"]), row.input("row_best", np.int64, [1])
+    log_probs = row.node("LogSoftmax", [logits_of_row], "all_log_probs", axis=0)
+    row.output(row.node("Gather", [log_probs, best_of_row], "best_log_prob"), np.float32, [1])
     branch, otherwise = Graph("log_sum_exp", np.float32), Graph("no_log_sum_exp", np.float32)
-    branch.output(_unconditional_log_sum_exp(branch, logits, columns), np.float32, ["rows", 1])
+    scanned = branch.node("Scan", [logits, _first(branch, columns)], body=row.build().graph, num_scan_inputs=2)
+    branch.output(branch.node("Sub", [_first(branch, values), scanned]), np.float32, ["rows", 1])
     zero = otherwise.node("Constant", [], "zero", value=numpy_helper.from_array(np.zeros((1, 1), np.float32)))
     otherwise.output(zero, np.float32, [1, 1])
     return graph.node("If", [condition], then_branch=branch.build().graph, else_branch=otherwise.build().graph)
 
 
-def _unconditional_log_sum_exp(graph: Graph, logits: str, columns: str) -> str:
-    """LogSoftmax goes over the logits once; ReduceLogSumExp, and exponentials node by node, go several times.
-
-    What it took off the best column's logit, it took off every one.
-    """
-    log_probs = graph.node("LogSoftmax", [logits], "all_log_probs", axis=-1)
-    first = [graph.node("Constant", [], name, value_ints=[value]) for name, value in (("first", 0), ("second", 1))]
-    best = graph.node("Slice", [columns, *first, first[1]], "best_column")
-    logit, log_prob = (graph.node("GatherElements", [x, best], f"{x}.best", axis=1) for x in (logits, log_probs))
-    return graph.node("Sub", [logit, log_prob], "log_sum_exp")
+def _first(graph: Graph, best: str) -> str:
+    """Returns the first of each row's best, [B, 1]; by nodes alone, since a branch has no place for constants."""
+    first, second = (graph.node("Constant", [], f"{best}.{value}", value_ints=[value]) for value in (0, 1))
+    return graph.node("Slice", [best, first, second, second], f"{best}.first")
 
 
 def _top_k(graph: Graph, x: str, k: str, name: str) -> tuple[str, str]:

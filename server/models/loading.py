@@ -13,11 +13,12 @@ from server.engine.limits import EngineLimits, LaneLimits
 from server.errors import SettingsError
 from server.models.canary import Canary
 from server.models.choosing import can_use_cuda, choose_variant
-from server.models.machine import has_int8_dot_product, memory_limit_bytes, release_freed_memory, usable_cores
+from server.models.machine import memory_limit_bytes, release_freed_memory, usable_cores
 from server.models.model import Model, SentenceEngine
 from server.models.sentence_cache import SentenceCache
 from server.models.supervisor import Supervisor
 from server.models.warm_up import warm_up
+from server.runtime.processor import has_int8_dot_product
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 

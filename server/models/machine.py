@@ -1,4 +1,4 @@
-"""What this machine says of itself: cores, memory, open files, int8 dot products, a CUDA device."""
+"""What this machine says of itself: cores, memory, open files, a CUDA device."""
 
 import ctypes
 import math
@@ -7,19 +7,12 @@ import re
 import resource
 from pathlib import Path
 
-_DOT_PRODUCT_FLAGS = {"avx_vnni", "avx512_vnni", "amx_int8", "asimddp", "i8mm"}
-_CPU_INFO = Path("/proc/cpuinfo")
 _CGROUP_2_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _CGROUP_1 = Path("/sys/fs/cgroup/cpu")
 _CGROUPS = Path("/sys/fs/cgroup")
 _OWN_CGROUPS = Path("/proc/self/cgroup")
 _OWN_STATUS = Path("/proc/self/status")
 _NVIDIA_CONTROL = Path("/dev/nvidiactl")
-
-
-def has_int8_dot_product(cpu_info: Path = _CPU_INFO) -> bool:
-    """Whether the processor says so (x86: AVX-VNNI, AVX-512 VNNI, AMX; Arm: dotprod, i8mm); False if unknown."""
-    return bool(_DOT_PRODUCT_FLAGS & set(re.split(r"\s+", _read(cpu_info))))
 
 
 def has_cuda_device() -> bool:

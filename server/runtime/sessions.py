@@ -39,6 +39,7 @@ from server.bundle.graphs import (
 from server.bundle.variants import VARIANTS
 from server.errors import BundleError, SettingsError
 from server.runtime.faults import embedding_faults, refuse, step_faults, tensor_faults
+from server.runtime.processor import has_int8_dot_product
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
@@ -144,9 +145,10 @@ class _Graphs:
         options.add_session_config_entry("session.force_spinning_stop", "1")
         options.log_severity_level = 3
         options.add_external_initializers_from_files_in_memory([WEIGHTS_FILE], [self.weights], [len(self.weights)])
-        # A processor without int8 dot products would saturate the sums of unsigned times signed bytes: there ONNX
-        # Runtime stores signed weights unsigned. It changes nothing where there are such instructions.
-        options.add_session_config_entry("session.x64quantprecision", "1")
+        # A processor without int8 dot products would saturate the sums of unsigned times signed bytes, and has to take
+        # the weights as unsigned. Others must not: their products of unsigned bytes take twice as long.
+        if not has_int8_dot_product():
+            options.add_session_config_entry("session.x64quantprecision", "1")
         disabled: list[str] = []
         # This and the arena keep memory for shapes that come again, which hardly any does here: no faster, a quarter
         # larger on a CPU. CUDA cannot do without its arena.

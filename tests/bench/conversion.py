@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from ctranslate2.specs.attention_spec import MultiHeadAttentionSpec
-from ctranslate2.specs.common_spec import LayerNormSpec, LinearSpec
+from ctranslate2.specs.common_spec import Activation, LayerNormSpec, LinearSpec
 from ctranslate2.specs.transformer_spec import FeedForwardSpec, TransformerSpec
 from torch import nn
 
@@ -14,6 +14,7 @@ from model.attention import MultiHeadAttention
 from model.transformer import FeedForward, Layer, Transformer
 from server.bundle.shortlist import Shortlist
 
+_ACTIVATIONS = {"relu": Activation.RELU, "silu": Activation.SWISH}
 _VOCABULARY_MAP_FILE = "vmap.txt"  # what CTranslate2 calls `--vocab_mapping` in a model's directory
 
 
@@ -26,20 +27,23 @@ def convert(model: Transformer, directory: Path, quantization: str, shortlist: S
     """Writes a CTranslate2 model.
 
     Args:
-        model: post- or pre-norm, sinusoidal or learned positions.
+        model: post- or pre-norm, ReLU or swish, sinusoidal or learned positions, with an output bias or none.
         directory: to make; must not exist.
         quantization: "float32" or "int8", as CTranslate2 stores the weights.
         shortlist: that `use_vmap` restricts the output to.
     """
     config = model.config
     layers = (config.encoder_layers, config.decoder_layers)
-    spec = TransformerSpec.from_config(layers, config.num_heads, pre_norm=config.norm == "pre")
+    activation = _ACTIVATIONS[config.activation]
+    spec = TransformerSpec.from_config(layers, config.num_heads, pre_norm=config.norm == "pre", activation=activation)
     encoder, decoder = spec.encoder, spec.decoder
     embedding = model.embedding.tokens.weight.detach().numpy()
     for stack, embeddings in ((encoder, encoder.embeddings[0]), (decoder, decoder.embeddings)):
         embeddings.weight = embedding
         stack.position_encodings.encodings = model.embedding.positions.detach().numpy()
     decoder.projection.weight = embedding
+    if model.output_bias is not None:
+        decoder.projection.bias = model.output_bias.detach().numpy()
     for layer_spec, layer in zip([*encoder.layer, *decoder.layer], [*model.encoder, *model.decoder], strict=True):
         _set_layer(layer_spec, layer)
     if config.norm == "pre":

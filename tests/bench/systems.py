@@ -5,6 +5,7 @@ ours by one `Engine.submit` of the whole text, longest sentences first, as CTran
 """
 
 import dataclasses
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,9 @@ class Settings:
         threads: of each of these.
         batch: ours: rows of a lane, 0 for the server's default; the others: padded source tokens of a batch.
         shortlist: whether each sentence's shortlist alone is searched.
+        max_tokens: target tokens at which every sentence ends; 0 for twice the source plus 16, which CTranslate2 takes
+            from the longest sentence.
+        forced_prefix: ids that every translation begins with and that are no part of what comes back.
         environment: variables set before the process starts, such as CT2_FORCE_CPU_ISA.
         checkout: of this repository, whose code runs.
     """
@@ -48,6 +52,8 @@ class Settings:
     threads: int = 1
     batch: int = 2048
     shortlist: bool = False
+    max_tokens: int = 0
+    forced_prefix: tuple[int, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     checkout: str = str(ROOT)
 
@@ -57,6 +63,7 @@ class Settings:
         parts += [self.precision, f"{self.workers} x {self.threads} threads"]
         parts += [f"batches of {self.batch} {unit}"] if self.batch else []
         parts += ["shortlist"] if self.shortlist else []
+        parts += [f"at most {self.max_tokens} tokens"] if self.max_tokens else []
         return ", ".join([*parts, *(f"{name}={value}" for name, value in self.environment.items())])
 
 
@@ -74,7 +81,7 @@ class System(Protocol):
 
 
 class CTranslate2System:
-    """CTranslate2's Translator."""
+    """CTranslate2's Translator of a model with one vocabulary."""
 
     def __init__(self, settings: Settings) -> None:
         import ctranslate2  # noqa: PLC0415  # each worker loads its own system only
@@ -88,22 +95,30 @@ class CTranslate2System:
         )
         self._batch = settings.batch
         self._use_vmap = settings.shortlist
+        self._max_tokens = settings.max_tokens
+        directory = Path(settings.path)
+        # Its API takes and gives strings.
+        self._tokens: list[str] = json.loads((directory / "shared_vocabulary.json").read_text(encoding="utf-8"))
+        self._ids = {token: i for i, token in enumerate(self._tokens)}
+        self._prefix = [self._tokens[token] for token in settings.forced_prefix]
+        self._end: str = json.loads((directory / "config.json").read_text(encoding="utf-8"))["eos_token"]
 
     def translate(self, sources: Sequence[Ids], beam_size: int) -> list[list[int]]:
         longest = max(map(len, sources))
         results = self._translator.translate_batch(
-            [[f"t{token}" for token in source] for source in sources],
+            [[self._tokens[token] for token in source] for source in sources],
+            [self._prefix] * len(sources) if self._prefix else None,
             batch_type="tokens",
             max_batch_size=self._batch,
             beam_size=beam_size,
             # The end token counts in a hypothesis' length only if it is returned; ours counts it, as fairseq does.
             return_end_token=beam_size > 1,
             max_input_length=0,
-            max_decoding_length=2 * longest + 16,
+            max_decoding_length=self._max_tokens or 2 * longest + 16,
             use_vmap=self._use_vmap,
         )
-        ends = slice(0, -1) if beam_size > 1 else slice(None)
-        return [[int(token[1:]) for token in result.hypotheses[0][ends]] for result in results]
+        found = [result.hypotheses[0][len(self._prefix) :] for result in results]
+        return [[self._ids[token] for token in tokens if token != self._end] for tokens in found]
 
     def padding_share(self, sources: Sequence[Ids]) -> float:
         # CTranslate2 does not report it; this is how `rebatch_input` of its batch_reader.cc forms batches.
@@ -153,6 +168,8 @@ class OurSystem:
         self._engine = open_engine(settings, self._registry)
         self._engine.start()
         self._use_shortlist = settings.shortlist
+        self._max_tokens = settings.max_tokens or None
+        self._forced_prefix = tuple(settings.forced_prefix)
         self._counted = (0.0, 0.0)
 
     def translate(self, sources: Sequence[Ids], beam_size: int) -> list[list[int]]:
@@ -160,7 +177,13 @@ class OurSystem:
 
         self._counted = self._counts()
         order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
-        options = DecodingOptions(beam_size=beam_size, with_scores=False, use_shortlist=self._use_shortlist)
+        options = DecodingOptions(
+            beam_size=beam_size,
+            with_scores=False,
+            use_shortlist=self._use_shortlist,
+            max_output_tokens=self._max_tokens,
+            forced_prefix=self._forced_prefix,
+        )
         futures = self._engine.submit([sources[i] for i in order], options, None)
         results: list[list[int]] = [[]] * len(sources)
         for i, future in zip(order, futures, strict=True):

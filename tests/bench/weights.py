@@ -35,6 +35,8 @@ VOCAB_SIZE = 32_000
 SHAPES = {
     "base": TransformerConfig(vocab_size=VOCAB_SIZE),
     "student": TransformerConfig(vocab_size=VOCAB_SIZE, d_model=256, ffn_dim=1536, decoder_layers=2),
+    # That of OPUS-MT's models: twice the vocabulary, swish, an output bias that rules <pad> out.
+    "opus-base": TransformerConfig(vocab_size=60_000, activation="silu", output_bias=True),
 }
 _LONGEST = 160  # tokens that the clocks are read up to
 _FIRST_CLOCK_PERIOD = 250  # positions
@@ -47,6 +49,7 @@ _MARK_SCORE = 20.0  # by which the marked source position wins the attention of 
 _RAMP_TOKENS = 3.0  # half the width of the ramp
 _RAMP_LOGITS = 9.0  # half its height
 _BEST_LOGIT = 5.0  # what the best of the random tokens has
+_OUTPUT_BIAS = 0.1  # standard deviation of the output's bias
 
 
 @torch.inference_mode()
@@ -192,6 +195,10 @@ def _randomise(model: Transformer, circuit: _Circuit, generator: torch.Generator
     signs = torch.randint(0, 2, (width,), generator=generator) * 2.0 - 1.0
     signs[circuit.held] = 1.0
     model.decoder[-1].feed_forward_norm.weight.copy_(signs)  # else every token's likeliest successor is itself
+    if model.output_bias is not None:
+        normal(model.output_bias, _OUTPUT_BIAS)
+        model.output_bias[model.config.eos_id] = 0.0
+        model.output_bias[model.config.pad_id] = -math.inf
 
 
 def _silence(weight: Tensor, circuit: _Circuit) -> None:

@@ -35,6 +35,11 @@ class Worker(AbstractContextManager["Worker"]):
         )
         self._receive()  # it has loaded
 
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
     def translate(
         self, sources: Sequence[Ids], *, beam_size: int, one_by_one: bool = False, with_ids: bool = False
     ) -> dict[str, Any]:

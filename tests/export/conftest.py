@@ -20,6 +20,7 @@ from model.config import TransformerConfig
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle
 from server.bundle.graphs import ENCODER_FILE, PLAIN_STEP, cache_names, self_caches, step_controls, step_forms
+from server.runtime.processor import has_int8_dot_product
 
 Array = NDArray[Any]
 SUPPRESSED = 0
@@ -79,7 +80,8 @@ def open_graph(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
-    options.add_session_config_entry("session.x64quantprecision", "1")
+    if not has_int8_dot_product():
+        options.add_session_config_entry("session.x64quantprecision", "1")
     return onnxruntime.InferenceSession(
         graph.SerializeToString(), options, ["CPUExecutionProvider"], disabled_optimizers=["SkipLayerNormFusion"]
     )

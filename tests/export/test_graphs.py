@@ -157,9 +157,10 @@ def test_the_softmax_stands_in_a_branch_that_need_not_run(model: Transformer) ->
     nodes = step_graph(model).graph.node
 
     (choice,) = [node for node in nodes if node.op_type == "If"]
-    branches = {branch.name: [node.op_type for node in branch.g.node] for branch in choice.attribute}
-    assert "LogSoftmax" in branches["then_branch"]
-    assert branches["else_branch"] == ["Constant"]
+    branches = {branch.name: branch.g.node for branch in choice.attribute}
+    (rows,) = [node for node in branches["then_branch"] if node.op_type == "Scan"]
+    assert [node.op_type for node in rows.attribute[0].g.node] == ["LogSoftmax", "Gather"]
+    assert [node.op_type for node in branches["else_branch"]] == ["Constant"]
     assert not {"LogSoftmax", "Softmax", "Exp", "ReduceLogSumExp"} & {node.op_type for node in nodes}
 
 

@@ -12,8 +12,8 @@ from export.quantize import quantize_graph
 from model.data import pad
 from model.transformer import Transformer
 from server.bundle.graphs import CANDIDATES, EMBEDDING, StepForm
-from server.models.machine import has_int8_dot_product
 from server.runtime.columns import Columns
+from server.runtime.processor import has_int8_dot_product
 from tests.export.conftest import SHAPES, Array, Stepper, build_model, calibrated, run_encoder
 
 SOURCES = [[5, 9, 12, 7, 3], [8, 3], [6, 15, 3]]

@@ -27,6 +27,20 @@ def test_one_session_serves_where_a_lane_alone_has_no_more_threads(host_runner: 
     assert host_runner.sessions.step_session(PLAIN_STEP, is_alone=True) is host_runner.sessions.step_session(PLAIN_STEP)
 
 
+@pytest.mark.parametrize("has_dot_product", [True, False])
+def test_weights_are_taken_as_unsigned_only_without_int8_dot_products(
+    tiny_bundle: Bundle, monkeypatch: pytest.MonkeyPatch, has_dot_product: bool
+) -> None:
+    monkeypatch.setattr("server.runtime.sessions.has_int8_dot_product", lambda: has_dot_product)
+    options = open_host_runner(tiny_bundle).sessions.encoder.get_session_options()
+
+    if has_dot_product:  # there it would double the time of every product
+        with pytest.raises(RuntimeError):
+            options.get_session_config_entry("session.x64quantprecision")
+    else:
+        assert options.get_session_config_entry("session.x64quantprecision") == "1"
+
+
 @pytest.mark.parametrize("file", ["encoder.onnx", "decoder_step.onnx"])
 def test_a_graph_that_every_search_needs_is_loaded_at_once(tiny_bundle: Bundle, file: str) -> None:
     with pytest.raises(BundleError, match=f"{file}: ONNX Runtime cannot load it"):
