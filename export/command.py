@@ -1,4 +1,4 @@
-"""The console scripts of this room: see `model.command`."""
+"""`babelserve-export`, `-import` and `-evaluate`: import what they need only when run, or name the missing extra."""
 
 from model.command import run
 

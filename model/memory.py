@@ -1,4 +1,4 @@
-"""How the C library keeps the memory of tensors."""
+"""Settings of glibc's malloc by which training reuses the memory of tensors instead of mapping it anew."""
 
 import ctypes
 

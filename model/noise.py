@@ -1,4 +1,4 @@
-"""Mistakes of a hurried writer."""
+"""Typing errors, missing capitals and full stops, put into training sources so that models bear with them."""
 
 import random
 

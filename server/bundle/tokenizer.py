@@ -1,4 +1,4 @@
-"""Text to ids and back, with the bundle's SentencePiece models; nothing else.
+"""Text to ids and back, as the bundle's tokenizer files say: SentencePiece models, or Moses and byte pairs.
 
 What users type is text: "</s>", ">>deu<<" or "__de__" are characters, never the control or language tokens that are
 written so. SentencePiece itself sees to it for the symbols that a model calls control symbols; other pieces whose ids

@@ -1,4 +1,4 @@
-"""How a translation is searched for."""
+"""What a request asks of the search, `DecodingOptions`, and what a model does, `SearchRules`."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Whose sentences they are, as far as sharing goes."""
+"""`Flow`: the tenant, say, as whose the engine counts a request when it shares itself out."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""A bundle brought to life."""
+"""`Model`: a bundle brought to life, with its engine behind what the translator asks of it, `SentenceEngine`."""
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future

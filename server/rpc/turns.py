@@ -1,4 +1,4 @@
-"""Who reads a message at the same time as others: a look for everybody, and few turns for who needs longer.
+"""How many calls read their messages at once: everybody for a moment (a look), few for longer (a turn).
 
 Whoever begins to read has the message at once, as a rule; else it may be anything from a long message on its way to one
 that never comes, and gRPC does not tell. While a look lasts no more of it can come than a network brings in that time.

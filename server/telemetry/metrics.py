@@ -1,4 +1,4 @@
-"""Every metric of the server: its name, unit, labels and buckets, on one registry.
+"""The metrics of the process and of its requests: name, unit, labels and buckets, on one registry for all metrics.
 
 Rules: prefix `babelserve_`, base units, labels from closed sets only and written out from the start, so that a series
 never appears because of what a client sent. Counted at the end of a request, beside its duration. An attribute is named

@@ -1,4 +1,4 @@
-"""The metrics of one model's engine: children of the families in `server.telemetry.metrics`, bound once."""
+"""The metrics of one model's engine: families with a `model` label, and the children of one model, bound once."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass
