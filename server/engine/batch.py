@@ -242,7 +242,7 @@ class Batch:
     def _observe_wait(self, sentence: Sentence, seconds: float) -> None:
         outlook = sentence.outlook
         if outlook and outlook.note_end(seconds):
-            self._cost.observe_answer(is_late=seconds > outlook.seconds)
+            self._cost.observe_answer(sentence.flow.name, is_late=seconds > outlook.seconds)
             if math.isfinite(seconds):
                 self._metrics.observe_queue_wait(outlook.seconds, seconds)
 

@@ -81,7 +81,7 @@ class CostModel:
         self._steps_per_token = _Mean(_FIRST_STEPS_PER_TOKEN)
         self._tokens_per_character = _Mean(_FIRST_TOKENS_PER_CHARACTER)
         self._longest = [_Mean(0.0) for _ in range(_MOST_TEXT_BITS + 1)]  # tokens, by the binary length of characters
-        self._caution = _CAUTION[0]
+        self._cautions: dict[str, float] = {}  # by flows, of which there are few
 
     def observe_step(self, rows: int, seconds: float, *, busy_rows: int) -> None:
         """Notes a step.
@@ -115,20 +115,19 @@ class CostModel:
             self._tokens_per_character.add(sum(sentence_tokens) / characters)
             self._longest_of(characters).add(max(sentence_tokens, default=0))
 
-    def observe_answer(self, *, is_late: bool) -> None:
-        """Notes whether a request that others left little room took longer than was forecast with caution.
+    def observe_answer(self, flow: str, *, is_late: bool) -> None:
+        """Notes whether a flow's request that others left little room took longer than was forecast with caution.
 
         The caution follows the quantile of the ratio of both that `_LATE_SHARE` of answers exceed (Robbins and Monro,
         1951). As it divides the work that may wait, it is a limit on concurrency that adapts to latency: the gradient
         of Netflix's concurrency-limits, with that quantile in place of the least latency seen.
         """
         step = _CAUTION_STEP * (1 - _LATE_SHARE if is_late else -_LATE_SHARE)
-        self._caution = min(max(self._caution * math.exp(step), _CAUTION[0]), _CAUTION[1])
+        self._cautions[flow] = min(max(self.caution(flow) * math.exp(step), _CAUTION[0]), _CAUTION[1])
 
-    @property
-    def caution(self) -> float:
-        """By how much forecasts of waits are stretched, 1 to 3."""
-        return self._caution
+    def caution(self, flow: str) -> float:
+        """Returns by how much forecasts of a flow's waits are stretched, 1 to 3; that of a flood is no other's."""
+        return self._cautions.get(flow, _CAUTION[0])
 
     @property
     def row_step_seconds(self) -> float:

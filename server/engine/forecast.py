@@ -59,6 +59,7 @@ class Load(NamedTuple):
         running_rows: of all lanes.
         waiting_rows: of all that waits.
         share: of the engine, that the flow has.
+        caution: by which its forecasts are stretched.
         work_before: returns the row-steps that would be done before the end of a request that is due at an instant and
             is large, or not.
     """
@@ -66,6 +67,7 @@ class Load(NamedTuple):
     running_rows: int
     waiting_rows: int
     share: float
+    caution: float
     work_before: Callable[[float, bool], float]
 
 
@@ -74,7 +76,7 @@ def forecast(
 ) -> Forecast:
     """Returns what is to be expected of a request.
 
-    The seconds are stretched by the cost model's caution as far as rows are taken: where there is room, a late answer
+    The seconds are stretched by the flow's caution as far as rows are taken: where there is room, a late answer
     takes nothing from anybody, so a caller who may be late is let try.
 
     Args:
@@ -103,7 +105,7 @@ def forecast(
     elif load.running_rows:
         crowding = min(1.0, (load.running_rows + demand.rows * demand.num_sentences) / (max_rows * num_lanes))
     return Forecast(
-        seconds=(wait + own) * cost.caution**crowding,
+        seconds=(wait + own) * load.caution**crowding,
         alone=alone,
         remaining=remaining,
         is_crowded=crowding > _CROWDED,

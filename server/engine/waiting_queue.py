@@ -253,7 +253,8 @@ class WaitingQueue:
             of_flow = sum(line.work_before(flow, due, is_large=is_large) for line in self._lines.values())
             return min(of_flow / share, sum(line.work for line in self._lines.values()))
 
-        load = Load(self._running_rows, self._waiting_rows, share, work_before)
+        caution = self._cost.caution(flow.name)
+        load = Load(self._running_rows, self._waiting_rows, share, caution, work_before)
         return forecast(demand, self._clock(), deadline, load, self._cost, self._limits)
 
     def _has_not_looked_lately(self) -> bool:

@@ -56,7 +56,7 @@ def test_a_caller_who_leaves_later_than_forecast_teaches_caution(
     future.cancel()
     step(batch)
 
-    assert (parts.cost.caution > 1.0) == is_late
+    assert (parts.cost.caution("") > 1.0) == is_late
 
 
 def test_a_request_is_late_if_any_of_its_sentences_is(parts: Parts, batch: Batch) -> None:
@@ -66,9 +66,9 @@ def test_a_request_is_late_if_any_of_its_sentences_is(parts: Parts, batch: Batch
     for sentence in batch.sentences:
         sentence.outlook = outlook
     step(batch, 2)
-    assert (outlook.num_left, parts.cost.caution) == (1, 1.0)
+    assert (outlook.num_left, parts.cost.caution("")) == (1, 1.0)
 
     parts.clock.now = 1.5
     step(batch, 3)
 
-    assert parts.cost.caution > 1.0
+    assert parts.cost.caution("") > 1.0

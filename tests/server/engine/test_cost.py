@@ -136,31 +136,32 @@ def test_the_longest_sentence_of_a_text_is_that_of_texts_of_its_size(cost: CostM
 
 
 def test_caution_grows_until_few_answers_are_late(cost: CostModel) -> None:
-    assert cost.caution == 1.0
+    assert cost.caution("") == 1.0
     for _ in range(4):
-        cost.observe_answer(is_late=True)
-    grown = cost.caution
+        cost.observe_answer("", is_late=True)
+    grown = cost.caution("")
     for _ in range(100):
-        cost.observe_answer(is_late=False)
+        cost.observe_answer("", is_late=False)
 
     assert 1.5 < grown < 2
-    assert 1 < cost.caution < grown
+    assert 1 < cost.caution("") < grown
 
 
 def test_caution_rests_where_one_answer_in_fifty_is_late(cost: CostModel) -> None:
     for _ in range(20):
-        cost.observe_answer(is_late=True)
+        cost.observe_answer("", is_late=True)
         for _ in range(49):
-            cost.observe_answer(is_late=False)
+            cost.observe_answer("", is_late=False)
 
-    assert cost.caution == pytest.approx(1.0, abs=0.01)
+    assert cost.caution("") == pytest.approx(1.0, abs=0.01)
 
 
 def test_caution_has_an_end(cost: CostModel) -> None:
     for _ in range(1000):
-        cost.observe_answer(is_late=True)
+        cost.observe_answer("", is_late=True)
 
-    assert cost.caution == 3.0
+    assert cost.caution("") == 3.0
+    assert cost.caution("other") == 1.0
 
 
 def test_a_step_that_was_stopped_does_not_make_callers_unwelcome(cost: CostModel) -> None:

@@ -18,14 +18,14 @@ def cost() -> CostModel:
     for rows in (4, 60):
         model.observe_step(rows, 0.001 + 0.0001 * rows, busy_rows=0)
     for _ in range(100):
-        model.observe_answer(is_late=True)
+        model.observe_answer("", is_late=True)
     return model
 
 
 def expect(
     cost: CostModel, running_rows: int = 0, work_before: float = 0.0, deadline: float | None = None, share: float = 0.5
 ) -> Forecast:
-    load = Load(running_rows, 1 if work_before else 0, share, lambda due, is_large: work_before)
+    load = Load(running_rows, 1 if work_before else 0, share, cost.caution(""), lambda due, is_large: work_before)
     return forecast(DEMAND, 0.0, deadline, load, cost, engine_limits(max_rows=MAX_ROWS))
 
 
@@ -83,7 +83,7 @@ def test_a_refusal_lasts_for_a_part_of_the_wait_before_it(cost: CostModel) -> No
 def test_a_refusal_says_nothing_of_others_for_whom_less_would_wait(cost: CostModel) -> None:
     long = Demand(work=10.0, steps=2000.0, rows=1)
     large = Demand(work=10_000.0, steps=10.0, rows=1)
-    load = Load(0, 1, 0.5, lambda due, is_large: 5000.0)
+    load = Load(0, 1, 0.5, 3.0, lambda due, is_large: 5000.0)
 
     for demand in (long, large):
         expected = forecast(demand, 0.0, 1.5, load, cost, engine_limits(max_rows=MAX_ROWS))

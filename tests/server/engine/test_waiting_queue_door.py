@@ -100,7 +100,7 @@ def test_caution_stretches_the_forecast() -> None:
     queue.check_room(LITTLE, deadline=deadline)
 
     for _ in range(100):
-        cost.observe_answer(is_late=True)
+        cost.observe_answer("", is_late=True)
 
     with pytest.raises(Overloaded, match=r"about 1\.\d* s"):
         queue.check_room(LITTLE, deadline=deadline)
