@@ -23,6 +23,9 @@ _UNPROVEN = """\
 - More than 20,000 file descriptors a process; vulnerability databases."""
 
 
+_MOST_NAMED = 3  # checks that failed, in a row of the table of cases
+
+
 def write_report(cases: Sequence[Case], path: Path = PATH, directory: Path = DIRECTORY) -> None:
     """Writes the report.
 
@@ -64,7 +67,10 @@ def _overview(record: Record | None) -> tuple[str, ...]:
         return ("", "", "not run", "", "", "")
     if record.is_skipped:
         return (record.date, record.commit, f"skipped: {record.checks[0].measured}", "", "", "")
-    part, failed = "quick" if record.is_quick else "whole", ", ".join(record.failed) or "none"
+    part = "quick" if record.is_quick else "whole"
+    failed = ", ".join(record.failed) or "none"
+    if len(record.failed) > _MOST_NAMED:
+        failed = f"{len(record.failed)}, see below"
     return (record.date, record.commit, part, f"{record.seconds / 60:.1f}", str(record.num_judged), failed)
 
 
