@@ -239,12 +239,14 @@ class WaitingQueue:
     def _check_limits(self, flow: Flow) -> None:
         """Raises Overloaded if the queue is full, and that is the flow's own doing."""
         reason = self._charges.exceeded(flow, self._shares.share)
-        if reason == "sentences":
-            message = f"{self.num_sentences} sentences wait, limit {self._limits.max_waiting_sentences}"
-            raise Overloaded(f"queue is full: {message}", reason, lasts_seconds=_FULL_SECONDS)
-        if reason == "tokens":
-            message = f"{self.num_tokens} source tokens wait, limit {self._limits.max_waiting_tokens}"
-            raise Overloaded(f"queue is full: {message}", reason, lasts_seconds=_FULL_SECONDS)
+        if reason is not None:
+            limits = self._limits
+            number, what, most = {
+                "sentences": (self.num_sentences, "sentences", limits.max_waiting_sentences),
+                "tokens": (self.num_tokens, "source tokens", limits.max_waiting_tokens),
+            }[reason]
+            message = f"queue is full: {number} {what} wait, limit {most}"
+            raise Overloaded(message, reason, lasts_seconds=_FULL_SECONDS)
 
     def _forecast(self, demand: Demand, deadline: float | None, flow: Flow) -> Forecast:
         share = self._shares.share(flow)

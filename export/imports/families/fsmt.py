@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -16,7 +15,7 @@ from export.imports.families.bart import (
     read_search,
     read_sizes,
 )
-from export.imports.families.pieces import check_rows, read_pieces, table
+from export.imports.families.pieces import Vocabularies, check_rows, read_pieces, table
 from export.imports.families.positions import tensor2tensor
 from export.imports.foreign import TRANSFORMERS, ForeignModel
 from export.imports.formats.json_files import read_bytes
@@ -40,13 +39,6 @@ _TOKENIZER_HARMLESS = """
     sep_token pad_token eos_token added_tokens_decoder clean_up_tokenization_spaces additional_special_tokens
     extra_special_tokens src_vocab_file tgt_vocab_file merges_file backend is_local local_files_only
 """
-
-
-@dataclass(frozen=True, slots=True)
-class _Vocabularies:
-    source: list[str]
-    target: list[str]
-    files: dict[str, bytes]
 
 
 def read(directory: Path, config: ForeignSettings, given: GivenLanguages, report: Report) -> ForeignModel | None:
@@ -92,7 +84,7 @@ def _read_codes(config: ForeignSettings) -> tuple[str, str]:
 
 def _read_vocabularies(
     directory: Path, config: ForeignSettings, codes: tuple[str, str], report: Report
-) -> _Vocabularies | None:
+) -> Vocabularies | None:
     if missing_files(directory, _FILES, report, "the tokenizer needs it"):
         return None
     sides = []
@@ -121,7 +113,7 @@ def _read_vocabularies(
         SOURCE_PIECES_FILE: table(sides[0], _control(sides[0])),
         TARGET_PIECES_FILE: table(sides[1], _control(sides[1])),
     }
-    return _Vocabularies(source=sides[0], target=sides[1], files=files)
+    return Vocabularies(source=sides[0], target=sides[1], files=files)
 
 
 def _control(pieces: list[str]) -> set[str]:

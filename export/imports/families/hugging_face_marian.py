@@ -1,7 +1,6 @@
 """Hugging Face's Marian: OPUS-MT, its tc-big generation, and what people have trained on from there."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from export.imports.families.bart import (
@@ -16,7 +15,7 @@ from export.imports.families.bart import (
     read_search,
     read_sizes,
 )
-from export.imports.families.pieces import check_rows, read_model, read_pieces, table
+from export.imports.families.pieces import Vocabularies, check_rows, read_model, read_pieces, table
 from export.imports.families.positions import hugging_face_marian
 from export.imports.foreign import TRANSFORMERS, ForeignModel
 from export.imports.formats.tensors import LazyTensor
@@ -32,13 +31,6 @@ from server.bundle.manifest import SOURCE_MODEL_FILE, SOURCE_PIECES_FILE, TARGET
 MODEL_TYPE = "marian"
 _TARGET_TOKEN = re.compile(r">>(.+)<<")
 _CONTROL = ("</s>", "<pad>", "<unk>", "<s>", "<eop>", "<eod>")
-
-
-@dataclass(frozen=True, slots=True)
-class _Vocabularies:
-    source: list[str]
-    target: list[str]
-    files: dict[str, bytes]
 
 
 def read(directory: Path, config: ForeignSettings, given: GivenLanguages, report: Report) -> ForeignModel | None:
@@ -79,9 +71,7 @@ def read(directory: Path, config: ForeignSettings, given: GivenLanguages, report
     )
 
 
-def _read_vocabularies(
-    directory: Path, config: ForeignSettings, is_joint: bool, report: Report
-) -> _Vocabularies | None:
+def _read_vocabularies(directory: Path, config: ForeignSettings, is_joint: bool, report: Report) -> Vocabularies | None:
     names = ["source.spm", "target.spm", "vocab.json", *([] if is_joint else ["target_vocab.json"])]
     if missing_files(directory, names, report, "a tokenizer.json cannot stand in for it"):
         return None
@@ -102,12 +92,12 @@ def _read_vocabularies(
     }
     if not is_joint:
         files[TARGET_PIECES_FILE] = table(target, control)
-    return _Vocabularies(source, target, files) if source and target else None
+    return Vocabularies(source, target, files) if source and target else None
 
 
 def _read_network(
     config: ForeignSettings,
-    vocabularies: _Vocabularies,
+    vocabularies: Vocabularies,
     is_joint: bool,
     report: Report,
 ) -> TransformerConfig | None:
@@ -167,7 +157,7 @@ def _plan(network: TransformerConfig, tensors: dict[str, LazyTensor], is_joint: 
 
 
 def _read_languages(
-    directory: Path, tokenizer: ForeignSettings, vocabularies: _Vocabularies, given: GivenLanguages, report: Report
+    directory: Path, tokenizer: ForeignSettings, vocabularies: Vocabularies, given: GivenLanguages, report: Report
 ) -> Languages:
     named = pair_in_name(directory) or ("", "")
     source_names, target_names = (

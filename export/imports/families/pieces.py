@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import sentencepiece
@@ -20,6 +21,15 @@ _MODELS = (
     ("spm.model", "spm.model"),
 )
 _CONTROL = ("<s>", "</s>", "<unk>", "<blank>", "<pad>", "<mask>")
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabularies:
+    """The pieces of both sides, in the order of their ids, and the tokenizer's files for the bundle by name."""
+
+    source: list[str]
+    target: list[str]
+    files: dict[str, bytes]
 
 
 def read_model(directory: Path, file: str, report: Report) -> tuple[bytes, sentencepiece.SentencePieceProcessor]:

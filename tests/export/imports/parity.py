@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from export.imports.detect import read_model
+from export.imports.foreign import ForeignModel
 from export.imports.languages import GivenLanguages, bcp47
 from export.imports.report import Report
 from export.imports.subject import build_subject
@@ -18,6 +19,19 @@ from server.bundle.tokenizer import Tokenizer
 from tests.imports import opennmt
 from tests.imports.expected import Expected, Run, Sentence, read
 from tests.imports.families import EXPECTED, MODELS
+
+NONE_GIVEN = GivenLanguages()
+
+
+def read_whole(directory: Path, given: GivenLanguages = NONE_GIVEN) -> tuple[ForeignModel, Report]:
+    """Reads a foreign model as `babelserve-import` does, with all its checks. Raises ImportFault for its faults."""
+    report = Report()
+    model = read_model(directory, given, report)
+    if model is not None:
+        model.check(report)
+    report.check()
+    assert model is not None
+    return model, report
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +88,7 @@ def import_tiny(name: str, directory: Path, source: Path | None = None) -> Impor
     if name == "opennmt":
         path = opennmt.EXPECTED
         source = source or opennmt.write_directory(directory / "en-de")
-    report = Report()
-    model = read_model(source or MODELS / name, GivenLanguages(), report)
-    if model is not None:
-        model.check(report)
-    report.check()
-    assert model is not None
+    model, report = read_whole(source or MODELS / name)
     subject = build_subject(model, report)
     for file, content in subject.tokenizer.items():
         (directory / file).write_bytes(content)

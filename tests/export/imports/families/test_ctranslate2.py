@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from export.imports.detect import opened, read_model
-from export.imports.foreign import ForeignModel
 from export.imports.languages import GivenLanguages
 from export.imports.report import ImportFault, Report
 from export.imports.subject import build_subject
 from model.config import TransformerConfig
 from model.transformer import Transformer
 from server.bundle.shortlist import Shortlist
+from tests.export.imports.parity import read_whole
 from tests.imports.families import MODELS
 
 conversion = pytest.importorskip("tests.bench.conversion", reason="needs ctranslate2, of `make bench`")
@@ -51,23 +51,13 @@ def convert(model: Transformer, directory: Path, quantization: str = "float32") 
     return directory
 
 
-def read(directory: Path) -> tuple[ForeignModel, Report]:
-    report = Report()
-    model = read_model(directory, GIVEN, report)
-    if model is not None:
-        model.check(report)
-    report.check()
-    assert model is not None
-    return model, report
-
-
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize(("quantization", "tolerance"), [("float32", 1e-5), ("int8", 0.5), ("float16", 0.05)])
 def test_a_converted_model_computes_what_the_original_does(
     tmp_path: Path, norm: str, quantization: str, tolerance: float
 ) -> None:
     original = build(norm)
-    model, report = read(convert(original, tmp_path / "model", quantization))
+    model, report = read_whole(convert(original, tmp_path / "model", quantization), GIVEN)
 
     imported = build_subject(model, report).model
 
@@ -123,6 +113,6 @@ def test_what_is_missing_or_wrong_is_named(tmp_path: Path, file: str, content: s
         (directory / file).write_text(content, encoding="utf-8")
 
     with pytest.raises(ImportFault) as caught:
-        read(directory)
+        read_whole(directory, GIVEN)
 
     assert expected in str(caught.value)

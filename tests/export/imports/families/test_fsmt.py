@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from export.imports.detect import read_model
-from export.imports.foreign import ForeignModel
-from export.imports.languages import GivenLanguages
-from export.imports.report import ImportFault, Report
+from export.imports.report import ImportFault
 from export.imports.subject import build_subject
+from tests.export.imports.parity import read_whole
 from tests.imports.families import MODELS
 
 pytest.importorskip("sacremoses", reason="needs sacremoses, of the extra moses")
@@ -23,16 +21,6 @@ OUTPUT, TARGET, SOURCE = (
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     return Path(shutil.copytree(MODELS / "fsmt", tmp_path / "wmt19-en-de"))
-
-
-def read(directory: Path) -> tuple[ForeignModel, Report]:
-    report = Report()
-    model = read_model(directory, GivenLanguages(), report)
-    if model is not None:
-        model.check(report)
-    report.check()
-    assert model is not None
-    return model, report
 
 
 def change(path: Path, **changes: object) -> None:
@@ -48,7 +36,7 @@ def change_weights(directory: Path, changes: dict[str, torch.Tensor | None]) -> 
 
 
 def test_its_languages_and_search_are_those_of_its_makers(directory: Path) -> None:
-    model, _ = read(directory)
+    model, _ = read_whole(directory)
 
     assert [(pair.source, pair.target) for pair in model.language_pairs] == [("en", "de")]
     assert (model.search.beam_size, model.search.length_penalty) == (5, 1.15)
@@ -59,7 +47,7 @@ def test_its_languages_and_search_are_those_of_its_makers(directory: Path) -> No
 def test_a_file_without_an_output_ties_it_to_the_embedding(directory: Path) -> None:
     change_weights(directory, {OUTPUT: None})
 
-    model, report = read(directory)
+    model, report = read_whole(directory)
 
     weights = build_subject(model, report).model.state_dict()
     assert model.config.tied_output
@@ -70,7 +58,7 @@ def test_an_output_that_is_the_embedding_is_kept_once(directory: Path) -> None:
     tensors = change_weights(directory, {})
     change_weights(directory, {OUTPUT: tensors[TARGET].clone()})
 
-    model, report = read(directory)
+    model, report = read_whole(directory)
 
     assert model.config.tied_output
     assert torch.equal(build_subject(model, report).model.state_dict()["embedding.tokens.weight"], tensors[TARGET])
@@ -84,7 +72,7 @@ def test_sides_that_share_their_rows_have_one_embedding(directory: Path) -> None
     size = tensors[TARGET].shape[0]
     change(directory / "config.json", tie_word_embeddings=True, src_vocab_size=size)
 
-    model, report = read(directory)
+    model, report = read_whole(directory)
 
     assert model.config.source_vocab_size is None
     assert len(build_subject(model, report).model.state_dict()) == len(model.plan)
@@ -109,10 +97,10 @@ def test_settings_that_matter_are_believed_or_refused(
     change(directory / "config.json", **{key: value})
 
     if expected is None:
-        read(directory)
+        read_whole(directory)
         return
     with pytest.raises(ImportFault) as caught:
-        read(directory)
+        read_whole(directory)
 
     assert expected in str(caught.value)
 
@@ -138,6 +126,6 @@ def test_files_that_are_missing_or_wrong_are_named(
         (directory / file).write_text(content, encoding="utf-8")
 
     with pytest.raises(ImportFault) as caught:
-        read(directory)
+        read_whole(directory)
 
     assert expected in str(caught.value)

@@ -6,12 +6,10 @@ import pytest
 import sentencepiece
 import torch
 
-from export.imports.detect import read_model
-from export.imports.foreign import ForeignModel
-from export.imports.languages import GivenLanguages
-from export.imports.report import ImportFault, Report
+from export.imports.report import ImportFault
 from export.imports.samples import own_sentences
 from export.imports.subject import build_subject
+from tests.export.imports.parity import read_whole
 from tests.export.imports.writers import write_lexical, write_marian
 
 D, FFN, V = 16, 24, 64
@@ -87,16 +85,6 @@ def directory(tmp_path: Path, vocabulary: bytes) -> Path:
     return path
 
 
-def read(directory: Path) -> tuple[ForeignModel, Report]:
-    report = Report()
-    model = read_model(directory, GivenLanguages(), report)
-    if model is not None:
-        model.check(report)
-    report.check()
-    assert model is not None
-    return model, report
-
-
 def layer_norm(x: Any, arrays: dict[str, Any], name: str) -> Any:
     normal = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-6)
     return normal * arrays[f"{name}_ln_scale"] + arrays[f"{name}_ln_bias"]
@@ -113,7 +101,7 @@ def test_an_ssru_model_is_read_as_marian_computes_it(directory: Path, is_binary:
         write_marian(directory / "model.ende.bin", arrays)
     else:
         np.savez(directory / "model.ende.npz", **arrays)
-    model, report = read(directory)
+    model, report = read_whole(directory)
 
     subject = build_subject(model, report)
 
@@ -154,7 +142,7 @@ def test_options_that_change_the_network_are_read(directory: Path, changes: dict
         arrays = {(f"{name}_pre" if "_ln_" in name else name): array for name, array in arrays.items()}
     np.savez(directory / "model.ende.npz", **arrays)
 
-    model, report = read(directory)
+    model, report = read_whole(directory)
 
     assert len(dict(model.weights(report))) == len(build_subject(model, report).model.state_dict())
     assert (model.config.source_vocab_size is None) == ("tied-embeddings-all" in settings)
@@ -165,7 +153,7 @@ def test_its_shortlist_comes_along(directory: Path) -> None:
     write_marian(directory / "model.ende.bin", tensors(SETTINGS))
     write_lexical(directory / "lex.ende.bin", 4, [[token] for token in range(V)])
 
-    model, _ = read(directory)
+    model, _ = read_whole(directory)
 
     assert model.shortlist is not None
     assert model.shortlist.candidates((9, 0)).tolist() == [0, 1, 2, 3, 9]
@@ -190,7 +178,7 @@ def test_what_cannot_be_served_is_named(directory: Path, old: str, new: str, exp
     np.savez(directory / "model.ende.npz", **arrays)
 
     with pytest.raises(ImportFault) as caught:
-        read(directory)
+        read_whole(directory)
 
     assert expected in str(caught.value)
 
@@ -202,6 +190,6 @@ def test_a_decoder_s_settings_name_the_files_and_the_search(directory: Path) -> 
     lines = ["models: [weights.bin]", "vocabs: [vocab.ende.spm, vocab.ende.spm]", "beam-size: 6", "normalize: 0.6"]
     (directory / "decoder.yml").write_text("\n".join([*lines, "allow-unk: true"]), encoding="utf-8")
 
-    model, _ = read(directory)
+    model, _ = read_whole(directory)
 
     assert (model.search.beam_size, model.search.length_penalty, model.suppressed) == (6, 0.6, (V,))
