@@ -112,7 +112,6 @@ class Batch:
     def _schedule(self, others: Footprint, probes: list[Sentence] | None) -> list[Sentence]:
         """Lets go who is over, and returns who enters."""
         plan = self._scheduler.schedule(self._longest, others, probes)
-        # Not after the step: who comes during one has room, perhaps.
         self._is_short_of_room = self._queue.is_short_of_room((self.footprint + others).rows)
         self._metrics.count_sentences("cancelled", len(plan.cancelled))
         self._metrics.count_wasted("cancelled", sum(sentence.search.num_tokens for sentence in plan.cancelled))

@@ -51,6 +51,7 @@ class WaitingQueue:
         self._changed = threading.Condition()
         self._charges = Charges(limits)
         self._waiting_rows = 0
+        self._left_rows = 0  # that `take` left waiting
         self._running_rows = 0  # of all lanes
         self._num_requests = 0  # that came
         self._owed_looks = 0
@@ -156,6 +157,7 @@ class WaitingQueue:
                 for other in others:
                     other.num_passed += 1
             self._count(taken, -1)
+            self._left_rows = self._waiting_rows
             self._running_rows += sum(sentence.footprint.rows for sentence in taken)
             return taken
 
@@ -201,8 +203,11 @@ class WaitingQueue:
             self._shares.end(sentences)
 
     def is_short_of_room(self, num_rows: int) -> bool:
-        """Says whether more waits than lanes would take that have so many rows each."""
-        return self._waiting_rows > 0 and num_rows * self._limits.num_lanes < self._waiting_rows + self._running_rows
+        """Says whether `take` has left more waiting than lanes would take that have so many rows each.
+
+        Who has come since then does not count: the next step may have room for them.
+        """
+        return self._left_rows > 0 and num_rows * self._limits.num_lanes < self._left_rows + self._running_rows
 
     def is_all(self, num_rows: int) -> bool:
         """Says whether these rows are all that there is: nothing waits, and no other lane has any."""

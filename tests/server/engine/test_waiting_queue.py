@@ -238,3 +238,13 @@ def test_lanes_are_short_of_room_when_more_waits_than_they_share() -> None:
     assert len(queue.take(PLAIN, lane_limits(max_rows=8))) == 8
     assert queue.is_short_of_room(8)
     assert not queue.is_short_of_room(10), "the other lane takes the rest"
+
+
+def test_who_comes_after_the_last_take_does_not_lack_room() -> None:
+    queue = new_queue()
+    queue.add([new_sentence()])
+    taken = queue.take(PLAIN, lane_limits(max_rows=8))
+
+    queue.add([new_sentence()])
+
+    assert not queue.is_short_of_room(len(taken))
