@@ -12,7 +12,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from export.calibrate import calibrate
+from export.calibrate import calibrate, with_mixed
 from export.graph import OPSETS
 from export.graphs import copy_rows_graph, copy_states_graph, encoder_graph, step_graph
 from export.quantize import quantize_graph
@@ -66,7 +66,7 @@ def write_variant(
             builders[COPY_STATES_FILE] = partial(copy_states_graph, model.config)
     ranges = None
     if cache_dtype == "int8":
-        ranges = calibrate(bundle / EXACT, sources, targets)
+        ranges = calibrate(bundle / EXACT, *with_mixed(sources, targets, model.config.max_positions))
     directory = bundle / name
     directory.mkdir()
     embedding_offset = save_graphs(directory, _build(builders, ranges))
