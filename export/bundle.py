@@ -13,6 +13,8 @@ import torch
 from export.agreement import MIN_CHRF, check_agreement, measure_agreement
 from export.files import EXACT, write_variant
 from export.manifest import draft_manifest
+from export.mapped import MappedWeights
+from export.parked import ParkedWeights
 from export.subject import DevSet, Example, Subject
 from export.verify import (
     IdTranslator,
@@ -23,6 +25,7 @@ from export.verify import (
     measure_quality,
     open_translator,
 )
+from model.memory import return_freed_memory
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.manifest import MANIFEST_FILE, SHORTLIST_FILE, GoldenOutput, Manifest, seal_manifest
 from server.bundle.tokenizer import Tokenizer
@@ -96,6 +99,7 @@ class _Export:
         self.max_bleu_loss = max_bleu_loss
         self.min_chrf = min_chrf
         self.subject = subject
+        self.parked = ParkedWeights(subject.model, directory)
         self.directory = directory
         for name, content in subject.tokenizer.items():
             (directory / name).write_bytes(content)
@@ -128,7 +132,9 @@ class _Export:
         self.manifest = dataclasses.replace(self.manifest, golden=drafted)
         for name in sorted(variants, key=lambda name: name != EXACT):
             self._write_variant(name)
+            self._let_go()
             self._prove_variant(name)
+            self._let_go()
         self._check_quality()
         named = {name: self.outputs[name] for name in variants}
         self._save(
@@ -151,16 +157,23 @@ class _Export:
             sources[: len(self.targets)],
             self.targets,
             has_shortlist=has_shortlist,
+            let_go=self.parked.drop,
         )
         self.manifest = dataclasses.replace(self.manifest, variants={**self.manifest.variants, name: written})
 
+    def _let_go(self) -> None:
+        """Gives back memory: what comes next needs other weights."""
+        self.parked.drop()
+        return_freed_memory()
+
     def _prove_variant(self, name: str) -> None:
-        """Proves what is written; its sessions, larger than the weights, end before the next variant is written."""
+        """Proves what is written, with weights that are mapped rather than packed into every session."""
         bundle = Bundle(directory=self.directory, manifest=self.manifest)
         # The CUDA variant is tried on the CPU too, which runs fp16 by way of fp32: that tries its graphs and weights,
         # not CUDA's kernels.
-        runner = open_runner(bundle, name, "cpu", num_threads=torch.get_num_threads())
-        with open_translator(runner, bundle) as translator:
+        mapped = MappedWeights(self.directory / name)
+        runner = open_runner(bundle, name, "cpu", num_threads=torch.get_num_threads(), lend=mapped)
+        with open_translator(runner, bundle, let_go=mapped.drop) as translator:
             self.outputs[name] = self._golden_output(translator)
             if not self.has_references and name == EXACT:
                 self.exact = self._translate(translator)
@@ -174,8 +187,11 @@ class _Export:
         if VARIANTS[name].is_exact and isinstance(runner, HostRunner):
             logger.info("%s: comparing with the model", name)
             num_steps = min(32, len(sources))
-            self.parity["step_logits"] = check_step_logits(model, runner, sources[:num_steps], self.targets[:num_steps])
+            self.parity["step_logits"] = check_step_logits(
+                model, runner, sources[:num_steps], self.targets[:num_steps], self.parked.drop
+            )
             for beam_size, key in ((1, "greedy_ids"), (4, "beam_4_ids")):
+                self._let_go()
                 self.parity[key] = check_ids(
                     model,
                     translator,
@@ -185,6 +201,7 @@ class _Export:
                     prefixes=prefixes,
                     search_defaults=search,
                 )
+            self._let_go()
         if VARIANTS[name].dtype == "int8":
             self.parity["int8_rows_apart"] = check_rows_apart(translator, sources, prefixes)
         for use_shortlist in (False, True) if self.manifest.variants[name].has_shortlist else (False,):

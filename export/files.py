@@ -12,7 +12,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from export.calibrate import calibrate
+from export.calibrate import calibrate, with_mixed
 from export.graph import OPSETS
 from export.graphs import copy_rows_graph, copy_states_graph, encoder_graph, step_graph
 from export.quantize import quantize_graph
@@ -45,6 +45,7 @@ def write_variant(
     targets: list[list[int]],
     *,
     has_shortlist: bool = False,
+    let_go: Callable[[], None] | None = None,
 ) -> Variant:
     """Writes one variant's graphs and weights.
 
@@ -55,6 +56,7 @@ def write_variant(
         sources: token ids with eos, to calibrate int8 with.
         targets: token ids starting with bos, of the same sentences.
         has_shortlist: write the steps with a shortlist too.
+        let_go: frees the memory of the model's weights until they are read again; called when a graph has them.
     """
     cache_dtype = VARIANTS[name].dtype
     dtype = np.dtype("float32" if cache_dtype == "int8" else cache_dtype)
@@ -66,21 +68,34 @@ def write_variant(
             builders[COPY_STATES_FILE] = partial(copy_states_graph, model.config)
     ranges = None
     if cache_dtype == "int8":
-        ranges = calibrate(bundle / EXACT, sources, targets)
+        ranges = calibrate(bundle / EXACT, *with_mixed(sources, targets, model.config.max_positions))
     directory = bundle / name
     directory.mkdir()
-    embedding_offset = save_graphs(directory, _build(builders, ranges))
+    embedding_offset = save_graphs(directory, _build(builders, ranges, let_go))
     files = {path.name: describe_file(path) for path in sorted(directory.iterdir())}
     logger.info("%s: %.1f MB", name, sum(facts.bytes for facts in files.values()) / 1e6)
     return Variant(dtype=cache_dtype, embedding_offset=embedding_offset, opsets=OPSETS, files=files)
 
 
 def _build(
-    builders: Mapping[str, Callable[[], onnx.ModelProto]], ranges: Mapping[str, NDArray[np.float32]] | None
+    builders: Mapping[str, Callable[[], onnx.ModelProto]],
+    ranges: Mapping[str, NDArray[np.float32]] | None,
+    let_go: Callable[[], None] | None,
 ) -> Iterator[tuple[str, onnx.ModelProto]]:
     """Yields one graph after the other, with int8 if there are ranges, and keeps none."""
     for file, build in builders.items():
-        yield file, build() if ranges is None else quantize_graph(build(), ranges)
+        yield file, _build_one(build, ranges, let_go)
+
+
+def _build_one(
+    build: Callable[[], onnx.ModelProto],
+    ranges: Mapping[str, NDArray[np.float32]] | None,
+    let_go: Callable[[], None] | None,
+) -> onnx.ModelProto:
+    graph = build()
+    if let_go is not None:
+        let_go()
+    return graph if ranges is None else quantize_graph(graph, ranges)
 
 
 def save_graphs(directory: Path, graphs: Iterable[tuple[str, onnx.ModelProto]]) -> int:

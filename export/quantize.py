@@ -3,7 +3,12 @@
 Weights are signed, with one scale per output channel. Activations are unsigned bytes whose scale is fixed when the
 model is exported, by `export.calibrate`: a scale that depended on the other rows of the step would change a sentence's
 translation with its neighbours. The caches hold signed bytes with a scale per channel: attention waits for memory, so
-a quarter of the bytes is about a third of the time.
+a quarter of the bytes is about a third of the time. Keys are cached less the middle of their channel's range, which is
+up to half of it: what is the same in all keys of a sentence adds the same to all scores, and the softmax removes it.
+
+Weights that were int8 before stay what they were. Then activations are all that is rounded, and for most products each
+is two bytes, the second for what rounding left: for all of the encoder, whose errors are in every step, and for those
+that read the decoder's residual stream, whose few large channels take most of one byte's levels.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,17 +19,16 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from export.caches import cache_middles, cache_name, cache_scales
+from export.columns import LEAST, LEVELS, quantize_columns
 from export.embedding import TABLES
 from export.projection import CANDIDATE_LOGITS
 from server.bundle.graphs import EMBEDDING
 
-_LEVELS = 127  # of a signed byte
 _ZERO_SYMMETRIC = 128  # uint8 that stands for 0.0 where values have both signs
 _CACHE_INPUTS = slice(3, 5)  # of GroupQueryAttention: past key, past value
 _SCALE_INPUT = 12  # of GroupQueryAttention: scales of the keys and then of the values in the cache
 _MINIMA = {"QuickGelu": 0.278465, "Gelu": 0.169972}  # activations are never below minus this; QuickGelu's by its alpha
-_AT_A_TIME = 1 << 22  # numbers: a whole embedding in floating point, several times over, is most of what there is
-_LEAST = 1e-12  # a range of zero would divide by zero
 
 
 def quantize_graph(model: onnx.ModelProto, ranges: Mapping[str, NDArray[np.float32]]) -> onnx.ModelProto:
@@ -33,7 +37,7 @@ def quantize_graph(model: onnx.ModelProto, ranges: Mapping[str, NDArray[np.float
     Args:
         model: float32.
         ranges: from `export.calibrate`, the largest magnitude of each of `linear_inputs(model)`, and of each cache
-            tensor that the graph reads or returns the largest of each channel, [H, D].
+            tensor that the graph reads or returns how far each channel goes below and above zero, [2, H, D].
     """
     quantizer = _Quantizer(model, ranges)
     for node in model.graph.node:
@@ -58,11 +62,6 @@ def linear_inputs(model: onnx.ModelProto) -> list[str]:
     return sorted({_before_reshapes(producers, node.input[0]) for node in model.graph.node if node.op_type == "Gemm"})
 
 
-def cache_name(name: str) -> str:
-    """Returns the name of the cache that a graph's output goes into."""
-    return name.removeprefix("new_")
-
-
 class _Quantizer:
     def __init__(self, model: onnx.ModelProto, ranges: Mapping[str, NDArray[np.float32]]) -> None:
         self._model = model
@@ -76,38 +75,78 @@ class _Quantizer:
             for output in model.graph.output
             if output.name.startswith("cross_")
         }
+        # Linear maps that queries, keys and values come out of in one, likewise: the cache that the keys go into.
+        self._packed = {
+            _before_reshapes(self._producers, node.input[0]): node.input[_CACHE_INPUTS][0]
+            for node in model.graph.node
+            if node.op_type == "GroupQueryAttention" and not node.input[1] and all(node.input[_CACHE_INPUTS])
+        }
         self.nodes: list[onnx.NodeProto] = []
 
     def replace_linear(self, node: onnx.NodeProto) -> None:
         """Replaces y = x W + b."""
         x, weight_name, *bias = node.input
+        matrix = numpy_helper.to_array(self._weights[weight_name])
+        transposed = any(attribute.name == "transB" and attribute.i for attribute in node.attribute)
+        columns, scales, are_exact = quantize_columns(matrix.T if transposed else matrix)
+        is_encoder = self._model.graph.name == "encoder"
+        is_twice = are_exact and not transposed and (is_encoder or self._is_residual(x))
         producer = self._producers.get(x)
-        if producer is not None and producer.op_type == "Relu":
+        if producer is not None and producer.op_type == "Relu" and not is_twice:
             x_scale, x_zero = self._scale_of(x, node, 255), self._zero_uint8(0)
             x = producer.input[0]  # quantising cuts off what is below zero anyway
             self.nodes.remove(producer)
-        elif producer is not None and producer.op_type in _MINIMA:
+        elif producer is not None and producer.op_type in _MINIMA and not is_twice:
             least = _MINIMA[producer.op_type] / _alpha(producer)
             x_scale, x_zero = self._scale_above(x, node, least)
         else:
-            x_scale, x_zero = self._scale_of(x, node, _LEVELS), self._zero_uint8(_ZERO_SYMMETRIC)
-        quantized = self._node("QuantizeLinear", [x, x_scale, x_zero], f"{node.name}.x_uint8")
-        matrix = numpy_helper.to_array(self._weights[weight_name])
-        transposed = any(attribute.name == "transB" and attribute.i for attribute in node.attribute)
-        columns, scales = quantize_columns(matrix.T if transposed else matrix)
+            x_scale, x_zero = self._scale_of(x, node, LEVELS), self._zero_uint8(_ZERO_SYMMETRIC)
         cache = self._cached.get(node.output[0])
         if cache is not None:  # in units of the cache's scale, so that rounding is all that is left
-            units = self._cache_scales(cache)
+            units = cache_scales(cache, self._ranges[cache])
             scales = scales / units
-            bias = [self._constant(bias[0], numpy_helper.to_array(self._weights[bias[0]]) / units)]
-        weight = self._constant(f"{node.name}.int8", columns)
-        weight_scale = self._constant(f"{node.name}.scale", scales)
-        inputs = [quantized, weight, x_scale, weight_scale, x_zero, "", *bias]
+            centred = numpy_helper.to_array(self._weights[bias[0]]) - cache_middles(cache, self._ranges[cache])
+            bias = [self._constant(f"{node.name}.units.bias", centred / units)]
+        elif node.output[0] in self._packed:
+            bias = [self._constant(f"{node.name}.centred.bias", self._centred(bias[0], self._packed[node.output[0]]))]
+        factors = [self._constant(f"{node.name}.int8", columns), self._constant(f"{node.name}.scale", scales)]
         output = node.output[0] if cache is None else f"{node.name}.units"
-        self._node("MatMulIntegerToFloat", inputs, output, domain="com.microsoft")
+        if is_twice:
+            self._multiply_twice(node.name, [x, x_scale, x_zero], factors, bias, output)
+        else:
+            quantized = self._node("QuantizeLinear", [x, x_scale, x_zero], f"{node.name}.x_uint8")
+            self._multiply([quantized, x_scale, x_zero], factors, bias, output)
         if cache is not None:
             one = self._constant("unit_scale", np.array(1, np.float32))
             self._node("QuantizeLinear", [output, one, self._zero_int8()], node.output[0])
+
+    def _multiply(self, x: list[str], factors: list[str], bias: list[str], output: str) -> str:
+        """Adds a product of x, its scale and what stands for zero in it with columns and their scales."""
+        quantized, scale, zero = x
+        columns, scales = factors
+        inputs = [quantized, columns, scale, scales, zero, "", *bias]
+        return self._node("MatMulIntegerToFloat", inputs, output, domain="com.microsoft")
+
+    def _multiply_twice(self, name: str, x: list[str], factors: list[str], bias: list[str], output: str) -> None:
+        """Adds a product of x as one byte, and one of what rounding left, as another: with 254 times as many levels.
+
+        The second has the columns under another name: ONNX Runtime cannot store weights that two nodes have unsigned,
+        as it must on some processors. The file of weights has them once.
+        """
+        tensor, scale, zero = x
+        upper = self._node("QuantizeLinear", x, f"{name}.x_upper")
+        rest = self._node(
+            "Sub", [tensor, self._node("DequantizeLinear", [upper, scale, zero], f"{name}.x_rounded")], f"{name}.x_rest"
+        )
+        step = numpy_helper.to_array(self._initializers[scale]) / np.float32(2 * LEVELS)
+        lower_scale = self._constant(f"{name}.x_lower_scale", step)
+        lower = self._node("QuantizeLinear", [rest, lower_scale, zero], f"{name}.x_lower")
+        again = [self._constant(f"{each}.again", numpy_helper.to_array(self._initializers[each])) for each in factors]
+        products = [
+            self._multiply([upper, scale, zero], factors, bias, f"{name}.upper"),
+            self._multiply([lower, lower_scale, zero], again, [], f"{name}.lower"),
+        ]
+        self._node("Add", products, output)
 
     def replace_projection(self, node: onnx.NodeProto) -> None:
         """Replaces the products of a shortlist's columns, which are unsigned, with x, all but the columns' scales.
@@ -115,7 +154,7 @@ class _Quantizer:
         Each block has a copy of x, or all were one product, whose sums would not stay in the processor's cache.
         """
         weight, x = node.input
-        x_scale = self._scale_of(x, node, _LEVELS)
+        x_scale = self._scale_of(x, node, LEVELS)
         quantized = self._node("QuantizeLinear", [x, x_scale, self._zero_int8()], f"{node.name}.x_int8")
         one = self._constant("unit_scale", np.array(1, np.float32))
         num_blocks = self._node("Shape", [weight], f"{node.name}.blocks", end=1)
@@ -145,7 +184,7 @@ class _Quantizer:
     def replace_attention(self, node: onnx.NodeProto) -> None:
         """Makes GroupQueryAttention read and write caches of int8."""
         caches = node.input[_CACHE_INPUTS]
-        scales = [self._constant(f"{cache}.scale", self._cache_scales(cache)) for cache in caches]
+        scales = [self._constant(f"{cache}.scale", cache_scales(cache, self._ranges[cache])) for cache in caches]
         inputs = [*node.input, *[""] * (_SCALE_INPUT - len(node.input)), *scales]
         replaced = helper.make_node(node.op_type, inputs, node.output, name=node.name, domain=node.domain)
         replaced.attribute.extend(node.attribute)
@@ -163,7 +202,7 @@ class _Quantizer:
 
     def _table(self, name: str) -> tuple[str, str]:
         """Adds a table of rows as int8, and their scales [V, 1]."""
-        quantized, scales = quantize_columns(numpy_helper.to_array(self._weights[name]).T)
+        quantized, scales, _ = quantize_columns(numpy_helper.to_array(self._weights[name]).T)
         return self._constant(name, quantized.T), self._constant(f"{name}.scale", scales[:, None])
 
     def build(self) -> onnx.ModelProto:
@@ -187,7 +226,7 @@ class _Quantizer:
     def _scale_of(self, x: str, node: onnx.NodeProto, levels: int) -> str:
         """Adds the scale of what a node multiplies."""
         largest = float(self._ranges[_before_reshapes(self._producers, x)])
-        return self._constant(f"{node.name}.x_scale", np.array(max(largest / levels, _LEAST), np.float32))
+        return self._constant(f"{node.name}.x_scale", np.array(max(largest / levels, LEAST), np.float32))
 
     def _scale_above(self, x: str, node: onnx.NodeProto, least: float) -> tuple[str, str]:
         """Adds the scale, and what stands for 0.0, of a tensor that is never below -`least`."""
@@ -197,10 +236,15 @@ class _Quantizer:
             round(least / scale)
         )
 
-    def _cache_scales(self, cache: str) -> NDArray[np.float32]:
-        """Returns a scale per channel, [H * D]."""
-        scales: NDArray[np.float32] = np.maximum(self._ranges[cache].ravel() / _LEVELS, _LEAST).astype(np.float32)
-        return scales
+    def _centred(self, bias: str, cache: str) -> NDArray[np.float32]:
+        """Returns a bias of queries, keys and values less the middles of the cache that the keys go into."""
+        queries, keys, values = np.split(numpy_helper.to_array(self._weights[bias]), 3)
+        return np.concatenate([queries, keys - cache_middles(cache, self._ranges[cache]), values])
+
+    def _is_residual(self, x: str) -> bool:
+        """Whether a tensor is the sum of all sub-layers before, normalised or not."""
+        producer = self._producers.get(_before_reshapes(self._producers, x))
+        return producer is not None and producer.op_type in ("LayerNormalization", "Add")
 
     def _retyped(self, tensor: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
         if cache_name(tensor.name) in self._ranges:
@@ -227,18 +271,6 @@ class _Quantizer:
     def _constant(self, name: str, value: NDArray[np.generic]) -> str:
         self._initializers[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
         return name
-
-
-def quantize_columns(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Returns int8 [K, N] in -127..127 and the scale [N] of each column; int8 * scale is close to the matrix."""
-    largest = np.maximum(matrix.max(axis=0), -matrix.min(axis=0))
-    scales = np.maximum(largest, _LEAST).astype(np.float32) / _LEVELS
-    quantized = np.empty_like(matrix, np.int8)
-    step = max(1, _AT_A_TIME // len(matrix))
-    for start in range(0, len(scales), step):
-        columns = slice(start, start + step)
-        quantized[:, columns] = np.rint(matrix[:, columns] / scales[columns])
-    return quantized, scales
 
 
 def _alpha(node: onnx.NodeProto) -> float:

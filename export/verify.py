@@ -12,7 +12,7 @@ tolerances:
 
 import dataclasses
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,18 +44,28 @@ LOGITS_ATOL = 1e-4
 LOGITS_RTOL = 1e-5  # of the largest logit, where that allows more: other people's models have logits of 30 and more
 NEAR_TIE = 1e-4  # difference of log-probabilities below which two answers are equally good
 MIN_SAME_ALONE = 0.99
-_ORACLE_BYTES = 1 << 26  # of logits at a time
+_ORACLE_BYTES = 1 << 23  # of logits at a time; the search holds ten times that
 
 
 class VerificationError(Exception):
     """The bundle is not what the checkpoint is; `str()` lists every failure."""
 
 
+def _keep() -> None:
+    """Frees nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class IdTranslator:
-    """An engine over one variant, for translating token ids without a server."""
+    """An engine over one variant, for translating token ids without a server.
+
+    Attributes:
+        engine: running.
+        let_go: frees the memory of its weights until it runs again.
+    """
 
     engine: Engine
+    let_go: Callable[[], None] = _keep
 
     def __call__(
         self, sources: list[list[int]], options: DecodingOptions, prefixes: Sequence[Ids] = ()
@@ -87,8 +97,10 @@ class IdTranslator:
 
 
 @contextmanager
-def open_translator(runner: Runner, bundle: Bundle, max_rows: int = 64) -> Iterator[IdTranslator]:
-    """Runs an engine of one lane for the time of a `with` block."""
+def open_translator(
+    runner: Runner, bundle: Bundle, max_rows: int = 64, let_go: Callable[[], None] = _keep
+) -> Iterator[IdTranslator]:
+    """Runs an engine of one lane for the time of a `with` block; `let_go` is as in `IdTranslator`."""
     engine = Engine(
         runner,
         bundle.manifest,
@@ -102,13 +114,17 @@ def open_translator(runner: Runner, bundle: Bundle, max_rows: int = 64) -> Itera
     )
     engine.start()
     try:
-        yield IdTranslator(engine)
+        yield IdTranslator(engine, let_go)
     finally:
         engine.stop()
 
 
 def check_step_logits(
-    model: Transformer, runner: HostRunner, sources: list[list[int]], targets: list[list[int]]
+    model: Transformer,
+    runner: HostRunner,
+    sources: list[list[int]],
+    targets: list[list[int]],
+    let_go: Callable[[], None] = _keep,
 ) -> dict[str, Any]:
     """Feeds the targets token by token and compares each step's logits with teacher forcing, position by position.
 
@@ -117,11 +133,13 @@ def check_step_logits(
         runner: of a float32 variant.
         sources: token ids with eos.
         targets: token ids starting with bos, of the same sentences.
+        let_go: frees the memory of the model's weights until they are read again.
     """
     config = model.config
     source_ids, target_ids = pad(sources, config.pad_id), pad(targets, config.pad_id)
     with torch.inference_mode():
         states = model.states(source_ids, target_ids)  # all logits at once would be more than the weights
+    let_go()  # of the network but the projection
     lengths = np.array([len(source) for source in sources], np.int32)
     cross = runner.encode(source_ids.numpy(), lengths)
     own = self_caches(config, "float32")
@@ -172,6 +190,7 @@ def check_ids(
     options = DecodingOptions(beam_size=beam_size, length_penalty=defaults.length_penalty)
     prefixes = prefixes or [()] * len(sources)
     answers = translator(sources, options, prefixes)
+    translator.let_go()
     failures: list[str] = []
     near_ties: list[str] = []
     most = max(1, min(32, _ORACLE_BYTES // (4 * model.config.vocab_size * beam_size)))

@@ -1,6 +1,7 @@
 """Settings of glibc's malloc by which training reuses the memory of tensors instead of mapping it anew."""
 
 import ctypes
+import gc
 
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4  # of glibc's malloc.h
 _LARGEST = 2**31 - 1
@@ -17,3 +18,11 @@ def keep_freed_memory() -> bool:
         return False
     options = ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, _LARGEST), (_M_TOP_PAD, 2**26))
     return all(bool(mallopt(option, value)) for option, value in options)
+
+
+def return_freed_memory() -> None:
+    """Gives back what the C library keeps of freed memory, where it can."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

@@ -18,7 +18,7 @@ from server.runtime.failures import telling_failures_apart
 from server.runtime.faults import refuse, shortlist_faults
 from server.runtime.host_decoder import HostDecoder
 from server.runtime.kv_cache import KVCache
-from server.runtime.sessions import Sessions
+from server.runtime.sessions import Lender, Sessions
 
 
 class HostRunner:
@@ -140,7 +140,12 @@ class DeviceRunner:
 
 
 def open_runner(
-    bundle: Bundle, variant: str, device: str, num_threads: int = 1, num_threads_alone: int | None = None
+    bundle: Bundle,
+    variant: str,
+    device: str,
+    num_threads: int = 1,
+    num_threads_alone: int | None = None,
+    lend: Lender | None = None,
 ) -> HostRunner | DeviceRunner:
     """Loads the graphs of a variant, its steps when they are first needed.
 
@@ -150,13 +155,14 @@ def open_runner(
         device: "cpu" or "cuda".
         num_threads: that ONNX Runtime may use within one call.
         num_threads_alone: the same for the steps of a lane that is alone at work; None for as many.
+        lend: the weights, for proofs on a CPU that must not take memory; None for copies, which are faster.
 
     Raises:
         BundleError: a file is not what the manifest says, a graph does not load, or its tensors are others.
         SettingsError: the device's execution provider is not there.
     """
     alone = num_threads if num_threads_alone is None else num_threads_alone
-    sessions = Sessions(bundle, variant, device, num_threads, alone)
+    sessions = Sessions(bundle, variant, device, num_threads, alone, lend)
     if VARIANTS[variant].is_on_device:
         return DeviceRunner(bundle, device, sessions)
     return HostRunner(bundle, variant, sessions)

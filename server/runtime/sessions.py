@@ -7,13 +7,15 @@ leave the other cores idle; its steps may use them too, in sessions of their own
 Each is loaded from the bytes that have been verified, most steps when they are first needed: ONNX Runtime copies the
 weights into every session, in a layout of its own, and who searches greedily only need not pay for the steps of beams.
 Until the last one is loaded the bytes are held, so that nothing depends on the bundle's files. Weighed: to load all at
-once and hold nothing.
+once and hold nothing. A proof, which loads every step and is in no hurry, may lend the weights instead (`Lender`).
 """
 
 import math
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -42,6 +44,9 @@ from server.runtime.faults import embedding_faults, refuse, step_faults, tensor_
 from server.runtime.processor import has_int8_dot_product
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+# From a graph's bytes to its large weights by name, in memory that stays: sessions on a CPU read them there,
+# as they are, which takes no memory and more time.
+Lender = Callable[[bytes], Mapping[str, NDArray[Any]]]
 
 
 class Sessions:
@@ -53,6 +58,7 @@ class Sessions:
         device: "cpu" or "cuda".
         num_threads: that ONNX Runtime may use within one call.
         num_threads_alone: the same for the steps of a lane that is alone at work.
+        lend: the weights, of which sessions are to have no copies; None for them to have.
 
     Attributes:
         encoder: the encoder's session.
@@ -67,13 +73,26 @@ class Sessions:
         SettingsError: the device's execution provider is not there.
     """
 
-    def __init__(self, bundle: Bundle, variant: str, device: str, num_threads: int, num_threads_alone: int) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        variant: str,
+        device: str,
+        num_threads: int,
+        num_threads_alone: int,
+        lend: Lender | None = None,
+    ) -> None:
         _check_provider(device)
         sizes = bundle.manifest.dimensions
-        weights = bundle.read(f"{variant}/{WEIGHTS_FILE}")
-        self.embedding = _copy_embedding(weights, bundle, variant)
+        weights = bundle.read(f"{variant}/{WEIGHTS_FILE}") if lend is None else b""
+        self.embedding = (
+            _copy_embedding(weights, bundle, variant)
+            if lend is None
+            else lend(bundle.read(f"{variant}/{PLAIN_STEP.file}"))[EMBEDDING]
+        )
+        self._lent: list[onnxruntime.OrtValue] = []  # sessions do not own what they are given
         self._embedding_value = onnxruntime.OrtValue.ortvalue_from_numpy(self.embedding)
-        graphs = _Graphs(bundle, variant, device, weights, self._embedding_value)
+        graphs = _Graphs(bundle, variant, device, weights, self._embedding_value, lend, self._lent)
         self.cache_names, self.cross_names = all_cache_names(sizes), cache_names("cross", sizes.decoder_layers)
         # Of CUDA's attention kernels the plain ones (16): they alone mind the lengths of a batch on every GPU, and need
         # no plan for each shape.
@@ -121,6 +140,8 @@ class _Graphs:
     device: str
     weights: bytes
     embedding: onnxruntime.OrtValue
+    lend: Lender | None
+    lent: list[onnxruntime.OrtValue]
 
     def path(self, file: str) -> Path:
         return self.bundle.directory / self.variant / file
@@ -144,7 +165,10 @@ class _Graphs:
         # Between two steps further threads would go on spinning, for nothing but the neighbours' harm.
         options.add_session_config_entry("session.force_spinning_stop", "1")
         options.log_severity_level = 3
-        options.add_external_initializers_from_files_in_memory([WEIGHTS_FILE], [self.weights], [len(self.weights)])
+        if self.lend is None:
+            options.add_external_initializers_from_files_in_memory([WEIGHTS_FILE], [self.weights], [len(self.weights)])
+        else:
+            self._add_lent(options, self.lend(graph))
         # A processor without int8 dot products would saturate the sums of unsigned times signed bytes, and has to take
         # the weights as unsigned. Others must not: their products of unsigned bytes take twice as long.
         if not has_int8_dot_product():
@@ -157,7 +181,8 @@ class _Graphs:
             provider_options = {}
             options.enable_cpu_mem_arena = False
             refuse(self.path(file), embedding_faults(graph, self.bundle.manifest.variants[self.variant].dtype))
-            options.add_initializer(EMBEDDING, self.embedding)
+            if self.lend is None:
+                options.add_initializer(EMBEDDING, self.embedding)
             # ONNX Runtime would fuse Add and LayerNormalization into a node that is 7 times slower on the CPU.
             disabled = ["SkipLayerNormFusion"]
         providers = [(provider, provider_options)]
@@ -170,6 +195,16 @@ class _Graphs:
             message = f"device {self.device}: ONNX Runtime fell back to {found}: its CUDA libraries did not load"
             raise SettingsError([message])
         return session
+
+    def _add_lent(self, options: onnxruntime.SessionOptions, weights: Mapping[str, NDArray[Any]]) -> None:
+        # ONNX Runtime wants the file to be there, though it reads nothing of it.
+        folder = str(self.bundle.directory / self.variant)
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+        options.add_session_config_entry("session.disable_prepacking", "1")
+        for name, weight in weights.items():
+            value = onnxruntime.OrtValue.ortvalue_from_numpy(weight)
+            options.add_initializer(name, value)
+            self.lent.append(value)
 
 
 def _check_provider(device: str) -> None:

@@ -7,10 +7,11 @@ import pytest
 import torch
 from onnx import TensorProto
 
+from export.caches import cache_middles, cache_name, cache_scales
 from export.embedding import TABLES
 from export.graph import Graph
 from export.graphs import encoder_graph, step_graph
-from export.quantize import cache_name, linear_inputs, quantize_columns, quantize_graph
+from export.quantize import linear_inputs, quantize_graph
 from model.transformer import Transformer
 from server.bundle.graphs import EMBEDDING, SELF_STATE, all_cache_names, cache_names
 from tests.export.conftest import SHAPES, Array, Stepper, build_model, open_graph, run_encoder
@@ -32,30 +33,6 @@ from tests.export.quantized import (
     ranges_of,
     run,
 )
-
-
-def test_columns_are_rounded_to_the_nearest_of_255_levels() -> None:
-    matrix = np.random.default_rng(0).normal(size=(40, 7)).astype(np.float32) * np.logspace(-4, 3, 7, dtype=np.float32)
-
-    found, scales = quantize_columns(matrix)
-
-    assert (found.dtype.name, scales.dtype.name, scales.shape) == ("int8", "float32", (7,))
-    assert np.array_equal(np.abs(found).max(axis=0), [127] * 7)
-    assert (np.abs(found * scales - matrix) <= scales * 0.5001).all()
-
-
-def test_columns_in_parts_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    matrix = np.random.default_rng(0).normal(size=(3, 11)).astype(np.float32)
-    whole, _ = quantize_columns(matrix)
-    monkeypatch.setattr("export.quantize._AT_A_TIME", 6)
-    assert all(np.array_equal(quantize_columns(each)[0], whole) for each in (matrix, np.asfortranarray(matrix)))
-
-
-def test_a_column_of_zeros_stays_zero() -> None:
-    found, scales = quantize_columns(np.zeros((3, 2), np.float32))
-
-    assert not found.any()
-    assert np.isfinite(scales).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -237,11 +214,11 @@ def test_caches_hold_what_single_precision_holds_in_units_of_their_channels(mode
     if (states := found.pop(SELF_STATE, None)) is not None:
         assert np.abs(states - exact[SELF_STATE]).max() < TOLERANCE * np.abs(exact[SELF_STATE]).max()
     for name, cache in found.items():
-        largest = ranges[name][None, :, None, :]
         assert cache.dtype == np.int8
         assert np.abs(cache.astype(int)).max() <= 128
-        difference = np.abs(cache * (largest / 127) - exact[name]) / largest
-        assert difference.max() < TOLERANCE, name
+        units, expected = in_units(name, ranges[name], exact[name])
+        largest = np.abs(ranges[name]).max(axis=0)[None, :, None, :]
+        assert (np.abs(cache * units - expected) / largest).max() < TOLERANCE, name
 
 
 def test_a_key_or_value_beyond_its_range_is_clipped_not_wrapped(model: Transformer) -> None:
@@ -253,16 +230,23 @@ def test_a_key_or_value_beyond_its_range_is_clipped_not_wrapped(model: Transform
     exact, found = caches_of(model, graphs_of(model)), caches_of(model, quantized(model, narrow))
 
     for name in cache_names("cross", layers):  # what the self-attention caches hold depends on what it reads here
-        largest = narrow[name][None, :, None, :]
-        clipped = np.clip(exact[name], -largest, largest)
-        assert np.abs(found[name] * (largest / 127) - clipped).max() < 4 * TOLERANCE * largest.max(), name
+        units, expected = in_units(name, narrow[name], exact[name])
+        clipped = np.clip(expected, -127 * units, 127 * units)
+        assert np.abs(found[name] * units - clipped).max() < 4 * TOLERANCE * 127 * units.max(), name
     first = {name: found[name] for name in cache_names("self", 1) if name in found}
     for name, cache in first.items():
-        largest = narrow[name][None, :, None, :]
-        beyond = np.abs(exact[name]) > 1.5 * largest
+        units, expected = in_units(name, narrow[name], exact[name])
+        beyond = np.abs(expected) > 1.5 * 127 * units
         assert beyond.any()
-        assert (np.sign(cache) == np.sign(exact[name]))[beyond].all()
+        assert (np.sign(cache) == np.sign(expected))[beyond].all()
         assert (np.abs(cache.astype(int))[beyond] >= 127).all()
+
+
+def in_units(name: str, reach: Array, cache: Array) -> tuple[Array, Array]:
+    """Returns what a unit of a cache is, [1, H, 1, D], and single precision's cache as it is before it is rounded."""
+    shape = (1, reach.shape[1], 1, reach.shape[2])
+    is_written = (cache != 0).any(axis=(1, 3), keepdims=True)
+    return cache_scales(name, reach).reshape(shape), (cache - cache_middles(name, reach).reshape(shape)) * is_written
 
 
 def test_the_embedding_is_looked_up_with_a_scale_per_token() -> None:

@@ -1,0 +1,50 @@
+"""Weights that sessions read where they are mapped."""
+
+import numpy as np
+import onnx
+import pytest
+
+from export.mapped import MappedWeights
+from server.bundle.bundle import Bundle
+from server.bundle.graphs import EMBEDDING, ENCODER_FILE, PLAIN_STEP, StepForm
+from server.bundle.variants import VARIANTS
+from server.runtime.runner import open_runner
+
+
+@pytest.mark.parametrize("file", [ENCODER_FILE, PLAIN_STEP.file])
+def test_they_are_those_that_onnx_reads(tiny_bundle: Bundle, file: str) -> None:
+    directory = tiny_bundle.directory / "cpu-int8"
+
+    found = MappedWeights(directory)(tiny_bundle.read(f"cpu-int8/{file}"))
+
+    expected = {tensor.name: tensor for tensor in onnx.load(directory / file).graph.initializer}
+    assert len(found) > 4
+    for name, weight in found.items():
+        exact = onnx.numpy_helper.to_array(expected[name])
+        assert weight.dtype == exact.dtype
+        assert np.array_equal(weight, exact), name
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_runner_encodes_the_same_with_them(tiny_bundle: Bundle, variant: str) -> None:
+    ids, lengths = np.array([[5, 9, 12, 7, 3]]), np.array([5], np.int32)
+    mapped = MappedWeights(tiny_bundle.directory / variant)
+    borrowing = open_runner(tiny_bundle, variant, "cpu", lend=mapped)
+
+    found, expected = (
+        [np.asarray(each if isinstance(each, np.ndarray) else each.numpy()) for each in runner.encode(ids, lengths)]
+        for runner in (borrowing, open_runner(tiny_bundle, variant, "cpu"))
+    )
+
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one.astype(np.float32), other.astype(np.float32), atol=1e-3)
+
+
+def test_sessions_have_no_copy_of_them(tiny_bundle: Bundle) -> None:
+    mapped = MappedWeights(tiny_bundle.directory / "cpu-fp32")
+    sessions = open_runner(tiny_bundle, "cpu-fp32", "cpu", lend=mapped).sessions
+    sessions.step_session(StepForm(shares_slots=True))
+
+    weights = mapped(tiny_bundle.read(f"cpu-fp32/{PLAIN_STEP.file}"))
+
+    assert np.shares_memory(sessions.embedding, weights[EMBEDDING])
