@@ -21,13 +21,14 @@ from tests.chaos.case import Case, Options, Skipped, asynchronous, at_most, none
 from tests.chaos.clients import Clients, clients
 from tests.chaos.http2 import PREFACE, SETTINGS, frame, literal
 from tests.chaos.journal import OK
-from tests.chaos.probes import left_behind, resources
+from tests.chaos.probes import left_behind, metric, resources
 from tests.chaos.requests import keyed_requests
 from tests.chaos.servers import BrokenServer, broken_server
 
 _HONEST_RATE = 20.0  # calls a second
 _CALM_SECONDS = 4.0
 _SLOW_PEERS = 10
+_MOST_BUSY_SECONDS = 30.0
 _MOST_GROWTH_BYTES = 32 << 20
 _KIB_A_CONNECTION = 32.0
 _FILES_PER_PROCESS = 9000  # a server's limit is often 10,240
@@ -44,6 +45,7 @@ async def slow(options: Options) -> list[Check]:
             calm_p99, first = _p99(honest, 0), len(honest.journal.entries)
             before = resources(server.pid)
             async with _lazy_readers(server), _lazy_writers(server):
+                await _until_idle(server)  # what their texts cost is no matter of how they read
                 await honest.open(_HONEST_RATE, seconds)
                 during = resources(server.pid)
         left = await asyncio.to_thread(left_behind, server.process, before, 5.0)
@@ -55,6 +57,13 @@ async def slow(options: Options) -> list[Check]:
         _of_honest(p99, calm_p99, 1.5, options),
         none("left behind, 5 s after they left", left, "nothing"),
     ]
+
+
+async def _until_idle(server: BrokenServer) -> None:
+    """Waits until nothing is left to translate of what the readers asked for, or what they don't read holds it up."""
+    deadline = time.monotonic() + _MOST_BUSY_SECONDS
+    while metric(server.process, "batch_slots_used") and time.monotonic() < deadline:
+        await asyncio.sleep(0.1)
 
 
 @asynccontextmanager
