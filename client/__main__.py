@@ -16,29 +16,31 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from io import BufferedReader
+from typing import BinaryIO, cast
 
 from tqdm import tqdm
 
-from client.arguments import build_parser
-from client.channel import TlsOptions
+from client.arguments import DEFAULT_WAIT_SECONDS, build_parser
 from client.client import Client
+from client.connection import connect
 from client.errors import InvalidRequest, ModelNotFound, PermissionDenied, TranslationError, Unauthenticated
-from client.lines import Line, TranslatedLine, read_line, translate_lines
+from client.files import Done, Output, UsageError, is_gzipped, read_lines
+from client.job import patiently, translate_lines
+from client.lines import Line, TranslatedLine
 from client.messages import TranslateOptions
+from client.models import only_target, table
 
 EXIT_OK, EXIT_SOME_FAILED, EXIT_USAGE, EXIT_SERVER, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 0, 1, 2, 3, 130, 141
-
-
-class UsageError(Exception):
-    """The command line asks for what can't be done; the message says what."""
+_ATTEMPTS = 4  # of a call that nobody wants to wait for
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     arguments = build_parser().parse_args(argv)
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its own words for what we say, in lines of its own
     try:
-        return _run(arguments)
+        return _list_models(arguments) if arguments.list_models else _run(arguments)
     except UsageError as error:
         return _fail(str(error), EXIT_USAGE)
     except (InvalidRequest, ModelNotFound, PermissionDenied, Unauthenticated) as error:
@@ -56,45 +58,96 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(str(error), EXIT_USAGE)
 
 
+def _list_models(arguments: argparse.Namespace) -> int:
+    with _connect(arguments) as client:
+        models = patiently(client.list_models, _patience(arguments), _complain)
+    print("\n".join(_as_json(dataclasses.asdict(info)) for info in models) if arguments.json else table(models))
+    return EXIT_OK
+
+
 def _run(arguments: argparse.Namespace) -> int:
+    _check_files(arguments)
+    output = Output(arguments.output) if arguments.output else None
     with contextlib.ExitStack() as stack:
         lines, progress = _open_input(arguments, stack)
-        client = stack.enter_context(_connect(arguments))
-        options = TranslateOptions(
-            source=arguments.source,
-            model=arguments.model,
-            beam_size=arguments.beam_size,
-            num_hypotheses=arguments.num_hypotheses,
-            length_penalty=arguments.length_penalty,
-        )
-        # A person at the keyboard waits for each line's answer.
-        interactive = not arguments.texts and arguments.input is None and sys.stdin.isatty()
-        results = translate_lines(
-            client,
-            lines,
-            target=arguments.target or _only_target(client, arguments.model),
-            batch_lines=1 if interactive else arguments.batch_lines,
-            in_flight=1 if interactive else arguments.in_flight,
-            **options,
-        )
-        stack.enter_context(contextlib.closing(results))
-        first = next(results, [])
-        output = _open_output(arguments, stack)  # not before there is something to write: it may hold an older result
-        return _write(
-            itertools.chain([first], results), output, progress, as_json=arguments.json, one_line=not arguments.texts
-        )
+        done = Done()
+        if output and arguments.resume:
+            done = output.skip_done(lines, as_json=arguments.json)
+            progress.update(done.num_input_bytes)
+        file = output.open(done) if output else sys.stdout.buffer
+        try:
+            results = _translate(arguments, lines, done, stack)
+            exit_code = _write(results, file, progress, done, as_json=arguments.json, one_line=not arguments.texts)
+            if output:
+                output.finish()
+            return exit_code
+        finally:
+            if output and output.leave():
+                _complain(f"what is done is in {output.part}; --resume goes on from there")
+
+
+def _translate(
+    arguments: argparse.Namespace, lines: Iterator[Line], done: Done, stack: contextlib.ExitStack
+) -> Iterator[list[TranslatedLine]]:
+    if done.num_lines:
+        first = next(lines, None)
+        if first is None:
+            return iter(())  # whatever the server may say: all is done
+        lines = itertools.chain([first], lines)
+    client = stack.enter_context(_connect(arguments))
+    patience = _patience(arguments)
+    target = arguments.target or _only_target(arguments, client, patience)
+    # A person at the keyboard waits for each line's answer.
+    interactive = not arguments.texts and arguments.input is None and sys.stdin.isatty()
+    results = translate_lines(
+        client,
+        lines,
+        target=target,
+        batch_lines=1 if interactive else arguments.batch_lines,
+        in_flight=1 if interactive else arguments.in_flight,
+        patience_seconds=patience,
+        tell=_complain,
+        **_options(arguments),
+    )
+    return stack.enter_context(contextlib.closing(results))
+
+
+def _only_target(arguments: argparse.Namespace, client: Client, patience: float) -> str:
+    models = patiently(client.list_models, patience, _complain)
+    try:
+        return only_target(models, model=arguments.model, source=arguments.source)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _options(arguments: argparse.Namespace) -> TranslateOptions:
+    return TranslateOptions(
+        source=arguments.source,
+        model=arguments.model,
+        beam_size=arguments.beam_size,
+        num_hypotheses=arguments.num_hypotheses,
+        length_penalty=arguments.length_penalty,
+        max_output_tokens=arguments.max_output_tokens,
+        with_scores=False if arguments.no_scores else None,
+        use_shortlist=True if arguments.use_shortlist else None,
+        priority=arguments.priority,
+    )
 
 
 def _write(
     results: Iterator[list[TranslatedLine]],
     output: BinaryIO,
     progress: tqdm,
+    done: Done,
     *,
     as_json: bool,
     one_line: bool,
 ) -> int:
     exit_code = EXIT_OK
-    number = 0
+    number = done.num_lines
+    if done.num_failed:
+        exit_code = EXIT_SOME_FAILED
+        _complain(f"of the {number} lines that were done, {done.num_failed} have no translation")
     for batch in results:
         for line in batch:
             number += 1
@@ -102,7 +155,7 @@ def _write(
                 exit_code = EXIT_SOME_FAILED
                 reason = f"{line.translation.error.code.name}: {line.translation.error.message}"
                 _complain(f"{'line' if one_line else 'text'} {number}: {reason}")
-            output.write((_json(line) if as_json else _plain(line, one_line)).encode() + b"\n")
+            output.write((_facts(line) if as_json else _plain(line, one_line)).encode() + b"\n")
             progress.update(line.num_bytes)
         output.flush()
     return exit_code
@@ -113,7 +166,7 @@ def _plain(line: TranslatedLine, one_line: bool) -> str:
     return line.translation.text.replace("\n", " ") if one_line else line.translation.text
 
 
-def _json(line: TranslatedLine) -> str:
+def _facts(line: TranslatedLine) -> str:
     translation = line.translation
     fields: dict[str, object] = {
         "text": translation.text,
@@ -127,70 +180,58 @@ def _json(line: TranslatedLine) -> str:
     }
     if translation.error is not None:
         fields["error"] = {"code": translation.error.code.name, "message": translation.error.message}
+    return _as_json(fields)
+
+
+def _as_json(fields: dict[str, object]) -> str:
     return json.dumps(fields, ensure_ascii=False)
+
+
+def _check_files(arguments: argparse.Namespace) -> None:
+    """Refuses flags that do not go together."""
+    if arguments.texts and arguments.input:
+        raise UsageError("give texts or --input, not both")
+    if arguments.resume and (arguments.texts or arguments.output is None):
+        raise UsageError("--resume goes on with the lines of an --output; it needs one, and no texts")
+    if not (arguments.input and arguments.output):
+        return
+    for output in (arguments.output, Output(arguments.output).part):
+        if output.exists() and output.samefile(arguments.input):
+            raise UsageError(f"{output} is the input; write to another file")
 
 
 def _open_input(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> tuple[Iterator[Line], tqdm]:
     """The texts, and a progress bar over the input file's bytes that shows only on a terminal."""
-    if arguments.texts and arguments.input:
-        raise UsageError("give texts or --input, not both")
-    if (
-        arguments.input
-        and arguments.output
-        and arguments.output.exists()
-        and arguments.output.samefile(arguments.input)
-    ):
-        raise UsageError(f"{arguments.output} is the input; write to another file")
     size = 0
     lines: Iterator[Line]
     if arguments.texts:
         lines = (Line(text=text, num_bytes=len(text)) for text in arguments.texts)
     elif arguments.input:
         file = stack.enter_context(arguments.input.open("rb"))
-        size = os.fstat(file.fileno()).st_size
-        lines = map(read_line, file)
+        size = 0 if is_gzipped(file) else os.fstat(file.fileno()).st_size
+        lines = read_lines(file, str(arguments.input))
     else:
-        lines = map(read_line, sys.stdin.buffer)
+        lines = read_lines(cast("BufferedReader", sys.stdin.buffer), "standard input")
     # Where output and bar would share the terminal, the output is progress enough.
     shown = bool(arguments.input) and sys.stderr.isatty() and (bool(arguments.output) or not sys.stdout.isatty())
     progress = tqdm(total=size or None, unit="B", unit_scale=True, disable=not shown)
     return lines, stack.enter_context(progress)
 
 
-def _open_output(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> BinaryIO:
-    if arguments.output is None:
-        return sys.stdout.buffer
-    output: BinaryIO = stack.enter_context(arguments.output.open("wb"))
-    return output
+def _patience(arguments: argparse.Namespace) -> float:
+    """Seconds; a job of lines has some, who waits for an answer to a few texts wants to know at once."""
+    if arguments.wait is not None:
+        return float(arguments.wait)
+    return 0.0 if arguments.texts or arguments.list_models else DEFAULT_WAIT_SECONDS
 
 
 def _connect(arguments: argparse.Namespace) -> Client:
-    tls = TlsOptions(
-        ca_file=arguments.tls_ca,
-        certificate_file=arguments.tls_cert,
-        key_file=arguments.tls_key,
-        server_name=arguments.tls_server_name,
-    )
-    encrypted = arguments.tls or tls != TlsOptions()
+    # Whoever is patient hears of every refusal, and makes the next attempt in its own time.
+    max_attempts = 1 if _patience(arguments) else _ATTEMPTS
     try:
-        api_key = arguments.api_key_file.read_text(encoding="utf-8").strip() if arguments.api_key_file else None
-        return Client(
-            arguments.address,
-            tls=tls if encrypted else None,
-            api_key=api_key,
-            deadline_seconds=arguments.deadline,
-            watch_health=not arguments.no_health,
-        )
+        return connect(arguments.address, arguments, max_attempts=max_attempts)
     except ValueError as error:
         raise UsageError(str(error)) from error
-
-
-def _only_target(client: Client, model: str | None) -> str:
-    models = [info for info in client.list_models() if model in (None, info.name)]
-    targets = sorted({target for info in models for target in info.target_languages})
-    if len(targets) != 1:
-        raise UsageError(f"--target is needed; the server has: {', '.join(targets) or 'no such model'}")
-    return targets[0]
 
 
 def _complain(message: str) -> None:

@@ -4,7 +4,9 @@ import argparse
 import importlib.metadata
 from pathlib import Path
 
-from client.client import DEFAULT_DEADLINE_SECONDS
+from client.connection import add_connection_flags
+
+DEFAULT_WAIT_SECONDS = 300.0  # of a job of lines: longer than a host takes to start anew
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -17,16 +19,62 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("texts", nargs="*", metavar="TEXT", help="texts to translate; none: the input's lines")
-    add("--input", type=Path, metavar="FILE", help="read lines of UTF-8 from FILE (default: standard input)")
-    add("--output", type=Path, metavar="FILE", help="write to FILE (default: standard output)")
+    _add_file_flags(parser)
+    _add_translation_flags(parser)
+    add("--list-models", action="store_true", help="show the server's models and their languages, and end")
+    add("--address", default="localhost:50051", metavar="HOST:PORT", help="the server (default: %(default)s)")
+    add_connection_flags(parser)
+    add("--version", action="version", version=f"%(prog)s {importlib.metadata.version('babelserve')}")
+    return parser
+
+
+def _add_file_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--input", type=Path, metavar="FILE", help="read lines of UTF-8, plain or gzipped (default: standard input)")
+    add(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write to FILE, which is FILE.part until all is translated (default: standard output)",
+    )
+    add(
+        "--resume",
+        action="store_true",
+        help="go on after the whole lines of FILE.part that a stopped run has left, with the same input and options",
+    )
     add(
         "--json",
         action="store_true",
-        help="one JSON object per text: translation, score, hypotheses, token counts, error",
+        help="one JSON object per text, or with --list-models per model",
     )
+    add(
+        "--wait",
+        type=_seconds,
+        metavar="SECONDS",
+        help="how long a server may be busy or away, without any answer, before a job is given up "
+        f"(default: {DEFAULT_WAIT_SECONDS:g}; for texts given as arguments 0: after some attempts)",
+    )
+    add(
+        "--batch-lines",
+        type=_batch_lines,
+        default=32,
+        metavar="N",
+        help="most texts per request; fewer while the server has no room for them (default: %(default)s)",
+    )
+    add(
+        "--in-flight",
+        type=_positive_int,
+        default=4,
+        metavar="N",
+        help="most requests at a time; fewer likewise (default: %(default)s)",
+    )
+
+
+def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add("--source", metavar="CODE", help="source language, such as en (default: the model's)")
     add("--target", metavar="CODE", help="target language, such as de (default: the server's, if it has only one)")
-    add("--model", metavar="NAME", help="model (default: the server's)")
+    add("--model", metavar="NAME", help="model, see --list-models (default: the server's)")
     add("--beam-size", type=int, metavar="N", help="width of the beam; 1 is greedy and fastest (default: the server's)")
     add(
         "--num-hypotheses",
@@ -35,42 +83,24 @@ def build_parser() -> argparse.ArgumentParser:
         help="translations per text, 1 to beam size; shown by --json (default: 1)",
     )
     add("--length-penalty", type=float, metavar="A", help="0 to 10; over 1 favours longer translations (default: 1)")
-    add("--address", default="localhost:50051", metavar="HOST:PORT", help="the server (default: %(default)s)")
+    add("--max-output-tokens", type=int, metavar="N", help="most target tokens of a sentence (default: by its length)")
     add(
-        "--deadline",
-        type=_positive_float,
-        default=DEFAULT_DEADLINE_SECONDS,
-        metavar="SECONDS",
-        help="longest wait for one batch of texts, retries included (default: %(default)g)",
-    )
-    add(
-        "--batch-lines",
-        type=_batch_lines,
-        default=32,
-        metavar="N",
-        help="most texts per request (default: %(default)s)",
-    )
-    add("--in-flight", type=_positive_int, default=4, metavar="N", help="requests at a time (default: %(default)s)")
-    add(
-        "--no-health",
+        "--use-shortlist",
         action="store_true",
-        help="do not ask the server's health first, where a front does not pass it on",
+        help="search only the model's lexical shortlist: faster, for models that have one",
     )
-    add("--api-key-file", type=Path, metavar="FILE", help="file that holds the API key, where the server asks for one")
-    tls = parser.add_argument_group("TLS")
-    tls.add_argument("--tls", action="store_true", help="encrypt; implied by the other flags of this group")
-    tls.add_argument("--tls-ca", type=Path, metavar="FILE", help="PEM certificates that may vouch for the server")
-    tls.add_argument("--tls-cert", type=Path, metavar="FILE", help="PEM certificate of this client")
-    tls.add_argument("--tls-key", type=Path, metavar="FILE", help="PEM private key of this client")
-    tls.add_argument("--tls-server-name", metavar="NAME", help="name in the server's certificate, if not the address's")
-    add("--version", action="version", version=f"%(prog)s {importlib.metadata.version('babelserve')}")
-    return parser
+    add("--no-scores", action="store_true", help="spare greedy search (--beam-size 1) the scores: faster")
+    add(
+        "--priority",
+        choices=["high", "normal", "low"],
+        help="among your own requests, while the server is busy (default: normal)",
+    )
 
 
-def _positive_float(text: str) -> float:
+def _seconds(text: str) -> float:
     value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be over 0, not {text}")
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be at least 0, not {text}")
     return value
 
 

@@ -1,11 +1,12 @@
 """What can go wrong with a call, one class for each answer that a caller may want to tell apart.
 
 TranslationError            base: has `code` and `request_id`
-  InvalidRequest            INVALID_ARGUMENT: a field is out of its range; sending it again is useless
+  InvalidRequest            INVALID_ARGUMENT: a field is out of its range; sending it again is useless. So it is with a
+                            message that is too long, which gRPC itself refuses, with the code RESOURCE_EXHAUSTED
   Unauthenticated           UNAUTHENTICATED: no API key, or one that is wrong or has expired
   PermissionDenied          PERMISSION_DENIED: known to the server, and not allowed
   ModelNotFound             NOT_FOUND
-  Overloaded                RESOURCE_EXHAUSTED: the server is full (retried first), or a message is over 4 MiB
+  Overloaded                RESOURCE_EXHAUSTED: the server is full, or the caller's quota is used up (retried first)
   Unavailable               UNAVAILABLE: not reachable, loading or shutting down (retried first)
   DeadlineExceeded          DEADLINE_EXCEEDED
   ServerFailed              any other: a fault of the server or on the way; `request_id` finds it in its log
@@ -15,6 +16,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import grpc
+from google.protobuf.message import DecodeError
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
 
 
 class TranslationError(Exception):
@@ -68,7 +72,7 @@ class ModelNotFound(TranslationError):
 
 
 class Overloaded(TranslationError):
-    """The server's queue stayed full over all attempts, or a message was larger than it takes."""
+    """The server had no room over all attempts; it may have some later, after `retry_after_seconds` if it says so."""
 
     default_code = grpc.StatusCode.RESOURCE_EXHAUSTED
 
@@ -106,21 +110,44 @@ CLASSES: dict[grpc.StatusCode, type[TranslationError]] = {
 }
 
 
+_TOO_LONG = "message larger than max"  # so gRPC says, of either side; our server never does
+
+
 def from_rpc_error(error: Any) -> TranslationError:
     """Makes our error of gRPC's, sync (`grpc.RpcError`, which is a `grpc.Call`) or asyncio (`AioRpcError`)."""
     code: grpc.StatusCode = error.code()
-    pushback = _metadata_value(error.trailing_metadata(), "grpc-retry-pushback-ms")
-    return CLASSES.get(code, ServerFailed)(
-        error.details() or code.name,
+    details = error.details() or code.name
+    trailing = error.trailing_metadata()
+    kind = CLASSES.get(code, ServerFailed)
+    if kind is Overloaded and _TOO_LONG in details:
+        kind = InvalidRequest
+    request_id = _metadata_value(error.initial_metadata(), "x-request-id") or _metadata_value(trailing, "x-request-id")
+    return kind(
+        details,
         code=code,
-        request_id=_metadata_value(error.initial_metadata(), "x-request-id")
-        or _metadata_value(error.trailing_metadata(), "x-request-id"),
-        retry_after_seconds=int(pushback) / 1000 if pushback and pushback.isdecimal() else None,
+        request_id=request_id if isinstance(request_id, str) else None,
+        retry_after_seconds=_retry_after_seconds(trailing),
     )
 
 
-def _metadata_value(metadata: Sequence[tuple[str, str | bytes]] | None, key: str) -> str | None:
+def _retry_after_seconds(trailing: Sequence[tuple[str, str | bytes]] | None) -> float | None:
+    """What gRPC's own pushback says, or `google.rpc.RetryInfo`, which a proxy may have left of the two."""
+    pushback = _metadata_value(trailing, "grpc-retry-pushback-ms")
+    if isinstance(pushback, str):
+        return int(pushback) / 1000 if pushback.isdecimal() else None
+    details = _metadata_value(trailing, "grpc-status-details-bin")
+    if not isinstance(details, bytes):
+        return None
+    retry = RetryInfo()
+    try:
+        found = [any_.Unpack(retry) for any_ in Status.FromString(details).details]
+    except DecodeError:
+        return None
+    return max(0.0, retry.retry_delay.ToTimedelta().total_seconds()) if any(found) else None
+
+
+def _metadata_value(metadata: Sequence[tuple[str, str | bytes]] | None, key: str) -> str | bytes | None:
     for name, value in metadata or ():
-        if name == key and isinstance(value, str):
+        if name == key:
             return value
     return None

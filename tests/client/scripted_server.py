@@ -23,6 +23,9 @@ Failure = tuple[grpc.StatusCode, str, tuple[tuple[str, str], ...]]
 class ScriptedService(TranslationServiceServicer):
     """Answers calls; `failures` are used up first, one for each attempt.
 
+    It has no room for requests of more than `most_texts`, answers DEADLINE_EXCEEDED to those with `late_text`, refuses
+    those with `refused_text`, and lets each of `failing_texts` fail alone, once for each time that it stands there.
+
     `before_answer` runs in the handler, with the request, before an answer is made; a test may wait there.
     `is_closing` is set when the server goes, so that nothing waits for ever.
     """
@@ -38,13 +41,16 @@ class ScriptedService(TranslationServiceServicer):
         self.before_answer: Callable[[translation_pb2.TranslateRequest], object] = lambda request: None
         self.language_pairs = [("en", "de")]
         self.target_languages: list[str] = []
+        self.most_texts = 1024
+        self.late_text = self.refused_text = "none has this"
+        self.failing_texts: list[str] = []
 
     def Translate(
         self, request: translation_pb2.TranslateRequest, context: grpc.ServicerContext
     ) -> translation_pb2.TranslateResponse:
         self._receive(request, context)
         return translation_pb2.TranslateResponse(
-            translations=[_translation(request, text) for text in request.contents],
+            translations=[self._translation(request, text) for text in request.contents],
             model="scripted",
             model_version="1",
             source_language_code="en",
@@ -84,6 +90,12 @@ class ScriptedService(TranslationServiceServicer):
         )
         return translation_pb2.ListModelsResponse(models=[model])
 
+    def _translation(self, request: translation_pb2.TranslateRequest, text: str) -> translation_pb2.Translation:
+        if text in self.failing_texts:
+            self.failing_texts.remove(text)
+            text = "!INTERNAL for once"
+        return _translation(request, text)
+
     def _receive(self, request: translation_pb2.TranslateRequest, context: grpc.ServicerContext) -> None:
         self.num_attempts += 1
         self.metadata.append(dict(context.invocation_metadata()))
@@ -93,6 +105,13 @@ class ScriptedService(TranslationServiceServicer):
             code, message, trailing = self.failures.popleft()
             context.set_trailing_metadata((*trailing, ("x-request-id", "request-7")))
             context.abort(code, message)
+        if len(request.contents) > self.most_texts:
+            context.set_trailing_metadata((("grpc-retry-pushback-ms", "1"),))
+            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "queue is full")
+        if self.late_text in request.contents:
+            context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "late")
+        if self.refused_text in request.contents:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "contents: too odd")
         self.requests.append(request)
         self.before_answer(request)
         if request.contents and request.contents[0].startswith("?"):
@@ -124,9 +143,9 @@ def _sentence(text: str) -> translation_pb2.Sentence:
 
 
 class ScriptedServer:
-    """Runs a ScriptedService on a free port of the loopback interface."""
+    """Runs a ScriptedService on a port of the loopback interface, a free one unless it is given."""
 
-    def __init__(self, credentials: grpc.ServerCredentials | None = None) -> None:
+    def __init__(self, credentials: grpc.ServerCredentials | None = None, port: int = 0) -> None:
         self.service = ScriptedService()
         self._executor = ThreadPoolExecutor(16)
         self._server = grpc.server(self._executor)
@@ -135,9 +154,9 @@ class ScriptedServer:
         self.set_serving(True)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         if credentials is None:
-            self.port = self._server.add_insecure_port("127.0.0.1:0")
+            self.port = self._server.add_insecure_port(f"127.0.0.1:{port}")
         else:
-            self.port = self._server.add_secure_port("127.0.0.1:0", credentials)
+            self.port = self._server.add_secure_port(f"127.0.0.1:{port}", credentials)
         self.address = f"127.0.0.1:{self.port}"
         self._server.start()
 

@@ -1,6 +1,7 @@
 """`babelserve-translate` as a user runs it: a process of its own."""
 
 import contextlib
+import gzip
 import json
 import os
 import pty
@@ -8,12 +9,14 @@ import signal
 import subprocess
 import sys
 import termios
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from client.__main__ import main
+from protos import translation_pb2
 from tests.client.scripted_server import ScriptedServer, ScriptedService
 
 ROOT = Path(__file__).parents[2]
@@ -50,13 +53,13 @@ def test_of_several_target_languages_one_must_be_named(server: ScriptedServer, s
     done = translate(server, "hello")
 
     assert done.returncode == 2
-    assert b"--target is needed; the server has: de, fr" in done.stderr
+    assert b": a target language must be named; the server has: de, fr\n" in done.stderr
 
 
 def test_a_server_may_list_languages_instead_of_pairs(server: ScriptedServer, service: ScriptedService) -> None:
     service.language_pairs, service.target_languages = [], ["it", "fr"]
 
-    assert b"--target is needed; the server has: fr, it" in translate(server, "hello").stderr
+    assert b": a target language must be named; the server has: fr, it\n" in translate(server, "hello").stderr
 
 
 def test_line_i_of_the_output_translates_line_i_of_standard_input(server: ScriptedServer) -> None:
@@ -231,3 +234,177 @@ def test_the_progress_bar_shows_on_a_terminal(server: ScriptedServer, tmp_path: 
 
     assert b"100%" in shown
     assert b"600/600" in shown
+
+
+def test_a_model_that_the_server_lacks_is_named_with_those_that_it_has(server: ScriptedServer) -> None:
+    done = translate(server, "--model", "nope", "hello")
+
+    assert done.returncode == 2
+    assert done.stderr == b"babelserve-translate: the server has no model nope; it has: scripted\n"
+
+
+def test_models_are_listed(server: ScriptedServer) -> None:
+    done, as_json = translate(server, "--list-models"), translate(server, "--list-models", "--json")
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode().splitlines()[1].split() == [
+        "scripted",
+        "1",
+        "cpu-fp32",
+        "to",
+        "8",
+        "no",
+        "en",
+        "to",
+        "de",
+    ]
+    assert json.loads(as_json.stdout)["language_pairs"] == [["en", "de"]]
+
+
+def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, service: ScriptedService) -> None:
+    flags = ["--target", "de", "--beam-size", "1", "--max-output-tokens", "7", "--use-shortlist", "--no-scores"]
+
+    assert translate(server, *flags, "--priority", "low", "a").returncode == 0
+    assert translate(server, "--target", "de", "a").returncode == 0
+
+    asked, plain = service.requests
+    assert asked.priority == translation_pb2.PRIORITY_LOW
+    decoding = asked.decoding
+    assert (decoding.max_output_tokens, decoding.use_shortlist, decoding.with_scores) == (7, True, False)
+    assert decoding.HasField("with_scores")
+    assert plain.decoding == translation_pb2.DecodingOptions()
+
+
+def test_a_gzipped_file_is_read_like_a_plain_one(server: ScriptedServer, tmp_path: Path) -> None:
+    source = tmp_path / "in.txt.gz"
+    source.write_bytes(gzip.compress("ä\nb\n".encode()))
+
+    from_file = translate(server, "--target", "de", "--input", str(source))
+    from_stdin = translate(server, "--target", "de", stdin=source.read_bytes())
+
+    assert (from_file.returncode, from_file.stdout.decode(), from_file.stderr) == (0, "Ä\nB\n", b"")
+    assert (from_stdin.returncode, from_stdin.stdout) == (0, from_file.stdout)
+
+
+def test_a_busy_server_is_waited_for_in_its_own_time(server: ScriptedServer, service: ScriptedService) -> None:
+    service.most_texts = 4
+    lines = b"".join(b"line %d\n" % number for number in range(100))
+
+    done = translate(server, "--target", "de", stdin=lines)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, lines.upper(), b"")
+
+
+def test_a_file_job_that_is_killed_goes_on_where_it_was(
+    server: ScriptedServer, service: ScriptedService, tmp_path: Path
+) -> None:
+    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("".join(f"line {number}\n" for number in range(50)))
+    files = ["--target", "de", "--batch-lines", "10", "--input", str(source), "--output", str(target)]
+    at_half = threading.Event()
+
+    def stop_at_half(request: translation_pb2.TranslateRequest) -> None:
+        if request.contents[0] == "line 20":
+            at_half.set()
+            service.is_closing.wait()
+
+    service.before_answer = stop_at_half
+    process = subprocess.Popen(command(server, *files), cwd=ROOT)
+    with process:
+        assert at_half.wait(30)
+        while not (part := tmp_path / "out.txt.part").is_file() or part.read_bytes().count(b"\n") < 20:
+            pass
+        process.kill()
+    assert not target.exists()
+    with part.open("ab") as file:
+        file.write(b"TO")  # torn
+    service.requests.clear()
+    service.before_answer = lambda request: None
+
+    done = translate(server, *files, "--resume")
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert target.read_text() == source.read_text().upper()
+    assert min(int(request.contents[0].removeprefix("line ")) for request in service.requests) == 20
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
+
+
+def test_a_job_that_is_given_up_says_how_to_go_on(server: ScriptedServer, tmp_path: Path) -> None:
+    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("a\n?UNAUTHENTICATED unknown\n")
+    files = [
+        "--target",
+        "de",
+        "--batch-lines",
+        "1",
+        "--in-flight",
+        "1",
+        "--input",
+        str(source),
+        "--output",
+        str(target),
+    ]
+
+    done = translate(server, *files)
+
+    assert done.returncode == 2
+    assert done.stderr.decode().splitlines() == [
+        f"babelserve-translate: what is done is in {target}.part; --resume goes on from there",
+        "babelserve-translate: refused by the server: unknown",
+    ]
+    source.write_text("a\nb\n")
+    assert translate(server, *files, "--resume").returncode == 0
+    assert target.read_text() == "A\nB\n"
+
+
+def test_resuming_what_is_all_done_needs_no_server_and_tells_of_failed_lines(dead_address: str, tmp_path: Path) -> None:
+    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("a\nb\n")
+    (tmp_path / "out.txt.part").write_text("A\n\n")
+    flags = ["--address", dead_address, "--resume", "--input", str(source), "--output", str(target)]
+
+    assert main(flags) == 1
+    assert target.read_text() == "A\n\n"
+
+
+@pytest.mark.parametrize("flags", [["text", "--output", "x"], ["--input", "x"]])
+def test_only_lines_with_an_output_can_be_gone_on_with(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--resume", *flags]) == 2
+    assert "--resume goes on with the lines of an --output" in capsys.readouterr().err
+
+
+def test_a_job_outlives_its_server(server: ScriptedServer, service: ScriptedService, tmp_path: Path) -> None:
+    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("".join(f"line {number}\n" for number in range(50)))
+    at_half = threading.Event()
+
+    def stop_at_half(request: translation_pb2.TranslateRequest) -> None:
+        if request.contents[0] == "line 20":
+            at_half.set()
+            service.is_closing.wait()
+
+    service.before_answer = stop_at_half
+    files = ["--batch-lines", "10", "--input", str(source), "--output", str(target)]
+    process = subprocess.Popen(command(server, "--target", "de", *files), cwd=ROOT, stderr=subprocess.PIPE)
+    with process:
+        assert at_half.wait(30)
+        server.close()
+        assert process.stderr is not None
+        told = process.stderr.readline()
+        with contextlib.closing(ScriptedServer(port=server.port)):
+            assert process.wait(30) == 0
+
+    assert target.read_text() == source.read_text().upper()
+    assert told.startswith(b"babelserve-translate: ")
+    assert told.endswith(b"; waiting for up to 300 s\n")
+
+
+def test_patience_is_settable(dead_address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in.txt").write_text("a\n")
+    flags = ["--address", dead_address, "--target", "de", "--input", str(tmp_path / "in.txt")]
+
+    assert main([*flags, "--wait", "0.5"]) == 3
+    first, last = capsys.readouterr().err.splitlines()
+
+    assert first.endswith("; waiting for up to 0 s")
+    assert f"{dead_address}: UNAVAILABLE" in last

@@ -1,0 +1,69 @@
+"""The flags that every command has which calls a server: where it is, and how to reach it."""
+
+import argparse
+from pathlib import Path
+
+from client.channel import TlsOptions
+from client.client import DEFAULT_DEADLINE_SECONDS, Client
+
+
+def add_connection_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds all but the address itself, whose flag each command names: `--deadline`, `--api-key-file`, TLS, health."""
+    add = parser.add_argument
+    add(
+        "--deadline",
+        type=positive_float,
+        default=DEFAULT_DEADLINE_SECONDS,
+        metavar="SECONDS",
+        help="longest wait for one batch of texts (default: %(default)g)",
+    )
+    add(
+        "--no-health",
+        action="store_true",
+        help="do not ask the server's health first, where a front does not pass it on",
+    )
+    add("--api-key-file", type=Path, metavar="FILE", help="file that holds the API key, where the server asks for one")
+    tls = parser.add_argument_group("TLS")
+    tls.add_argument("--tls", action="store_true", help="encrypt; implied by the other flags of this group")
+    tls.add_argument("--tls-ca", type=Path, metavar="FILE", help="PEM certificates that may vouch for the server")
+    tls.add_argument("--tls-cert", type=Path, metavar="FILE", help="PEM certificate of this client")
+    tls.add_argument("--tls-key", type=Path, metavar="FILE", help="PEM private key of this client")
+    tls.add_argument("--tls-server-name", metavar="NAME", help="name in the server's certificate, if not the address's")
+
+
+def connect(address: str, arguments: argparse.Namespace, *, max_attempts: int) -> Client:
+    """Makes a client by the flags.
+
+    Args:
+        address: HOST:PORT.
+        arguments: with what `add_connection_flags` adds.
+        max_attempts: of a call, 1 to 5.
+
+    Raises:
+        ValueError: the flags do not fit together, or a file does not hold what it should.
+        OSError: a file cannot be read.
+    """
+    tls = TlsOptions(
+        ca_file=arguments.tls_ca,
+        certificate_file=arguments.tls_cert,
+        key_file=arguments.tls_key,
+        server_name=arguments.tls_server_name,
+    )
+    is_encrypted = arguments.tls or tls != TlsOptions()
+    api_key = arguments.api_key_file.read_text(encoding="utf-8").strip() if arguments.api_key_file else None
+    return Client(
+        address,
+        tls=tls if is_encrypted else None,
+        api_key=api_key,
+        deadline_seconds=arguments.deadline,
+        max_attempts=max_attempts,
+        watch_health=not arguments.no_health,
+    )
+
+
+def positive_float(text: str) -> float:
+    """Reads a number over 0, for `argparse`."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be over 0, not {text}")
+    return value
