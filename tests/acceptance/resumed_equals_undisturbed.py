@@ -95,6 +95,7 @@ class Jobs:
                 self._compare(client.wait(_MOST_SECONDS))
             finally:
                 client.kill()
+                client.wait()
 
     def _run_until(self, client: "subprocess.Popen[bytes]", seconds: float) -> None:
         try:
