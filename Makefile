@@ -72,8 +72,7 @@ clean:  ## remove the virtual environments and caches; data and runs stay
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define protoc
-$(BIN)/python -m grpc_tools.protoc -I. -I"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
-	--python_out=$(1) --pyi_out=$(1) --grpc_python_out=$(1) protos/translation.proto
+$(BIN)/python -m grpc_tools.protoc -I. --python_out=$(1) --pyi_out=$(1) --grpc_python_out=$(1) protos/translation.proto
 endef
 
 .venv/bin/python:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
 import grpc
-from google.rpc import status_pb2
 
 from client.errors import InvalidRequest
 from client.results import (
@@ -198,5 +197,5 @@ def _finish_reason(value: translation_pb2.FinishReason) -> FinishReason:
             return FinishReason.UNSPECIFIED
 
 
-def _text_error(status: status_pb2.Status) -> TextError:
+def _text_error(status: translation_pb2.Status) -> TextError:
     return TextError(code=STATUS_CODES.get(status.code, grpc.StatusCode.UNKNOWN), message=status.message)

@@ -1,4 +1,3 @@
-from google.rpc import status_pb2 as _status_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -103,8 +102,16 @@ class Translation(_message.Message):
     sentences: _containers.RepeatedCompositeFieldContainer[Sentence]
     source_tokens: int
     target_tokens: int
-    status: _status_pb2.Status
-    def __init__(self, text: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., hypotheses: _Optional[_Iterable[_Union[Hypothesis, _Mapping]]] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ...) -> None: ...
+    status: Status
+    def __init__(self, text: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., hypotheses: _Optional[_Iterable[_Union[Hypothesis, _Mapping]]] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., status: _Optional[_Union[Status, _Mapping]] = ...) -> None: ...
+
+class Status(_message.Message):
+    __slots__ = ("code", "message")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    code: int
+    message: str
+    def __init__(self, code: _Optional[int] = ..., message: _Optional[str] = ...) -> None: ...
 
 class Hypothesis(_message.Message):
     __slots__ = ("text", "score")
@@ -163,8 +170,8 @@ class TranslateStreamResponse(_message.Message):
     sentence_count: int
     leading: str
     sentence: Sentence
-    status: _status_pb2.Status
-    def __init__(self, content_index: _Optional[int] = ..., sentence_index: _Optional[int] = ..., sentence_count: _Optional[int] = ..., leading: _Optional[str] = ..., sentence: _Optional[_Union[Sentence, _Mapping]] = ..., status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ...) -> None: ...
+    status: Status
+    def __init__(self, content_index: _Optional[int] = ..., sentence_index: _Optional[int] = ..., sentence_count: _Optional[int] = ..., leading: _Optional[str] = ..., sentence: _Optional[_Union[Sentence, _Mapping]] = ..., status: _Optional[_Union[Status, _Mapping]] = ...) -> None: ...
 
 class ListModelsRequest(_message.Message):
     __slots__ = ()

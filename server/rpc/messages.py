@@ -235,8 +235,8 @@ def _sentence(sentence: TranslatedSentence) -> pb.Sentence:
     )
 
 
-def _status(error: TranslationError | None) -> Status | None:
+def _status(error: TranslationError | None) -> pb.Status | None:
     if error is None:
         return None
     number: int = STATUS_CODES[error.code].value[0]
-    return Status(code=number, message=str(error))
+    return pb.Status(code=number, message=str(error))

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import grpc
-from google.rpc import status_pb2
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from client.channel import SERVICE
@@ -122,7 +121,7 @@ class ScriptedService(TranslationServiceServicer):
 def _translation(request: translation_pb2.TranslateRequest, text: str) -> translation_pb2.Translation:
     if text.startswith("!"):
         code, _, message = text[1:].partition(" ")
-        status = status_pb2.Status(code=grpc.StatusCode[code].value[0], message=message)
+        status = translation_pb2.Status(code=grpc.StatusCode[code].value[0], message=message)
         return translation_pb2.Translation(status=status)
     best = [translation_pb2.Hypothesis(text=text.upper(), score=-0.25)] * request.decoding.num_hypotheses
     return translation_pb2.Translation(
