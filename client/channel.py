@@ -7,6 +7,7 @@ gRPC's most, not the usual 10: half of them may be gone at once when a replica t
 """
 
 import json
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,19 +36,38 @@ class TlsOptions:
     server_name: str | None = None
 
     def credentials(self) -> grpc.ChannelCredentials:
-        """Reads the files.
-
-        Raises:
-            OSError: A file cannot be read.
-            ValueError: Only one of certificate and key is given.
-        """
-        if (self.certificate_file is None) != (self.key_file is None):
-            raise ValueError("a client certificate and its key must be given together")
+        """Reads the files. Raises as `context`."""
+        self.context()  # gRPC says nothing of what is wrong with them, and never connects
         return grpc.ssl_channel_credentials(
             root_certificates=self.ca_file.read_bytes() if self.ca_file else None,
             private_key=self.key_file.read_bytes() if self.key_file else None,
             certificate_chain=self.certificate_file.read_bytes() if self.certificate_file else None,
         )
+
+    def context(self) -> ssl.SSLContext:
+        """Reads the files for Python's own TLS.
+
+        Raises:
+            OSError: A file cannot be read.
+            ValueError: Only one of certificate and key is given, they do not belong together, or a file does not hold
+                what it should.
+        """
+        if (self.certificate_file is None) != (self.key_file is None):
+            raise ValueError("a client certificate and its key must be given together")
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+        except ssl.SSLError as error:
+            raise ValueError(f"{self.ca_file}: holds no certificate in PEM") from error
+        if self.certificate_file and self.key_file:
+            for path in (self.certificate_file, self.key_file):
+                path.open("rb").close()  # or an error would not say which
+            try:
+                context.load_cert_chain(self.certificate_file, self.key_file, password="")
+            except ssl.SSLError as error:
+                reason = (error.reason or "no PEM").replace("_", " ").lower()
+                files = f"{self.certificate_file} and {self.key_file}"
+                raise ValueError(f"{files}: are no client certificate and its unencrypted key: {reason}") from error
+        return context
 
 
 def call_metadata(api_key: str | None) -> tuple[tuple[str, str], ...]:

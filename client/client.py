@@ -8,15 +8,17 @@ Both take the same arguments, give the same results (client/results.py) and rais
 Retries, balancing, TLS and API keys are in client/channel.py.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Any, Self, Unpack
 
 import grpc
 import grpc.aio
 
 from client.channel import TlsOptions, call_metadata, channel_options
-from client.errors import from_rpc_error
+from client.diagnosis import explain
+from client.errors import TlsFailed, TranslationError, Unavailable, from_rpc_error
 from client.messages import TranslateOptions, model_infos, streamed_sentence, translate_request, translate_result
 from client.results import ModelInfo, StreamedSentence, TranslateResult
 from protos import translation_pb2
@@ -24,6 +26,24 @@ from protos.translation_pb2_grpc import TranslationServiceStub
 
 # The server's own cap on a request's time, by default.
 DEFAULT_DEADLINE_SECONDS = 120.0
+
+
+class _Connection:
+    """What is known of the way to a server: until it has answered once, a failure may be one of TLS."""
+
+    def __init__(self, address: str, tls: TlsOptions | None) -> None:
+        self.is_proven = False
+        self._address = address
+        self._tls = tls
+
+    def failure(self, error: Any) -> TranslationError:
+        """Makes our error of gRPC's; may take some seconds to find out more."""
+        failure = from_rpc_error(error)
+        self.is_proven = self.is_proven or failure.request_id is not None
+        if self.is_proven or not isinstance(failure, Unavailable):
+            return failure
+        reason = explain(self._address, self._tls)
+        return TlsFailed(reason) if reason else failure
 
 
 class Client:
@@ -55,6 +75,7 @@ class Client:
         watch_health: bool = True,
     ) -> None:
         self._deadline_seconds = deadline_seconds
+        self._connection = _Connection(address, tls)
         self._metadata = call_metadata(api_key)
         options = channel_options(max_attempts, tls, watch_health=watch_health)
         if tls is None:
@@ -88,7 +109,8 @@ class Client:
                 request, timeout=self._deadline(deadline_seconds), metadata=self._metadata
             )
         except grpc.RpcError as error:
-            raise from_rpc_error(error) from error
+            raise self._connection.failure(error) from error
+        self._connection.is_proven = True
         return translate_result(response)
 
     def translate_stream(
@@ -112,9 +134,10 @@ class Client:
         call = self._stub.TranslateStream(request, timeout=self._deadline(deadline_seconds), metadata=self._metadata)
         try:
             for response in call:
+                self._connection.is_proven = True
                 yield streamed_sentence(response)
         except grpc.RpcError as error:
-            raise from_rpc_error(error) from error
+            raise self._connection.failure(error) from error
         finally:
             call.cancel()
 
@@ -129,7 +152,8 @@ class Client:
                 translation_pb2.ListModelsRequest(), timeout=self._deadline(deadline_seconds), metadata=self._metadata
             )
         except grpc.RpcError as error:
-            raise from_rpc_error(error) from error
+            raise self._connection.failure(error) from error
+        self._connection.is_proven = True
         return model_infos(response)
 
     def close(self) -> None:
@@ -165,6 +189,7 @@ class AsyncClient:
         watch_health: bool = True,
     ) -> None:
         self._deadline_seconds = deadline_seconds
+        self._connection = _Connection(address, tls)
         self._metadata = call_metadata(api_key)
         options = channel_options(max_attempts, tls, watch_health=watch_health)
         if tls is None:
@@ -188,7 +213,8 @@ class AsyncClient:
                 request, timeout=self._deadline(deadline_seconds), metadata=self._metadata
             )
         except grpc.aio.AioRpcError as error:
-            raise from_rpc_error(error) from error
+            raise await asyncio.to_thread(self._connection.failure, error) from error
+        self._connection.is_proven = True
         return translate_result(response)
 
     def translate_stream(
@@ -209,9 +235,10 @@ class AsyncClient:
         call = self._stub.TranslateStream(request, timeout=self._deadline(deadline_seconds), metadata=self._metadata)
         try:
             async for response in call:
+                self._connection.is_proven = True
                 yield streamed_sentence(response)
         except grpc.aio.AioRpcError as error:
-            raise from_rpc_error(error) from error
+            raise await asyncio.to_thread(self._connection.failure, error) from error
         finally:
             call.cancel()
 
@@ -222,7 +249,8 @@ class AsyncClient:
                 translation_pb2.ListModelsRequest(), timeout=self._deadline(deadline_seconds), metadata=self._metadata
             )
         except grpc.aio.AioRpcError as error:
-            raise from_rpc_error(error) from error
+            raise await asyncio.to_thread(self._connection.failure, error) from error
+        self._connection.is_proven = True
         return model_infos(response)
 
     async def close(self) -> None:

@@ -8,6 +8,7 @@ TranslationError            base: has `code` and `request_id`
   ModelNotFound             NOT_FOUND
   Overloaded                RESOURCE_EXHAUSTED: the server is full, or the caller's quota is used up (retried first)
   Unavailable               UNAVAILABLE: not reachable, loading or shutting down (retried first)
+    TlsFailed               the same, as client and server do not agree about TLS; trying again is useless
   DeadlineExceeded          DEADLINE_EXCEEDED
   ServerFailed              any other: a fault of the server or on the way; `request_id` finds it in its log
 """
@@ -81,6 +82,10 @@ class Unavailable(TranslationError):
     """No server was ready at the address over all attempts."""
 
     default_code = grpc.StatusCode.UNAVAILABLE
+
+
+class TlsFailed(Unavailable):
+    """Client and server do not agree about TLS; the message says which certificate or option is wrong."""
 
 
 class DeadlineExceeded(TranslationError):

@@ -1,6 +1,7 @@
 """Requests from arguments and results from answers: all that the sync and the asyncio client share about messages."""
 
-from collections.abc import Sequence
+import numbers
+from collections.abc import Iterable, Sequence
 from typing import TypedDict, Unpack
 
 import grpc
@@ -24,6 +25,7 @@ _PRIORITIES = {
     "normal": translation_pb2.PRIORITY_NORMAL,
     "low": translation_pb2.PRIORITY_LOW,
 }
+MAX_REQUEST_BYTES = 4 * 2**20  # as translation.proto says; gRPC would refuse it as if the server were full
 STATUS_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
 
@@ -54,25 +56,37 @@ class TranslateOptions(TypedDict, total=False):
     include_sentences: bool
 
 
+_KINDS: dict[str, type] = {  # numpy's numbers are such, too
+    "source": str,
+    "model": str,
+    "beam_size": numbers.Integral,
+    "num_hypotheses": numbers.Integral,
+    "length_penalty": numbers.Real,
+    "max_output_tokens": numbers.Integral,
+    "with_scores": bool,
+    "use_shortlist": bool,
+    "priority": str,
+    "include_sentences": bool,
+}
+_SAID = {numbers.Integral: "a whole number", numbers.Real: "a number", bool: "True or False"}
+
+
 def translate_request(
     contents: Sequence[str], target: str, **options: Unpack[TranslateOptions]
 ) -> translation_pb2.TranslateRequest:
     """Builds the request.
 
     Raises:
-        TypeError: `contents` is one string, which would be sent letter by letter, or an option is unknown.
-        InvalidRequest: A text is not valid Unicode (a lone surrogate), a number fits no field, or a word is none.
+        TypeError: `contents` is one string, which would be sent letter by letter, or something else than texts; or an
+            option is unknown, or of another type than its own.
+        InvalidRequest: A text is not valid Unicode (a lone surrogate), a number fits no field, a word is none, or all
+            is longer than a message may be.
     """
-    if isinstance(contents, str):
-        raise TypeError("contents must be a sequence of texts, not one string: use [text]")
-    if unknown := sorted(options.keys() - TranslateOptions.__annotations__.keys()):
-        raise TypeError(f"unknown option: {', '.join(unknown)}")
-    contents = list(contents)
-    for index, text in enumerate(contents):
-        if not _is_unicode(text):
-            raise InvalidRequest(f"contents[{index}] is not valid Unicode: it holds a lone surrogate")
+    contents = _checked_contents(contents)
+    _check_text("target", target)
+    _check_options(options)
     try:
-        return translation_pb2.TranslateRequest(
+        request = translation_pb2.TranslateRequest(
             contents=contents,
             source_language_code=options.get("source"),
             target_language_code=target,
@@ -86,10 +100,44 @@ def translate_request(
                 use_shortlist=options.get("use_shortlist"),
             ),
             priority=_priority(options.get("priority")),
-            output=translation_pb2.OutputOptions(include_sentences=options.get("include_sentences", False)),
+            output=translation_pb2.OutputOptions(include_sentences=options.get("include_sentences")),
         )
     except ValueError as error:  # protobuf's, for a number outside uint32: "Value out of range: -1"
         raise InvalidRequest(str(error)) from error
+    if (num_bytes := request.ByteSize()) > MAX_REQUEST_BYTES:
+        raise InvalidRequest(f"contents: the request has {num_bytes} bytes; the limit is {MAX_REQUEST_BYTES}")
+    return request
+
+
+def _checked_contents(contents: Sequence[str]) -> list[str]:
+    if isinstance(contents, str | bytes):
+        raise TypeError("contents must be a sequence of texts, not one string: use [text]")
+    if not isinstance(contents, Iterable):
+        raise TypeError(f"contents must be a sequence of texts, not {type(contents).__name__}")
+    contents = list(contents)
+    for index, text in enumerate(contents):
+        _check_text(f"contents[{index}]", text)
+    return contents
+
+
+def _check_text(name: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a string, not {type(text).__name__}")
+    if not _is_unicode(text):
+        raise InvalidRequest(f"{name} is not valid Unicode: it holds a lone surrogate")
+
+
+def _check_options(options: TranslateOptions) -> None:
+    if unknown := sorted(options.keys() - TranslateOptions.__annotations__.keys()):
+        raise TypeError(f"unknown option: {', '.join(unknown)}")
+    for name, value in options.items():
+        kind = _KINDS[name]
+        if value is None:
+            continue
+        if kind is str:
+            _check_text(name, value)
+        elif isinstance(value, bool) != (kind is bool) or not isinstance(value, kind):
+            raise TypeError(f"{name} must be {_SAID[kind]}, not {type(value).__name__}")
 
 
 def _priority(name: str | None) -> translation_pb2.Priority:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from client.errors import DeadlineExceeded, Overloaded, TranslationError
+from client.errors import DeadlineExceeded, Overloaded, TlsFailed, TranslationError
 
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.2, 2.0
 _QUIET_SECONDS = 10.0  # that a busy server may go without an answer before anybody is told
@@ -106,7 +106,7 @@ class Pace:
             started: instant of the request's start; what was sent before the last slowing says nothing new.
 
         Raises:
-            TranslationError: the error itself, when the job or patience is over, or will be too soon.
+            TranslationError: the error itself, if it will not pass, or the job is over, or patience is, or will be.
         """
         with self._changed:
             now = self._clock()
@@ -121,7 +121,8 @@ class Pace:
             if self._trouble_since is None:
                 self._trouble_since = now
             left = self._trouble_since + self._patience_seconds - now
-            if not self._is_open or not self.is_patient or wait > left:
+            is_over = not self._is_open or not self.is_patient
+            if is_over or wait > left or isinstance(error, TlsFailed):
                 raise error
             self._not_before = max(self._not_before, now + wait)
             if not self._has_told and (not is_full or now - self._trouble_since >= _QUIET_SECONDS):

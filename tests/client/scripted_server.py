@@ -16,7 +16,7 @@ from client.channel import SERVICE
 from protos import translation_pb2
 from protos.translation_pb2_grpc import TranslationServiceServicer, add_TranslationServiceServicer_to_server
 
-Failure = tuple[grpc.StatusCode, str, tuple[tuple[str, str], ...]]
+Failure = tuple[grpc.StatusCode, str, tuple[tuple[str, str | bytes], ...]]
 
 
 class ScriptedService(TranslationServiceServicer):

@@ -1,9 +1,12 @@
 import contextlib
 import inspect
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
 
 import client
 from client import AsyncClient, Client
@@ -18,6 +21,7 @@ from client.errors import (
     Unauthenticated,
     Unavailable,
 )
+from client.messages import TranslateOptions
 from client.results import FinishReason, Hypothesis, ModelInfo
 from protos import translation_pb2
 from tests.client.scripted_server import ScriptedServer, ScriptedService
@@ -205,6 +209,71 @@ def test_one_string_in_place_of_a_list_is_refused(client: Client) -> None:
         client.translate("hello", target="de")
 
 
+@pytest.mark.parametrize(
+    ("contents", "target", "options", "message"),
+    [
+        ([None], "de", {}, r"contents\[0\] must be a string, not NoneType"),
+        (["a", b"b"], "de", {}, r"contents\[1\] must be a string, not bytes"),
+        (b"ab", "de", {}, "contents must be a sequence of texts, not one string"),
+        (None, "de", {}, "contents must be a sequence of texts, not NoneType"),
+        (["a"], None, {}, "target must be a string, not NoneType"),
+        (["a"], "de", {"source": 1}, "source must be a string, not int"),
+        (["a"], "de", {"beam_size": 2.0}, "beam_size must be a whole number, not float"),
+        (["a"], "de", {"beam_size": True}, "beam_size must be a whole number, not bool"),
+        (["a"], "de", {"length_penalty": "1"}, "length_penalty must be a number, not str"),
+        (["a"], "de", {"with_scores": 1}, "with_scores must be True or False, not int"),
+        (["a"], "de", {"priority": 3}, "priority must be a string, not int"),
+    ],
+)
+def test_what_has_another_type_is_refused_by_its_name(
+    client: Client, contents: Any, target: Any, options: Any, message: str
+) -> None:
+    with pytest.raises(TypeError, match=f"^{message}"):
+        client.translate(contents, target=target, **options)
+
+
+def test_none_is_as_if_an_option_were_not_there(client: Client, service: ScriptedService) -> None:
+    names: Any = dict.fromkeys(TranslateOptions.__annotations__)
+    client.translate(("a",), target="de", **names)
+    client.translate(iter("a"), target="de", length_penalty=1)  # type: ignore[arg-type]
+
+    plain, penalised = service.requests
+    assert plain == translation_pb2.TranslateRequest(
+        contents=["a"],
+        target_language_code="de",
+        decoding=translation_pb2.DecodingOptions(),
+        output=translation_pb2.OutputOptions(),
+    )
+    assert penalised.decoding.length_penalty == 1.0
+
+
+def test_a_request_that_is_too_long_is_no_overload(client: Client, service: ScriptedService) -> None:
+    with pytest.raises(InvalidRequest, match=r"^contents: the request has \d+ bytes; the limit is 4194304$"):
+        client.translate(["a" * 2**20] * 4, target="de")
+    assert service.num_attempts == 0
+
+    too_long = "SERVER: Received message larger than max (5 vs. 4)"  # of another limit, a proxy's perhaps
+    service.failures.extend([(grpc.StatusCode.RESOURCE_EXHAUSTED, too_long, ())] * 4)
+    with pytest.raises(InvalidRequest, match="larger than max") as caught:
+        client.translate(["a"], target="de")
+    assert caught.value.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+def test_retry_info_tells_when_to_come_back_too(server: ScriptedServer, service: ScriptedService) -> None:
+    retry = RetryInfo()
+    retry.retry_delay.FromMilliseconds(2500)
+    status = Status(code=grpc.StatusCode.RESOURCE_EXHAUSTED.value[0])
+    status.details.add().Pack(retry)
+    for details in (status.SerializeToString(), Status().SerializeToString(), b"\xff"):
+        service.failures.append((grpc.StatusCode.RESOURCE_EXHAUSTED, "full", (("grpc-status-details-bin", details),)))
+
+    with Client(server.address, max_attempts=1) as client:
+        for seconds in (2.5, None, None):
+            with pytest.raises(Overloaded) as caught:
+                client.translate(["a"], target="de")
+            assert caught.value.retry_after_seconds == seconds
+
+
 def test_a_misspelt_option_is_refused(client: Client) -> None:
     with pytest.raises(TypeError, match="unknown option: beam"):
         client.translate(["hello"], target="de", beam=1)  # type: ignore[call-arg]
@@ -213,6 +282,8 @@ def test_a_misspelt_option_is_refused(client: Client) -> None:
 def test_what_protobuf_cannot_carry_is_an_invalid_request(client: Client, service: ScriptedService) -> None:
     with pytest.raises(InvalidRequest, match=r"contents\[1\].*surrogate"):
         client.translate(["a", "b\udcff"], target="de")
+    with pytest.raises(InvalidRequest, match=r"target is not valid Unicode"):
+        client.translate(["a"], target="d\udcff")
     with pytest.raises(InvalidRequest, match="-1"):
         client.translate(["a"], target="de", beam_size=-1)
     with pytest.raises(InvalidRequest, match="priority must be one of high, normal, low"):

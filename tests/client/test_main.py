@@ -408,3 +408,11 @@ def test_patience_is_settable(dead_address: str, tmp_path: Path, capsys: pytest.
 
     assert first.endswith("; waiting for up to 0 s")
     assert f"{dead_address}: UNAVAILABLE" in last
+
+
+def test_a_mistake_with_tls_ends_even_a_patient_job(server: ScriptedServer) -> None:
+    done = translate(server, "--tls", "--target", "de", stdin=b"a\n")
+
+    assert done.returncode == 3
+    expected = f"babelserve-translate: {server.address}: UNAVAILABLE: the server does not speak TLS at this port\n"
+    assert done.stderr.decode() == expected
