@@ -8,12 +8,18 @@ A source sentence with several references (repeated in a TSV file) is translated
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
 import sacrebleu
 import sentencepiece
 
+from client.connection import add_connection_flags, connect
+from client.errors import TranslationError
+from client.job import patiently, translate_lines
+from client.lines import Line
+from client.models import only_target
 from model.checkpoint import load_checkpoint
 from model.data import read_corpus
 from model.search import default_max_tokens, search
@@ -22,20 +28,42 @@ from model.training import CorpusConfig
 BATCH_SENTENCES = 64
 
 
-def translate_by_server(address: str, sources: list[str], source: str, target: str, beam_size: int) -> list[str]:
-    """Translates through the gRPC API, one text for each sentence.
+def translate_by_server(arguments: argparse.Namespace, sources: list[str]) -> list[str]:
+    """Translates through the gRPC API, one text for each sentence, as fast as the server has room for them.
+
+    Args:
+        arguments: of the command line.
+        sources: sentences.
 
     Raises:
-        client.errors.TranslationError: the server did not answer, or a text has no translation.
+        TranslationError: the server did not answer, or a text has no translation.
+        ValueError: the server has several target languages, and none is named; or the flags do not fit together.
+        OSError: a file cannot be read.
     """
-    from client import Client  # noqa: PLC0415  # the one thing here that needs gRPC
-
     texts: list[str] = []
-    with Client(address) as client:
-        for start in range(0, len(sources), BATCH_SENTENCES):
-            contents = sources[start : start + BATCH_SENTENCES]
-            result = client.translate(contents, source=source, target=target, beam_size=beam_size)
-            texts += [translation.text for translation in result.translations]
+    with connect(arguments.server, arguments, max_attempts=1) as client:
+        target = arguments.target_language or only_target(
+            patiently(client.list_models, arguments.wait, _tell),
+            model=arguments.model,
+            source=arguments.source_language,
+        )
+        batches = translate_lines(
+            client,
+            (Line(text=source, num_bytes=len(source)) for source in sources),
+            target=target,
+            batch_lines=BATCH_SENTENCES,
+            in_flight=2,
+            patience_seconds=arguments.wait,
+            tell=_tell,
+            source=arguments.source_language,
+            model=arguments.model,
+            beam_size=arguments.beam_size,
+        )
+        for translation in (line.translation for batch in batches for line in batch):
+            if translation.error is not None:
+                message = f"sentence {len(texts) + 1}: {translation.error.message}"
+                raise TranslationError(message, code=translation.error.code)
+            texts.append(translation.text)
     return texts
 
 
@@ -77,6 +105,7 @@ def scores(hypotheses: list[str], references: list[str]) -> dict[str, str | floa
 def main() -> None:
     """Entry point; prints JSON. Exit code 2 for wrong arguments or unreadable files, 1 when translating fails."""
     arguments = _parse_arguments()
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its own words for what we say, in lines of its own
     try:
         source, reference = arguments.source or "", arguments.reference or ""
         corpus = CorpusConfig(source=source, target=reference, tsv=arguments.tsv or "")
@@ -85,9 +114,7 @@ def main() -> None:
             raise ValueError("there is nothing to score")
         sources = [source for source, _ in pairs]
         if arguments.server:
-            hypotheses = translate_by_server(
-                arguments.server, sources, arguments.source_language, arguments.target_language, arguments.beam_size
-            )
+            hypotheses = translate_by_server(arguments, sources)
         elif arguments.checkpoint:
             hypotheses = translate_by_checkpoint(arguments.checkpoint, sources, arguments.beam_size)
         else:
@@ -98,9 +125,7 @@ def main() -> None:
     except (OSError, ValueError) as error:
         print(f"babelserve-evaluate: {error}", file=sys.stderr)
         sys.exit(2)
-    except Exception as error:
-        if type(error).__module__ != "client.errors":
-            raise
+    except TranslationError as error:
         print(f"babelserve-evaluate: {arguments.server}: {error}", file=sys.stderr)
         sys.exit(1)
     if arguments.output:
@@ -117,17 +142,35 @@ def _parse_arguments() -> argparse.Namespace:
     system.add_argument("--server", metavar="HOST:PORT", help="translate through a live server")
     system.add_argument("--checkpoint", type=Path, metavar="FILE", help="translate with PyTorch")
     system.add_argument("--hypotheses", type=Path, metavar="FILE", help="translations, one a line")
-    parser.add_argument("--source-language", default="", help="default: the server's")
-    parser.add_argument("--target-language", default="de", help="default: de")
     parser.add_argument("--beam-size", type=int, default=4, help="1 is greedy search (default 4)")
     parser.add_argument("--limit", type=int, metavar="N", help="score the first N pairs only")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the translations there")
+    _add_server_flags(parser)
     arguments = parser.parse_args()
     if bool(arguments.tsv) == bool(arguments.source and arguments.reference):
         parser.error("give either --tsv or both --source and --reference")
     if arguments.beam_size < 1:
         parser.error(f"argument --beam-size: must be at least 1, not {arguments.beam_size}")
     return arguments
+
+
+def _add_server_flags(parser: argparse.ArgumentParser) -> None:
+    server = parser.add_argument_group("with --server")
+    server.add_argument("--source-language", metavar="CODE", help="default: the model's")
+    server.add_argument("--target-language", metavar="CODE", help="default: the server's, if it has only one")
+    server.add_argument("--model", metavar="NAME", help="default: the server's")
+    server.add_argument(
+        "--wait",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="how long the server may be busy or away, without any answer (default: %(default)g)",
+    )
+    add_connection_flags(parser)
+
+
+def _tell(message: str) -> None:
+    print(f"babelserve-evaluate: {message}", file=sys.stderr)
 
 
 if __name__ == "__main__":

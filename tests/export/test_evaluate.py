@@ -1,3 +1,4 @@
+import contextlib
 import json
 import socket
 import sys
@@ -5,10 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 import sacrebleu
 
 from export.evaluate import main, scores, translate_by_checkpoint
+from tests.certificates import authority
 from tests.client.scripted_server import ScriptedServer
 
 DATA = Path(__file__).parents[1] / "data"
@@ -155,12 +158,65 @@ def test_a_server_is_scored_through_its_api(
     assert request.decoding.beam_size == 3
 
 
+def test_the_target_language_is_the_servers(command: Command, server: ScriptedServer, corpus: Path) -> None:
+    server.service.language_pairs = [("fr", "en")]
+
+    command("--tsv", corpus, "--server", server.address, "--model", "scripted")
+
+    (request,) = server.service.requests
+    assert (request.source_language_code, request.target_language_code, request.model) == ("", "en", "scripted")
+
+
+def test_of_several_target_languages_one_must_be_named(command: Command, server: ScriptedServer, corpus: Path) -> None:
+    server.service.language_pairs = [("fr", "en"), ("fr", "de")]
+
+    code, message = command.fails("--tsv", corpus, "--server", server.address)
+    command("--tsv", corpus, "--server", server.address, "--target-language", "en", "--source-language", "fr")
+
+    assert code == 2
+    assert message == "babelserve-evaluate: a target language must be named; the server has: de, en\n"
+    (request,) = server.service.requests
+    assert (request.source_language_code, request.target_language_code) == ("fr", "en")
+
+
+def test_a_server_with_tls_and_keys_is_scored(command: Command, corpus: Path, tmp_path: Path) -> None:
+    issued = authority().issue()
+    server = ScriptedServer(grpc.ssl_server_credentials([(issued.key, issued.chain)]))
+    (tmp_path / "ca.pem").write_bytes(authority().pem)
+    (tmp_path / "key").write_text("secret\n")
+    flags = ["--tls-ca", tmp_path / "ca.pem", "--api-key-file", tmp_path / "key"]
+
+    with contextlib.closing(server):
+        assert command("--tsv", corpus, "--server", server.address, *flags)["sentences"] == 2
+        code, message = command.fails("--tsv", corpus, "--server", server.address)
+
+    assert server.service.metadata[0]["authorization"] == "Bearer secret"
+    assert (code, message) == (
+        1,
+        f"babelserve-evaluate: {server.address}: the server speaks TLS at this port, and the client does not\n",
+    )
+
+
+def test_a_busy_server_is_waited_for(command: Command, server: ScriptedServer, corpus: Path) -> None:
+    server.service.most_texts = 1
+
+    assert command("--tsv", corpus, "--server", server.address)["sentences"] == 2
+
+
+def test_a_text_without_a_translation_is_not_scored(command: Command, server: ScriptedServer, tmp_path: Path) -> None:
+    (tmp_path / "test.tsv").write_text("good\tgut\n!INVALID_ARGUMENT too odd\tseltsam\n", encoding="utf-8")
+
+    code, message = command.fails("--tsv", tmp_path / "test.tsv", "--server", server.address)
+
+    assert (code, message) == (1, f"babelserve-evaluate: {server.address}: sentence 2: too odd\n")
+
+
 def test_a_server_that_does_not_answer_ends_with_one(command: Command, corpus: Path) -> None:
     with socket.socket() as taken:  # bound, and nobody listens
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
 
-        code, message = command.fails("--tsv", corpus, "--server", address)
+        code, message = command.fails("--tsv", corpus, "--server", address, "--wait", "0")
 
     assert code == 1
     assert message.startswith(f"babelserve-evaluate: {address}: ")
