@@ -4,6 +4,8 @@ import argparse
 import importlib.metadata
 from pathlib import Path
 
+import shtab
+
 from client.connection import add_connection_flags
 
 DEFAULT_WAIT_SECONDS = 300.0  # of a job of lines: longer than a host takes to start anew
@@ -24,6 +26,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--list-models", action="store_true", help="show the server's models and their languages, and end")
     add("--address", default="localhost:50051", metavar="HOST:PORT", help="the server (default: %(default)s)")
     add_connection_flags(parser)
+    shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
     add("--version", action="version", version=f"%(prog)s {importlib.metadata.version('babelserve')}")
     return parser
 

@@ -6,6 +6,8 @@ import signal
 import sys
 from pathlib import Path
 
+import shtab
+
 from export.bundle import MAX_BLEU_LOSS, export_bundle
 from export.shortlist import learn_shortlist
 from export.subject import DevSet, subject_of
@@ -49,6 +51,7 @@ def main() -> None:
         help="line-aligned training text, or one file of SOURCE TAB TARGET lines, to learn a lexical shortlist from; "
         "may be given several times (default: the bundle has none)",
     )
+    shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
     arguments = parser.parse_args()
     if any(len(files) > 2 for files in arguments.shortlist):
         parser.error("argument --shortlist: expected 1 or 2 arguments; give it once for each corpus")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import sacrebleu
 import sentencepiece
+import shtab
 
 from client.connection import add_connection_flags, connect
 from client.errors import TranslationError
@@ -146,6 +147,7 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, metavar="N", help="score the first N pairs only")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the translations there")
     _add_server_flags(parser)
+    shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
     arguments = parser.parse_args()
     if bool(arguments.tsv) == bool(arguments.source and arguments.reference):
         parser.error("give either --tsv or both --source and --reference")

@@ -13,6 +13,8 @@ import signal
 import sys
 from pathlib import Path
 
+import shtab
+
 from model.augment import Augmentation
 from model.data import Corpus, epoch_pairs, read_corpus, without_held_out
 from model.memory import keep_freed_memory
@@ -31,6 +33,7 @@ def main() -> None:
     parser.add_argument("recipe", type=Path, help="TOML file, such as model/configs/general.toml")
     parser.add_argument("--data", type=Path, required=True, help="directory that the recipe's corpora are relative to")
     parser.add_argument("--out", type=Path, required=True, help="directory for checkpoints; an existing run goes on")
+    shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
     keep_freed_memory()

@@ -6,6 +6,8 @@ import signal
 import sys
 from pathlib import Path
 
+import shtab
+
 from export.agreement import MIN_CHRF
 from export.bundle import export_bundle
 from export.imports.detect import opened, read_model
@@ -168,6 +170,7 @@ def _parse_arguments() -> argparse.Namespace:
         metavar="NAME",
         help="settings or tensors that are unknown here and that you know to change no translation",
     )
+    shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
     arguments = parser.parse_args()
     if arguments.out is None and not arguments.dry_run:
         parser.error("say where the bundle is to be made, or --dry-run")

@@ -24,6 +24,7 @@ import grpc
 
 from server.errors import InvalidRequest, Overloaded
 from server.rpc.turns import Turns, read_message
+from server.telemetry.log import add_facts
 from server.translation.memory import MemoryBudget, answer_need, message_need
 
 MAX_MESSAGE_BYTES = 4 << 20
@@ -98,8 +99,15 @@ class Intake:
         Raises:
             InvalidRequest: the call ended without one.
             Overloaded: it was not whole in time.
+            CancelledError: the call is over. So gRPC ends one whose message is too long, and does not say why.
         """
-        peer: str = context.peer()
+        try:
+            return await self._read_in_turn(context, context.peer())
+        except asyncio.CancelledError:
+            add_facts(unread=f"the caller left, or its message has more than {MAX_MESSAGE_BYTES} bytes")
+            raise
+
+    async def _read_in_turn(self, context: Any, peer: str) -> bytes:
         if peer not in self._slow and self._is_heavy(peer):
             async with self._heavy_turn:
                 if peer not in self._slow:  # another call may have dawdled meanwhile

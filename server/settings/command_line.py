@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+import shtab
+
 from server.bundle.variants import VARIANTS
 from server.errors import SettingsError
 from server.settings.settings import AUTO, BUILTIN_BUNDLE, Settings
@@ -97,6 +99,7 @@ def _parser(version: str) -> _Parser:
     parser.add_argument("--version", action="version", version=f"babelserve {version}")
     parser.add_argument("--check", type=Path, metavar="BUNDLE", help="check a bundle, say what is wrong, and end")
     parser.add_argument("--make-key", action="store_true", help="print a new API key and its hash for --keys, and end")
+    shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
     for each in dataclasses.fields(Settings):
         text = each.metadata["help"].replace("%", "%%")
         if isinstance(each.default, bool):

@@ -60,6 +60,9 @@ class Metrics:
         self._model_info = gauge("model_info", "1; its labels say which model is served.", "model", "version", "sha256")
         self.requests_started_total = counter("requests_started", "Calls that arrived.", "method")
         self.requests_total = counter("requests", "Calls that ended, by status code.", "method", "code")
+        self.unread_messages_total = counter(
+            "unread_messages", "Calls over before their message was read: it was too long, or the caller left."
+        )
         self.request_duration_seconds = histogram(
             "request_duration_seconds", "From a call's arrival to its end.", _REQUEST_SECONDS, "method"
         )

@@ -99,6 +99,8 @@ class Calls:
                 seconds = time.monotonic() - started
                 end(code, seconds, trace.trace_id if trace.is_sampled else None)
                 self._metrics.access.count_request(caller.get().name, code)
+                if "unread" in facts():
+                    self._metrics.unread_messages_total.inc()
                 if code is Code.OK and not call.has_expired():
                     self._metrics.count_goodput(call.method, int(facts().get("target_tokens", 0)))
                 self._log_end(call.method, code, seconds, trace)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import socket
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -156,6 +157,23 @@ async def test_what_is_too_large_is_refused_and_the_next_call_answered(
 
     assert caught.value.code() is code
     assert [word for word in named if word not in (caught.value.details() or "")] == []
+
+
+async def test_a_message_that_is_too_long_is_counted_and_logged_as_one(
+    opening: Open, metrics: Metrics, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        async with channel_to(opening()) as channel:
+            with pytest.raises(grpc.aio.AioRpcError):
+                await translate(channel, bytes(MAX_MESSAGE_BYTES + 1))
+            await translate(channel, GOOD)  # answered after the other one was logged
+
+    assert metrics.unread_messages_total._value.get() == 1
+    facts = [vars(record)["facts"] for record in caplog.records if record.message == "request"]
+    assert [(each["code"], each.get("unread")) for each in facts] == [
+        ("CANCELLED", f"the caller left, or its message has more than {MAX_MESSAGE_BYTES} bytes"),
+        ("OK", None),
+    ]
 
 
 async def test_a_message_that_decompresses_to_too_much_is_refused(opening: Open) -> None:

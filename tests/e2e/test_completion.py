@@ -1,0 +1,44 @@
+"""Every console script completes itself in a shell: bash, here, is asked as if Tab were pressed."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MODULES = {
+    "babelserve": ("server", "--max-ro", "--max-rows"),
+    "babelserve-translate": ("client", "--list-m", "--list-models"),
+    "babelserve-train": ("model.train", "--da", "--data"),
+    "babelserve-evaluate": ("export.evaluate", "--ref", "--reference"),
+    "babelserve-export": ("export", "--shortl", "--shortlist"),
+    "babelserve-import": ("export.imports", "--dry", "--dry-run"),
+}
+
+
+def test_no_console_script_is_left_out() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert project["scripts"].keys() == MODULES.keys()
+
+
+@pytest.mark.parametrize("script", MODULES)
+def test_a_script_completes_its_flags(script: str, tmp_path: Path) -> None:
+    module, begun, flag = MODULES[script]
+    printed = subprocess.run(
+        [sys.executable, "-m", module, "--print-completion", "bash"], cwd=ROOT, capture_output=True, check=True
+    )
+    (tmp_path / "completion").write_bytes(printed.stdout)
+    ask = f"""
+        source {tmp_path}/completion
+        COMP_WORDS=({script} {begun}) COMP_CWORD=1
+        $(complete -p {script} | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+        echo "${{COMPREPLY[@]}}"
+    """
+
+    completed = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
+
+    assert flag in completed.stdout.split()
+    assert printed.stderr == b""
