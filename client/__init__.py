@@ -1,5 +1,6 @@
 """Python client and command line of a babelserve server: `from client import Client`."""
 
+import client.quiet  # noqa: F401 # before anything that imports gRPC
 from client.channel import TlsOptions
 from client.client import AsyncClient, Client
 from client.errors import (

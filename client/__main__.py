@@ -38,7 +38,6 @@ _ATTEMPTS = 4  # of a call that nobody wants to wait for
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     arguments = build_parser().parse_args(argv)
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its own words for what we say, in lines of its own
     try:
         return _list_models(arguments) if arguments.list_models else _run(arguments)
     except UsageError as error:

@@ -8,7 +8,6 @@ A source sentence with several references (repeated in a TSV file) is translated
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -106,7 +105,6 @@ def scores(hypotheses: list[str], references: list[str]) -> dict[str, str | floa
 def main() -> None:
     """Entry point; prints JSON. Exit code 2 for wrong arguments or unreadable files, 1 when translating fails."""
     arguments = _parse_arguments()
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its own words for what we say, in lines of its own
     try:
         source, reference = arguments.source or "", arguments.reference or ""
         corpus = CorpusConfig(source=source, target=reference, tsv=arguments.tsv or "")
