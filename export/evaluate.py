@@ -10,15 +10,18 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Unpack
 
 import sacrebleu
 import sentencepiece
 import shtab
 
+from client.client import Client
 from client.connection import add_connection_flags, connect
 from client.errors import TranslationError
 from client.job import patiently, translate_lines
 from client.lines import Line
+from client.messages import TranslateOptions
 from client.models import only_target
 from model.checkpoint import load_checkpoint
 from model.data import read_corpus
@@ -28,42 +31,43 @@ from model.training import CorpusConfig
 BATCH_SENTENCES = 64
 
 
-def translate_by_server(arguments: argparse.Namespace, sources: list[str]) -> list[str]:
+def translate_by_server(
+    client: Client,
+    sources: list[str],
+    *,
+    target: str,
+    patience_seconds: float = 60.0,
+    **options: Unpack[TranslateOptions],
+) -> list[str]:
     """Translates through the gRPC API, one text for each sentence, as fast as the server has room for them.
 
     Args:
-        arguments: of the command line.
+        client: of the server.
         sources: sentences.
+        target: code of the target language.
+        patience_seconds: in which the server may be busy or away, without any answer.
+        options: see `TranslateOptions`.
 
     Raises:
         TranslationError: the server did not answer, or a text has no translation.
-        ValueError: the server has several target languages, and none is named; or the flags do not fit together.
-        OSError: a file cannot be read.
     """
+    lines = (Line(text=source, num_bytes=len(source)) for source in sources)
+    batches = translate_lines(
+        client,
+        lines,
+        target=target,
+        batch_lines=BATCH_SENTENCES,
+        in_flight=2,
+        patience_seconds=patience_seconds,
+        tell=_tell,
+        **options,
+    )
     texts: list[str] = []
-    with connect(arguments.server, arguments, max_attempts=1) as client:
-        target = arguments.target_language or only_target(
-            patiently(client.list_models, arguments.wait, _tell),
-            model=arguments.model,
-            source=arguments.source_language,
-        )
-        batches = translate_lines(
-            client,
-            (Line(text=source, num_bytes=len(source)) for source in sources),
-            target=target,
-            batch_lines=BATCH_SENTENCES,
-            in_flight=2,
-            patience_seconds=arguments.wait,
-            tell=_tell,
-            source=arguments.source_language,
-            model=arguments.model,
-            beam_size=arguments.beam_size,
-        )
-        for translation in (line.translation for batch in batches for line in batch):
-            if translation.error is not None:
-                message = f"sentence {len(texts) + 1}: {translation.error.message}"
-                raise TranslationError(message, code=translation.error.code)
-            texts.append(translation.text)
+    for translation in (line.translation for batch in batches for line in batch):
+        if translation.error is not None:
+            message = f"sentence {len(texts) + 1}: {translation.error.message}"
+            raise TranslationError(message, code=translation.error.code)
+        texts.append(translation.text)
     return texts
 
 
@@ -113,7 +117,7 @@ def main() -> None:
             raise ValueError("there is nothing to score")
         sources = [source for source, _ in pairs]
         if arguments.server:
-            hypotheses = translate_by_server(arguments, sources)
+            hypotheses = _translate_by_named_server(arguments, sources)
         elif arguments.checkpoint:
             hypotheses = translate_by_checkpoint(arguments.checkpoint, sources, arguments.beam_size)
         else:
@@ -167,6 +171,24 @@ def _add_server_flags(parser: argparse.ArgumentParser) -> None:
         help="how long the server may be busy or away, without any answer (default: %(default)g)",
     )
     add_connection_flags(parser)
+
+
+def _translate_by_named_server(arguments: argparse.Namespace, sources: list[str]) -> list[str]:
+    """Translates as the flags say. Raises ValueError and OSError for what is wrong with them."""
+    model, source, wait = arguments.model, arguments.source_language, arguments.wait
+    with connect(arguments.server, arguments, max_attempts=1) as client:
+        target = arguments.target_language
+        if target is None:
+            target = only_target(patiently(client.list_models, wait, _tell), model=model, source=source)
+        return translate_by_server(
+            client,
+            sources,
+            target=target,
+            patience_seconds=wait,
+            source=source,
+            model=model,
+            beam_size=arguments.beam_size,
+        )
 
 
 def _tell(message: str) -> None:

@@ -25,6 +25,7 @@ from pathlib import Path
 
 import sacrebleu
 
+from client import Client
 from client.errors import TranslationError
 from export.evaluate import translate_by_server
 from model.data import read_corpus
@@ -147,7 +148,8 @@ def judge(address: str, options: argparse.Namespace) -> list[Check]:
     """Asks a server for everything and scores it."""
 
     def translate(sources: list[str]) -> list[str]:
-        return translate_by_server(address, sources, "en", "de", options.beam_size)
+        with Client(address, max_attempts=1) as client:
+            return translate_by_server(client, sources, target="de", source="en", beam_size=options.beam_size)
 
     def keep(name: str, rows: Sequence[Sequence[str]]) -> None:
         if options.output:
