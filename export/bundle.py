@@ -60,7 +60,8 @@ def export_bundle(
         out: directory to make; must not exist.
         dev: at least 200 pairs, or 32 sentences without references.
         version: of the model, for the manifest.
-        variants: some of `server.bundle.variants.VARIANTS`; "cpu-fp32" is needed, since the proof rests on it.
+        variants: some of `server.bundle.variants.VARIANTS`. The proof rests on "cpu-fp32", which is written first in
+            any case, and removed again if it is not among them.
         max_bleu_loss: what a variant may lose to cpu-fp32 on `dev`; on a few hundred sentences half a point is noise.
         min_chrf: without references: chrF of a variant's translations, cpu-fp32's taken as references.
 
@@ -71,8 +72,8 @@ def export_bundle(
     """
     if out.exists():
         raise FileExistsError(f"{out} exists already")
-    if EXACT not in variants or not set(variants) <= set(VARIANTS):
-        raise ValueError(f"variants must be {EXACT} and others of {', '.join(VARIANTS)}, not {', '.join(variants)}")
+    if not variants or not set(variants) <= set(VARIANTS):
+        raise ValueError(f"variants must be some of {', '.join(VARIANTS)}, not {', '.join(variants) or 'none'}")
     out.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     try:
@@ -84,6 +85,12 @@ def export_bundle(
         shutil.rmtree(draft)
         raise
     return open_bundle(out)
+
+
+def described_sizes(manifest: Manifest) -> str:
+    """Returns the variants and what they take on disk, for people."""
+    megabytes = {name: sum(f.bytes for f in each.files.values()) / 1e6 for name, each in manifest.variants.items()}
+    return ", ".join(f"{name} {size:.1f} MB" for name, size in megabytes.items())
 
 
 class _Export:
@@ -130,12 +137,14 @@ class _Export:
             target_language=target_language,
         )
         self.manifest = dataclasses.replace(self.manifest, golden=drafted)
-        for name in sorted(variants, key=lambda name: name != EXACT):
+        for name in (EXACT, *(name for name in variants if name != EXACT)):
             self._write_variant(name)
             self._let_go()
             self._prove_variant(name)
             self._let_go()
         self._check_quality()
+        if EXACT not in variants:
+            shutil.rmtree(self.directory / EXACT)
         named = {name: self.outputs[name] for name in variants}
         self._save(
             dataclasses.replace(
