@@ -4,7 +4,8 @@ import argparse
 import shlex
 from pathlib import Path
 
-from export.bundle import MAX_BLEU_LOSS, described_sizes, export_bundle
+from export.bundle import MAX_BLEU_LOSS, export_bundle
+from export.description import described_quality, described_sizes
 from export.endings import endings
 from export.shortlist import learn_shortlist
 from export.subject import DevSet, subject_of
@@ -39,10 +40,7 @@ def main() -> None:
 def _conclude(bundle: Bundle) -> str:
     manifest = bundle.manifest
     lines = [f"{bundle.directory}: proven ({described_sizes(manifest)})"]
-    for name, found in manifest.quality.items():
-        lines.append(
-            f"  {name}: BLEU {found['bleu']:.2f}, chrF {found['chrf']:.2f} on {found['sentences']} dev sentences"
-        )
+    lines += [f"  {name}: {described_quality(found)}" for name, found in manifest.quality.items()]
     return "\n".join([*lines, f"next: {shlex.join(['babelserve', '--bundle', str(bundle.directory)])}"])
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from export.agreement import MIN_CHRF, check_agreement, measure_agreement
+from export.description import described_quality
 from export.files import EXACT, write_variant
 from export.manifest import draft_manifest
 from export.mapped import MappedWeights
@@ -85,12 +86,6 @@ def export_bundle(
         shutil.rmtree(draft)
         raise
     return open_bundle(out)
-
-
-def described_sizes(manifest: Manifest) -> str:
-    """Returns the variants and what they take on disk, for people."""
-    megabytes = {name: sum(f.bytes for f in each.files.values()) / 1e6 for name, each in manifest.variants.items()}
-    return ", ".join(f"{name} {size:.1f} MB" for name, size in megabytes.items())
 
 
 class _Export:
@@ -216,7 +211,7 @@ class _Export:
         for use_shortlist in (False, True) if self.manifest.variants[name].has_shortlist else (False,):
             measured = f"{name}, shortlist" if use_shortlist else name
             self.quality[measured] = self._measure(translator, use_shortlist)
-            logger.info("%s: %s", measured, self.quality[measured])
+            logger.info("%s: %s", measured, described_quality(self.quality[measured]))
 
     def _measure(self, translator: IdTranslator, use_shortlist: bool) -> dict[str, Any]:
         if not self.has_references:

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 from export.agreement import MIN_CHRF
-from export.bundle import described_sizes, export_bundle
+from export.bundle import export_bundle
+from export.description import described_quality, described_sizes
 from export.endings import endings
 from export.files import EXACT
 from export.imports.detect import opened, read_model
@@ -98,12 +99,7 @@ def _conclude(bundle: Bundle) -> str:
         f"{bundle.directory}: proven ({described_sizes(manifest)})",
         f"  {checked['equal']} of {checked['sentences']} sentences identical to the model itself in float32, beam 4",
     ]
-    for name, found in manifest.quality.items():
-        if name != EXACT:
-            said = (
-                f"{found['identical']} of {found['sentences']} as in float32, chrF between them {found['chrf_to_fp32']}"
-            )
-            lines.append(f"  {name}: {said}")
+    lines += [f"  {name}: {described_quality(found)}" for name, found in manifest.quality.items() if name != EXACT]
     return "\n".join(lines)
 
 
