@@ -1,27 +1,52 @@
 """`babelserve-export CHECKPOINT OUT --dev SOURCE TARGET`: writes and proves a bundle."""
 
 import argparse
-import logging
-import signal
-import sys
+import shlex
 from pathlib import Path
 
 import shtab
 
 from export.bundle import MAX_BLEU_LOSS, export_bundle
+from export.description import described_quality, described_sizes
+from export.endings import endings
 from export.shortlist import learn_shortlist
 from export.subject import DevSet, subject_of
-from export.verify import VerificationError
 from model.augment import Pair
 from model.checkpoint import load_checkpoint
 from model.data import read_corpus
 from model.training import CorpusConfig
+from server.bundle.bundle import Bundle
 from server.bundle.variants import VARIANTS
-from server.errors import StartupError
 
 
 def main() -> None:
     """Entry point; exit code 1 when a check fails or the export is interrupted, 2 for wrong arguments."""
+    arguments = _parse_arguments()
+    with endings("babelserve-export", arguments.out):
+        pairs = _read_pairs(arguments.dev)
+        dev = DevSet(sources=[source for source, _ in pairs], references=[target for _, target in pairs])
+        training = [pair for files in arguments.shortlist for pair in _read_pairs(files)]
+        checkpoint = load_checkpoint(arguments.checkpoint)
+        shortlist = learn_shortlist(training, checkpoint) if arguments.shortlist else None
+        bundle = export_bundle(
+            subject_of(checkpoint, shortlist),
+            arguments.out,
+            dev,
+            version=arguments.version,
+            variants=tuple(arguments.variants),
+            max_bleu_loss=arguments.max_bleu_loss,
+        )
+        print(_conclude(bundle))
+
+
+def _conclude(bundle: Bundle) -> str:
+    manifest = bundle.manifest
+    lines = [f"{bundle.directory}: proven ({described_sizes(manifest)})"]
+    lines += [f"  {name}: {described_quality(found)}" for name, found in manifest.quality.items()]
+    return "\n".join([*lines, f"next: {shlex.join(['babelserve', '--bundle', str(bundle.directory)])}"])
+
+
+def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="babelserve-export", description="Export a checkpoint to a bundle, and prove it."
     )
@@ -35,7 +60,9 @@ def main() -> None:
         help="line-aligned real sentences, at least 200, to calibrate and prove with; not those of a test set",
     )
     parser.add_argument("--version", default="1", help="the model's version in the manifest (default 1)")
-    parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS), help="default: all")
+    parser.add_argument(
+        "--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS), help="what to write (default: all)"
+    )
     parser.add_argument(
         "--max-bleu-loss",
         type=float,
@@ -55,31 +82,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if any(len(files) > 2 for files in arguments.shortlist):
         parser.error("argument --shortlist: expected 1 or 2 arguments; give it once for each corpus")
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(1))  # so that a half-written bundle is removed
-    try:
-        pairs = _read_pairs(arguments.dev)
-        dev = DevSet(sources=[source for source, _ in pairs], references=[target for _, target in pairs])
-        training = [pair for files in arguments.shortlist for pair in _read_pairs(files)]
-        checkpoint = load_checkpoint(arguments.checkpoint)
-        shortlist = learn_shortlist(training, checkpoint) if arguments.shortlist else None
-        bundle = export_bundle(
-            subject_of(checkpoint, shortlist),
-            arguments.out,
-            dev,
-            version=arguments.version,
-            variants=tuple(arguments.variants),
-            max_bleu_loss=arguments.max_bleu_loss,
-        )
-    except (OSError, ValueError) as error:
-        print(f"babelserve-export: {error}", file=sys.stderr)
-        sys.exit(2)
-    except (VerificationError, StartupError) as error:
-        print(f"babelserve-export: {arguments.out} was not written: {error}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(1)
-    print(f"{bundle.directory}: proven; dev quality {bundle.manifest.quality}")
+    return arguments
 
 
 def _read_pairs(files: list[str]) -> list[Pair]:

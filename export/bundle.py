@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from export.agreement import MIN_CHRF, check_agreement, measure_agreement
+from export.description import described_quality
 from export.files import EXACT, write_variant
 from export.manifest import draft_manifest
 from export.mapped import MappedWeights
@@ -60,7 +61,8 @@ def export_bundle(
         out: directory to make; must not exist.
         dev: at least 200 pairs, or 32 sentences without references.
         version: of the model, for the manifest.
-        variants: some of `server.bundle.variants.VARIANTS`; "cpu-fp32" is needed, since the proof rests on it.
+        variants: some of `server.bundle.variants.VARIANTS`. The proof rests on "cpu-fp32", which is written first in
+            any case, and removed again if it is not among them.
         max_bleu_loss: what a variant may lose to cpu-fp32 on `dev`; on a few hundred sentences half a point is noise.
         min_chrf: without references: chrF of a variant's translations, cpu-fp32's taken as references.
 
@@ -71,8 +73,8 @@ def export_bundle(
     """
     if out.exists():
         raise FileExistsError(f"{out} exists already")
-    if EXACT not in variants or not set(variants) <= set(VARIANTS):
-        raise ValueError(f"variants must be {EXACT} and others of {', '.join(VARIANTS)}, not {', '.join(variants)}")
+    if not variants or not set(variants) <= set(VARIANTS):
+        raise ValueError(f"variants must be some of {', '.join(VARIANTS)}, not {', '.join(variants) or 'none'}")
     out.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     try:
@@ -130,12 +132,14 @@ class _Export:
             target_language=target_language,
         )
         self.manifest = dataclasses.replace(self.manifest, golden=drafted)
-        for name in sorted(variants, key=lambda name: name != EXACT):
+        for name in (EXACT, *(name for name in variants if name != EXACT)):
             self._write_variant(name)
             self._let_go()
             self._prove_variant(name)
             self._let_go()
         self._check_quality()
+        if EXACT not in variants:
+            shutil.rmtree(self.directory / EXACT)
         named = {name: self.outputs[name] for name in variants}
         self._save(
             dataclasses.replace(
@@ -207,7 +211,7 @@ class _Export:
         for use_shortlist in (False, True) if self.manifest.variants[name].has_shortlist else (False,):
             measured = f"{name}, shortlist" if use_shortlist else name
             self.quality[measured] = self._measure(translator, use_shortlist)
-            logger.info("%s: %s", measured, self.quality[measured])
+            logger.info("%s: %s", measured, described_quality(self.quality[measured]))
 
     def _measure(self, translator: IdTranslator, use_shortlist: bool) -> dict[str, Any]:
         if not self.has_references:

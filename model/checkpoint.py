@@ -86,7 +86,10 @@ def average_weights(paths: list[Path]) -> dict[str, Tensor]:
 
 
 def save_atomically(path: Path, document: dict[str, Any]) -> None:
-    """Writes `document` with torch.save to a temporary sibling, then renames it over `path`."""
+    """Writes `document` with torch.save to a temporary sibling, then renames it over `path`. Raises OSError."""
     temporary = path.with_name(path.name + ".tmp")
-    torch.save(document, temporary)
+    try:
+        torch.save(document, temporary)
+    except RuntimeError as error:  # torch's, for a full disk too
+        raise OSError(f"{temporary} cannot be written: {str(error).partition(chr(10))[0]}") from error
     temporary.replace(path)

@@ -117,6 +117,18 @@ def epoch_batches(
     return [make_batch(group, model) for group in groups]
 
 
+def has_examples(
+    corpora: list[Corpus], tokenizer: sentencepiece.SentencePieceProcessor, training: TrainingConfig
+) -> bool:
+    """Says whether there is any pair to train with: of a corpus that epochs see, and neither empty nor too long."""
+    return any(
+        _fits(tokenizer.encode(source), tokenizer.encode(target), training.max_tokens)
+        for corpus in corpora
+        if round(corpus.weight * len(corpus.pairs)) > 0
+        for source, target in corpus.pairs
+    )
+
+
 def make_batch(examples: list[tuple[list[int], list[int]]], model: TransformerConfig) -> Batch:
     """Pads (source, target) ids, both without special tokens, into one batch."""
     return Batch(

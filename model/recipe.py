@@ -36,7 +36,7 @@ def load_recipe(path: Path) -> Recipe:
             document[name] = _build(kind, document[name], f"[{name}]", faults)
     for name in ("train", "dev"):
         corpora = document.get(name, [])
-        corpora = [corpora] if isinstance(corpora, dict) else corpora
+        corpora = corpora if isinstance(corpora, list) else [corpora]
         document[name] = tuple(
             _build(CorpusConfig, corpus, f"[[{name}]] {number}", faults) for number, corpus in enumerate(corpora, 1)
         )

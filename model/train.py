@@ -1,54 +1,103 @@
 """`babelserve-train RECIPE --data DIR --out DIR`: trains a model by teacher forcing and leaves checkpoints.
 
-In the output directory: `final.pt` (the average of the last checkpoints, in float16), `best.pt`, `step-N.pt`,
-`state.pt` (all that a restart needs to go on with the same losses), `held-out.tsv`, and TensorBoard scalars. Ctrl-C
+In the output directory: `final.pt` (in float16; the average of the last checkpoints, or the best one where that scores
+higher on the dev set), `best.pt`, `step-N.pt`, `state.pt` (all that a restart needs to go on with the same losses),
+`tokenizer.model` (one that is there already is taken), `held-out.tsv`, `curve.png` and TensorBoard scalars. Ctrl-C
 saves and ends; the same command goes on, by the recipe as it is then: lower `max_steps` to begin the cooldown early.
 With several processes start it by `torchrun`; each takes its share of every update's batches.
+
+`babelserve-train --init DIR --source fr --target en` writes a recipe to begin with.
 """
 
 import argparse
+import contextlib
 import logging
 import random
+import shlex
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import shtab
 
 from model.augment import Augmentation
-from model.data import Corpus, epoch_pairs, read_corpus, without_held_out
+from model.data import Corpus, epoch_pairs, has_examples, read_corpus, without_held_out
 from model.memory import keep_freed_memory
 from model.processes import joined, rank, wait_for_all
 from model.recipe import load_recipe
+from model.run_state import load_run
+from model.starter import write_starter
 from model.trainer import Trainer
 from model.training import Recipe
-from model.vocabulary import learn_vocabulary
+from model.vocabulary import learn_vocabulary, vocabulary_faults
 
 logger = logging.getLogger(__name__)
 
 
 def main() -> None:
     """Entry point of `babelserve-train`."""
-    parser = argparse.ArgumentParser(prog="babelserve-train", description="Train a translation model.")
-    parser.add_argument("recipe", type=Path, help="TOML file, such as model/configs/general.toml")
-    parser.add_argument("--data", type=Path, required=True, help="directory that the recipe's corpora are relative to")
-    parser.add_argument("--out", type=Path, required=True, help="directory for checkpoints; an existing run goes on")
-    shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
-    arguments = parser.parse_args()
+    arguments = _parse_arguments()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
+    if arguments.init is not None:
+        with _told(OSError, ValueError):
+            print(write_starter(arguments.init, arguments.source, arguments.target))
+        return
     keep_freed_memory()
     with joined():
-        try:
-            trainer = prepare(load_recipe(arguments.recipe), arguments.data, arguments.out)
-        except (OSError, ValueError) as error:
-            sys.exit(f"babelserve-train: {error}")
+        with _told(OSError, ValueError):
+            recipe = load_recipe(arguments.recipe)
+            trainer = prepare(recipe, arguments.data, arguments.out)
 
         def request_stop(_signum: int, _frame: object) -> None:
             trainer.stop_requested = True
 
         signal.signal(signal.SIGINT, request_stop)
         signal.signal(signal.SIGTERM, request_stop)
-        trainer.run()
+        with _told(OSError):  # anything else would be a fault of ours
+            trainer.run()
+        if trainer.is_finished and not trainer.stop_requested and rank() == 0:
+            logger.info("next: %s", _export_command(recipe, arguments.data, arguments.out))
+
+
+@contextlib.contextmanager
+def _told(*kinds: type[Exception]) -> Iterator[None]:
+    """Ends the command with one line for what the caller can mend."""
+    try:
+        yield
+    except kinds as error:
+        sys.exit(f"babelserve-train: {error}")
+
+
+def _export_command(recipe: Recipe, data: Path, out: Path) -> str:
+    dev = next((each for each in recipe.dev if each.source), None)
+    files = ["SOURCE", "TARGET"] if dev is None else [str(data / dev.source), str(data / dev.target)]
+    return shlex.join(["babelserve-export", str(out / "final.pt"), str(out / "bundle"), "--dev", *files])
+
+
+def _parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="babelserve-train", description="Train a translation model.")
+    parser.add_argument("recipe", type=Path, nargs="?", help="TOML file, such as --init writes")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="directory that the recipe's corpora are relative to")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="for checkpoints; an existing run goes on")
+    parser.add_argument(
+        "--init", type=Path, metavar="DIR", help="instead: write a commented recipe there, say what else is needed, end"
+    )
+    parser.add_argument("--source", metavar="CODE", help="with --init: the source language, such as fr")
+    parser.add_argument("--target", metavar="CODE", help="with --init: the target language, such as en")
+    shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
+    arguments = parser.parse_args()
+    needed = ("source", "target") if arguments.init is not None else ("recipe", "data", "out")
+    others = {"recipe", "data", "out", "source", "target"} - {*needed}
+    if missing := [_flag(name) for name in needed if getattr(arguments, name) is None]:
+        parser.error(f"{', '.join(missing)} must be given, or --init with --source and --target")
+    if given := sorted(_flag(name) for name in others if getattr(arguments, name) is not None):
+        parser.error(f"{', '.join(given)}: {'not' if arguments.init is not None else 'only'} with --init")
+    return arguments
+
+
+def _flag(name: str) -> str:
+    return name.upper() if name == "recipe" else f"--{name}"
 
 
 def prepare(recipe: Recipe, data: Path, out: Path) -> Trainer:
@@ -56,21 +105,34 @@ def prepare(recipe: Recipe, data: Path, out: Path) -> Trainer:
 
     Raises:
         OSError: a file cannot be read or written.
-        ValueError: the corpora do not fit the recipe.
+        ValueError: the corpora, or what an earlier run has left, do not fit the recipe.
     """
     out.mkdir(parents=True, exist_ok=True)
+    if (out / "state.pt").exists():
+        load_run(out / "state.pt", recipe)  # its faults first: what it says may explain those of the vocabulary
+    vocabulary = out / "tokenizer.model"
+    if vocabulary.exists():
+        _check_vocabulary(vocabulary, recipe)
     corpora = without_held_out([read_corpus(corpus, data) for corpus in recipe.train])
     if not corpora:
         raise ValueError("the recipe names no [[train]] corpus")
     dev = [pair for corpus in recipe.dev for pair in read_corpus(corpus, data).pairs]
-    vocabulary = out / "tokenizer.model"
+    if not dev:
+        raise ValueError("the recipe names no [dev] corpus, or it is empty: checkpoints are chosen by it")
     if rank() == 0:
         held_out = [f"{source}\t{target}\n" for corpus in corpora for source, target in corpus.held_out]
         (out / "held-out.tsv").write_text("".join(held_out), encoding="utf-8")
         if not vocabulary.exists():
-            vocabulary.write_bytes(learn_vocabulary(_sentences(recipe, corpora), recipe))
+            sentences = _sentences(recipe, corpora)
+            logger.info("learning a vocabulary of %d pieces from %d sentences", recipe.model.vocab_size, len(sentences))
+            draft = vocabulary.with_name("tokenizer.model.tmp")
+            draft.write_bytes(learn_vocabulary(sentences, recipe))
+            draft.replace(vocabulary)
     wait_for_all()
     trainer = Trainer(recipe, corpora, dev, vocabulary.read_bytes(), out)
+    if not has_examples(corpora, trainer.tokenizer, recipe.training):
+        longest = recipe.training.max_tokens
+        raise ValueError(f"the [[train]] corpora have no pair of fewer than {longest} tokens, training.max_tokens")
     num_weights = sum(p.numel() for p in trainer.model.parameters())
     resumed = trainer.restore_state()
     logger.info(
@@ -82,6 +144,12 @@ def prepare(recipe: Recipe, data: Path, out: Path) -> Trainer:
         trainer.step,
     )
     return trainer
+
+
+def _check_vocabulary(path: Path, recipe: Recipe) -> None:
+    """Raises ValueError with all that keeps a vocabulary which is there from being the recipe's."""
+    if faults := vocabulary_faults(path.read_bytes(), recipe):
+        raise ValueError("\n".join(f"{path}: {fault}" for fault in faults))
 
 
 def _sentences(recipe: Recipe, corpora: list[Corpus]) -> list[str]:

@@ -13,19 +13,22 @@ import sentencepiece
 import torch
 from torch import Tensor
 from torch.utils.tensorboard import SummaryWriter
-from tqdm import tqdm
 
 from model.augment import Augmentation, Pair
-from model.checkpoint import Checkpoint, average_weights, save_atomically, save_checkpoint
+from model.checkpoint import Checkpoint, average_weights, load_checkpoint, save_checkpoint
+from model.curve import can_draw, draw_curve
 from model.data import Batch, Corpus, epoch_batches, epoch_pairs
 from model.loss import smoothed_cross_entropy
 from model.optimizer import Optimizer
 from model.processes import rank, sum_over_processes, world_size
+from model.progress import Progress
+from model.run_state import load_run, save_run
 from model.search import default_max_tokens, search
 from model.training import Recipe
 from model.transformer import Transformer
 
 SAVE_EVERY = 100  # updates that a lost machine costs at most
+_LOG_EVERY = 50  # updates, of TensorBoard's scalars and the curve's points
 
 logger = logging.getLogger(__name__)
 
@@ -51,27 +54,37 @@ class Trainer:
         self.best_bleu = 0.0
         self.mean_loss = 0.0  # of the last hundred updates or so
         self.seconds = 0.0
+        self.loss_curve: list[tuple[int, float]] = []
+        self.score_curve: list[tuple[int, float, float]] = []  # BLEU and chrF
         self.stop_requested = False
         self._is_stopping = False  # all processes agree on the step that is the last
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has made all its updates."""
+        return self.step >= self.recipe.training.max_steps
 
     def run(self) -> None:
         """Trains until `max_steps` or a stop request, then writes the averaged model."""
         training = self.recipe.training
-        progress = tqdm(total=training.max_steps, initial=self.step, unit="step", disable=None if rank() == 0 else True)
+        progress = Progress(training.max_steps, self.step, is_shown=rank() == 0)
         with SummaryWriter(str(self.out / "tensorboard"), purge_step=self.step) as writer, progress:
+            recent: list[float] = []
             for batches in self._updates():
                 started = time.monotonic()
                 loss, tokens = self.update(batches)
                 elapsed = time.monotonic() - started
                 self.seconds += elapsed
                 self.mean_loss += (loss - self.mean_loss) * max(0.01, 1 / self.step)
-                progress.update()
-                if self.step % 50 == 0:
-                    progress.set_postfix(epoch=self.epoch, loss=f"{loss:.3f}", tokens_s=f"{tokens / elapsed:.0f}")
+                recent.append(loss)
+                if self.step % _LOG_EVERY == 0:
+                    self.loss_curve.append((self.step, sum(recent) / len(recent)))
+                    recent = []
                     writer.add_scalar("train/loss", loss, self.step)
                     writer.add_scalar("train/learning_rate", self.optimizer.learning_rate, self.step)
                     writer.add_scalar("train/target_tokens_per_second", tokens / elapsed, self.step)
-                if self.step % training.evaluate_every == 0 or self.step == training.max_steps:
+                progress.update(self.epoch, loss, tokens, elapsed)
+                if self.step % training.evaluate_every == 0 or self.is_finished:
                     self._evaluate_and_save(writer)
                 elif self.step % SAVE_EVERY == 0:
                     self.save_state()
@@ -90,7 +103,7 @@ class Trainer:
         """
         self.model.train()
         # Dropout depends on the update and the process alone, so a resumed run draws what an unbroken one does.
-        torch.manual_seed((self.recipe.training.seed << 40) + (self.step << 8) + rank())
+        torch.manual_seed(((self.recipe.training.seed << 40) + (self.step << 8) + rank()) % 2**64)
         mine = batches[rank() :: world_size()]
         pad_id = self.recipe.model.pad_id
         num_tokens = sum(int((batch.target_out != pad_id).sum()) for batch in batches)
@@ -132,28 +145,36 @@ class Trainer:
     def save_state(self) -> None:
         """Writes `state.pt`, from which `restore_state` goes on exactly."""
         if rank() == 0:
-            document = {
+            state = {
                 "model": self.model.state_dict(),
                 "optimizer": self.optimizer.state_dict(),
                 "progress": {name: getattr(self, name) for name in _PROGRESS},
             }
-            save_atomically(self.out / "state.pt", document)
+            save_run(self.out / "state.pt", self.recipe, state)
 
     def restore_state(self) -> bool:
-        """Goes on from `state.pt` if there is one; says whether it did."""
+        """Goes on from `state.pt` if there is one; says whether it did.
+
+        Raises:
+            OSError: it cannot be read.
+            ValueError: it is damaged, or of a run with another model, tokenizer, optimiser or languages.
+        """
         path = self.out / "state.pt"
         if not path.exists():
             return False
-        document = torch.load(path, map_location="cpu", weights_only=True)
-        self.model.load_state_dict(document["model"])
-        self.optimizer.load_state_dict(document["optimizer"])
+        state = load_run(path, self.recipe)
+        try:
+            self.model.load_state_dict(state["model"])
+            self.optimizer.load_state_dict(state["optimizer"])
+        except (KeyError, RuntimeError, ValueError) as error:  # of an older version, which did not say whose it was
+            raise ValueError(f"{path} is of another model or optimizer than the recipe's") from error
         for name in _PROGRESS:
-            setattr(self, name, document["progress"][name])
+            setattr(self, name, state["progress"].get(name, getattr(self, name)))  # older versions drew no curves
         return True
 
     def _updates(self) -> Iterator[list[Batch]]:
         per_update = self.recipe.training.accumulate * world_size()
-        while self.step < self.recipe.training.max_steps:
+        while not self.is_finished:
             training = self.recipe.training
             pairs = epoch_pairs(self.corpora, self.augmentation, training, self.epoch)
             batches = epoch_batches(pairs, self.tokenizer, self.recipe.model, training, self.epoch)
@@ -161,7 +182,7 @@ class Trainer:
             for group in groups[self.next_group :]:
                 self.next_group += 1
                 yield group
-                if self.step >= self.recipe.training.max_steps:
+                if self.is_finished:
                     return
             self.epoch, self.next_group = self.epoch + 1, 0
 
@@ -194,6 +215,7 @@ class Trainer:
         writer.add_scalar("dev/chrf", chrf, self.step)
         place = f"step {self.step}, epoch {self.epoch}, {self.seconds / 3600:.2f} hours"
         logger.info("%s: loss %.3f, dev BLEU %.2f, chrF %.2f (greedy)", place, self.mean_loss, bleu, chrf)
+        self.score_curve.append((self.step, bleu, chrf))
         path = self.out / f"step-{self.step}.pt"
         save_checkpoint(path, self._checkpoint(self.model.state_dict(), bleu))
         if bleu > self.best_bleu:
@@ -202,16 +224,24 @@ class Trainer:
         for old in self._step_checkpoints()[: -self.recipe.training.average_last]:
             old.unlink()
         self.save_state()
+        if can_draw():
+            title = f"{self.recipe.name}: best dev BLEU {self.best_bleu:.2f}"
+            draw_curve(self.out / "curve.png", title, self.loss_curve, self.score_curve)
 
     def _write_final(self) -> None:
-        weights = average_weights(self._step_checkpoints()[-self.recipe.training.average_last :])
+        """Writes the average of the last checkpoints, or the best one if that scores higher on the dev set."""
+        last = self._step_checkpoints()[-self.recipe.training.average_last :]
+        weights = average_weights(last) if last else self.model.state_dict()  # somebody has removed them
         self.model.load_state_dict(weights)
         bleu, chrf = self.dev_scores()
-        half = {name: weight.half() for name, weight in weights.items()}
-        save_checkpoint(self.out / "final.pt", self._checkpoint(half, bleu))
-        logger.info(
-            "averaged model: dev BLEU %.2f, chrF %.2f (greedy), written to %s", bleu, chrf, self.out / "final.pt"
-        )
+        logger.info("average of the last %d checkpoints: dev BLEU %.2f, chrF %.2f (greedy)", len(last), bleu, chrf)
+        final, kind, best = self._checkpoint(weights, bleu), "the average", self.out / "best.pt"
+        if self.best_bleu > bleu and best.exists():
+            final, bleu = load_checkpoint(best), self.best_bleu
+            kind = f"that of step {final.facts['steps']}, the best,"
+        half = {name: weight.half() for name, weight in final.weights.items()}
+        save_checkpoint(self.out / "final.pt", dataclasses.replace(final, weights=half))
+        logger.info("%s: %s with dev BLEU %.2f", self.out / "final.pt", kind, bleu)
 
     def _step_checkpoints(self) -> list[Path]:
         return sorted(self.out.glob("step-*.pt"), key=lambda path: int(path.stem.split("-")[1]))
@@ -231,7 +261,7 @@ class Trainer:
         return Checkpoint(config=self.recipe.model, weights=weights, tokenizer=self.tokenizer_bytes, facts=facts)
 
 
-_PROGRESS = ("step", "epoch", "next_group", "best_bleu", "mean_loss", "seconds")
+_PROGRESS = ("step", "epoch", "next_group", "best_bleu", "mean_loss", "seconds", "loss_curve", "score_curve")
 
 
 def replace_words(target_in: Tensor, share: float, last_special_id: int, vocab_size: int) -> Tensor:

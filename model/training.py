@@ -6,6 +6,9 @@ from typing import Literal
 
 from model.config import TransformerConfig
 
+MAX_PLACEHOLDERS = 6400  # private-use characters of the basic plane
+_MAX_NAME_CHARACTERS = 128  # as a bundle's manifest has it: to be told here, not by the export
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorpusConfig:
@@ -27,9 +30,14 @@ class CorpusConfig:
     limit: int = 0
 
     def __post_init__(self) -> None:
+        faults = []
+        if bool(self.tsv) == bool(self.source or self.target) or bool(self.source) != bool(self.target):
+            faults.append("either tsv or both source and target must name files")
         if min(self.weight, self.hold_out, self.limit) < 0:
             given = f"{self.weight}, {self.hold_out} and {self.limit}"
-            raise ValueError(f"weight, hold_out and limit must be at least 0, not {given}")
+            faults.append(f"weight, hold_out and limit must be at least 0, not {given}")
+        if faults:
+            raise ValueError("; ".join(faults))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,10 +120,13 @@ class TokenizerConfig:
     """How the SentencePiece vocabulary is learned; its size is the model's `vocab_size`.
 
     Attributes:
+        model_type: of SentencePiece.
+        character_coverage: share of the text's characters that are tokens, 0.98 to 1; the others fall back to bytes.
+        num_placeholders: symbols, from U+E000 on, that are whole tokens, for `AugmentationConfig.placeholder`.
         normalization: "nmt_nfkc" (SentencePiece's: "m²" becomes "m2") or "invisible", which changes white space and
             control characters alone.
         split_digits: each digit is a token.
-        required_characters: are tokens however rare; others beyond `character_coverage` fall back to bytes.
+        required_characters: are tokens however rare.
         from_first_epoch: learn from what the first epoch shows, weighted and rewritten, not from the bare corpora.
     """
 
@@ -128,8 +139,15 @@ class TokenizerConfig:
     from_first_epoch: bool = False
 
     def __post_init__(self) -> None:
+        faults = []
         if self.normalization not in ("nmt_nfkc", "invisible"):
-            raise ValueError(f'normalization must be "nmt_nfkc" or "invisible", not "{self.normalization}"')
+            faults.append(f'normalization must be "nmt_nfkc" or "invisible", not "{self.normalization}"')
+        if not 0.98 <= self.character_coverage <= 1:
+            faults.append(f"character_coverage must be in [0.98, 1], not {self.character_coverage}")
+        if not 0 <= self.num_placeholders <= MAX_PLACEHOLDERS:
+            faults.append(f"num_placeholders must be in 0..{MAX_PLACEHOLDERS}, not {self.num_placeholders}")
+        if faults:
+            raise ValueError("; ".join(faults))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,11 +165,20 @@ class Recipe:
     dev: tuple[CorpusConfig, ...] = ()
 
     def __post_init__(self) -> None:
+        faults = [
+            f"{name} must have 1..{_MAX_NAME_CHARACTERS} characters, all printable, not {value!r:.80}"
+            for name in ("name", "source_language", "target_language")
+            if not (0 < len(value := getattr(self, name)) <= _MAX_NAME_CHARACTERS and value.isprintable())
+        ]
         if self.training.max_tokens > self.model.max_positions:
             longest, limit = self.training.max_tokens, self.model.max_positions
-            raise ValueError(f"training.max_tokens is {longest}, but model.max_positions is {limit}")
+            faults.append(f"training.max_tokens is {longest}, but model.max_positions is {limit}")
         if self.model.positions == "table":
-            raise ValueError('model.positions "table" is for weights that have one, not for training')
+            faults.append('model.positions "table" is for weights that have one, not for training')
         if self.model.source_vocab_size not in (None, self.model.vocab_size):
             size = self.model.source_vocab_size
-            raise ValueError(f"model.source_vocab_size must be vocab_size, since the tokenizer is joint, not {size}")
+            faults.append(f"model.source_vocab_size must be vocab_size, since the tokenizer is joint, not {size}")
+        if self.augmentation.placeholder and not self.tokenizer.num_placeholders:
+            faults.append("augmentation.placeholder needs tokenizer.num_placeholders, which is 0")
+        if faults:
+            raise ValueError("; ".join(faults))

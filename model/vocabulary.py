@@ -1,6 +1,7 @@
-"""Learns the joint SentencePiece vocabulary of a model (arXiv:1808.06226)."""
+"""Learns the joint SentencePiece vocabulary of a model (arXiv:1808.06226), and says whether one fits a recipe."""
 
 import io
+import re
 import tempfile
 import unicodedata
 from collections.abc import Iterable
@@ -11,6 +12,10 @@ import sentencepiece
 from model.training import Recipe
 from model.verbatim import PLACEHOLDER_START
 
+# What SentencePiece says where the size does not fit the text.
+_TOO_LARGE = re.compile(r"too high .* <= (\d+)")
+_TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
+
 
 def learn_vocabulary(sentences: Iterable[str], recipe: Recipe) -> bytes:
     """Returns a serialised SentencePiece model of exactly `recipe.model.vocab_size` entries.
@@ -20,32 +25,79 @@ def learn_vocabulary(sentences: Iterable[str], recipe: Recipe) -> bytes:
     (private-use characters from U+E000) are whole tokens that no other text produces.
 
     Raises:
-        RuntimeError: the text is too small for the vocabulary (SentencePiece's own message).
+        ValueError: the text is too small for the vocabulary, or the vocabulary for the text; says what would fit.
     """
     model, tokenizer = recipe.model, recipe.tokenizer
     output = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         rules = Path(folder) / "rules.tsv"
         rules.write_text(invisible_rules(), encoding="utf-8")
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(sentences),
-            model_writer=output,
-            model_type=tokenizer.model_type,
-            vocab_size=model.vocab_size,
-            character_coverage=tokenizer.character_coverage,
-            required_chars=tokenizer.required_characters,
-            split_digits=tokenizer.split_digits,
-            byte_fallback=True,
-            user_defined_symbols=[chr(PLACEHOLDER_START + i) for i in range(tokenizer.num_placeholders)],
-            pad_id=model.pad_id,
-            unk_id=model.unk_id,
-            bos_id=model.bos_id,
-            eos_id=model.eos_id,
-            num_threads=1,  # the same vocabulary on every machine
-            normalization_rule_tsv=str(rules) if tokenizer.normalization == "invisible" else "",
-            minloglevel=1,
-        )
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(sentences),
+                model_writer=output,
+                model_type=tokenizer.model_type,
+                vocab_size=model.vocab_size,
+                character_coverage=tokenizer.character_coverage,
+                required_chars=tokenizer.required_characters,
+                split_digits=tokenizer.split_digits,
+                byte_fallback=True,
+                user_defined_symbols=_placeholders(recipe),
+                pad_id=model.pad_id,
+                unk_id=model.unk_id,
+                bos_id=model.bos_id,
+                eos_id=model.eos_id,
+                num_threads=1,  # the same vocabulary on every machine
+                normalization_rule_tsv=str(rules) if tokenizer.normalization == "invisible" else "",
+                minloglevel=1,
+            )
+        except RuntimeError as error:
+            raise ValueError(_explain(str(error), model.vocab_size)) from error
     return output.getvalue()
+
+
+def vocabulary_faults(content: bytes, recipe: Recipe) -> list[str]:
+    """Says what keeps a SentencePiece model, learned here or elsewhere, from being a recipe's vocabulary.
+
+    Args:
+        content: of its file.
+        recipe: whose ids and size it must have, and whose placeholders, if pairs are rewritten with them.
+    """
+    found = sentencepiece.SentencePieceProcessor()
+    try:
+        found.load_from_serialized_proto(content)
+    except RuntimeError:
+        return ["is no SentencePiece model"]
+    model = recipe.model
+    faults = []
+    if found.vocab_size() != model.vocab_size:
+        faults.append(f"has {found.vocab_size()} pieces; the recipe's model.vocab_size is {model.vocab_size}")
+    special = {"pad": found.pad_id(), "unk": found.unk_id(), "bos": found.bos_id(), "eos": found.eos_id()}
+    for name, number in special.items():
+        if number != (expected := getattr(model, f"{name}_id")):
+            shown = number if number >= 0 else "none"  # SentencePiece's -1
+            faults.append(f"its {name} id is {shown}; the recipe's model.{name}_id is {expected}")
+    missing = [symbol for symbol in _placeholders(recipe) if found.is_unknown(found.piece_to_id(symbol))]
+    if missing and recipe.augmentation.placeholder:
+        code, wanted = f"U+{ord(missing[0]):04X}", len(_placeholders(recipe))
+        faults.append(f"lacks {code} and others of the recipe's tokenizer.num_placeholders, {wanted}")
+    return faults
+
+
+def _placeholders(recipe: Recipe) -> list[str]:
+    return [chr(PLACEHOLDER_START + i) for i in range(recipe.tokenizer.num_placeholders)]
+
+
+def _explain(words: str, vocab_size: int) -> str:
+    """Turns what SentencePiece says, which names its own options, into what a recipe may have."""
+    if most := _TOO_LARGE.search(words):
+        return f"[model]: vocab_size must be at most {most[1]} for so little text, not {vocab_size}"
+    if least := _TOO_SMALL.search(words):
+        return (
+            f"[model]: vocab_size must be at least {least[1]} for the characters of this text, not {vocab_size}; "
+            "a lower character_coverage in [tokenizer] needs less"
+        )
+    return f"the vocabulary cannot be learned: {words}"
 
 
 def invisible_rules() -> str:

@@ -1,6 +1,7 @@
 """The server's life: listen, load, serve, drain.
 
-SIGTERM or SIGINT: health says NOT_SERVING; requests are taken for the drain delay yet, while balancers look elsewhere.
+SIGTERM or SIGINT: health says NOT_SERVING; requests are taken for the drain delay yet, while balancers look elsewhere,
+or not at all after a SIGINT (Ctrl-C) while nobody calls.
 Then new ones are answered UNAVAILABLE and running ones finish, for at most the drain timeout; what is left is answered
 UNAVAILABLE too.
 A second signal leaves at once. When the engine is lost (`server.models.supervisor`), everybody has been answered
@@ -14,7 +15,6 @@ import contextlib
 import gc
 import logging
 import os
-import signal
 import sys
 import threading
 import time
@@ -25,7 +25,7 @@ from prometheus_client import CollectorRegistry
 
 from server.access.access import Access
 from server.errors import SettingsError
-from server.models.loading import load_model, process_memory
+from server.models.loading import bundle_faults, load_model, process_memory
 from server.models.machine import resident_bytes
 from server.models.model import Model
 from server.rpc.health import Health
@@ -33,11 +33,13 @@ from server.rpc.intake import MAX_MESSAGE_BYTES, Intake, messages_at_once
 from server.rpc.interceptors import CallInterceptor
 from server.rpc.servers import RpcServers, address, open_servers
 from server.rpc.service import TranslationService
+from server.settings.next_steps import next_steps
 from server.settings.settings import Settings
+from server.signals import Stop, reload_on_signal, stop_on_signals
 from server.telemetry.log import LineHandler, set_up_logging
 from server.telemetry.metrics import Metrics
 from server.telemetry.page import serve_page
-from server.telemetry.stderr import log_loop_exceptions, take_stderr, tell
+from server.telemetry.stderr import is_watched, log_loop_exceptions, take_stderr, tell
 from server.telemetry.tracing import open_tracing
 from server.translation.calls import Calls
 from server.translation.memory import MemoryBudget, requests_share
@@ -49,6 +51,7 @@ logger = logging.getLogger(__name__)
 EXIT_ENGINE_LOST = 3
 
 _HANG_SECONDS = 5.0  # after the longest deadline: an engine that has not answered by then hangs
+_NOBODY_SECONDS = 1.0  # without a call, after which Ctrl-C does not wait for any
 _QUIET_SECONDS = 0.1
 _LAST_CALLS_SECONDS = 2.0  # for that quiet to come
 _LAST_GRACE_SECONDS = 1.0  # for answers on their way, before streams that never end (health watches) are cut
@@ -74,7 +77,7 @@ async def serve(settings: Settings, version: str) -> None:
     log = set_up_logging(metrics, settings.log_level)
     give_stderr_back = take_stderr(metrics)
     log_loop_exceptions(asyncio.get_running_loop())
-    stop, reload = _stop_on_signals(), _reload_on_signal()
+    stop, reload = stop_on_signals(), reload_on_signal()
     memory = MemoryBudget(process_memory(settings))  # less once the model is there
     translator = Translator(
         beam_size=settings.beam_size,
@@ -102,7 +105,7 @@ async def serve(settings: Settings, version: str) -> None:
             stopping = asyncio.create_task(stop.wait())
             await asyncio.wait({stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
             if supervisor.is_alive():
-                await _drain(settings, servers, traffic, health, watching, model)
+                await _drain(settings, stop, servers, traffic, health, watching, model)
             if not supervisor.is_alive():
                 await _give_up(traffic, log)
     finally:
@@ -141,7 +144,7 @@ async def _listening(
         except SettingsError as error:
             faults += error.faults
         if faults:
-            raise SettingsError(faults)
+            raise SettingsError(faults + bundle_faults(settings))
         renewing = asyncio.create_task(access.watch(reload))
         try:
             await servers.start()
@@ -177,6 +180,7 @@ def _memory_of_requests(settings: Settings, model: Model) -> int:
 
 async def _drain(
     settings: Settings,
+    stop: Stop,
     servers: RpcServers,
     traffic: Traffic,
     health: Health,
@@ -185,8 +189,18 @@ async def _drain(
 ) -> None:
     """Ends the server's life as the module's docstring says."""
     logger.info("draining")
-    await health.set_serving(False)
-    await asyncio.sleep(settings.drain_delay)
+    await health.begin_draining()
+    delay = settings.drain_delay
+    if stop.is_by_hand:
+        is_quiet = traffic.idle_seconds >= _NOBODY_SECONDS
+        delay = 0.0 if is_quiet else delay
+        wait = (
+            ""
+            if is_quiet
+            else f" in {delay:g} s, and what runs then in {settings.drain_timeout:g} s, as there are calls"
+        )
+        tell(f"babelserve: stopping{wait}; Ctrl-C again ends it at once")
+    await asyncio.sleep(delay)
     traffic.refuse()
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(traffic.wait_until_idle(), settings.drain_timeout)
@@ -218,27 +232,6 @@ async def _give_up(traffic: Traffic, log: LineHandler) -> None:
         await asyncio.wait_for(traffic.wait_until_quiet(_QUIET_SECONDS), _LAST_CALLS_SECONDS)
     log.close()
     os._exit(EXIT_ENGINE_LOST)
-
-
-def _stop_on_signals() -> asyncio.Event:
-    """Returns an event that the first SIGTERM or SIGINT sets; the second ends the process there and then."""
-    stop = asyncio.Event()
-
-    def receive(number: int) -> None:
-        if stop.is_set():
-            os._exit(128 + number)
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, receive, number)
-    return stop
-
-
-def _reload_on_signal() -> asyncio.Event:
-    """Returns an event that SIGHUP sets, which would end the process otherwise."""
-    reload = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload.set)
-    return reload
 
 
 def _open_access(settings: Settings, metrics: Metrics) -> Access:
@@ -279,4 +272,5 @@ def _announce(settings: Settings, servers: RpcServers, metrics_port: int, model:
         f"{address(settings.host, port)} after {_process_age_seconds():.2f} s; "
         f"health on port {health_port}, admin on {admin_port}, "
         f"metrics on http://{address(settings.host, metrics_port)}/metrics"
+        + (next_steps(settings, manifest, port, metrics_port) if is_watched() else "")
     )

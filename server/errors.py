@@ -61,7 +61,11 @@ class InvalidRequest(TranslationError):
 
     Args:
         field: its path in the request, such as "decoding.beam_size".
-        message: the rule with its limit, and the value found; no text of the user's.
+        message: the rule with its limit, and after ", not " the value found; no text of the user's.
+
+    Attributes:
+        field: as given.
+        rule: the message without the value, for the log.
     """
 
     code = Code.INVALID_ARGUMENT
@@ -69,6 +73,7 @@ class InvalidRequest(TranslationError):
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
         self.field = field
+        self.rule = message.partition(", not ")[0]
 
 
 class Unauthenticated(TranslationError):

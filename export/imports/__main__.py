@@ -1,8 +1,6 @@
 """`babelserve-import SOURCE OUT`: somebody else's model in, a proven bundle out."""
 
 import argparse
-import logging
-import signal
 import sys
 from pathlib import Path
 
@@ -10,6 +8,9 @@ import shtab
 
 from export.agreement import MIN_CHRF
 from export.bundle import export_bundle
+from export.description import described_quality, described_sizes
+from export.endings import endings
+from export.files import EXACT
 from export.imports.detect import opened, read_model
 from export.imports.foreign import ForeignModel
 from export.imports.formats.tensors import FormatError
@@ -18,34 +19,22 @@ from export.imports.reference import compare, refusal
 from export.imports.report import ImportFault, Report
 from export.imports.samples import sample_set
 from export.imports.subject import build_subject
-from export.verify import VerificationError
 from server.bundle.bundle import Bundle
 from server.bundle.variants import VARIANTS
-from server.errors import StartupError
 
-_VARIANTS = ("cpu-fp32", "cpu-int8")
+_VARIANTS = (EXACT, "cpu-int8")
 
 
 def main() -> None:
     """Entry point; exit code 1 when a check fails or the import is interrupted, 2 for a model that cannot be read."""
     arguments = _parse_arguments()
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(1))  # so that a half-written bundle is removed
     report = Report(allowed=frozenset(arguments.allow))
-    try:
-        with opened(arguments.source) as directory:
+    ending = endings("babelserve-import", arguments.out, FormatError, subject=str(arguments.source))
+    with ending, opened(arguments.source) as directory:
+        try:
             _import(directory, arguments, report)
-    except ImportFault as faults:
-        print(f"babelserve-import: {arguments.source} cannot be imported:\n{faults}", file=sys.stderr)
-        sys.exit(2)
-    except (FormatError, OSError, ValueError) as error:
-        print(f"babelserve-import: {arguments.source}: {error}", file=sys.stderr)
-        sys.exit(2)
-    except (VerificationError, StartupError) as error:
-        print(f"babelserve-import: {arguments.out} was not written: {error}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(1)
+        except ImportFault as faults:
+            raise FormatError(f"cannot be imported:\n{faults}") from faults
 
 
 def _import(directory: Path, arguments: argparse.Namespace, report: Report) -> None:
@@ -107,19 +96,12 @@ def _describe(model: ForeignModel) -> str:
 
 def _conclude(bundle: Bundle) -> str:
     manifest, parity = bundle.manifest, bundle.manifest.parity
-    megabytes = {name: sum(f.bytes for f in each.files.values()) / 1e6 for name, each in manifest.variants.items()}
-    sizes = ", ".join(f"{name} {size:.0f} MB" for name, size in megabytes.items())
     checked = parity["beam_4_ids"]
     lines = [
-        f"{bundle.directory}: proven ({sizes})",
+        f"{bundle.directory}: proven ({described_sizes(manifest)})",
         f"  {checked['equal']} of {checked['sentences']} sentences identical to the model itself in float32, beam 4",
     ]
-    for name, found in manifest.quality.items():
-        if name != "cpu-fp32":
-            said = (
-                f"{found['identical']} of {found['sentences']} as in float32, chrF between them {found['chrf_to_fp32']}"
-            )
-            lines.append(f"  {name}: {said}")
+    lines += [f"  {name}: {described_quality(found)}" for name, found in manifest.quality.items() if name != EXACT]
     return "\n".join(lines)
 
 
@@ -155,7 +137,11 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--name", default="", help="the model's name (default: its directory's)")
     parser.add_argument("--version", default="1", help="the model's version in the manifest (default 1)")
     parser.add_argument(
-        "--variants", nargs="+", choices=list(VARIANTS), default=list(_VARIANTS), help="default: for CPUs"
+        "--variants",
+        nargs="+",
+        choices=list(VARIANTS),
+        default=list(_VARIANTS),
+        help="what to write (default: for CPUs)",
     )
     parser.add_argument(
         "--min-chrf",
@@ -174,6 +160,8 @@ def _parse_arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if arguments.out is None and not arguments.dry_run:
         parser.error("say where the bundle is to be made, or --dry-run")
+    if arguments.check and EXACT not in arguments.variants:
+        parser.error(f"--check compares {EXACT}, which --variants leaves out")
     if arguments.check and arguments.dry_run:
         parser.error("--check compares a bundle, which --dry-run does not write")
     return arguments

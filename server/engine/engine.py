@@ -194,6 +194,8 @@ class Engine:
             max_rows=len(self._lanes) * self._limits.lane.max_rows,
             rows=sum(lane.num_rows for lane in self._lanes),
             cache_bytes=sum(lane.cache_bytes for lane in self._lanes),
+            max_waiting_sentences=self._limits.max_waiting_sentences,
+            max_waiting_tokens=self._limits.max_waiting_tokens,
         )
 
 

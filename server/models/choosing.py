@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.metadata
+from pathlib import Path
 
 from server.bundle.variants import VARIANTS
 from server.errors import SettingsError
@@ -34,8 +35,15 @@ def choose_variant(settings: Settings, *, has_cuda: bool) -> str:
         preferred = ["cuda-fp16"] if settings.device == "cuda" else ["cuda-fp16", *_ON_CPU]
     else:
         preferred = _ON_CPU
-    found = [variant for variant in preferred if (settings.bundle / variant).is_dir()]
+    found = [variant for variant in preferred if _is_there(settings.bundle / variant)]
     return (found or preferred)[0]
+
+
+def _is_there(directory: Path) -> bool:
+    try:
+        return directory.is_dir()
+    except OSError:  # the bundle is closed to us: whoever opens it says so
+        return False
 
 
 def can_run(variant: str) -> bool:

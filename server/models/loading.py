@@ -10,7 +10,7 @@ from server.bundle.tokenizer import Tokenizer
 from server.bundle.variants import VARIANTS
 from server.engine.engine import Engine
 from server.engine.limits import EngineLimits, LaneLimits
-from server.errors import SettingsError
+from server.errors import SettingsError, StartupError
 from server.models.canary import Canary
 from server.models.choosing import can_use_cuda, choose_variant
 from server.models.machine import memory_limit_bytes, release_freed_memory, usable_cores
@@ -51,6 +51,15 @@ def load_model(settings: Settings, metrics: Metrics) -> Model:
     del bundle  # with its contents, of which the sessions have what they need
     release_freed_memory()
     return model
+
+
+def bundle_faults(settings: Settings) -> list[str]:
+    """Says what keeps the bundle from being opened, for a server that cannot start anyway; loads nothing."""
+    try:
+        open_bundle(settings.bundle, choose_variant(settings, has_cuda=can_use_cuda()))
+    except StartupError as error:
+        return error.faults
+    return []
 
 
 def open_network(bundle: Bundle, variant: str, settings: Settings) -> "HostRunner | DeviceRunner":

@@ -36,7 +36,7 @@ class Health:
     """The state that is told; NOT_SERVING but alive at first.
 
     Args:
-        metrics: told how late the event loop is.
+        metrics: told how late the event loop is, and what is told here.
     """
 
     def __init__(self, metrics: Metrics) -> None:
@@ -53,6 +53,11 @@ class Health:
         """Tells whether requests are welcome; they are not while what is watched is not ready, either."""
         self._is_welcome = is_serving
         await self._tell_serving()
+
+    async def begin_draining(self) -> None:
+        """Tells that requests are not welcome any more, as the server is about to end."""
+        self._metrics.draining.set(1)
+        await self.set_serving(False)
 
     async def set_alive(self, is_alive: bool) -> None:
         """Tells whether the process is worth keeping."""
@@ -72,6 +77,7 @@ class Health:
             await self.set_alive(alive)
 
     async def _tell_serving(self) -> None:
+        self._metrics.ready.set(self._is_welcome and self._is_ready)
         for name in _SERVING_NAMES:
             await self._set(name, self._is_welcome and self._is_ready)
 

@@ -1,5 +1,6 @@
 """The gRPC servers: one for translations, one for health alone, one for channelz; and the ports that they listen on."""
 
+import socket
 from dataclasses import dataclass
 
 import grpc
@@ -115,7 +116,13 @@ def _bind(
     credentials: grpc.ServerCredentials | None,
     faults: list[str],
 ) -> int:
-    """Returns the port's number; if it cannot be bound, a fault is added."""
+    """Returns the port's number; if it cannot be bound, a fault is added.
+
+    It is tried with a socket of our own first: gRPC says why it failed on stderr alone, in lines of its own.
+    """
+    if reason := _obstacle(host, port):
+        faults.append(f"{flag}: cannot listen on {host} port {port}: {reason}")
+        return 0
     try:
         if credentials is None:
             return server.add_insecure_port(address(host, port))
@@ -123,6 +130,18 @@ def _bind(
     except RuntimeError:
         faults.append(f"{flag}: cannot listen on {host} port {port}: does something listen there already?")
         return 0
+
+
+def _obstacle(host: str, port: int) -> str:
+    """Says what keeps a port from being listened on; empty if nothing does."""
+    try:
+        family, kind, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        with socket.socket(family, kind) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(place)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
 
 
 def _credentials(access: Access) -> grpc.ServerCredentials | None:

@@ -75,7 +75,7 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str], vers
     settings = Settings(**values)
     faults += _contradictions(settings)
     if check is None and not _is(settings.bundle, Path.is_dir):
-        faults.append(f"--bundle: {settings.bundle} is no directory")
+        faults.append(f"--bundle: {settings.bundle} {_no('directory', settings.bundle)}")
     if faults:
         raise SettingsError(faults)
     return CommandLine(settings=settings, check=check, make_key=make_key)
@@ -151,6 +151,17 @@ def _is(path: Path, kind: Callable[[Path], bool]) -> bool:
         return False
 
 
+def _no(kind: str, path: Path) -> str:
+    """Says why a path is not what it should be."""
+    try:
+        path.stat()
+    except PermissionError as error:
+        return f"cannot be read: {error.strerror}"
+    except OSError:
+        pass
+    return f"is no {kind}"
+
+
 def _contradictions(settings: Settings) -> Iterator[str]:
     """Faults between settings."""
     ports: dict[int, str] = {}
@@ -166,7 +177,7 @@ def _contradictions(settings: Settings) -> Iterator[str]:
     for name in ("tls_cert", "tls_key", "tls_client_ca", "keys"):
         path = getattr(settings, name)
         if path is not None and not _is(path, Path.is_file):
-            yield f"{_flag(name)}: {path} is no file"
+            yield f"{_flag(name)}: {path} {_no('file', path)}"
     if settings.beam_size > settings.max_rows:
         yield f"--beam-size: {settings.beam_size} does not fit into --max-rows {settings.max_rows}"
     if AUTO not in (settings.variant, settings.device) and VARIANTS[settings.variant].device != settings.device:

@@ -81,6 +81,8 @@ class Metrics:
         self.native_log_lines_total = counter(
             "native_log_lines", "Lines that native libraries wrote to stderr, logged or not."
         )
+        self.ready = gauge("ready", "1 while health says SERVING: loaded, not draining, no lane out or being replaced.")
+        self.draining = gauge("draining", "1 from the signal that ends the server.")
         self.start_duration_seconds = gauge("start_duration_seconds", "From the start of the process to SERVING.")
         self._of_method = {
             method: (

@@ -31,6 +31,8 @@ class EngineLoad:
     max_rows: int
     rows: int
     cache_bytes: int
+    max_waiting_sentences: int
+    max_waiting_tokens: int
 
 
 _GAUGES = (
@@ -39,6 +41,8 @@ _GAUGES = (
     ("babelserve_batch_slots", "Rows (beams of sentences) that all lanes can hold."),
     ("babelserve_batch_slots_used", "Rows that are taken."),
     ("babelserve_kv_cache_bytes", "Memory of the attention caches."),
+    ("babelserve_queue_depth_limit", "Waiting sentences at which requests are refused."),
+    ("babelserve_queue_tokens_limit", "Source tokens of waiting sentences at which requests are refused."),
 )
 
 
@@ -99,6 +103,10 @@ class EngineFamilies:
         self.wasted_tokens = counter(
             "wasted_tokens", "Target tokens decoded, per beam, of sentences that were not answered.", "outcome"
         )
+        self.undelivered_tokens = counter(
+            "undelivered_tokens",
+            "Target tokens of translated sentences whose call ended unanswered: its caller had left, or it failed.",
+        )
         self.wait_prediction_ratio = histogram(
             "queue_wait_prediction_ratio",
             "Time to an answer, by the time forecast at the door.",
@@ -149,6 +157,7 @@ class ModelMetrics:
         self.generated_tokens_total = families.generated_tokens.labels(model)
         self.engine_last_step_timestamp_seconds = families.engine_last_step_timestamp_seconds.labels(model)
         self.engine_failures_total = families.engine_failures.labels(model)
+        self.undelivered_tokens_total = families.undelivered_tokens.labels(model)
         self.lane_rebuilds_total = families.lane_rebuilds.labels(model)
         self._lanes = {state: families.lanes.labels(model, state) for state in LANE_STATES}
         self._canaries = {result: families.canaries.labels(model, result) for result in CANARY_RESULTS}

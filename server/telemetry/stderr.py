@@ -48,6 +48,13 @@ def tell(message: str) -> None:
             os.write(number, f"{message}\n".encode(errors="backslashreplace"))
 
 
+def is_watched() -> bool:
+    """Whether the operator's stderr is a terminal."""
+    with contextlib.suppress(ValueError, AttributeError):  # as in `tell`
+        return sys.stderr.isatty()
+    return False
+
+
 def take_stderr(metrics: Metrics) -> Callable[[], None]:
     """Logs what is written to file descriptor 2, and exceptions that nobody caught; the returned function ends that.
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from server.access.tenants import caller
-from server.errors import Code, DeadlineExceeded, NotServing, TranslationError
+from server.errors import Code, DeadlineExceeded, InvalidRequest, NotServing, Overloaded, TranslationError
 from server.telemetry.log import add_facts, begin_request, facts
 from server.telemetry.metrics import Metrics
 from server.telemetry.rate_limit import RateLimit
@@ -90,6 +90,7 @@ class Calls:
                 return result
             except TranslationError as error:
                 code = error.code
+                _add_reason(error)
                 raise
             except asyncio.CancelledError:
                 if call.has_expired():
@@ -143,6 +144,14 @@ class Calls:
     def count_other(self, code: Code) -> None:
         """Counts a call of a method that is not ours, and how it was answered."""
         self._metrics.start_request("other")(code, 0.0, None)
+
+
+def _add_reason(error: TranslationError) -> None:
+    """Adds to the call's log line what it was refused for: names of ours and limits, without the caller's value."""
+    if isinstance(error, InvalidRequest):
+        add_facts(field=error.field, rule=error.rule)
+    elif isinstance(error, Overloaded):
+        add_facts(reason=error.reason)
 
 
 def choose_id(given: str | bytes | None) -> str:

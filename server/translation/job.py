@@ -68,6 +68,7 @@ class Job:
         self._futures = futures
         self._arrived = arrived
         self._has_first = False
+        self._is_whole = False  # answered at once: nobody has anything of it before
         self._is_left = False
 
     def __enter__(self) -> Self:
@@ -77,11 +78,14 @@ class Job:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._is_left = True
+        if error is not None and self._is_whole:
+            self.model.metrics.undelivered_tokens_total.inc(sum(each.num_target_tokens for each in self.answers))
         _cancel(self._futures, 0)
         self.held.close()
 
     async def finish(self) -> None:
         """Waits until every text has its answer. Raises the first text's error if all of them fail."""
+        self._is_whole = True
         async for _ in self.completions():
             pass
 

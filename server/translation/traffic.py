@@ -2,15 +2,23 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+import math
+import time
+from collections.abc import Callable, Iterator
 
 from server.errors import NotServing
 
 
 class Traffic:
-    """Counts calls of all fronts, on the event loop's thread."""
+    """Counts calls of all fronts, on the event loop's thread.
 
-    def __init__(self) -> None:
+    Args:
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last_end = -math.inf
         self._is_refusing = False
         self._num_calls = 0
         self._num_running = 0
@@ -27,8 +35,14 @@ class Traffic:
             yield
         finally:
             self._num_running -= 1
+            self._last_end = self._clock()
             if not self._num_running:
                 self._idle.set()
+
+    @property
+    def idle_seconds(self) -> float:
+        """For how long no call has run; infinite if none ever has."""
+        return 0.0 if self._num_running else self._clock() - self._last_end
 
     def refuse(self) -> None:
         """Lets no further call in."""

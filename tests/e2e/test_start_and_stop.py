@@ -1,6 +1,8 @@
 """How a server starts, refuses to start, and leaves."""
 
 import json
+import os
+import pty
 import shutil
 import signal
 import socket
@@ -22,7 +24,7 @@ from server.bundle.bundle import Bundle
 from tests.acceptance.bad_bundles import BadBundle, bad_bundles
 from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import REPOSITORY, ServerProcess, free_ports
-from tests.e2e.conftest import Start, wait_for_metric
+from tests.e2e.conftest import Start, metric, wait_for_metric
 
 TIMEOUT = 50.0
 NUM_CALLERS = 8
@@ -125,6 +127,52 @@ def test_during_the_drain_delay_requests_are_answered_and_health_says_no(start: 
     assert exit_code == 128 + signal.SIGTERM  # the second signal leaves at once
 
 
+def test_ctrl_c_while_nobody_calls_ends_the_server_at_once(start: Start) -> None:
+    server = start("--drain-delay", "3600")
+
+    server.process.send_signal(signal.SIGINT)
+
+    assert server.process.wait(TIMEOUT) == 0
+    assert "babelserve: stopping; Ctrl-C again ends it at once" in server.stderr()
+
+
+def test_ctrl_c_while_somebody_calls_waits_and_a_second_one_does_not(start: Start, dev_set: DevSet) -> None:
+    server = start("--drain-delay", "3600")
+    with open_stub(server.address) as stub:
+        call = stub.TranslateStream(pb.TranslateStreamRequest(request=request(" ".join(dev_set.sources * 20))))
+        next(call)
+        server.process.send_signal(signal.SIGINT)
+        wait_for_metric(server, 1, "draining")
+        ready = metric(server, "ready")
+        response = stub.Translate(request(dev_set.sources[0]), timeout=TIMEOUT)
+        server.process.send_signal(signal.SIGINT)
+        exit_code = server.process.wait(TIMEOUT)
+
+    assert ready == 0
+    assert response.translations[0].text
+    assert exit_code == 128 + signal.SIGINT
+    assert (
+        "babelserve: stopping in 3600 s, and what runs then in 30 s, as there are calls; Ctrl-C again"
+        in server.stderr()
+    )
+
+
+def test_on_a_terminal_a_server_says_what_may_be_done_next(tiny_bundle: Bundle) -> None:
+    ours, theirs = pty.openpty()
+    flags = ["--port", "0", "--health-port", "0", "--admin-port", "0", "--metrics-port", "0", "--lanes", "1"]
+    command = [sys.executable, "-m", "server", "--bundle", str(tiny_bundle.directory), "--variant", "cpu-fp32", *flags]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=theirs) as server:
+        os.close(theirs)
+        with os.fdopen(ours, encoding="utf-8") as terminal:
+            lines = [terminal.readline().rstrip() for _ in range(4)]
+        server.send_signal(signal.SIGINT)
+
+    port = lines[0].partition("127.0.0.1:")[2].split()[0]
+    assert lines[1].startswith(f"  try:      babelserve-translate --address 127.0.0.1:{port} --source en --target de ")
+    assert lines[2].startswith("  metrics:  http://127.0.0.1:")
+    assert lines[3] == "  stop:     Ctrl-C"
+
+
 def test_someone_who_watches_health_does_not_keep_the_server(start: Start) -> None:
     server = start("--drain-delay", "0")
     with grpc.insecure_channel(server.address) as channel:
@@ -168,6 +216,7 @@ def test_a_port_that_is_taken_is_a_fault(server: ServerProcess, launch: Start) -
     assert "Traceback" not in second.stderr()
     for flag in ("--port", "--metrics-port", "--admin-port", "--health-port"):
         assert f"babelserve: {flag}: cannot listen on 127.0.0.1" in second.stderr()
+    assert "native code" not in second.stderr()
 
 
 @pytest.mark.parametrize("redirections", ["<&- >&- 2>&-", ">/dev/full 2>/dev/full"])

@@ -66,11 +66,11 @@ def test_too_few_sentences_prove_nothing(tiny_checkpoint: Checkpoint, dev_set: D
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("variants", [("cpu-int8",), ("cpu-fp32", "cpu-int4"), ()])
-def test_variants_that_cannot_be_proved_are_refused(
+@pytest.mark.parametrize("variants", [("cpu-fp32", "cpu-int4"), ()])
+def test_variants_that_nobody_knows_are_refused(
     tiny_checkpoint: Checkpoint, dev_set: DevSet, tmp_path: Path, variants: tuple[str, ...]
 ) -> None:
-    with pytest.raises(ValueError, match="variants must be cpu-fp32 and others of"):
+    with pytest.raises(ValueError, match="variants must be some of cpu-fp32, "):
         export_bundle(subject_of(tiny_checkpoint), tmp_path / "bundle", dev_set, version="1", variants=variants)
 
     assert not list(tmp_path.iterdir())

@@ -71,6 +71,13 @@ def test_tables_of_a_recipe_become_their_configurations(tmp_path: Path) -> None:
         ("inner_dropout = 1.0", r"\[model\]: inner_dropout must be in \[0, 1\), not 1.0"),
         ("[[dev]]\nlimit = -1", r"\[\[dev\]\] 1: weight, hold_out and limit"),
         ("[[train]]\nfile = 'a'", r"\[\[train\]\] 1: unknown name: file"),
+        ("[[train]]\ntsv = 'a'\nsource = 'a'\ntarget = 'b'", r"\[\[train\]\] 1: either tsv or both source and target"),
+        ("[tokenizer]\ncharacter_coverage = 0.5", r"\[tokenizer\]: character_coverage must be in \[0.98, 1\], not 0.5"),
+        ("[tokenizer]\nnum_placeholders = -1", r"\[tokenizer\]: num_placeholders must be in 0..6400, not -1"),
+        (
+            "[tokenizer]\nnum_placeholders = 0\n[augmentation]\nplaceholder = 0.1",
+            "augmentation.placeholder needs tokenizer.num_placeholders, which is 0",
+        ),
     ],
 )
 def test_a_fault_in_a_recipe_is_named_with_its_table(tmp_path: Path, faulty: str, expected: str) -> None:
@@ -81,6 +88,24 @@ def test_a_fault_in_a_recipe_is_named_with_its_table(tmp_path: Path, faulty: str
 def test_a_recipe_without_a_model_says_so(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="model"):
         load_recipe(write(tmp_path, 'name = "x"\nsource_language = "en"\ntarget_language = "de"\n'))
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        (("name", '""'), "name must have 1..128 characters, all printable, not ''"),
+        (("source_language", '""'), "source_language must have 1..128 characters"),
+        (("target_language", '"d\\u0007e"'), "target_language must have 1..128 characters"),
+        (("train", "5"), r"\[\[train\]\] 1: must be a table, not 5"),
+    ],
+)
+def test_what_the_export_would_refuse_is_refused_before_the_training(
+    tmp_path: Path, changed: tuple[str, str], expected: str
+) -> None:
+    lines = [line for line in RECIPE.splitlines() if line.partition(" ")[0] != changed[0]]
+
+    with pytest.raises(ValueError, match=expected):
+        load_recipe(write(tmp_path, "\n".join([" = ".join(changed), *lines])))
 
 
 def test_a_recipe_that_is_no_toml_is_a_value_error(tmp_path: Path) -> None:
@@ -98,8 +123,9 @@ def test_every_fault_of_every_table_is_told_at_once(tmp_path: Path) -> None:
     warmup_steps = 0
     bf16 = 1
     [[train]]
-    weight = 1
+    tsv = "a.tsv"
     [[train]]
+    source = "a"
     weight = -1
     [speed]
     """
@@ -110,6 +136,7 @@ def test_every_fault_of_every_table_is_told_at_once(tmp_path: Path) -> None:
         "[model]: unknown name: heads",
         "[model]: vocab_size must be a whole number, not 'many'",
         "[training]: bf16 must be true or false, not 1",
+        "[[train]] 2: either tsv or both source and target must name files",
         "[[train]] 2: weight, hold_out and limit must be at least 0, not -1, 0 and 0",
         "the recipe: unknown name: speed",
         "the recipe: target_language is missing",

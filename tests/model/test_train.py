@@ -5,11 +5,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from model.recipe import load_recipe
 from model.train import main, prepare
+from model.training import AugmentationConfig, Recipe, TokenizerConfig
+from model.vocabulary import learn_vocabulary
 from tests.model.runs import CORPUS, DATA, ROOT, SMALL_RECIPE, recipe, small_data
 
 
@@ -61,6 +64,115 @@ def test_the_command_ends_with_one_line_when_it_cannot_start(
 
     with pytest.raises(SystemExit, match=f"^babelserve-train: .*({message})"):
         main()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"dev": ()}, r"names no \[dev\] corpus, or it is empty"),
+        ({"train": (dataclasses.replace(CORPUS, weight=0.0),)}, "no pair of fewer than 128 tokens"),
+        ({"train": (dataclasses.replace(CORPUS, hold_out=1000),)}, "the vocabulary cannot be learned|no pair"),
+        ({"training": dataclasses.replace(recipe().training, max_tokens=1)}, "no pair of fewer than 1 tokens"),
+        ({"model": dataclasses.replace(recipe().model, vocab_size=50_000)}, "vocab_size must be at most"),
+    ],
+)
+def test_what_could_never_be_trained_is_refused(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        prepare(dataclasses.replace(recipe(), **changed), DATA, tmp_path)
+
+
+def test_a_foreign_vocabulary_is_refused_with_all_that_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.model").write_bytes(learn_vocabulary(["A dog.", "Ein Hund."] * 99, foreign_recipe()))
+
+    with pytest.raises(
+        ValueError, match=r"tokenizer\.model: has 271 pieces; the recipe's model.vocab_size is 700"
+    ) as caught:
+        prepare(recipe(), DATA, tmp_path)
+
+    assert "its eos id is 5; the recipe's model.eos_id is 3" in str(caught.value)
+
+
+def foreign_recipe() -> Recipe:
+    model = dataclasses.replace(recipe().model, vocab_size=271, eos_id=5)
+    return dataclasses.replace(
+        recipe(), model=model, tokenizer=TokenizerConfig(num_placeholders=0), augmentation=AugmentationConfig()
+    )
+
+
+def test_a_run_of_another_recipe_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    prepare(recipe(), DATA, tmp_path).save_state()
+
+    with pytest.raises(ValueError, match="another recipe") as caught:
+        prepare(dataclasses.replace(recipe(), target_language="fr"), tmp_path / "no data", tmp_path)
+
+    assert "target_language was 'de', the recipe says 'fr'" in str(caught.value)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
+    monkeypatch.setattr(sys, "argv", ["babelserve-train", *map(str, arguments)])
+    main()
+
+
+def test_init_writes_a_recipe_and_says_what_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(monkeypatch, "--init", tmp_path / "fr-en", "--source", "fr", "--target", "en")
+
+    assert load_recipe(tmp_path / "fr-en" / "recipe.toml").source_language == "fr"
+    assert f"babelserve-train {tmp_path}/fr-en/recipe.toml" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match=r"^babelserve-train: .*recipe\.toml exists already$"):
+        run(monkeypatch, "--init", tmp_path / "fr-en", "--source", "fr", "--target", "en")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "RECIPE, --data, --out must be given, or --init with --source and --target"),
+        (["a.toml", "--data", "d"], "--out must be given"),
+        (["--init", "d", "--source", "fr"], "--target must be given"),
+        (["--init", "d", "--source", "fr", "--target", "en", "--out", "o"], "--out: not with --init"),
+        (["a.toml", "--data", "d", "--out", "o", "--source", "fr"], "--source: only with --init"),
+    ],
+)
+def test_wrong_arguments_end_with_two(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(monkeypatch, *arguments)
+
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.timeout(240)  # a process of its own, which starts slowly on a busy machine
+def test_where_stderr_is_a_file_loss_speed_and_end_are_told_and_the_next_command(tmp_path: Path) -> None:
+    data, out, path = small_data(tmp_path), tmp_path / "out", tmp_path / "recipe.toml"
+    text = SMALL_RECIPE.format(training="evaluate_every = 10").replace("max_steps = 1000", "max_steps = 20")
+    path.write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "model.train", str(path), "--data", str(data), "--out", str(out)]
+
+    with (tmp_path / "log").open("wb") as log:
+        subprocess.run(command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=log, check=True)
+
+    lines = [line.split(" ", 2)[2] for line in (tmp_path / "log").read_text(encoding="utf-8").splitlines()]
+    told = [line for line in lines if " of 20, epoch " in line]
+    assert told[0].startswith("step 1 of 20, epoch 0: loss ")
+    assert told[-1].startswith("step 20 of 20, epoch ")
+    assert " tokens/s, ends at about " in told[-1]
+    assert lines[-1] == f"next: babelserve-export {out}/final.pt {out}/bundle --dev {data}/dev.en {data}/dev.de"
+
+
+def test_a_full_disk_ends_with_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, out, path = small_data(tmp_path), tmp_path / "out", tmp_path / "recipe.toml"
+    path.write_text(SMALL_RECIPE.format(training="evaluate_every = 1"), encoding="utf-8")
+    (out / "step-1.pt.tmp").mkdir(parents=True)  # what cannot be written, whoever asks
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with pytest.raises(SystemExit, match=r"^babelserve-train: .*step-1\.pt\.tmp cannot be written: "):
+            run(monkeypatch, path, "--data", data, "--out", out)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 @pytest.mark.timeout(240)  # processes of their own, which start slowly on a busy machine

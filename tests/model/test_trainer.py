@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 import sentencepiece
 import torch
+from torch.utils.tensorboard import SummaryWriter
 
 import model.trainer
 from model.checkpoint import Checkpoint, load_checkpoint
@@ -196,6 +197,95 @@ def test_the_best_checkpoint_is_that_of_the_highest_dev_bleu(tmp_path: Path, tok
     trainer.best_bleu = -1.0
     trainer.run()
     assert (tmp_path / "best.pt").exists()
+
+
+def test_the_best_checkpoint_becomes_the_final_one_where_the_average_scores_less(
+    tmp_path: Path, tiny_checkpoint: Checkpoint, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "model.trainer")
+    trainer = make(tmp_path, tiny_checkpoint.tokenizer, dataclasses.replace(recipe(), model=tiny_checkpoint.config))
+    trainer.dev = read_corpus(CORPUS, DATA).pairs[:20]
+    start = {name: weight.clone() for name, weight in trainer.model.state_dict().items()}
+    trained = {name: weight.float() for name, weight in tiny_checkpoint.weights.items()}
+    with SummaryWriter(str(tmp_path / "tensorboard")) as writer:
+        for trainer.step, weights in ((1, trained), (2, start)):  # it unlearns
+            trainer.model.load_state_dict(weights)
+            trainer._evaluate_and_save(writer)
+
+    trainer._write_final()
+
+    final, best = (load_checkpoint(tmp_path / name) for name in ("final.pt", "best.pt"))
+    assert final.facts == best.facts
+    assert final.facts["steps"] == 1
+    assert final.facts["dev_bleu_greedy"] > 60
+    assert all(torch.equal(final.weights[name], best.weights[name].half()) for name in best.weights)
+    assert caplog.messages[-2].startswith("average of the last 2 checkpoints: dev BLEU 1.")
+    assert caplog.messages[-1] == (
+        f"{tmp_path / 'final.pt'}: that of step 1, the best, with dev BLEU {final.facts['dev_bleu_greedy']:.2f}"
+    )
+
+
+def test_the_average_is_the_final_one_where_no_checkpoint_scores_more(
+    tmp_path: Path, tokenizer: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "model.trainer")
+
+    make(tmp_path, tokenizer, recipe(max_steps=4, evaluate_every=2, average_last=2)).run()
+
+    assert caplog.messages[-1].startswith(f"{tmp_path / 'final.pt'}: the average with dev BLEU ")
+    assert load_checkpoint(tmp_path / "final.pt").facts["steps"] == 4
+
+
+def test_a_final_model_is_written_though_the_checkpoints_are_gone(tmp_path: Path, tokenizer: bytes) -> None:
+    make(tmp_path, tokenizer, recipe(max_steps=4, evaluate_every=2)).run()
+    for path in (*tmp_path.glob("step-*.pt"), tmp_path / "final.pt"):
+        path.unlink()
+    again = make(tmp_path, tokenizer, recipe(max_steps=4, evaluate_every=2))
+    assert again.restore_state()
+
+    again.run()
+
+    final = load_checkpoint(tmp_path / "final.pt").weights
+    assert all(torch.equal(weight.half(), final[name]) for name, weight in again.model.state_dict().items())
+
+
+def test_a_state_without_a_recipe_and_of_another_model_is_refused(tmp_path: Path, tokenizer: bytes) -> None:
+    make(tmp_path, tokenizer, recipe(), stop_at=2).run()
+    document = torch.load(tmp_path / "state.pt", weights_only=True)
+    del document["recipe"]
+    torch.save(document, tmp_path / "state.pt")
+    how = dataclasses.replace(recipe(), model=dataclasses.replace(recipe().model, d_model=32))
+
+    assert make(tmp_path, tokenizer, recipe()).restore_state()
+    with pytest.raises(ValueError, match=r"state\.pt is of another model or optimizer than the recipe's$"):
+        make(tmp_path, tokenizer, how).restore_state()
+
+
+def test_a_run_draws_its_curve_and_goes_on_with_it(
+    tmp_path: Path, tokenizer: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(model.trainer, "_LOG_EVERY", 2)
+    make(tmp_path, tokenizer, recipe(max_steps=8, evaluate_every=4), stop_at=4).run()
+    (tmp_path / "curve.png").unlink()
+    again = make(tmp_path, tokenizer, recipe(max_steps=8, evaluate_every=4))
+    assert again.restore_state()
+
+    again.run()
+
+    assert [step for step, _ in again.loss_curve] == [2, 4, 6, 8]
+    assert again.loss_curve[-1][1] == pytest.approx(sum(again.losses[-2:]) / 2)
+    assert [step for step, *_ in again.score_curve] == [4, 8]
+    assert (tmp_path / "curve.png").exists()
+
+
+@pytest.mark.parametrize("seed", [20_261_122, -1, 2**40])
+def test_any_seed_will_do(tmp_path: Path, tokenizer: bytes, seed: int) -> None:
+    trainer = make(tmp_path, tokenizer, recipe(seed=seed, max_steps=1))
+
+    trainer.run()
+
+    assert trainer.step == 1
 
 
 def test_dev_bleu_of_a_trained_model_is_high(tmp_path: Path, tiny_checkpoint: Checkpoint) -> None:

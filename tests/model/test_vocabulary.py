@@ -1,3 +1,5 @@
+import dataclasses
+import io
 import random
 import unicodedata
 
@@ -6,9 +8,9 @@ import sentencepiece
 
 from export.subject import DevSet
 from model.config import TransformerConfig
-from model.training import Recipe, TokenizerConfig
+from model.training import AugmentationConfig, Recipe, TokenizerConfig
 from model.verbatim import PLACEHOLDER_START
-from model.vocabulary import learn_vocabulary
+from model.vocabulary import learn_vocabulary, vocabulary_faults
 
 VOCAB_SIZE = 500
 NUM_PLACEHOLDERS = 5
@@ -98,9 +100,53 @@ def test_the_same_text_gives_the_same_vocabulary(dev_set: DevSet) -> None:
     assert first == second
 
 
-def test_too_little_text_for_the_vocabulary_is_an_error() -> None:
-    with pytest.raises(RuntimeError, match=r"(?i)vocabulary size"):
-        learn_vocabulary(["one short line"], recipe(vocab_size=5000))
+@pytest.mark.parametrize(
+    ("vocab_size", "expected"),
+    [
+        (50_000, r"^\[model\]: vocab_size must be at most 1\d\d\d for so little text, not 50000$"),
+        (100, r"^\[model\]: vocab_size must be at least 3\d\d for the characters of this text, not 100; "),
+    ],
+)
+def test_a_size_that_does_not_fit_the_text_is_told_with_what_would(
+    dev_set: DevSet, vocab_size: int, expected: str
+) -> None:
+    with pytest.raises(ValueError, match=expected):
+        learn_vocabulary(dev_set.sources + dev_set.references, recipe(vocab_size=vocab_size))
+
+
+def test_no_text_is_told_in_the_words_of_the_library() -> None:
+    with pytest.raises(ValueError, match=r"^the vocabulary cannot be learned: "):
+        learn_vocabulary([], recipe())
+
+
+class TestVocabularyFaults:
+    def test_one_that_was_learned_for_the_recipe_has_none(
+        self, tokenizer: sentencepiece.SentencePieceProcessor
+    ) -> None:
+        assert vocabulary_faults(tokenizer.serialized_model_proto(), recipe()) == []
+
+    def test_what_is_no_sentencepiece_model_is_said_to_be_none(self) -> None:
+        assert vocabulary_faults(b"no model", recipe()) == ["is no SentencePiece model"]
+        assert vocabulary_faults(b"", recipe()) == ["is no SentencePiece model"]
+
+    def test_size_special_ids_and_placeholders_of_a_foreign_one_are_told_at_once(self, dev_set: DevSet) -> None:
+        output = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(dev_set.sources), model_writer=output, vocab_size=400, minloglevel=2
+        )
+        rewriting = dataclasses.replace(recipe(), augmentation=AugmentationConfig(placeholder=0.1))
+
+        faults = vocabulary_faults(output.getvalue(), rewriting)
+
+        assert faults == [
+            "has 400 pieces; the recipe's model.vocab_size is 500",
+            "its pad id is none; the recipe's model.pad_id is 0",
+            "its unk id is 0; the recipe's model.unk_id is 1",
+            "its bos id is 1; the recipe's model.bos_id is 2",
+            "its eos id is 2; the recipe's model.eos_id is 3",
+            "lacks U+E000 and others of the recipe's tokenizer.num_placeholders, 5",
+        ]
+        assert vocabulary_faults(output.getvalue(), recipe()) == faults[:-1]  # which pairs are not rewritten with
 
 
 @pytest.fixture(scope="module")

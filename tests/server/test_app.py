@@ -20,7 +20,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from protos import translation_pb2 as pb
 from protos.translation_pb2_grpc import TranslationServiceStub
-from server.app import _process_age_seconds, _reload_on_signal, _stop_on_signals, serve
+from server.app import _process_age_seconds, serve
 from server.bundle.bundle import Bundle
 from server.errors import BundleError, SettingsError
 from server.settings.settings import Settings
@@ -64,7 +64,7 @@ def stderr_pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[TextIO]:
         yield readable
 
 
-async def test_the_faults_of_all_ports_are_listed_together(tmp_path: Path) -> None:
+async def test_the_faults_of_all_ports_and_of_the_bundle_are_listed_together(tmp_path: Path) -> None:
     names = ("metrics_port", "port", "health_port", "admin_port")
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in names]
@@ -73,8 +73,10 @@ async def test_the_faults_of_all_ports_are_listed_together(tmp_path: Path) -> No
         with pytest.raises(SettingsError) as caught:
             await serve(settings(tmp_path, **taken), "1.2.3")
 
-    for fault, (name, port) in zip(caught.value.faults, taken.items(), strict=True):
-        assert fault.startswith(f"--{name.replace('_', '-')}: cannot listen on 127.0.0.1 port {port}:")
+    *ports, bundle = caught.value.faults
+    for fault, (name, port) in zip(ports, taken.items(), strict=True):
+        assert fault == f"--{name.replace('_', '-')}: cannot listen on 127.0.0.1 port {port}: Address already in use"
+    assert bundle == f"{tmp_path / 'manifest.json'}: cannot be read: No such file or directory"
 
 
 async def test_a_bundle_that_is_none_ends_the_server_and_frees_its_ports(tmp_path: Path) -> None:
@@ -126,34 +128,6 @@ async def test_a_server_serves_until_a_signal_comes(tiny_bundle: Bundle, monkeyp
     for port in (address.rpartition(":")[2], health_port, admin_port, page.split(":")[2].partition("/")[0]):
         with socket.create_server(("127.0.0.1", int(port))):
             pass  # it is free again
-
-
-async def test_the_first_signal_is_told_and_the_second_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    exit_codes: list[int] = []
-    left = asyncio.Event()
-
-    def leave(code: int) -> None:
-        exit_codes.append(code)
-        left.set()
-
-    monkeypatch.setattr(os, "_exit", leave)
-    stop = _stop_on_signals()
-
-    signal.raise_signal(signal.SIGINT)
-    await asyncio.wait_for(stop.wait(), SECONDS)
-    assert exit_codes == []
-    signal.raise_signal(signal.SIGTERM)
-    await asyncio.wait_for(left.wait(), SECONDS)
-
-    assert exit_codes == [128 + signal.SIGTERM]
-
-
-async def test_a_hangup_asks_for_a_reload_and_ends_nothing() -> None:
-    reload = _reload_on_signal()
-
-    signal.raise_signal(signal.SIGHUP)
-
-    await asyncio.wait_for(reload.wait(), SECONDS)
 
 
 def test_a_process_gets_older() -> None:

@@ -1,5 +1,6 @@
 import importlib.util
 import json
+import re
 import shutil
 import signal
 import sys
@@ -72,7 +73,7 @@ def test_a_model_becomes_a_proven_bundle(command: Command, tmp_path: Path, copy:
 
     printed = command(copy, out, "--name", "en-de", "--version", "7", "--min-chrf", 60)
 
-    assert f"{out}: proven (cpu-fp32 1 MB, cpu-int8 0 MB)" in printed
+    assert re.search(rf"^{out}: proven \(cpu-fp32 \d\.\d MB, cpu-int8 0\.\d MB\)$", printed, re.MULTILINE)
     bundle = open_bundle(out)
     manifest = bundle.manifest
     assert (manifest.name, manifest.version) == ("en-de", "7")
@@ -106,6 +107,13 @@ def test_a_check_that_cannot_be_made_is_refused_before_the_work(command: Command
     assert code == 2
     assert "--check needs transformers" in message
     assert not list(tmp_path.iterdir())
+
+
+def test_a_check_of_what_is_not_written_is_refused(command: Command, tmp_path: Path) -> None:
+    code, message = command.fails(TINY, tmp_path / "bundle", "--check", "--variants", "cpu-int8")
+
+    assert code == 2
+    assert "--check compares cpu-fp32, which --variants leaves out" in message
 
 
 def test_everything_that_is_wrong_is_said_at_once(command: Command, tmp_path: Path, copy: Path) -> None:

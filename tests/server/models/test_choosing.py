@@ -35,6 +35,14 @@ def test_auto_takes_only_what_the_bundle_has(tmp_path: Path) -> None:
     assert choose_variant(settings, has_cuda=True) == "cpu-fp32"
 
 
+def test_auto_of_a_bundle_that_cannot_be_looked_at_is_the_one_that_will_be_missed(tmp_path: Path) -> None:
+    bundle = tmp_path / ("x" * 300)  # as one that is closed to us is for others than root
+    with pytest.raises(OSError, match="File name too long"):
+        (bundle / "cpu-int8").is_dir()
+
+    assert choose_variant(Settings(bundle=bundle), has_cuda=False) == "cpu-int8"
+
+
 def test_auto_of_a_bundle_without_any_is_the_one_that_will_be_missed(tmp_path: Path) -> None:
     settings = Settings(bundle=tmp_path)
 

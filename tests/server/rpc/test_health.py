@@ -75,6 +75,22 @@ async def test_all_names_are_listed(health: Health, stub: HealthStub) -> None:
     assert {name: each.status for name, each in listed.statuses.items()} == {**serving, "liveness": NOT_SERVING}
 
 
+async def test_the_metrics_say_what_health_does(health: Health, metrics: Metrics) -> None:
+    def gauges() -> list[float | None]:
+        return [metrics.registry.get_sample_value(f"babelserve_{name}") for name in ("ready", "draining")]
+
+    seen = [gauges()]
+    await health.set_serving(True)
+    seen.append(gauges())
+    watching = asyncio.create_task(health.watch(lambda: False, lambda: False, tick_seconds=0.001))
+    await watching
+    seen.append(gauges())
+    await health.begin_draining()
+    seen.append(gauges())
+
+    assert seen == [[0, 0], [1, 0], [0, 0], [0, 1]]
+
+
 @pytest.mark.parametrize("name", ["", "babelserve.v1.TranslationService", "readiness"])
 async def test_readiness_follows_what_is_watched(health: Health, stub: HealthStub, name: str) -> None:
     ready = True

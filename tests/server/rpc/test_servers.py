@@ -94,7 +94,21 @@ async def test_every_port_that_is_taken_is_listed(opening: Open) -> None:
         f"--admin-port: cannot listen on 127.0.0.1 port {other}:",
     )
     for fault, start in zip(caught.value.faults, starts, strict=True):
-        assert fault.startswith(start)
+        assert fault == f"{start} Address already in use"
+
+
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [("192.0.2.1", "Cannot assign requested address"), ("no such host", "Name or service not known")],
+)
+async def test_an_address_that_is_not_ours_is_told_as_what_it_is(
+    opening: Open, host: str, reason: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        opening(host=host)
+
+    assert caught.value.faults[0] == f"--port: cannot listen on {host} port 0: {reason}"
+    assert capfd.readouterr().err == ""  # nor by C-core
 
 
 async def test_with_a_certificate_translations_are_encrypted_and_health_is_plain(

@@ -1,4 +1,6 @@
 import dataclasses
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -154,3 +156,20 @@ def test_equal_sentences_are_not_shared_unless_asked_for(bundle: str) -> None:
 
     assert (default.cache_sentences, default.single_flight) == (0, False)
     assert (asked.cache_sentences, asked.single_flight) == (500, True)
+
+
+def test_a_folder_that_is_closed_to_us_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = tmp_path / "closed"
+
+    def stat(self: Path, **_: object) -> None:  # as for others than root
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+
+    monkeypatch.setattr(Path, "stat", stat)
+
+    with pytest.raises(SettingsError) as caught:
+        read_settings(["--bundle", str(closed), "--keys", str(closed)], {}, "1")
+
+    assert caught.value.faults == [
+        f"--keys: {closed} cannot be read: Permission denied",
+        f"--bundle: {closed} cannot be read: Permission denied",
+    ]

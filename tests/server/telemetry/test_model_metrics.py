@@ -27,19 +27,20 @@ def test_a_models_series_are_there_once_it_is_known(metrics: Metrics) -> None:
 
 def test_an_engine_is_asked_for_its_load_while_it_is_watched(metrics: Metrics) -> None:
     value = metrics.registry.get_sample_value
-    loads = [EngineLoad(1, 2, 3, 4, 5), EngineLoad(10, 20, 30, 40, 50)]
+    loads = [EngineLoad(1, 2, 3, 4, 5, 6, 7), EngineLoad(10, 20, 30, 40, 50, 60, 70)]
     ends = [metrics.of_model("m").watch(lambda load=load: load) for load in loads]  # type: ignore[misc]
-    names = ("queue_depth", "queue_tokens", "batch_slots", "batch_slots_used", "kv_cache_bytes")
+    names = ["queue_depth", "queue_tokens", "batch_slots", "batch_slots_used", "kv_cache_bytes"]
+    names += ["queue_depth_limit", "queue_tokens_limit"]
 
-    assert [value(f"babelserve_{name}", {"model": "m"}) for name in names] == [11, 22, 33, 44, 55]
+    assert [value(f"babelserve_{name}", {"model": "m"}) for name in names] == [11, 22, 33, 44, 55, 66, 77]
     for end in (ends[0], ends[0], ends[1]):
         end()
     assert value("babelserve_queue_depth", {"model": "m"}) is None
 
 
 def test_engines_of_several_models_are_told_apart(metrics: Metrics) -> None:
-    end = metrics.of_model("m").watch(lambda: EngineLoad(0, 0, 8, 1, 0))
-    metrics.of_model("other").watch(lambda: EngineLoad(0, 0, 8, 2, 0))
+    end = metrics.of_model("m").watch(lambda: EngineLoad(0, 0, 8, 1, 0, 0, 0))
+    metrics.of_model("other").watch(lambda: EngineLoad(0, 0, 8, 2, 0, 0, 0))
 
     def rows() -> list[float | None]:
         value = metrics.registry.get_sample_value
@@ -52,7 +53,7 @@ def test_engines_of_several_models_are_told_apart(metrics: Metrics) -> None:
 
 def test_an_engine_is_asked_anew_whenever_the_page_is_read(metrics: Metrics) -> None:
     waiting = 1
-    metrics.of_model("m").watch(lambda: EngineLoad(waiting, 0, 0, 0, 0))
+    metrics.of_model("m").watch(lambda: EngineLoad(waiting, 0, 0, 0, 0, 0, 0))
 
     found = [count(metrics, "queue_depth")]
     waiting = 5

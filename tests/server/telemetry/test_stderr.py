@@ -4,6 +4,7 @@ import gc
 import io
 import logging
 import os
+import pty
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ import pytest
 
 from server.telemetry.metrics import Metrics
 from server.telemetry.rate_limit import BURST
-from server.telemetry.stderr import MAX_LINE_CHARACTERS, log_loop_exceptions, take_stderr, tell
+from server.telemetry.stderr import MAX_LINE_CHARACTERS, is_watched, log_loop_exceptions, take_stderr, tell
 
 CANARY = "what the user wrote"
 
@@ -35,6 +36,26 @@ def become_stderr(monkeypatch: pytest.MonkeyPatch, writer: int) -> None:
     """To be called by the test itself: between it and its fixtures pytest sets stderr anew."""
     raw = os.fdopen(writer, "wb", buffering=0, closefd=False)
     monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(raw, write_through=True))
+
+
+def test_a_terminal_is_watched_and_a_pipe_is_not(
+    monkeypatch: pytest.MonkeyPatch, pipe: tuple[int, int], metrics: Metrics
+) -> None:
+    ends = pty.openpty()
+    try:
+        become_stderr(monkeypatch, ends[1])
+        monkeypatch.setattr(sys, "__stderr__", sys.stderr)
+        give_back = take_stderr(metrics)  # through which it is still seen
+        assert is_watched() == os.isatty(2)
+        give_back()
+        assert is_watched()
+    finally:
+        for end in ends:
+            os.close(end)
+    become_stderr(monkeypatch, pipe[1])
+    assert not is_watched()
+    monkeypatch.setattr(sys, "stderr", None)
+    assert not is_watched()
 
 
 def test_what_native_code_writes_is_logged_line_by_line(caplog: pytest.LogCaptureFixture, metrics: Metrics) -> None:

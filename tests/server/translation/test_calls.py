@@ -91,6 +91,33 @@ async def test_a_call_is_logged_with_its_trace_and_tells_it_to_who_records(
     assert b"4bf92f3577b34da6a3ce929d0e0e4736" in page
 
 
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (
+            InvalidRequest("decoding.beam_size", "must be from 1 to 8, not 99"),
+            {"field": "decoding.beam_size", "rule": "must be from 1 to 8"},
+        ),
+        (
+            InvalidRequest("target_language_code", f"must be one of de, en, not {CANARY}"),
+            {"field": "target_language_code", "rule": "must be one of de, en"},
+        ),
+        (Overloaded("4096 sentences wait", "sentences"), {"reason": "sentences"}),
+        (NotServing("loading"), {}),
+    ],
+)
+async def test_the_log_says_what_was_refused_and_why_without_the_callers_value(
+    calls: Calls, caplog: pytest.LogCaptureFixture, error: TranslationError, expected: dict[str, str]
+) -> None:
+    with caplog.at_level(logging.INFO), pytest.raises(TranslationError):
+        await calls.run(CALL, lambda: raising(error))
+
+    (record,) = caplog.records
+    facts = vars(record)["facts"]
+    assert {name: facts[name] for name in facts.keys() - {"method", "code", "seconds"}} == expected
+    assert CANARY not in str(facts)
+
+
 async def test_a_declared_error_is_the_fronts_to_answer(calls: Calls, metrics: Metrics) -> None:
     error = InvalidRequest("field", "is wrong")
 

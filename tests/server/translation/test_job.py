@@ -128,6 +128,52 @@ async def test_translations_are_told_to_the_metrics_and_the_trace(
     assert sample("length_ratio_sum") == 3
 
 
+def undelivered(metrics: Metrics) -> float | None:
+    return metrics.registry.get_sample_value("babelserve_undelivered_tokens_total", {"model": "echo"})
+
+
+async def test_what_is_answered_is_delivered(model: Model, metrics: Metrics) -> None:
+    with await start(model, many_sentences(3)) as job:
+        await job.finish()
+
+    assert undelivered(metrics) == 0
+
+
+async def test_what_was_translated_for_a_caller_who_left_is_counted(
+    model: Model, engine: EchoEngine, metrics: Metrics
+) -> None:
+    engine.is_holding = True
+    job = await start(model, many_sentences(3))
+
+    async def answer() -> None:
+        with job:
+            await job.finish()
+
+    answering = asyncio.create_task(answer())
+    for index in (0, 1):
+        engine.release(index)
+    for _ in range(20):  # turns, of which it needs a few
+        await asyncio.sleep(0)
+    answering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answering
+
+    assert undelivered(metrics) == 2  # one of each sentence; what is copied has none
+
+
+async def test_what_a_stream_has_sent_is_delivered(model: Model, metrics: Metrics) -> None:
+    async def send(job: Job) -> None:
+        with job:
+            async for place in job.completions():
+                if place.sentence == 4:
+                    raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        await send(await start(model, many_sentences(3)))
+
+    assert undelivered(metrics) == 0
+
+
 async def test_a_job_with_nothing_to_translate_asks_nothing_of_the_engine(model: Model, engine: EchoEngine) -> None:
     with await start(model, [TextAnswer(SplitText("", (STARS,)))]) as job:
         await job.finish()

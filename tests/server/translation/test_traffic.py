@@ -4,6 +4,7 @@ import pytest
 
 from server.errors import NotServing
 from server.translation.traffic import Traffic
+from tests.fakes import FakeClock
 
 
 async def test_there_are_no_calls_at_first() -> None:
@@ -12,6 +13,19 @@ async def test_there_are_no_calls_at_first() -> None:
     traffic.check()
     await traffic.wait_until_idle()
     await traffic.wait_until_quiet(0.001)
+
+
+async def test_for_how_long_nobody_has_called_is_known() -> None:
+    clock = FakeClock()
+    traffic = Traffic(clock)
+    assert traffic.idle_seconds == float("inf")
+
+    with traffic.call():
+        clock.now += 5.0
+        assert traffic.idle_seconds == 0
+    clock.now += 2.0
+
+    assert traffic.idle_seconds == 2.0
 
 
 async def test_idle_is_when_the_last_call_ends_however_it_ends() -> None:

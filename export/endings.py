@@ -1,0 +1,43 @@
+"""How the commands of this room end: with what exit code, and what is said."""
+
+import contextlib
+import logging
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from export.verify import VerificationError
+from server.errors import StartupError
+
+
+@contextlib.contextmanager
+def endings(program: str, out: Path | None, *refusals: type[Exception], subject: str = "") -> Iterator[None]:
+    """Logs to stderr, and turns what a bundle's making may raise into one message and an exit code.
+
+    Args:
+        program: the command's name, for messages.
+        out: the bundle that is to be made.
+        refusals: what is raised for input that cannot be taken, OSError and ValueError apart.
+        subject: what is read, for messages about it; empty if they say it themselves.
+
+    Raises:
+        SystemExit: 2 for what cannot be read or does not fit, 1 when a check fails or a signal comes; in both cases
+            nothing has been written.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(1))  # so that a half-written bundle is removed
+    refused: tuple[type[Exception], ...] = OSError, ValueError, *refusals
+    try:
+        yield
+    except refused as error:
+        _end(2, ": ".join(filter(None, (program, subject, str(error)))))
+    except (VerificationError, StartupError) as error:
+        _end(1, f"{program}: {out} was not written: {error}")
+    except KeyboardInterrupt:
+        sys.exit(1)
+
+
+def _end(code: int, message: str) -> None:
+    sys.stderr.write(f"{message}\n")
+    sys.exit(code)
