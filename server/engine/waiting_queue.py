@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
+from server.engine.busy import BusyEngines
 from server.engine.charges import Charges
 from server.engine.cost import CostModel, Demand
 from server.engine.flow import ANYONE, Flow
@@ -40,12 +41,16 @@ class WaitingQueue:
         limits: of the engine.
         cost: forecasts what sentences take.
         clock: deadlines are its instants.
+        busy: told whether anything runs, and asked whether it does elsewhere.
     """
 
-    def __init__(self, limits: EngineLimits, cost: CostModel, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, limits: EngineLimits, cost: CostModel, clock: Callable[[], float], busy: BusyEngines | None = None
+    ) -> None:
         self._limits = limits
         self._cost = cost
         self._clock = clock
+        self._busy = busy or BusyEngines()
         self._lines = {kind: Line() for kind in StepKind}
         self._shares = Shares(limits.num_lanes * limits.lane.max_rows, clock)
         self._changed = threading.Condition()
@@ -158,7 +163,7 @@ class WaitingQueue:
                     other.num_passed += 1
             self._count(taken, -1)
             self._left_rows = self._waiting_rows
-            self._running_rows += sum(sentence.footprint.rows for sentence in taken)
+            self._run(sum(sentence.footprint.rows for sentence in taken))
             return taken
 
     def drop_over(self, now: float, rows: int = 1) -> list[Sentence]:
@@ -199,7 +204,7 @@ class WaitingQueue:
     def end(self, sentences: Collection[Sentence]) -> None:
         """Notes that sentences that had been taken have left their lane."""
         with self._changed:
-            self._running_rows -= sum(sentence.footprint.rows for sentence in sentences)
+            self._run(-sum(sentence.footprint.rows for sentence in sentences))
             self._shares.end(sentences)
 
     def is_short_of_room(self, num_rows: int) -> bool:
@@ -210,19 +215,19 @@ class WaitingQueue:
         return self._left_rows > 0 and num_rows * self._limits.num_lanes < self._left_rows + self._running_rows
 
     def is_all(self, num_rows: int) -> bool:
-        """Says whether these rows are all that there is: nothing waits, and no other lane has any."""
-        return self._running_rows == num_rows and not self.num_sentences
+        """Says whether these rows are all that there is: nothing waits, and no other lane, of any engine, has any."""
+        return self._running_rows == num_rows and not self.num_sentences and self._busy.is_only(self)
 
     def claim(self, sentences: Collection[Sentence]) -> None:
         """Notes that a lane has taken sentences that never waited."""
         with self._changed:
-            self._running_rows += sum(sentence.footprint.rows for sentence in sentences)
+            self._run(sum(sentence.footprint.rows for sentence in sentences))
             self._shares.start(sentences)
 
-    def wait(self, is_wanted: Callable[[], bool]) -> bool:
-        """Blocks an idle lane until it is wanted, asked after each change and `wake`; says whether it is still open."""
+    def wait(self, is_wanted: Callable[[], bool], seconds: float | None = None) -> bool:
+        """Blocks an idle lane until it is wanted, asked after each change and `wake`; False: closed, or time is up."""
         with self._changed:
-            return self._changed.wait_for(lambda: is_wanted() or not self.is_open) and self.is_open
+            return self._changed.wait_for(lambda: is_wanted() or not self.is_open, seconds) and self.is_open
 
     def wake(self) -> None:
         """Has every idle lane ask again whether it is wanted."""
@@ -289,6 +294,11 @@ class WaitingQueue:
 
     def _charge(self, request: WaitingRequest, sign: int) -> None:
         self._charges.add(request.flow, len(request.sentences), request.num_tokens, sign)
+
+    def _run(self, num_rows: int) -> None:
+        """Counts rows that have begun to run, or have ended if it is less than 0."""
+        self._running_rows += num_rows
+        self._busy.note(self, is_busy=self._running_rows > 0)
 
     def _count(self, sentences: Collection[Sentence], sign: int) -> None:
         self.num_sentences += sign * len(sentences)

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from server.bundle.manifest import Manifest, SearchDefaults
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Result
+from server.engine.busy import BusyEngines
 from server.engine.engine import Engine
 from server.errors import NotServing, Overloaded
 from server.telemetry.metrics import Metrics
@@ -44,7 +45,13 @@ class Bench:
         return value
 
 
-def new_bench(manifest: Manifest, num_lanes: int = 1, max_rows: int = 8, max_waiting_sentences: int = 100) -> Bench:
+def new_bench(
+    manifest: Manifest,
+    num_lanes: int = 1,
+    max_rows: int = 8,
+    max_waiting_sentences: int = 100,
+    busy: BusyEngines | None = None,
+) -> Bench:
     runner, clock, registry = CountingRunner(), FakeClock(), CollectorRegistry()
     engine = Engine(
         runner,
@@ -52,6 +59,7 @@ def new_bench(manifest: Manifest, num_lanes: int = 1, max_rows: int = 8, max_wai
         Metrics(registry).of_model("counting"),
         engine_limits(num_lanes, max_rows, max_waiting_sentences),
         clock,
+        busy,
     )
     return Bench(engine=engine, runner=runner, clock=clock, registry=registry)
 
@@ -66,8 +74,8 @@ def running(manifest: Manifest) -> Iterator[Callable[..., Bench]]:
     """Makes benches whose lanes run on their own threads."""
     benches: list[Bench] = []
 
-    def start(**sizes: int) -> Bench:
-        benches.append(new_bench(manifest, **sizes))
+    def start(num_lanes: int = 1, max_rows: int = 8, max_waiting_sentences: int = 100) -> Bench:
+        benches.append(new_bench(manifest, num_lanes, max_rows, max_waiting_sentences))
         benches[-1].engine.start()
         return benches[-1]
 
@@ -284,3 +292,18 @@ def test_the_models_rules_are_kept(manifest: Manifest) -> None:
     (hypothesis,) = cut.result(0).hypotheses
     assert (hypothesis.ids, hypothesis.finish_reason) == (tokens(3), FinishReason.LENGTH)
     assert hypothesis.score == pytest.approx(-0.125 * 3 / 4)
+
+
+def test_a_lane_is_alone_while_no_other_engine_of_the_process_runs_anything(manifest: Manifest) -> None:
+    busy = BusyEngines()
+    one, other = new_bench(manifest, busy=busy), new_bench(manifest, busy=busy)
+    one.submit(9)
+    one.step()
+    other.submit(1)
+    other.step()  # takes its first step
+    one.step()
+    other.step()  # its sentence ends
+    one.step()
+
+    assert one.runner.was_alone == [True, False, True]
+    assert other.runner.was_alone == [False, False]
