@@ -14,7 +14,7 @@ from protos import translation_pb2 as pb
 from server.access.tenants import Priority, Tenant
 from server.decoding.result import FinishReason, Timings
 from server.errors import Code, InvalidRequest, TranslationError
-from server.models.model import Model
+from server.models.model import ServedModel
 from server.rpc.intake import Intake
 from server.translation.answer import TextAnswer, TranslatedSentence
 from server.translation.job import Job, Place
@@ -163,7 +163,7 @@ def stream_response(place: Place, answer: TextAnswer) -> pb.TranslateStreamRespo
     )
 
 
-def model_info(model: Model) -> pb.ModelInfo:
+def model_info(model: ServedModel) -> pb.ModelInfo:
     """Describes a model."""
     manifest = model.manifest
     return pb.ModelInfo(

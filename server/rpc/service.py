@@ -77,8 +77,8 @@ class TranslationService:
         _add_target_tokens(job)
 
     async def list_models(self, message: pb.ListModelsRequest, context: Any) -> pb.ListModelsResponse:  # noqa: ARG002
-        """Describes the model that is served."""
-        return pb.ListModelsResponse(models=[model_info(self._translator.served_model())])
+        """Describes the models that are served, the default first."""
+        return pb.ListModelsResponse(models=[model_info(each) for each in self._translator.catalogue.models])
 
     def _check(self, context: Any) -> None:
         """Raises Overloaded if a request would be refused whatever it says."""

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from server.bundle.variants import VARIANTS
 from server.errors import SettingsError
-from server.settings.settings import AUTO, BUILTIN_BUNDLE, Settings
+from server.settings.settings import AUTO, BUILTIN_BUNDLE, ON_DEMAND, Settings
 
 PREFIX = "BABELSERVE_"
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
@@ -20,11 +20,12 @@ _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLine:
-    """What the command line asks for: to serve with `settings`, to check a bundle, or to make an API key."""
+    """What the command line asks for: to serve with `settings`, or to list models, check a bundle, make an API key."""
 
     settings: Settings
     check: Path | None
     make_key: bool
+    list_models: bool = False
 
 
 class _Parser(argparse.ArgumentParser):
@@ -55,11 +56,11 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str], vers
     given: dict[str, tuple[str, str]] = {
         name: (_variable(name), environment[_variable(name)]) for name in fields if _variable(name) in environment
     }
-    check, make_key = None, False
+    check, make_key, list_models = None, False, False
     try:
         flags, unknown = _parser(version).parse_known_args(arguments)
         faults += [f"{argument}: unknown argument" for argument in unknown]
-        check, make_key = flags.check, flags.make_key
+        check, make_key, list_models = flags.check, flags.make_key, flags.list
         named = {name: value for name, value in vars(flags).items() if name in fields and value is not None}
         given |= {name: (_flag(name), value) for name, value in named.items()}
     except SettingsError as error:
@@ -76,7 +77,7 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str], vers
         faults.append(f"--bundle: {settings.bundle} is no directory")
     if faults:
         raise SettingsError(faults)
-    return CommandLine(settings=settings, check=check, make_key=make_key)
+    return CommandLine(settings=settings, check=check, make_key=make_key, list_models=list_models)
 
 
 def _variable(name: str) -> str:
@@ -96,6 +97,7 @@ def _parser(version: str) -> _Parser:
     )
     parser.add_argument("--version", action="version", version=f"babelserve {version}")
     parser.add_argument("--check", type=Path, metavar="BUNDLE", help="check a bundle, say what is wrong, and end")
+    parser.add_argument("--list", action="store_true", help="say what would be served, with its memory, and end")
     parser.add_argument("--make-key", action="store_true", help="print a new API key and its hash for --keys, and end")
     for each in dataclasses.fields(Settings):
         text = each.metadata["help"].replace("%", "%%")
@@ -107,7 +109,7 @@ def _parser(version: str) -> _Parser:
         parser.add_argument(
             _flag(each.name),
             metavar="|".join(choices) if choices else each.name.rpartition("_")[2].upper(),
-            help=text if each.default is None else f"{text} (default: {default})",
+            help=text if each.default in (None, "") else f"{text} (default: {default})",
         )
     return parser
 
@@ -164,7 +166,22 @@ def _contradictions(settings: Settings) -> Iterator[str]:
         path = getattr(settings, name)
         if path is not None and not _is(path, Path.is_file):
             yield f"{_flag(name)}: {path} is no file"
+    yield from _contradictions_of_models(settings)
     if settings.beam_size > settings.max_rows:
         yield f"--beam-size: {settings.beam_size} does not fit into --max-rows {settings.max_rows}"
     if AUTO not in (settings.variant, settings.device) and VARIANTS[settings.variant].device != settings.device:
         yield f"--variant: {settings.variant} does not fit --device {settings.device}"
+
+
+def _contradictions_of_models(settings: Settings) -> Iterator[str]:
+    if settings.models is not None:
+        if not _is(settings.models, Path.is_dir):
+            yield f"--models: {settings.models} is no directory"
+        if settings.bundle != BUILTIN_BUNDLE:
+            yield "--bundle: --models takes its place"
+    elif settings.default:
+        yield "--default: needs --models"
+    if settings.load == ON_DEMAND and settings.models is None:
+        yield "--load: on-demand needs --models"
+    if settings.models_memory and settings.load != ON_DEMAND:
+        yield "--models-memory: needs --load on-demand"

@@ -10,6 +10,7 @@ from server.telemetry.metrics import LOG_LEVELS
 from server.telemetry.tracing import EXPORTERS
 
 AUTO = "auto"
+AT_START, ON_DEMAND = "at-start", "on-demand"
 BUILTIN_BUNDLE = Path(__file__).parents[1] / "builtin" / "en-de"
 
 
@@ -37,6 +38,22 @@ class Settings:
     admin_port: int = _port(50053, "port of the admin service (channelz), on the loopback only")
     metrics_port: int = _port(9464, "port of the metrics page, over HTTP")
     bundle: Path = _setting(BUILTIN_BUNDLE, "directory of the model")
+    models: Path | None = _setting(
+        None,
+        "directory of several models, instead of --bundle: each folder is a bundle, or holds versions of one, of which"
+        " the highest is served; what changes in it is taken without a restart",
+    )
+    default: str = _setting(
+        "", "model of --models that requests go to which name none, if it translates what they want; or several: A,B"
+    )
+    load: str = _setting(
+        AT_START,
+        "when models of --models are loaded: all at-start, or each on-demand, when the least recently used leave",
+        choices=(AT_START, ON_DEMAND),
+    )
+    models_memory: int = _setting(
+        0, "MiB of loaded models with --load on-demand, as --list counts them; 0 takes half of the process's", low=0
+    )
     variant: str = _setting(AUTO, "precision; auto takes the best for the device", choices=(AUTO, *VARIANTS))
     device: str = _setting(AUTO, "device; auto takes cuda where there is one", choices=(AUTO, *DEVICES))
     lanes: int = _setting(0, "engine threads; 0 takes one per usable core on cpu, one on cuda", low=0, high=256)
@@ -85,3 +102,8 @@ class Settings:
         "none", "where spans go; otlp needs babelserve[otel] and is set up by OTEL_* variables", choices=EXPORTERS
     )
     log_level: str = _setting("info", "lowest level that is logged", choices=LOG_LEVELS)
+
+    @property
+    def preferred_models(self) -> list[str]:
+        """The names that `default` has."""
+        return [name for name in self.default.split(",") if name]

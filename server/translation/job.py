@@ -77,7 +77,9 @@ class Job:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._is_left = True
-        _cancel(self._futures, 0)
+        # Their callbacks know the job: it would be in a cycle, and keep its model in memory until that is collected.
+        futures, self._futures = self._futures, ()
+        _cancel(futures, 0)
         self.held.close()
 
     async def finish(self) -> None:

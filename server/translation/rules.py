@@ -8,9 +8,9 @@ import dataclasses
 import re
 
 from server.access.tenants import Priority, Tenant
-from server.bundle.manifest import Limits, Manifest
+from server.bundle.manifest import Limits
 from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
-from server.errors import InvalidRequest, ModelNotFound, PermissionDenied
+from server.errors import InvalidRequest, PermissionDenied
 from server.translation.request import DecodingRequest
 
 MAX_TEXTS = 1024
@@ -30,12 +30,6 @@ def check_answer(num_characters: int, num_hypotheses: int) -> None:
         most = MAX_ANSWER_CHARACTERS // num_characters
         message = f"must be at most {most} for texts of {num_characters} characters, not {num_hypotheses}"
         raise InvalidRequest("decoding.num_hypotheses", message)
-
-
-def check_model(manifest: Manifest, name: str) -> None:
-    """The model is the one served, or none is named. Raises ModelNotFound."""
-    if name not in ("", manifest.name):
-        raise ModelNotFound(f"model: {shown(name)} is not served here; {manifest.name} is")
 
 
 def check_mime_type(mime_type: str) -> None:

@@ -1,5 +1,6 @@
 """From a request to a job: the one way that every front takes."""
 
+import asyncio
 import contextlib
 import functools
 import time
@@ -9,7 +10,8 @@ from server.bundle.languages import LanguagePair
 from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.engine.flow import Flow
-from server.errors import DeadlineExceeded, NotServing, Overloaded, TranslationError
+from server.errors import DeadlineExceeded, Overloaded, TranslationError
+from server.models.catalogue import Catalogue
 from server.models.model import Model
 from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.log import add_facts
@@ -20,48 +22,43 @@ from server.translation.job import Job, raise_if_all_failed, start_job
 from server.translation.languages import choose_languages
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.request import TranslationRequest
-from server.translation.rules import (
-    check_answer,
-    check_decoding,
-    check_mime_type,
-    check_model,
-    check_priority,
-    check_texts,
-)
+from server.translation.routing import choose_model
+from server.translation.rules import check_answer, check_decoding, check_mime_type, check_priority, check_texts
 
 _BEAM_SIZE = 4  # of a model that names none
 _KNOWN_QUOTA_SECONDS = 0.1  # for which a quota is taken to be used up for others, too, who may ask for less
 
 
 class Translator:
-    """Accepts requests, on the event loop's thread; refuses all until `model` is set.
+    """Accepts requests, on the event loop's thread; refuses all until a model is served.
 
     Args:
+        catalogue: of the models.
         beam_size: of requests that name none, where the model allows it; 0 for the model's own.
         max_request_seconds: deadline of requests that have none, or a later one.
         memory: of all requests.
         metrics: told what each tenant's requests cost.
 
     Attributes:
-        max_request_seconds, memory: as given.
+        catalogue, max_request_seconds, memory: as given.
     """
 
     def __init__(
-        self, *, beam_size: int, max_request_seconds: float, memory: MemoryBudget, metrics: AccessMetrics
+        self,
+        catalogue: Catalogue,
+        *,
+        beam_size: int,
+        max_request_seconds: float,
+        memory: MemoryBudget,
+        metrics: AccessMetrics,
     ) -> None:
-        self.model: Model | None = None
+        self.catalogue = catalogue
         self.max_request_seconds = max_request_seconds
         self.memory = memory
         self._beam_size = beam_size
         self._metrics = metrics
         self._splitter = Splitter()
         self._doors = Doors()
-
-    def served_model(self) -> Model:
-        """Returns the model. Raises NotServing while there is none."""
-        if self.model is None:
-            raise NotServing("the server is loading its model")
-        return self.model
 
     def check_open(self, tenant: Tenant, remaining: float | None) -> None:
         """Says whether a request is worth reading.
@@ -73,14 +70,14 @@ class Translator:
         Raises:
             Overloaded: it would be refused, whatever it asks for.
         """
-        if self.model is None:
+        if not self.catalogue.is_open:
             return  # `accept` says so
         seconds = self.max_request_seconds if remaining is None else min(remaining, self.max_request_seconds)
         try:
             _charge(tenant, 0.0)
             self._doors.check(tenant, time.monotonic() + seconds)
         except Overloaded as error:
-            self.model.metrics.count_refusal(error.reason)
+            self.catalogue.models[0].metrics.count_refusal(error.reason)
             raise
 
     async def accept(self, request: TranslationRequest) -> Job:
@@ -93,19 +90,34 @@ class Translator:
             NotServing: there is no model yet, or it has stopped.
             DeadlineExceeded: the time is over already.
         """
-        model = self.served_model()
+        models = self.catalogue.models
+        check_texts(len(request.contents))
+        name = choose_model(self.catalogue, request)
+        with contextlib.ExitStack() as held:
+            model = held.enter_context(await self._borrow(name, request))
+            add_facts(model=name, model_version=model.manifest.version)
+            try:
+                job = await self._accept(request, model)
+            except Overloaded as error:
+                model.metrics.count_refusal(error.reason)
+                if len(models) == 1 or error.reason == "quota":  # the next call may be for a model that is not busy
+                    deadline = min(request.deadline, request.arrived + self.max_request_seconds)
+                    self._doors.close(request.tenant, request.priority, deadline, error)
+                raise
+            job.held.push(held.pop_all())
+        return job
+
+    async def _borrow(self, name: str, request: TranslationRequest) -> contextlib.AbstractContextManager[Model]:
+        """Returns the model, which may have to be loaded first, before the request's time is over."""
+        deadline = min(request.deadline, request.arrived + self.max_request_seconds)
         try:
-            return await self._accept(request, model)
-        except Overloaded as error:
-            model.metrics.count_refusal(error.reason)
-            deadline = min(request.deadline, request.arrived + self.max_request_seconds)
-            self._doors.close(request.tenant, request.priority, deadline, error)
-            raise
+            async with asyncio.timeout(deadline - time.monotonic()):
+                return await self.catalogue.borrow(name)
+        except TimeoutError as error:
+            raise DeadlineExceeded(f"the time was over before model {name} was loaded") from error
 
     async def _accept(self, request: TranslationRequest, model: Model) -> Job:
         manifest = model.manifest
-        check_texts(len(request.contents))
-        check_model(manifest, request.model)
         check_mime_type(request.mime_type)
         check_priority(request.priority, request.tenant)
         pair = choose_languages(manifest, request.source_language_code, request.target_language_code)

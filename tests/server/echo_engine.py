@@ -14,7 +14,10 @@ from server.engine.engine import Engine
 from server.engine.flow import ANYONE, Flow
 from server.errors import NotServing, TranslationError
 from server.models.canary import Canary
+from server.models.catalogue import Catalogue
+from server.models.model import Model
 from server.models.supervisor import Supervisor
+from server.telemetry.catalogue_metrics import CatalogueMetrics
 from server.telemetry.metrics import Metrics
 from tests.fakes import CountingRunner, engine_limits
 
@@ -119,3 +122,11 @@ def idle_supervisor(manifest: Manifest) -> Supervisor:
     metrics = Metrics(CollectorRegistry()).of_model("idle")
     engine = Engine(CountingRunner(), manifest, metrics, engine_limits())
     return Supervisor(engine, Canary(manifest, "cpu-fp32"), metrics)
+
+
+def catalogue_of(*models: Model, preferred: Sequence[str] = ()) -> Catalogue:
+    """Returns a catalogue with models."""
+    catalogue = Catalogue(CatalogueMetrics(CollectorRegistry()), preferred)
+    for model in models:
+        catalogue.put(model)
+    return catalogue

@@ -16,7 +16,7 @@ from server.errors import Overloaded
 from server.models.model import Model
 from server.telemetry.metrics import METHODS
 from tests.server.conftest import Live
-from tests.server.echo_engine import EchoEngine
+from tests.server.echo_engine import EchoEngine, catalogue_of
 from tests.server.rpc.parts import request, streamed, told
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
@@ -214,7 +214,7 @@ async def test_a_model_of_many_languages_lists_both_sets_and_says_what_was_meant
         source={"en": SourceLanguage(), "zh-Hant": SourceLanguage()}, target={"de": TargetLanguage(prefix=(9,))}
     )
     polyglot = dataclasses.replace(manifest, language_pairs=(), languages=languages)
-    live.translator.model = dataclasses.replace(model, manifest=polyglot)
+    live.translator.catalogue = catalogue_of(dataclasses.replace(model, manifest=polyglot))
 
     (listed,) = (await live.stub.ListModels(pb.ListModelsRequest())).models
     response = await live.stub.Translate(
@@ -228,7 +228,7 @@ async def test_a_model_of_many_languages_lists_both_sets_and_says_what_was_meant
 
 @pytest.mark.parametrize("message", [request("Hi."), pb.ListModelsRequest()])
 async def test_without_a_model_calls_are_unavailable(live: Live, message: Any) -> None:
-    live.translator.model = None
+    live.translator.catalogue = catalogue_of()
     method = live.stub.ListModels if isinstance(message, pb.ListModelsRequest) else live.stub.Translate
 
     assert (await told(method(message)))[0] == grpc.StatusCode.UNAVAILABLE

@@ -154,3 +154,19 @@ def test_equal_sentences_are_not_shared_unless_asked_for(bundle: str) -> None:
 
     assert (default.cache_sentences, default.single_flight) == (0, False)
     assert (asked.cache_sentences, asked.single_flight) == (500, True)
+
+
+def test_a_folder_of_models_takes_the_bundles_place(tmp_path: Path) -> None:
+    settings = read("--models", str(tmp_path), "--default", "b,a").settings
+
+    assert (settings.models, settings.preferred_models) == (tmp_path, ["b", "a"])
+    assert read("--models", str(tmp_path), "--list").list_models
+    assert Settings().preferred_models == []
+
+
+def test_what_goes_with_a_folder_of_models_only_is_a_fault_without_one(tmp_path: Path, bundle: str) -> None:
+    assert faults("--bundle", bundle, "--default", "a") == ["--default: needs --models"]
+    assert faults("--models", str(tmp_path), "--bundle", bundle) == ["--bundle: --models takes its place"]
+    assert faults("--bundle", bundle, "--load=on-demand") == ["--load: on-demand needs --models"]
+    assert faults("--models", str(tmp_path), "--models-memory=9") == ["--models-memory: needs --load on-demand"]
+    assert faults("--models", str(tmp_path / "none")) == [f"--models: {tmp_path / 'none'} is no directory"]

@@ -1,7 +1,9 @@
 """The translator without any protocol: what a second front would do."""
 
 import dataclasses
+import gc
 import time
+import weakref
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.memory import MemoryBudget
 from server.translation.request import DecodingRequest, TranslationRequest
 from server.translation.translator import Translator
-from tests.server.echo_engine import EchoEngine
+from tests.server.echo_engine import EchoEngine, catalogue_of
 
 
 def request(*contents: str, seconds: float = 30.0, model: str = "", **decoding: Any) -> TranslationRequest:
@@ -155,7 +157,7 @@ class FullEngine(EchoEngine):
 
 async def test_what_the_engine_refuses_costs_nothing(translator: Translator, model: Model) -> None:
     bucket = TokenBucket(rate=0.001, burst=0.01)
-    translator.model = dataclasses.replace(model, engine=FullEngine())
+    translator.catalogue = catalogue_of(dataclasses.replace(model, engine=FullEngine()))
 
     for _ in range(5):
         with pytest.raises(Overloaded, match="full"):
@@ -163,7 +165,7 @@ async def test_what_the_engine_refuses_costs_nothing(translator: Translator, mod
 
 
 async def test_without_a_model_every_request_is_refused(translator: Translator, model: Model) -> None:
-    translator.model = None
+    translator.catalogue = catalogue_of()
 
     with pytest.raises(NotServing):
         await translator.accept(request("One dog."))
@@ -178,7 +180,7 @@ async def test_a_sentence_carries_the_ids_of_its_languages(
     )
     manifest = dataclasses.replace(model.manifest, language_pairs=(), languages=languages)
     tokenizer = Tokenizer(manifest, {TOKENIZER_FILE: tokenizer_model}.__getitem__)
-    translator.model = dataclasses.replace(model, manifest=manifest, tokenizer=tokenizer)
+    translator.catalogue = catalogue_of(dataclasses.replace(model, manifest=manifest, tokenizer=tokenizer))
     sources: list[tuple[int, ...]] = []
     engine.fails = sources.append  # no failure, but told of each sentence
 
@@ -199,7 +201,9 @@ async def test_a_sentence_carries_the_ids_of_its_languages(
 
 async def test_a_long_sentence_is_cut_so_that_its_prefix_fits(translator: Translator, model: Model) -> None:
     pair = dataclasses.replace(model.manifest.language_pairs[0], source_prefix=(50, 51, 52))
-    translator.model = dataclasses.replace(model, manifest=dataclasses.replace(model.manifest, language_pairs=(pair,)))
+    translator.catalogue = catalogue_of(
+        dataclasses.replace(model, manifest=dataclasses.replace(model.manifest, language_pairs=(pair,)))
+    )
 
     with await translator.accept(request("dog " * 300)) as job:
         sentences = job.answers[0].split.sentences
@@ -217,9 +221,12 @@ async def test_what_a_request_leaves_open_is_the_servers_choice_then_the_models(
     own = dataclasses.replace(model, manifest=dataclasses.replace(model.manifest, search=search))
     for beam_size, one in ((0, own), (2, own), (0, model), (16, model)):
         translator = Translator(
-            beam_size=beam_size, max_request_seconds=60.0, memory=MemoryBudget(1 << 30), metrics=metrics.access
+            catalogue_of(one),
+            beam_size=beam_size,
+            max_request_seconds=60.0,
+            memory=MemoryBudget(1 << 30),
+            metrics=metrics.access,
         )
-        translator.model = one
         with await translator.accept(request("One dog.")):
             pass
         with await translator.accept(request("One dog.", beam_size=1, length_penalty=2.0)):
@@ -227,7 +234,7 @@ async def test_what_a_request_leaves_open_is_the_servers_choice_then_the_models(
 
     found = [(options.beam_size, options.length_penalty) for options in engine.options]
     assert found == [(6, 0.5), (1, 2.0), (2, 0.5), (1, 2.0), (4, 1.0), (1, 2.0), (8, 1.0), (1, 2.0)]
-    translator.model = own
+    translator.catalogue = catalogue_of(own)
     with pytest.raises(InvalidRequest, match=r"max_output_tokens: must be from 2 to 100, not 1"):
         await translator.accept(request("One dog.", max_output_tokens=1))
 
@@ -261,6 +268,49 @@ async def test_a_tenant_in_debt_is_refused_before_anything_is_read(translator: T
 
 
 async def test_a_server_without_a_model_has_no_doors(translator: Translator) -> None:
-    translator.model = None
+    translator.catalogue = catalogue_of()
 
     translator.check_open(Tenant(name="billing"), 30.0)
+
+
+async def test_a_busy_model_closes_no_door_to_another(translator: Translator, model: Model, engine: EchoEngine) -> None:
+    other = dataclasses.replace(model, manifest=dataclasses.replace(model.manifest, name="other"), engine=EchoEngine())
+    translator.catalogue = catalogue_of(model, other)
+    engine.refuses = Overloaded("full", "tokens", lasts_seconds=60.0)
+    with pytest.raises(Overloaded):
+        await translator.accept(request("One dog.", model="echo"))
+
+    translator.check_open(Tenant(name="anonymous"), 30.0)
+    with await translator.accept(request("One dog.", model="other")) as job:
+        await job.finish()
+
+    assert job.model.manifest.name == "other"
+
+
+async def test_a_request_ends_on_the_model_on_which_it_began(
+    translator: Translator, model: Model, engine: EchoEngine
+) -> None:
+    engine.is_holding = True
+    newer = dataclasses.replace(model, manifest=dataclasses.replace(model.manifest, version="8"), engine=EchoEngine())
+    with await translator.accept(request("One dog.")) as job:
+        translator.catalogue.put(newer)
+        with await translator.accept(request("One dog.")) as later:
+            await later.finish()
+        assert engine.refuses is None  # it has not been stopped
+        engine.release(0)
+        await job.finish()
+
+    assert [each.model.manifest.version for each in (job, later)] == ["7", "8"]
+
+
+async def test_a_job_that_is_left_is_in_no_cycle_which_would_keep_its_model(translator: Translator) -> None:
+    gc.disable()
+    try:
+        with await translator.accept(request("One dog. Two dogs.")) as job:
+            await job.finish()
+        left = weakref.ref(job)
+        del job
+
+        assert left() is None
+    finally:
+        gc.enable()
