@@ -127,6 +127,8 @@ def streamed_sentence(response: translation_pb2.TranslateStreamResponse) -> Stre
         leading=response.leading,
         sentence=_sentence(response.sentence) if response.HasField("sentence") else None,
         error=_text_error(response.status) if response.HasField("status") else None,
+        model=response.model,
+        model_version=response.model_version,
     )
 
 

@@ -93,7 +93,7 @@ class StreamedSentence:
     """One sentence of a streamed answer, as soon as it is done; the indices place it.
 
     A text without any sentence comes as one item with `sentence_count` 0, `sentence` None, and the whole text in
-    `leading`; a text that failed, as one item with `error`.
+    `leading`; a text that failed, as one item with `error`. An older server leaves the model's names empty.
     """
 
     content_index: int
@@ -102,6 +102,8 @@ class StreamedSentence:
     leading: str
     sentence: Sentence | None
     error: TextError | None
+    model: str = ""
+    model_version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -151,20 +151,24 @@ class TranslateStreamRequest(_message.Message):
     def __init__(self, request: _Optional[_Union[TranslateRequest, _Mapping]] = ...) -> None: ...
 
 class TranslateStreamResponse(_message.Message):
-    __slots__ = ("content_index", "sentence_index", "sentence_count", "leading", "sentence", "status")
+    __slots__ = ("content_index", "sentence_index", "sentence_count", "leading", "sentence", "status", "model", "model_version")
     CONTENT_INDEX_FIELD_NUMBER: _ClassVar[int]
     SENTENCE_INDEX_FIELD_NUMBER: _ClassVar[int]
     SENTENCE_COUNT_FIELD_NUMBER: _ClassVar[int]
     LEADING_FIELD_NUMBER: _ClassVar[int]
     SENTENCE_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    MODEL_VERSION_FIELD_NUMBER: _ClassVar[int]
     content_index: int
     sentence_index: int
     sentence_count: int
     leading: str
     sentence: Sentence
     status: _status_pb2.Status
-    def __init__(self, content_index: _Optional[int] = ..., sentence_index: _Optional[int] = ..., sentence_count: _Optional[int] = ..., leading: _Optional[str] = ..., sentence: _Optional[_Union[Sentence, _Mapping]] = ..., status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ...) -> None: ...
+    model: str
+    model_version: str
+    def __init__(self, content_index: _Optional[int] = ..., sentence_index: _Optional[int] = ..., sentence_count: _Optional[int] = ..., leading: _Optional[str] = ..., sentence: _Optional[_Union[Sentence, _Mapping]] = ..., status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ...) -> None: ...
 
 class ListModelsRequest(_message.Message):
     __slots__ = ()

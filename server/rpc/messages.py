@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
 import grpc
@@ -141,20 +141,34 @@ def response(job: Job, arrived: float, *, with_sentences: bool) -> pb.TranslateR
     )
 
 
-def opening_responses(answers: Sequence[TextAnswer]) -> list[pb.TranslateStreamResponse]:
+def opening_responses(job: Job) -> list[pb.TranslateStreamResponse]:
     """Returns what a stream has to say of texts before any sentence is translated: errors, and texts without any."""
     return [
-        pb.TranslateStreamResponse(content_index=index, leading=answer.split.leading, status=_status(answer.error))
-        for index, answer in enumerate(answers)
+        pb.TranslateStreamResponse(
+            model=job.model.manifest.name,
+            model_version=job.model.manifest.version,
+            content_index=index,
+            leading=answer.split.leading,
+            status=_status(answer.error),
+        )
+        for index, answer in enumerate(job.answers)
         if answer.error is not None or not answer.split.sentences
     ]
 
 
-def stream_response(place: Place, answer: TextAnswer) -> pb.TranslateStreamResponse:
+def stream_response(job: Job, place: Place) -> pb.TranslateStreamResponse:
     """Returns a sentence that has completed, or the error of its text."""
+    manifest, answer = job.model.manifest, job.answers[place.text]
     if answer.error is not None:
-        return pb.TranslateStreamResponse(content_index=place.text, status=_status(answer.error))
+        return pb.TranslateStreamResponse(
+            model=manifest.name,
+            model_version=manifest.version,
+            content_index=place.text,
+            status=_status(answer.error),
+        )
     return pb.TranslateStreamResponse(
+        model=manifest.name,
+        model_version=manifest.version,
         content_index=place.text,
         sentence_index=place.sentence,
         sentence_count=len(answer.split.sentences),

@@ -70,10 +70,10 @@ class TranslationService:
         """Yields each sentence as it finishes; a text that fails sends its status and nothing more."""
         request = read_request(message.request, context.time_remaining(), caller.get())
         with await self._translator.accept(request) as job:
-            for opening in opening_responses(job.answers):
+            for opening in opening_responses(job):
                 yield opening
             async for place in job.completions():
-                yield stream_response(place, job.answers[place.text])
+                yield stream_response(job, place)
         _add_target_tokens(job)
 
     async def list_models(self, message: pb.ListModelsRequest, context: Any) -> pb.ListModelsResponse:  # noqa: ARG002

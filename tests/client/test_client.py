@@ -231,6 +231,7 @@ def test_a_stream_brings_each_sentence_with_its_place(client: Client) -> None:
     assert (blank.sentence, blank.leading, blank.sentence_count) == (None, " ", 0)
     assert done.sentence is not None
     assert done.sentence.text == "A"
+    assert (done.model, done.model_version) == ("scripted", "1")
 
 
 def test_a_stream_that_fails_raises_a_typed_error(client: Client, service: ScriptedService) -> None:

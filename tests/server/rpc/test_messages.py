@@ -9,6 +9,7 @@ import pytest
 
 from protos import translation_pb2 as pb
 from server.access.tenants import Priority, Tenant
+from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Timings
 from server.errors import Code, EngineFailed, InvalidRequest
 from server.models.model import Model
@@ -235,7 +236,13 @@ async def test_a_text_that_failed_has_its_status_and_nothing_else(translator: Tr
     assert not whole.HasField("status")
 
 
-def test_a_stream_opens_with_what_will_have_no_sentence() -> None:
+def job_of(model: Model, *answers: TextAnswer) -> Job:
+    """A job whose answers are put in by hand."""
+    (pair,) = model.manifest.language_pairs
+    return Job(model, pair, DecodingOptions(beam_size=1), answers, [], [], 0.0)
+
+
+def test_a_stream_opens_with_what_will_have_no_sentence(model: Model) -> None:
     sentence = SourceSentence("A dog runs.", "", (5, 3))
     answers = [
         TextAnswer(SplitText(" ", (sentence,))),
@@ -243,9 +250,9 @@ def test_a_stream_opens_with_what_will_have_no_sentence() -> None:
         TextAnswer(SplitText("", (), InvalidRequest("contents[2]", "is too long"))),
     ]
 
-    empty, failed = opening_responses(answers)
+    empty, failed = opening_responses(job_of(model, *answers))
 
-    assert empty == pb.TranslateStreamResponse(content_index=1, leading=" \n")
+    assert empty == pb.TranslateStreamResponse(content_index=1, leading=" \n", model="echo", model_version="7")
     assert (failed.content_index, failed.status.code) == (2, INVALID)
     assert failed.status.message == "contents[2]: is too long"
 
@@ -254,15 +261,16 @@ REASONS = {FinishReason.STOP: pb.FINISH_REASON_STOP, FinishReason.LENGTH: pb.FIN
 
 
 @pytest.mark.parametrize("reason", FinishReason)
-def test_a_sentence_in_a_stream_has_its_place_and_how_it_ended(reason: FinishReason) -> None:
+def test_a_sentence_in_a_stream_has_its_place_and_how_it_ended(reason: FinishReason, model: Model) -> None:
     one, two = SourceSentence("one", " ", (5, 6, 3)), SourceSentence("two", "\n", (7, 3))
     answer = TextAnswer(SplitText("\t", (one, two)))
     answer.sentences[0] = TranslatedSentence(one, (Candidate("eins", -1.5, 4, reason),), Timings(queue_seconds=1.0))
     answer.sentences[1] = TranslatedSentence(two, (Candidate("zwei", -0.5, 1, reason),))
 
-    first, second = (stream_response(Place(3, index), answer) for index in range(2))
+    job = job_of(model, answer)
+    first, second = (stream_response(job, Place(0, index)) for index in range(2))
 
-    assert (first.content_index, first.sentence_index, first.sentence_count, first.leading) == (3, 0, 2, "\t")
+    assert (first.content_index, first.sentence_index, first.sentence_count, first.leading) == (0, 0, 2, "\t")
     assert first.sentence == pb.Sentence(
         source_text="one",
         text="eins",
@@ -273,16 +281,20 @@ def test_a_sentence_in_a_stream_has_its_place_and_how_it_ended(reason: FinishRea
         target_tokens=4,
     )
     assert (second.sentence_index, second.leading, second.sentence.text) == (1, "", "zwei")
+    assert [(each.model, each.model_version) for each in (first, second)] == [("echo", "7")] * 2
 
 
-def test_a_text_that_fails_in_a_stream_sends_its_status() -> None:
+def test_a_text_that_fails_in_a_stream_sends_its_status(model: Model) -> None:
     answer = TextAnswer(SplitText("\t", (SourceSentence("one", "", (5, 3)),)))
     answer.error = EngineFailed("translation failed")
 
-    message = stream_response(Place(1, 0), answer)
+    fine = TextAnswer(SplitText("", ()))
+    message = stream_response(job_of(model, fine, answer), Place(1, 0))
 
     assert (message.status.code, message.status.message) == (INTERNAL, "translation failed")
-    assert message == pb.TranslateStreamResponse(content_index=1, status=message.status)
+    assert message == pb.TranslateStreamResponse(
+        content_index=1, status=message.status, model="echo", model_version="7"
+    )
 
 
 def test_a_model_is_described_by_its_manifest(model: Model) -> None:
