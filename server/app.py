@@ -105,7 +105,7 @@ async def serve(settings: Settings, version: str) -> None:
             metrics.start_duration_seconds.set(_process_age_seconds())
             _tune_interpreter()
             _announce(settings, servers, metrics_port, catalogue.models)
-            await _serve_until(stop, watching, watch_folder(loader, catalogue, metrics) if loader is not None else None)
+            await _serve_until(stop, watching, watch_folder(loader, catalogue) if loader is not None else None)
             if catalogue.is_alive():
                 await _drain(settings, servers, traffic, health, watching, catalogue)
             if not catalogue.is_alive():

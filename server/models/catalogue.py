@@ -221,6 +221,7 @@ class Catalogue:
     def _tell(self) -> None:
         counts = {"loaded": len(self._residents), "unloaded": len(self._offers), "retired": len(self._retired)}
         self._metrics.set_models(counts)
+        self._metrics.set_info((each.manifest.name, each.manifest.version, each.sha256) for each in self._models)
 
 
 async def _aside(work: Callable[[], None]) -> None:

@@ -171,7 +171,8 @@ class FolderLoader:
                 continue
             self._served[name] = bundle
             manifest = replace(manifest, name=name, version=bundle.version or manifest.version)
-            yield ServedModel(manifest=manifest, variant=variant, metrics=self._metrics.of_model(name))
+            metrics = self._metrics.of_model(name, manifest.version)
+            yield ServedModel(manifest=manifest, variant=variant, metrics=metrics)
             return
 
     def _refuse(self, bundle: FoundBundle, error: StartupError, faults: list[str]) -> None:
@@ -212,9 +213,7 @@ class FolderLoader:
             raise SettingsError([f"--default: {name} is not served; {', '.join(names)} are" for name in missing])
 
 
-async def watch_folder(
-    loader: FolderLoader, catalogue: Catalogue, metrics: Metrics, poll_seconds: float = POLL_SECONDS
-) -> None:
+async def watch_folder(loader: FolderLoader, catalogue: Catalogue, poll_seconds: float = POLL_SECONDS) -> None:
     """Has the catalogue serve what the folder of models holds, until cancelled."""
     while True:
         await asyncio.sleep(poll_seconds)
@@ -226,7 +225,6 @@ async def watch_folder(
                 catalogue.put(change.model)
             else:
                 catalogue.remove(name)
-                metrics.remove_model_info(name)
             del change  # or the model would stay in memory when it has been replaced
             await catalogue.make_room()
 

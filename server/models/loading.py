@@ -29,6 +29,7 @@ from server.models.warm_up import warm_up
 from server.runtime.processor import has_int8_dot_product
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
+from server.telemetry.model_metrics import ModelMetrics
 
 if TYPE_CHECKING:
     from server.runtime.runner import DeviceRunner, HostRunner
@@ -89,7 +90,6 @@ def load_model(
         )
     model = start_model(bundle, variant, open_network(bundle, variant, settings), settings, metrics, share)
     model.supervisor.start()
-    metrics.set_model_info(model=manifest.name, version=manifest.version, sha256=manifest.variants[variant].sha256)
     del bundle  # with its contents, of which the sessions have what they need
     release_freed_memory()
     return model
@@ -126,13 +126,14 @@ def start_model(
         raise SettingsError([f"--max-rows: {settings.max_rows} is less than the model's widest beam, {widest}"])
     tokenizer = Tokenizer(manifest, bundle.read)
     limits = engine_limits(manifest, variant, settings, share)
-    engine = Engine(runner, manifest, metrics.of_model(manifest.name), limits, busy=share.busy)
+    model_metrics = metrics.of_model(manifest.name, manifest.version)
+    engine = Engine(runner, manifest, model_metrics, limits, busy=share.busy)
     engine.start()
-    front = _with_cache(engine, bundle, variant, settings, metrics)
+    front = _with_cache(engine, bundle, variant, settings, model_metrics)
     supervisor = Supervisor(
         engine,
         Canary(manifest, variant),
-        metrics.of_model(manifest.name),
+        model_metrics,
         front.clear if isinstance(front, SentenceCache) else lambda: None,
         num_models=share.num_models,
     )
@@ -142,7 +143,7 @@ def start_model(
         tokenizer=tokenizer,
         engine=front,
         supervisor=supervisor,
-        metrics=metrics.of_model(manifest.name),
+        metrics=model_metrics,
         num_lanes=limits.num_lanes,
         growth_bytes=growth_bytes(manifest, variant, limits),
     )
@@ -200,7 +201,9 @@ def _num_lanes(variant: str, settings: Settings) -> int:
     return 1 if VARIANTS[variant].is_on_device else settings.lanes or usable_cores()
 
 
-def _with_cache(engine: Engine, bundle: Bundle, variant: str, settings: Settings, metrics: Metrics) -> SentenceEngine:
+def _with_cache(
+    engine: Engine, bundle: Bundle, variant: str, settings: Settings, metrics: ModelMetrics
+) -> SentenceEngine:
     """Puts a `SentenceCache` before the engine if one was asked for."""
     if not (settings.cache_sentences or settings.single_flight):
         return engine
@@ -208,7 +211,7 @@ def _with_cache(engine: Engine, bundle: Bundle, variant: str, settings: Settings
     return SentenceCache(
         engine,
         (manifest.name, manifest.version, manifest.variants[variant].sha256),
-        metrics.of_model(manifest.name),
+        metrics,
         max_sentences=settings.cache_sentences,
         is_single_flight=settings.single_flight,
     )

@@ -56,6 +56,12 @@ class ServedModel:
         return VARIANTS[self.variant].device
 
     @property
+    def sha256(self) -> str:
+        """Over all files of the variant."""
+        variant = self.manifest.variants.get(self.variant)
+        return variant.sha256 if variant is not None else ""
+
+    @property
     def has_shortlist(self) -> bool:
         """Whether `DecodingOptions.use_shortlist` may be asked for."""
         variant = self.manifest.variants.get(self.variant)

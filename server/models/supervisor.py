@@ -118,6 +118,7 @@ class Supervisor:
         self._engine.alarm.set()
         if self._thread.is_alive():
             self._thread.join()
+        self._metrics.set_lanes({})  # or a lane that was out would be, for ever
 
     def is_ready(self) -> bool:
         """Says whether requests are welcome: some lane serves, and none is out or being replaced."""

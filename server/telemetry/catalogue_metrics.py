@@ -1,6 +1,6 @@
 """Metrics of models that come and go: the label `model` has the names of the folders that the operator serves."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -24,6 +24,13 @@ class CatalogueMetrics:
             "Models in memory (loaded), those that are loaded when they are asked for (unloaded), and those that only"
             " answer what they have begun (retired).",
             ("state",),
+            registry=registry,
+        )
+        self._told: set[tuple[str, str, str]] = set()
+        self._model_info = Gauge(
+            "babelserve_model_info",
+            "1; its labels say which versions of a model take requests, or may.",
+            ("model", "version", "sha256"),
             registry=registry,
         )
         self._loads = Counter(
@@ -57,6 +64,14 @@ class CatalogueMetrics:
             self._loads.labels(model, outcome)
         for reason in UNLOAD_REASONS:
             self._unloads.labels(model, reason)
+
+    def set_info(self, versions: Iterable[tuple[str, str, str]]) -> None:
+        """Says which models there are: name, version, and the sha256 over all files of the variant that runs."""
+        told, self._told = self._told, set(versions)
+        for each in told - self._told:
+            self._model_info.remove(*each)
+        for each in self._told:
+            self._model_info.labels(*each).set(1)
 
     def set_models(self, counts: Mapping[str, int]) -> None:
         """Says how many models are in each state; those that are not named, of `MODEL_STATES`, have none."""

@@ -60,8 +60,6 @@ class Metrics:
         self._build_info = gauge(
             "build_info", "1; its labels say which build runs.", "version", "python", "variant", "device"
         )
-        self._model_info = gauge("model_info", "1; its labels say which model is served.", "model", "version", "sha256")
-        self._served: dict[str, tuple[str, str, str]] = {}  # by model, the labels of its `model_info`
         self.requests_started_total = counter("requests_started", "Calls that arrived.", "method")
         self.requests_total = counter("requests", "Calls that ended, by status code.", "method", "code")
         self.request_duration_seconds = histogram(
@@ -95,25 +93,14 @@ class Metrics:
         for level in LOG_LEVELS:
             self.log_messages_total.labels(level)
 
-    def of_model(self, model: str) -> ModelMetrics:
-        """Returns the metrics of a model's engine."""
-        return ModelMetrics(self._engines, model)
+    def of_model(self, model: str, version: str) -> ModelMetrics:
+        """Returns the metrics of the engine of a model's version."""
+        return ModelMetrics(self._engines, model, version)
 
     def set_build_info(self, *, version: str, variant: str, device: str) -> None:
         """Says once which build runs."""
         python = ".".join(map(str, sys.version_info[:3]))
         self._build_info.labels(version=version, python=python, variant=variant, device=device).set(1)
-
-    def set_model_info(self, *, model: str, version: str, sha256: str) -> None:
-        """Says which version of a model is served; `sha256` is over all files of the variant that runs."""
-        self.remove_model_info(model)
-        self._served[model] = model, version, sha256
-        self._model_info.labels(model, version, sha256).set(1)
-
-    def remove_model_info(self, model: str) -> None:
-        """Says that a model is not served any more."""
-        if model in self._served:
-            self._model_info.remove(*self._served.pop(model))
 
     def start_request(self, method: str) -> Callable[[Code, float, str | None], None]:
         """Counts a call that arrived; the returned function counts its end: status, seconds, id of a recorded trace."""

@@ -137,7 +137,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 @functools.cache
 def _echoing_model() -> Model:
     manifest = builtin_manifest()
-    metrics = Metrics(CollectorRegistry()).of_model(manifest.name)
+    metrics = Metrics(CollectorRegistry()).of_model(manifest.name, manifest.version)
     return Model(
         manifest=manifest,
         variant=VARIANT,

@@ -119,7 +119,7 @@ def model(manifest: Manifest, tokenizer: Tokenizer, engine: EchoEngine, metrics:
         tokenizer=tokenizer,
         engine=engine,
         supervisor=idle_supervisor(manifest),
-        metrics=metrics.of_model(manifest.name),
+        metrics=metrics.of_model(manifest.name, manifest.version),
     )
 
 

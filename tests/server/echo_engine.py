@@ -119,7 +119,7 @@ class EchoEngine:
 
 def idle_supervisor(manifest: Manifest) -> Supervisor:
     """Returns one for a model whose engine is an echo: what it watches does not run."""
-    metrics = Metrics(CollectorRegistry()).of_model("idle")
+    metrics = Metrics(CollectorRegistry()).of_model("idle", "1")
     engine = Engine(CountingRunner(), manifest, metrics, engine_limits())
     return Supervisor(engine, Canary(manifest, "cpu-fp32"), metrics)
 

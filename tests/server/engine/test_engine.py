@@ -40,7 +40,7 @@ class Bench:
             self.engine._lanes[lane].step()
 
     def sample(self, name: str, **labels: str) -> float:
-        value = self.registry.get_sample_value(f"babelserve_{name}", {"model": "counting", **labels})
+        value = self.registry.get_sample_value(f"babelserve_{name}", {"model": "counting", "version": "1", **labels})
         assert value is not None
         return value
 
@@ -56,7 +56,7 @@ def new_bench(
     engine = Engine(
         runner,
         manifest,
-        Metrics(registry).of_model("counting"),
+        Metrics(registry).of_model("counting", "1"),
         engine_limits(num_lanes, max_rows, max_waiting_sentences),
         clock,
         busy,
@@ -246,7 +246,7 @@ def test_two_engines_share_the_metrics_and_neither_hides_the_other(manifest: Man
     registry = CollectorRegistry()
     metrics = Metrics(registry)
     first, second, again = (
-        Engine(CountingRunner(), manifest, metrics.of_model(name), engine_limits(), FakeClock())
+        Engine(CountingRunner(), manifest, metrics.of_model(name, "1"), engine_limits(), FakeClock())
         for name in ("first", "second", "second")
     )
     first.submit([(3, EOS)] * 2, GREEDY, None)
@@ -255,7 +255,7 @@ def test_two_engines_share_the_metrics_and_neither_hides_the_other(manifest: Man
     first._lanes[0].step()
 
     def value(name: str, model: str) -> float | None:
-        return registry.get_sample_value(f"babelserve_{name}", {"model": model})
+        return registry.get_sample_value(f"babelserve_{name}", {"model": model, "version": "1"})
 
     assert [value("queue_depth", model) for model in ("first", "second")] == [0, 2]  # two engines of one model
     assert [value("batch_slots_used", model) for model in ("first", "second")] == [2, 0]

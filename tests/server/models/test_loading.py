@@ -161,8 +161,8 @@ def test_a_model_is_served_by_the_name_and_version_that_it_is_given(tiny_bundle:
     model.stop()
 
     assert (model.manifest.name, model.manifest.version) == ("other", "7")
-    labels = {"model": "other", "version": "7", "sha256": model.manifest.variants["cpu-fp32"].sha256}
-    assert metrics.registry.get_sample_value("babelserve_model_info", labels) == 1
+    labels = {"model": "other", "version": "7"}
+    assert (metrics.registry.get_sample_value("babelserve_generated_tokens_total", labels) or 0) > 0  # to warm up
 
 
 def test_models_share_the_memory_of_one_and_give_it_back_when_idle(base: Manifest) -> None:

@@ -1,4 +1,4 @@
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, generate_latest
 
 from server.telemetry.catalogue_metrics import LOAD_OUTCOMES, MODEL_STATES, UNLOAD_REASONS, CatalogueMetrics
 
@@ -14,6 +14,23 @@ def test_a_models_series_are_there_from_the_start() -> None:
     assert [sample("model_unloads_total", model="m", reason=reason) for reason in UNLOAD_REASONS] == [0, 0, 0]
     assert [sample("models", state=state) for state in MODEL_STATES] == [0, 0, 0]
     assert sample("model_last_load_successful", model="m") == 1
+
+
+def test_the_page_names_the_versions_that_are_there() -> None:
+    registry = CollectorRegistry()
+    metrics = CatalogueMetrics(registry)
+
+    def told() -> set[str]:
+        lines = generate_latest(registry).decode().splitlines()
+        return {line for line in lines if line.startswith("babelserve_model_info{")}
+
+    metrics.set_info([("m", "1", "abc"), ("n", "1", "def")])
+    metrics.set_info([("m", "2", "fed"), ("n", "1", "def")])
+
+    assert told() == {
+        'babelserve_model_info{model="m",sha256="fed",version="2"} 1.0',
+        'babelserve_model_info{model="n",sha256="def",version="1"} 1.0',
+    }
 
 
 def test_a_refusal_shows_until_a_load_succeeds() -> None:

@@ -120,7 +120,7 @@ async def test_translations_are_told_to_the_metrics_and_the_trace(
         await job.finish()
 
     def sample(name: str) -> float | None:
-        return metrics.registry.get_sample_value(f"babelserve_{name}", {"model": "echo"})
+        return metrics.registry.get_sample_value(f"babelserve_{name}", {"model": "echo", "version": "7"})
 
     assert seconds == [(0.25, 0.5, 1.0)] * 3  # those that are copied have none
     assert sample("time_to_first_sentence_seconds_count") == 1

@@ -107,7 +107,7 @@ async def test_refusals_are_counted_by_their_limit(
             await translator.accept(request("One dog."))
 
     def counted(reason: str) -> float | None:
-        labels = {"model": "echo", "reason": reason}
+        labels = {"model": "echo", "version": "7", "reason": reason}
         return metrics.registry.get_sample_value("babelserve_queue_rejected_total", labels)
 
     assert [counted(reason) for reason in ("sentences", "tokens", "splitting")] == [1, 2, 1]
@@ -144,7 +144,7 @@ async def test_a_tenant_pays_by_tokens_and_beam_until_its_quota_is_used_up(
     assert caught.value.reason == "quota"
     assert caught.value.retry_after_seconds == pytest.approx((cost - 1.0) / 0.1, abs=1.0)
     count = metrics.registry.get_sample_value
-    assert count("babelserve_queue_rejected_total", {"model": "echo", "reason": "quota"}) == 1
+    assert count("babelserve_queue_rejected_total", {"model": "echo", "version": "7", "reason": "quota"}) == 1
     assert count("babelserve_tenant_cost_seconds_total", {"tenant": "billing"}) == pytest.approx(cost)
 
 
@@ -252,7 +252,7 @@ async def test_a_refusal_closes_the_tenants_door_and_each_is_counted(
     with pytest.raises(Overloaded, match="full"):
         translator.check_open(billing, None)
 
-    labels = {"model": "echo", "reason": "tokens"}
+    labels = {"model": "echo", "version": "7", "reason": "tokens"}
     assert metrics.registry.get_sample_value("babelserve_queue_rejected_total", labels) == 2
 
 
