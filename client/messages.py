@@ -40,6 +40,7 @@ class TranslateOptions(TypedDict, total=False):
     with_scores: False spares greedy search the scores, and time.
     use_shortlist: True searches only the model's lexical shortlist; for models that have one.
     priority: "high", "normal" or "low", among the caller's own requests.
+    traffic_key: Requests of the same go to the same version where versions of a model share them; 256 characters.
     include_sentences: Fill `Translation.sentences` (`translate` only).
     """
 
@@ -52,6 +53,7 @@ class TranslateOptions(TypedDict, total=False):
     with_scores: bool | None
     use_shortlist: bool | None
     priority: str | None
+    traffic_key: str | None
     include_sentences: bool
 
 
@@ -87,6 +89,7 @@ def translate_request(
                 use_shortlist=options.get("use_shortlist"),
             ),
             priority=_priority(options.get("priority")),
+            traffic_key=options.get("traffic_key"),
             output=translation_pb2.OutputOptions(include_sentences=options.get("include_sentences", False)),
         )
     except ValueError as error:  # protobuf's, for a number outside uint32: "Value out of range: -1"

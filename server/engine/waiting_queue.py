@@ -296,7 +296,6 @@ class WaitingQueue:
         self._charges.add(request.flow, len(request.sentences), request.num_tokens, sign)
 
     def _run(self, num_rows: int) -> None:
-        """Counts rows that have begun to run, or have ended if it is less than 0."""
         self._running_rows += num_rows
         self._busy.note(self, is_busy=self._running_rows > 0)
 

@@ -2,6 +2,7 @@
 
 A model that is replaced or removed takes no more requests; it is retired, answers those that have begun on it, and is
 unloaded when the last of them has ended. So a request is answered by one version from its beginning to its end.
+Several versions of a model may be served side by side, by shares of its requests (`server.models.traffic_split`).
 
 Models that are only offered are loaded when they are asked for, one at a time. Before that those leave that were used
 least recently, first those that nobody uses, until all fit into the budget; requests for others go on meanwhile.
@@ -12,30 +13,16 @@ import contextlib
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from server.errors import ModelNotFound, NotServing
 from server.models.loading import needed_bytes
 from server.models.machine import release_freed_memory
 from server.models.model import Model, ServedModel
+from server.models.residents import Resident, ServedVersions
+from server.models.traffic_split import PERCENT, TrafficSplit
 from server.telemetry.catalogue_metrics import CatalogueMetrics
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True, eq=False)
-class _Resident:
-    """A model in memory.
-
-    Attributes:
-        num_loans: requests that use it.
-        reason: why it is to leave, one of `UNLOAD_REASONS`; empty while it is not.
-    """
-
-    model: Model
-    num_loans: int = 0
-    reason: str = ""
-    gone: asyncio.Event = field(default_factory=asyncio.Event)  # set when it has left
 
 
 class Catalogue:
@@ -60,10 +47,10 @@ class Catalogue:
         self._load_model = load
         self._budget_bytes = budget_bytes
         self._offers: dict[str, ServedModel] = {}  # those that are not in memory
-        self._residents: dict[str, _Resident] = {}  # least recently used first
+        self._residents: dict[str, ServedVersions] = {}  # least recently used first
         self._loading: dict[str, asyncio.Task[None]] = {}
         self._turn = asyncio.Lock()  # of those who load
-        self._retired: list[_Resident] = []
+        self._retired: list[Resident] = []
         self._unloading: set[asyncio.Task[None]] = set()
         self._models: tuple[ServedModel, ...] = ()
 
@@ -88,10 +75,14 @@ class Catalogue:
         """Names of the models that the operator has put first."""
         return self._preferred
 
-    async def borrow(self, name: str) -> contextlib.AbstractContextManager[Model]:
+    async def borrow(self, name: str, key: str = "") -> contextlib.AbstractContextManager[Model]:
         """Returns a model for the length of a `with` block, which it outlives whatever becomes of it meanwhile.
 
         The block must be entered. It is loaded first if need be, for however many wait for it once.
+
+        Args:
+            name: of the model.
+            key: of the request, by which it goes to one of several versions.
 
         Raises:
             ModelNotFound: it is not served any more.
@@ -101,7 +92,8 @@ class Catalogue:
             if name not in self._offers:
                 raise ModelNotFound(f"model: {name} is not served here any more")
             await asyncio.shield(self._start_loading(name))
-        resident = self._residents[name] = self._residents.pop(name)
+        served = self._residents[name] = self._residents.pop(name)
+        resident = served.versions[served.split.choose(name, key)]
         resident.num_loans += 1
         return self._lend(resident)
 
@@ -111,22 +103,44 @@ class Catalogue:
         self._arrange()
 
     def put(self, model: Model) -> None:
-        """Serves a model that is warm, in the place of the one of that name, if there is one."""
+        """Serves a model that is warm, in the place of all versions of that name, if there are any."""
         name = model.manifest.name
         self._offers.pop(name, None)
         old = self._residents.pop(name, None)
-        self._residents[name] = _Resident(model)
+        self._residents[name] = ServedVersions.only(model)
         self._arrange()
-        if old is not None:
-            self._retire(old, "replaced")
+        self._retire_all(old, "replaced")
+
+    def add(self, model: Model) -> None:
+        """Serves a version that is warm beside those of its name, of which there is one at least, without requests."""
+        self._residents[model.manifest.name].versions[model.manifest.version] = Resident(model)
+        self._arrange()
+
+    def split(self, name: str, split: TrafficSplit) -> None:
+        """Has the versions of a model, all of them in memory, share its requests from now on."""
+        self._residents[name].split = split
+        self._arrange()
+
+    def drop(self, name: str, version: str) -> asyncio.Event:
+        """Serves a version no more that has no share of the requests; the event is set when it has left memory."""
+        served = self._residents[name]
+        assert not served.split.percent(version), "requests would go to nobody"
+        resident = served.versions.pop(version)
+        self._arrange()
+        self._retire(resident, "removed")
+        return resident.gone
 
     def remove(self, name: str) -> None:
-        """Serves a model no more."""
+        """Serves a model no more, in any version."""
         self._offers.pop(name, None)
         old = self._residents.pop(name, None)
         self._arrange()
-        if old is not None:
-            self._retire(old, "removed")
+        self._retire_all(old, "removed")
+
+    def loaded(self, name: str) -> tuple[Sequence[Model], TrafficSplit | None]:
+        """Returns the versions of a model that are in memory and served, and how they share its requests."""
+        served = self._residents.get(name)
+        return ([each.model for each in served.versions.values()], served.split) if served is not None else ([], None)
 
     async def make_room(self, needed: int = 0) -> None:
         """Has the least recently used models leave until so many bytes more are within the budget."""
@@ -134,7 +148,7 @@ class Catalogue:
             name = next(
                 (name for name, each in self._residents.items() if not each.num_loans), next(iter(self._residents))
             )
-            resident = self._residents.pop(name)
+            resident = self._residents.pop(name).main  # what is loaded on demand has no other version
             model = resident.model
             self.offer(ServedModel(manifest=model.manifest, variant=model.variant, metrics=model.metrics))
             del model
@@ -145,21 +159,24 @@ class Catalogue:
 
     def are_ready(self) -> Mapping[str, bool]:
         """Says of each model whether requests for it are welcome."""
-        loaded = {name: each.model.supervisor.is_ready() for name, each in self._residents.items()}
+        loaded = {name: each.is_ready() for name, each in self._residents.items()}
         return loaded | dict.fromkeys(self._offers, True)
 
     def is_alive(self) -> bool:
         """Says whether every engine runs or may be brought back; if not, the process is to end."""
-        return all(each.model.supervisor.is_alive() for each in (*self._residents.values(), *self._retired))
+        return all(each.model.supervisor.is_alive() for each in self._all())
 
     def stop(self) -> None:
         """Ends all engines; not on the event loop's thread, which calls nothing else of it by then."""
-        for each in (*self._residents.values(), *self._retired):
+        for each in self._all():
             each.model.stop()
 
     @property
     def _used_bytes(self) -> int:
-        return sum(needed_bytes(each.model.manifest, each.model.variant) for each in self._residents.values())
+        return sum(each.needed_bytes for each in self._residents.values())
+
+    def _all(self) -> list[Resident]:
+        return [each for served in self._residents.values() for each in served.versions.values()] + self._retired
 
     def _start_loading(self, name: str) -> "asyncio.Task[None]":
         """Returns the one task that loads a model."""
@@ -177,26 +194,30 @@ class Catalogue:
                 self.put(await self._load_model(name))
 
     @contextlib.contextmanager
-    def _lend(self, resident: _Resident) -> Iterator[Model]:
+    def _lend(self, resident: Resident) -> Iterator[Model]:
         try:
             yield resident.model
         finally:
             resident.num_loans -= 1
             self._unload_unused(resident)
 
-    def _retire(self, resident: _Resident, reason: str) -> None:
+    def _retire_all(self, served: ServedVersions | None, reason: str) -> None:
+        for each in served.versions.values() if served is not None else ():
+            self._retire(each, reason)
+
+    def _retire(self, resident: Resident, reason: str) -> None:
         resident.reason = reason
         self._retired.append(resident)
         self._tell()
         self._unload_unused(resident)
 
-    def _unload_unused(self, resident: _Resident) -> None:
+    def _unload_unused(self, resident: Resident) -> None:
         if resident.reason and not resident.num_loans:
             task = asyncio.create_task(self._unload(resident))
             self._unloading.add(task)
             task.add_done_callback(self._unloading.discard)
 
-    async def _unload(self, resident: _Resident) -> None:
+    async def _unload(self, resident: Resident) -> None:
         """Ends a model that nobody uses, and gives its memory back."""
         manifest, reason = resident.model.manifest, resident.reason
         await _aside(resident.model.stop)
@@ -211,7 +232,7 @@ class Catalogue:
         gone.set()
 
     def _arrange(self) -> None:
-        served = self._offers | {name: each.model for name, each in self._residents.items()}
+        served = self._offers | {name: each.main.model for name, each in self._residents.items()}
         self._models = tuple(served[name] for name in sorted(served, key=lambda name: (self._rank(name), name)))
         self._tell()
 
@@ -219,9 +240,16 @@ class Catalogue:
         return self._preferred.index(name) if name in self._preferred else len(self._preferred)
 
     def _tell(self) -> None:
-        counts = {"loaded": len(self._residents), "unloaded": len(self._offers), "retired": len(self._retired)}
-        self._metrics.set_models(counts)
-        self._metrics.set_info((each.manifest.name, each.manifest.version, each.sha256) for each in self._models)
+        percents: dict[tuple[str, str, str], int] = {}
+        for model in self._offers.values():
+            percents[model.manifest.name, model.manifest.version, model.sha256] = PERCENT
+        for name, served in self._residents.items():
+            for version, each in served.versions.items():
+                percents[name, version, each.model.sha256] = served.split.percent(version)
+        num_loaded = sum(len(each.versions) for each in self._residents.values())
+        self._metrics.set_models(
+            {"loaded": num_loaded, "unloaded": len(self._offers), "retired": len(self._retired)}, percents
+        )
 
 
 async def _aside(work: Callable[[], None]) -> None:

@@ -16,6 +16,7 @@ from server.decoding.result import FinishReason, Timings
 from server.errors import Code, InvalidRequest, TranslationError
 from server.models.model import ServedModel
 from server.rpc.intake import Intake
+from server.telemetry.log import request_id
 from server.translation.answer import TextAnswer, TranslatedSentence
 from server.translation.job import Job, Place
 from server.translation.request import DecodingRequest, TranslationRequest
@@ -117,6 +118,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
         ),
         tenant=tenant,
         priority=_priority(message.priority),
+        traffic_key=message.traffic_key or request_id.get() or "",
         arrived=arrived,
         deadline=float("inf") if remaining is None else arrived + remaining,
     )

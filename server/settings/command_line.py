@@ -126,7 +126,7 @@ def _convert(each: "dataclasses.Field[Any]", text: str) -> Any:
     choices = kind.get("choices")
     if choices and text not in choices:
         raise ValueError(f"must be one of {', '.join(choices)}, not {text!r}")
-    if not text:
+    if not text and default != "":
         raise ValueError("must not be empty")
     return text if isinstance(default, str) else Path(text)
 

@@ -1,6 +1,6 @@
 """Metrics of models that come and go: the label `model` has the names of the folders that the operator serves."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -29,8 +29,14 @@ class CatalogueMetrics:
         self._told: set[tuple[str, str, str]] = set()
         self._model_info = Gauge(
             "babelserve_model_info",
-            "1; its labels say which versions of a model take requests, or may.",
+            "1; its labels say which versions of a model are served.",
             ("model", "version", "sha256"),
+            registry=registry,
+        )
+        self._traffic_percent = Gauge(
+            "babelserve_model_traffic_percent",
+            "Of a model's requests, how many go to a version, 0 to 100.",
+            ("model", "version"),
             registry=registry,
         )
         self._loads = Counter(
@@ -65,18 +71,23 @@ class CatalogueMetrics:
         for reason in UNLOAD_REASONS:
             self._unloads.labels(model, reason)
 
-    def set_info(self, versions: Iterable[tuple[str, str, str]]) -> None:
-        """Says which models there are: name, version, and the sha256 over all files of the variant that runs."""
-        told, self._told = self._told, set(versions)
-        for each in told - self._told:
-            self._model_info.remove(*each)
-        for each in self._told:
-            self._model_info.labels(*each).set(1)
+    def set_models(self, counts: Mapping[str, int], percents: Mapping[tuple[str, str, str], int]) -> None:
+        """Says which models there are.
 
-    def set_models(self, counts: Mapping[str, int]) -> None:
-        """Says how many models are in each state; those that are not named, of `MODEL_STATES`, have none."""
+        Args:
+            counts: of models in each state; those that are not named, of `MODEL_STATES`, have none.
+            percents: of a model's requests that a version gets, by name, version, and the sha256 over all files of the
+                variant that runs.
+        """
         for state in MODEL_STATES:
             self._models.labels(state).set(counts.get(state, 0))
+        told, self._told = self._told, set(percents)
+        for model, version, sha256 in told - self._told:
+            self._model_info.remove(model, version, sha256)
+            self._traffic_percent.remove(model, version)
+        for (model, version, sha256), percent in percents.items():
+            self._model_info.labels(model, version, sha256).set(1)
+            self._traffic_percent.labels(model, version).set(percent)
 
     def count_load(self, model: str, *, is_successful: bool) -> None:
         """Counts a bundle that was tried, and says whether the last one is served."""

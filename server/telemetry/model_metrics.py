@@ -12,7 +12,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from server.errors import REJECT_REASONS
+from server.errors import REJECT_REASONS, Code
 from server.telemetry.translation_metrics import TranslationFamilies, TranslationMetrics
 
 OUTCOMES = ("ok", "cancelled", "deadline", "late", "error")  # late: dropped before its deadline, as it would miss it
@@ -20,6 +20,7 @@ CACHE_RESULTS = ("hit", "joined", "miss")
 LANE_STATES = ("serving", "suspect", "out")
 CANARY_RESULTS = ("passed", "wrong", "failed")
 
+_REQUEST_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 120)
 _QUEUE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _STEP_SECONDS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1)
 _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -93,6 +94,10 @@ class EngineFamilies:
         self.gauges = EngineGauges()
         registry.register(self.gauges)
         self.translations = TranslationFamilies(registry)
+        self.requests = counter("model_requests", "Calls that a version of a model answered, by status code.", "code")
+        self.request_duration_seconds = histogram(
+            "model_request_duration_seconds", "From the arrival of such a call to its end.", _REQUEST_SECONDS
+        )
         self.request_source_tokens = histogram(
             "request_source_tokens", "Source tokens of one well-formed call, without ends of sentences.", _TOKENS
         )
@@ -168,6 +173,8 @@ class ModelMetrics:
         self.translations = TranslationMetrics(families.translations, model, version)
         self._gauges = families.gauges
         self._version = (model, version)
+        self._requests = {code: families.requests.labels(model, version, code.name) for code in Code}
+        self._request_duration_seconds = families.request_duration_seconds.labels(model, version)
         self.request_source_tokens = families.request_source_tokens.labels(model, version)
         self.queue_duration_seconds = families.queue_duration_seconds.labels(model, version)
         self.encode_duration_seconds = families.encode_duration_seconds.labels(model, version)
@@ -190,6 +197,11 @@ class ModelMetrics:
     def watch(self, read: Callable[[], EngineLoad]) -> Callable[[], None]:
         """Shows an engine's load from now on; the returned function ends that."""
         return self._gauges.watch(self._version, read)
+
+    def count_request(self, code: Code, seconds: float) -> None:
+        """Counts a call's end, so many seconds after it arrived."""
+        self._requests[code].inc()
+        self._request_duration_seconds.observe(seconds)
 
     def count_sentences(self, outcome: str, count: int = 1) -> None:
         """Counts sentences that left the engine; `outcome` is one of `OUTCOMES`."""

@@ -80,7 +80,7 @@ class Job:
         # Their callbacks know the job: it would be in a cycle, and keep its model in memory until that is collected.
         futures, self._futures = self._futures, ()
         _cancel(futures, 0)
-        self.held.close()
+        self.held.__exit__(kind, error, trace)
 
     async def finish(self) -> None:
         """Waits until every text has its answer. Raises the first text's error if all of them fail."""

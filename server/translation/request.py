@@ -31,6 +31,7 @@ class TranslationRequest:
         decoding: how to search.
         tenant: who asks.
         priority: among the tenant's own.
+        traffic_key: by which it goes to one of the versions that share a model's requests.
         arrived: instant of `time.monotonic`.
         deadline: the same, when the caller stops waiting; infinite for never.
     """
@@ -43,5 +44,6 @@ class TranslationRequest:
     decoding: DecodingRequest = field(default_factory=DecodingRequest)
     tenant: Tenant = ANONYMOUS
     priority: Priority = Priority.NORMAL
+    traffic_key: str = ""
     arrived: float
     deadline: float

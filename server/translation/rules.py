@@ -15,6 +15,7 @@ from server.translation.request import DecodingRequest
 
 MAX_TEXTS = 1024
 MAX_ANSWER_CHARACTERS = 8 << 20  # of all hypotheses, if they are as long as their texts
+MAX_KEY_CHARACTERS = 256
 _DECODING_FIELDS = [each.name for each in dataclasses.fields(DecodingRequest)]
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._/+-]{1,64}")
 
@@ -36,6 +37,11 @@ def check_mime_type(mime_type: str) -> None:
     """The text is plain. Raises InvalidRequest."""
     if mime_type not in ("", "text/plain"):
         raise InvalidRequest("mime_type", f"must be text/plain, not {shown(mime_type)}")
+
+
+def check_traffic_key(key: str) -> None:
+    """It is no text. Raises InvalidRequest."""
+    _check_range("traffic_key", len(key), 0, MAX_KEY_CHARACTERS, " characters")
 
 
 def check_priority(priority: Priority, tenant: Tenant) -> None:

@@ -4,13 +4,14 @@ import asyncio
 import contextlib
 import functools
 import time
+from collections.abc import Iterator
 
 from server.access.tenants import Tenant
 from server.bundle.languages import LanguagePair
 from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.engine.flow import Flow
-from server.errors import DeadlineExceeded, Overloaded, TranslationError
+from server.errors import Code, DeadlineExceeded, Overloaded, TranslationError
 from server.models.catalogue import Catalogue
 from server.models.model import Model
 from server.telemetry.access_metrics import AccessMetrics
@@ -23,7 +24,14 @@ from server.translation.languages import choose_languages
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.request import TranslationRequest
 from server.translation.routing import choose_model
-from server.translation.rules import check_answer, check_decoding, check_mime_type, check_priority, check_texts
+from server.translation.rules import (
+    check_answer,
+    check_decoding,
+    check_mime_type,
+    check_priority,
+    check_texts,
+    check_traffic_key,
+)
 
 _BEAM_SIZE = 4  # of a model that names none
 _KNOWN_QUOTA_SECONDS = 0.1  # for which a quota is taken to be used up for others, too, who may ask for less
@@ -92,9 +100,11 @@ class Translator:
         """
         models = self.catalogue.models
         check_texts(len(request.contents))
+        check_traffic_key(request.traffic_key)
         name = choose_model(self.catalogue, request)
         with contextlib.ExitStack() as held:
             model = held.enter_context(await self._borrow(name, request))
+            held.enter_context(_counted(model, request))
             add_facts(model=name, model_version=model.manifest.version)
             try:
                 job = await self._accept(request, model)
@@ -112,7 +122,7 @@ class Translator:
         deadline = min(request.deadline, request.arrived + self.max_request_seconds)
         try:
             async with asyncio.timeout(deadline - time.monotonic()):
-                return await self.catalogue.borrow(name)
+                return await self.catalogue.borrow(name, request.traffic_key)
         except TimeoutError as error:
             raise DeadlineExceeded(f"the time was over before model {name} was loaded") from error
 
@@ -172,6 +182,26 @@ class Translator:
             length_penalty=manifest.search.length_penalty,
             forced_prefix=pair.target_prefix,
         )
+
+
+@contextlib.contextmanager
+def _counted(model: Model, request: TranslationRequest) -> Iterator[None]:
+    """Counts a request of a model's version, by how it ends."""
+    code = Code.CANCELLED
+    try:
+        yield
+        code = Code.OK
+    except TranslationError as error:
+        code = error.code
+        raise
+    except Exception:
+        code = Code.INTERNAL
+        raise
+    finally:
+        now = time.monotonic()
+        if code is Code.CANCELLED and now >= request.deadline:
+            code = Code.DEADLINE_EXCEEDED
+        model.metrics.count_request(code, now - request.arrived)
 
 
 def _charge(tenant: Tenant, cost: float) -> None:

@@ -1,13 +1,16 @@
 """Stands in for `server.engine.engine.Engine`: real futures, no network."""
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
 
-from server.bundle.manifest import Manifest
+from server.bundle.files import FileFacts
+from server.bundle.graphs import WEIGHTS_FILE
+from server.bundle.manifest import Manifest, Variant
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Hypothesis, Result, Timings
 from server.engine.engine import Engine
@@ -130,3 +133,12 @@ def catalogue_of(*models: Model, preferred: Sequence[str] = ()) -> Catalogue:
     for model in models:
         catalogue.put(model)
     return catalogue
+
+
+def with_weights(model: Model) -> Model:
+    """The model, whose variant has a file of weights."""
+    variant = Variant(
+        dtype="float32", embedding_offset=0, opsets={}, files={WEIGHTS_FILE: FileFacts(sha256="0", bytes=1 << 20)}
+    )
+    manifest = dataclasses.replace(model.manifest, variants={"cpu-fp32": variant})
+    return dataclasses.replace(model, manifest=manifest)

@@ -5,16 +5,15 @@ import threading
 import pytest
 from prometheus_client import CollectorRegistry
 
-from server.bundle.files import FileFacts
-from server.bundle.graphs import WEIGHTS_FILE
-from server.bundle.manifest import Manifest, Variant
+from server.bundle.manifest import Manifest
 from server.errors import ModelNotFound, NotServing
 from server.models.catalogue import Catalogue
 from server.models.loading import needed_bytes
 from server.models.model import Model, ServedModel
+from server.models.traffic_split import TrafficSplit
 from server.telemetry.catalogue_metrics import CatalogueMetrics
 from server.telemetry.metrics import Metrics
-from tests.server.echo_engine import EchoEngine, catalogue_of, idle_supervisor
+from tests.server.echo_engine import EchoEngine, catalogue_of, idle_supervisor, with_weights
 
 SECONDS = 20
 
@@ -104,6 +103,56 @@ async def test_a_model_that_is_removed_is_not_found_any_more(catalogue: Catalogu
         await catalogue.borrow("a")
 
 
+async def test_versions_share_a_models_requests_by_their_keys(
+    catalogue: Catalogue, model: Model, registry: CollectorRegistry
+) -> None:
+    def percents() -> list[float | None]:
+        labels = [{"model": "a", "version": version} for version in ("1", "2")]
+        return [registry.get_sample_value("babelserve_model_traffic_percent", each) for each in labels]
+
+    async def versions() -> list[str]:
+        answers = []
+        for number in range(200):
+            with await catalogue.borrow("a", f"key {number}") as borrowed:
+                answers.append(borrowed.manifest.version)
+        return answers
+
+    engine = SlowToStop()
+    catalogue.put(named(model, "a", "1", engine))
+    catalogue.add(named(model, "a", "2"))
+    before = (await versions(), percents())
+    catalogue.split("a", TrafficSplit.of({"1": 80, "2": 20}))
+    shared = [await versions(), await versions()]
+    assert (percents(), catalogue.models[0].manifest.version) == ([80, 20], "1")
+    catalogue.split("a", TrafficSplit.of({"2": 100}))
+    with pytest.raises(AssertionError):
+        catalogue.drop("a", "2")
+    gone = catalogue.drop("a", "1")
+    await asyncio.wait_for(gone.wait(), SECONDS)
+
+    assert before == (["1"] * 200, [100, 0])
+    assert shared[0] == shared[1]
+    assert 20 <= shared[0].count("2") <= 60
+    assert (set(await versions()), percents(), engine.stopped.is_set()) == ({"2"}, [None, 100], True)
+    assert registry.get_sample_value("babelserve_models", {"state": "loaded"}) == 1
+
+
+async def test_all_versions_are_replaced_or_removed_at_once(catalogue: Catalogue, model: Model) -> None:
+    engines = [SlowToStop() for _ in range(3)]
+    catalogue.put(named(model, "a", "1", engines[0]))
+    catalogue.add(named(model, "a", "2", engines[1]))
+    catalogue.put(named(model, "a", "3", engines[2]))
+    for engine in engines[:2]:
+        await wait_for_stop(engine)
+    models, split = catalogue.loaded("a")
+    assert [each.manifest.version for each in models] == ["3"]
+    assert split == TrafficSplit.of({"3": 100})
+    catalogue.remove("a")
+    await wait_for_stop(engines[2])
+
+    assert catalogue.loaded("a") == ([], None)
+
+
 async def test_each_model_is_ready_by_itself_and_all_must_be_alive(catalogue: Catalogue, model: Model) -> None:
     for name in ("a", "b"):
         catalogue.put(named(model, name))
@@ -153,15 +202,6 @@ class Shelf:
         for each in self.models.values():
             catalogue.offer(ServedModel(manifest=each.manifest, variant=each.variant, metrics=each.metrics))
         return catalogue
-
-
-def with_weights(model: Model) -> Model:
-    """The model, whose variant has a file of weights."""
-    variant = Variant(
-        dtype="float32", embedding_offset=0, opsets={}, files={WEIGHTS_FILE: FileFacts(sha256="0", bytes=1 << 20)}
-    )
-    manifest = dataclasses.replace(model.manifest, variants={"cpu-fp32": variant})
-    return dataclasses.replace(model, manifest=manifest)
 
 
 async def test_models_are_loaded_on_demand_and_the_least_recently_used_leave(

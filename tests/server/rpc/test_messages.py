@@ -24,6 +24,7 @@ from server.rpc.messages import (
     response,
     stream_response,
 )
+from server.telemetry.log import begin_request, request_id
 from server.text.sentences import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
@@ -86,6 +87,7 @@ def test_every_field_of_a_request_is_read() -> None:
             use_shortlist=True,
         ),
         priority=pb.PRIORITY_LOW,
+        traffic_key="document 7",
     )
 
     request = read_request(message, None, TENANT)
@@ -93,9 +95,17 @@ def test_every_field_of_a_request_is_read() -> None:
     assert (list(request.contents), request.tenant) == (["one", "two"], TENANT)
     assert (request.source_language_code, request.target_language_code) == ("en", "de")
     assert (request.model, request.mime_type, request.priority) == ("m", "text/plain", Priority.LOW)
+    assert request.traffic_key == "document 7"
     assert request.decoding == DecodingRequest(
         beam_size=3, num_hypotheses=2, length_penalty=0.5, max_output_tokens=9, with_scores=False, use_shortlist=True
     )
+
+
+def test_without_a_traffic_key_the_requests_id_is_one() -> None:
+    begin_request("id-7")
+
+    assert read_request(MESSAGE, None, TENANT).traffic_key == "id-7"
+    request_id.set(None)
 
 
 def test_a_priority_that_is_none_is_refused() -> None:

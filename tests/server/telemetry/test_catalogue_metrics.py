@@ -22,13 +22,17 @@ def test_the_page_names_the_versions_that_are_there() -> None:
 
     def told() -> set[str]:
         lines = generate_latest(registry).decode().splitlines()
-        return {line for line in lines if line.startswith("babelserve_model_info{")}
+        return {line for line in lines if line.startswith(("babelserve_model_info{", "babelserve_model_traffic"))}
 
-    metrics.set_info([("m", "1", "abc"), ("n", "1", "def")])
-    metrics.set_info([("m", "2", "fed"), ("n", "1", "def")])
+    metrics.set_models({"loaded": 2}, {("m", "1", "abc"): 100, ("n", "1", "def"): 100})
+    metrics.set_models({"loaded": 3}, {("m", "2", "fed"): 90, ("m", "3", "fed"): 10, ("n", "1", "def"): 100})
 
     assert told() == {
         'babelserve_model_info{model="m",sha256="fed",version="2"} 1.0',
+        'babelserve_model_info{model="m",sha256="fed",version="3"} 1.0',
+        'babelserve_model_traffic_percent{model="m",version="2"} 90.0',
+        'babelserve_model_traffic_percent{model="m",version="3"} 10.0',
+        'babelserve_model_traffic_percent{model="n",version="1"} 100.0',
         'babelserve_model_info{model="n",sha256="def",version="1"} 1.0',
     }
 

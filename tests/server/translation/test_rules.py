@@ -17,6 +17,7 @@ from server.translation.rules import (
     check_mime_type,
     check_priority,
     check_texts,
+    check_traffic_key,
 )
 
 CANARY = "canary text"
@@ -120,3 +121,10 @@ def test_a_tenant_may_ask_for_its_best_priority_and_less() -> None:
     check_priority(Priority.LOW, tenant)
     with pytest.raises(PermissionDenied, match="priority: HIGH is better than tenant bulk may ask for, NORMAL"):
         check_priority(Priority.HIGH, tenant)
+
+
+def test_a_traffic_key_is_short_and_is_not_repeated() -> None:
+    for length in (0, 256):
+        check_traffic_key("k" * length)
+    with pytest.raises(InvalidRequest, match="traffic_key: must be from 0 to 256 characters, not 257"):
+        check_traffic_key(CANARY + "k" * (257 - len(CANARY)))

@@ -1,5 +1,6 @@
 """The translator without any protocol: what a second front would do."""
 
+import asyncio
 import dataclasses
 import gc
 import time
@@ -14,14 +15,15 @@ from server.bundle.languages import Languages, SourceLanguage, TargetLanguage
 from server.bundle.manifest import TOKENIZER_FILE, SearchDefaults
 from server.bundle.tokenizer import Tokenizer
 from server.engine.flow import Flow
-from server.errors import DeadlineExceeded, InvalidRequest, ModelNotFound, NotServing, Overloaded
+from server.errors import Code, DeadlineExceeded, InvalidRequest, ModelNotFound, NotServing, Overloaded
 from server.models.model import Model
+from server.models.traffic_split import TrafficSplit
 from server.telemetry.metrics import Metrics
 from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.memory import MemoryBudget
 from server.translation.request import DecodingRequest, TranslationRequest
-from server.translation.translator import Translator
-from tests.server.echo_engine import EchoEngine, catalogue_of
+from server.translation.translator import Translator, _counted
+from tests.server.echo_engine import EchoEngine, catalogue_of, idle_supervisor
 
 
 def request(*contents: str, seconds: float = 30.0, model: str = "", **decoding: Any) -> TranslationRequest:
@@ -111,6 +113,52 @@ async def test_refusals_are_counted_by_their_limit(
         return metrics.registry.get_sample_value("babelserve_queue_rejected_total", labels)
 
     assert [counted(reason) for reason in ("sentences", "tokens", "splitting")] == [1, 2, 1]
+
+
+async def test_requests_of_a_version_are_counted_by_how_they_end(
+    translator: Translator, model: Model, engine: EchoEngine, metrics: Metrics
+) -> None:
+    engine.is_holding = True
+    with await translator.accept(request("One dog.")) as job:
+        engine.release(0)
+        await job.finish()
+    with pytest.raises(RuntimeError), await translator.accept(request("One dog.")):
+        raise RuntimeError
+    for deadline in (float("inf"), 0.0):
+        left = dataclasses.replace(request("One dog."), deadline=deadline)
+        with pytest.raises(asyncio.CancelledError), _counted(model, left):
+            raise asyncio.CancelledError
+    engine.refuses = Overloaded("full", "tokens")
+    with pytest.raises(Overloaded):
+        await translator.accept(request("One dog."))
+
+    def counted(code: Code) -> float | None:
+        labels = {"model": "echo", "version": "7", "code": code.name}
+        return metrics.registry.get_sample_value("babelserve_model_requests_total", labels)
+
+    counts = {code.name: count for code in Code if (count := counted(code))}
+    expected = {"OK": 1, "INTERNAL": 1, "CANCELLED": 1, "DEADLINE_EXCEEDED": 1, "RESOURCE_EXHAUSTED": 1}
+    assert counts == expected
+    labels = {"model": "echo", "version": "7"}
+    value = metrics.registry.get_sample_value("babelserve_model_request_duration_seconds_count", labels)
+    assert value == sum(expected.values())
+
+
+async def test_a_requests_key_decides_which_version_it_goes_to(translator: Translator, model: Model) -> None:
+    split = TrafficSplit.of({"7": 50, "8": 50})
+    manifest = dataclasses.replace(model.manifest, version="8")
+    translator.catalogue.add(dataclasses.replace(model, manifest=manifest, supervisor=idle_supervisor(manifest)))
+    translator.catalogue.split("echo", split)
+    keys = [f"key {number}" for number in range(20)]
+    versions = []
+    for key in keys:
+        with await translator.accept(dataclasses.replace(request("One dog."), traffic_key=key)) as job:
+            versions.append(job.model.manifest.version)
+
+    assert versions == [split.choose("echo", key) for key in keys]
+    assert set(versions) == {"7", "8"}
+    with pytest.raises(InvalidRequest, match="traffic_key"):
+        await translator.accept(dataclasses.replace(request("One dog."), traffic_key="k" * 257))
 
 
 def of_tenant(bucket: TokenBucket, *contents: str) -> TranslationRequest:
