@@ -73,7 +73,7 @@ clean:  ## remove the virtual environments and caches; data and runs stay
 
 define protoc
 $(BIN)/python -m grpc_tools.protoc -I. -I"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
-	--python_out=$(1) --pyi_out=$(1) --grpc_python_out=$(1) protos/translation.proto
+	--python_out=$(1) --pyi_out=$(1) --grpc_python_out=$(1) protos/translation.proto protos/model_admin.proto
 endef
 
 .venv/bin/python:

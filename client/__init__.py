@@ -4,6 +4,7 @@ from client.channel import TlsOptions
 from client.client import AsyncClient, Client
 from client.errors import (
     DeadlineExceeded,
+    FailedPrecondition,
     InvalidRequest,
     ModelNotFound,
     Overloaded,
@@ -29,6 +30,7 @@ __all__ = [
     "AsyncClient",
     "Client",
     "DeadlineExceeded",
+    "FailedPrecondition",
     "FinishReason",
     "Hypothesis",
     "InvalidRequest",

@@ -5,6 +5,7 @@ TranslationError            base: has `code` and `request_id`
   Unauthenticated           UNAUTHENTICATED: no API key, or one that is wrong or has expired
   PermissionDenied          PERMISSION_DENIED: known to the server, and not allowed
   ModelNotFound             NOT_FOUND
+  FailedPrecondition        FAILED_PRECONDITION: to `ModelAdmin` only; a change does not fit how things stand
   Overloaded                RESOURCE_EXHAUSTED: the server is full (retried first), or a message is over 4 MiB
   Unavailable               UNAVAILABLE: not reachable, loading or shutting down (retried first)
   DeadlineExceeded          DEADLINE_EXCEEDED
@@ -67,6 +68,12 @@ class ModelNotFound(TranslationError):
     default_code = grpc.StatusCode.NOT_FOUND
 
 
+class FailedPrecondition(TranslationError):
+    """An operator's change does not fit how things stand; the message says why."""
+
+    default_code = grpc.StatusCode.FAILED_PRECONDITION
+
+
 class Overloaded(TranslationError):
     """The server's queue stayed full over all attempts, or a message was larger than it takes."""
 
@@ -98,6 +105,7 @@ CLASSES: dict[grpc.StatusCode, type[TranslationError]] = {
         Unauthenticated,
         PermissionDenied,
         ModelNotFound,
+        FailedPrecondition,
         Overloaded,
         Unavailable,
         DeadlineExceeded,

@@ -26,12 +26,14 @@ from prometheus_client import CollectorRegistry
 
 from server.access.access import Access
 from server.errors import SettingsError
+from server.models.administration import Administration
 from server.models.catalogue import Catalogue
 from server.models.folder_loader import watch_folder
 from server.models.loading import process_memory
 from server.models.machine import resident_bytes
 from server.models.model import ServedModel
 from server.models.opening import describe, growth_of, new_catalogue, open_models, serve_models, stop_models
+from server.rpc.admin import ModelAdminService
 from server.rpc.health import Health
 from server.rpc.intake import MAX_MESSAGE_BYTES, Intake, messages_at_once
 from server.rpc.interceptors import CallInterceptor
@@ -91,8 +93,9 @@ async def serve(settings: Settings, version: str) -> None:
     traffic, health = Traffic(), Health(metrics)
     calls = Calls(metrics, traffic, settings.max_request_seconds + _HANG_SECONDS, tracing)
     service = TranslationService(translator, Intake(memory, messages_at_once(process_memory(settings))))
+    admin = Administration(catalogue, loader, memory.reserve) if loader and settings.admin_keys else None
     try:
-        async with _listening(settings, metrics, service, calls, health, reload) as (servers, metrics_port):
+        async with _listening(settings, metrics, service, calls, health, admin, reload) as (servers, page_port):
             models = await _load_unless_stopped(functools.partial(open_models, settings, metrics, loader), stop)
             if not models:
                 return
@@ -104,7 +107,7 @@ async def serve(settings: Settings, version: str) -> None:
             await health.set_serving(True)
             metrics.start_duration_seconds.set(_process_age_seconds())
             _tune_interpreter()
-            _announce(settings, servers, metrics_port, catalogue.models)
+            _announce(settings, servers, page_port, catalogue.models)
             await _serve_until(stop, watching, watch_folder(loader, catalogue) if loader is not None else None)
             if catalogue.is_alive():
                 await _drain(settings, servers, traffic, health, watching, catalogue)
@@ -124,6 +127,7 @@ async def _listening(
     service: TranslationService,
     calls: Calls,
     health: Health,
+    admin: Administration | None,
     reload: asyncio.Event,
 ) -> AsyncIterator[tuple[RpcServers, int]]:
     """Serves on all ports; yields the servers, and the port of the metrics page.
@@ -141,8 +145,16 @@ async def _listening(
             where = f"{settings.host} port {settings.metrics_port}"
             faults.append(f"--metrics-port: cannot listen on {where}: {error.strerror}")
         try:
-            access = _open_access(settings, metrics)
-            servers = open_servers(settings, service, CallInterceptor(calls, access), health, access)
+            access = Access(
+                metrics.access,
+                tls_cert=settings.tls_cert,
+                tls_key=settings.tls_key,
+                tls_client_ca=settings.tls_client_ca,
+                keys=settings.keys,
+                admin_keys=settings.admin_keys,
+            )
+            model_admin = ModelAdminService(admin, access, metrics.catalogue) if admin is not None else None
+            servers = open_servers(settings, service, CallInterceptor(calls, access), health, access, model_admin)
         except SettingsError as error:
             faults += error.faults
         if faults:
@@ -255,16 +267,6 @@ def _reload_on_signal() -> asyncio.Event:
     reload = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload.set)
     return reload
-
-
-def _open_access(settings: Settings, metrics: Metrics) -> Access:
-    return Access(
-        metrics.access,
-        tls_cert=settings.tls_cert,
-        tls_key=settings.tls_key,
-        tls_client_ca=settings.tls_client_ca,
-        keys=settings.keys,
-    )
 
 
 def _tune_interpreter() -> None:

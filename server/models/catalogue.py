@@ -24,6 +24,8 @@ from server.telemetry.catalogue_metrics import CatalogueMetrics
 
 logger = logging.getLogger(__name__)
 
+_MOST_HISTORY = 16  # versions of a model
+
 
 class Catalogue:
     """All models by name, on the event loop's thread; empty until the first is put in.
@@ -50,6 +52,7 @@ class Catalogue:
         self._residents: dict[str, ServedVersions] = {}  # least recently used first
         self._loading: dict[str, asyncio.Task[None]] = {}
         self._turn = asyncio.Lock()  # of those who load
+        self._history: dict[str, list[str]] = {}
         self._retired: list[Resident] = []
         self._unloading: set[asyncio.Task[None]] = set()
         self._models: tuple[ServedModel, ...] = ()
@@ -108,6 +111,7 @@ class Catalogue:
         self._offers.pop(name, None)
         old = self._residents.pop(name, None)
         self._residents[name] = ServedVersions.only(model)
+        self._note(name, model.manifest.version)
         self._arrange()
         self._retire_all(old, "replaced")
 
@@ -119,6 +123,8 @@ class Catalogue:
     def split(self, name: str, split: TrafficSplit) -> None:
         """Has the versions of a model, all of them in memory, share its requests from now on."""
         self._residents[name].split = split
+        if len(split.shares) == 1:
+            self._note(name, split.main)
         self._arrange()
 
     def drop(self, name: str, version: str) -> asyncio.Event:
@@ -141,6 +147,17 @@ class Catalogue:
         """Returns the versions of a model that are in memory and served, and how they share its requests."""
         served = self._residents.get(name)
         return ([each.model for each in served.versions.values()], served.split) if served is not None else ([], None)
+
+    def history(self, name: str) -> Sequence[str]:
+        """Returns the versions that have had all requests for a model, the last at the end.
+
+        To return to one is to forget those since: who goes back again comes to the one before.
+        """
+        return tuple(self._history.get(name, ()))
+
+    def forget_history(self, name: str) -> None:
+        """Takes the version that had all requests for a model last for the first one."""
+        del self._history[name][:-1]
 
     async def make_room(self, needed: int = 0) -> None:
         """Has the least recently used models leave until so many bytes more are within the budget."""
@@ -238,6 +255,14 @@ class Catalogue:
 
     def _rank(self, name: str) -> int:
         return self._preferred.index(name) if name in self._preferred else len(self._preferred)
+
+    def _note(self, name: str, version: str) -> None:
+        history = self._history.setdefault(name, [])
+        if version in history:
+            del history[history.index(version) + 1 :]
+        else:
+            history.append(version)
+            del history[:-_MOST_HISTORY]
 
     def _tell(self) -> None:
         percents: dict[tuple[str, str, str], int] = {}

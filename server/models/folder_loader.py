@@ -52,6 +52,9 @@ class FolderLoader:
         directory: of the models.
         settings: of the server.
         metrics: told of every load.
+
+    Attributes:
+        turn: of who changes what is served, from a look at the folder to the end of what follows from it.
     """
 
     def __init__(self, directory: Path, settings: Settings, metrics: Metrics) -> None:
@@ -62,6 +65,9 @@ class FolderLoader:
         self._seen: dict[str, _Versions] = {}
         self._judged: dict[str, _Versions] = {}
         self._served: dict[str, FoundBundle] = {}
+        self._pinned: set[str] = set()
+        self._faults: dict[Path, str] = {}
+        self.turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, "model-loader", _be_nice)
 
     async def in_background(self, work: Callable[..., _T], *arguments: object) -> _T:
@@ -88,6 +94,49 @@ class FolderLoader:
         if change is None or change.model is None:
             raise NotServing(f"model {name} cannot be loaded; the server's log says why")
         return change.model
+
+    def found(self) -> dict[str, _Versions]:
+        """Returns what is in the folder: of each name its versions, the highest first. Raises SettingsError."""
+        return find_models(self._directory)[0]
+
+    def load_highest(self, name: str) -> Model:
+        """Loads the highest good version of a model, served or not, and has it follow its folder.
+
+        Raises:
+            StartupError: there is none; lists all faults. Nothing has changed.
+        """
+        before = self._served.pop(name, None), name in self._pinned
+        self._seen = self.found()
+        self._pinned.discard(name)
+        faults: list[str] = []
+        change = self.load(name, faults) if name in self._seen else None
+        if change is None or change.model is None:
+            if before[0] is not None:
+                self._served[name] = before[0]
+            if before[1]:
+                self._pinned.add(name)
+            raise BundleError(faults or [f"{self._directory / name} holds no bundle"])
+        return change.model
+
+    def load_version(self, bundle: FoundBundle) -> Model:
+        """Loads one bundle. Raises BundleError, which lists its faults."""
+        faults: list[str] = []
+        model = self._try(bundle, faults)
+        if model is None:
+            raise BundleError(faults)
+        return model
+
+    def pin(self, name: str) -> None:
+        """Leaves a model as it is, whatever comes into its folder, until that has gone."""
+        self._pinned.add(name)
+
+    def follows(self, name: str) -> bool:
+        """Whether what comes into a model's folder is taken."""
+        return name not in self._pinned
+
+    def fault_of(self, bundle: FoundBundle) -> str:
+        """Says what was wrong with a bundle when it was last tried; empty for nothing."""
+        return self._faults.get(bundle.directory, "")
 
     def load_all(self) -> list[Model]:
         """Loads every model that is good.
@@ -135,10 +184,14 @@ class FolderLoader:
         """
         versions = self._seen.get(name)
         if versions is None:
-            del self._judged[name]
-            return Change(name, None) if self._served.pop(name, None) else None
+            self._judged.pop(name, None)
+            was_served = self._served.pop(name, None) is not None or name in self._pinned
+            self._pinned.discard(name)
+            return Change(name, None) if was_served else None
         self._metrics.catalogue.add_model(name)
         self._judged[name] = versions
+        if name in self._pinned:
+            return None
         for bundle in versions:
             if bundle == self._served.get(name):
                 return None
@@ -179,6 +232,7 @@ class FolderLoader:
         self._metrics.catalogue.count_load(bundle.name, is_successful=False)
         facts = {"model": bundle.name, "model_version": bundle.version, "error": "; ".join(error.faults)}
         logger.error("a model is refused", extra={"facts": facts})
+        self._faults[bundle.directory] = facts["error"]
         faults += error.faults
 
     def _try(self, bundle: FoundBundle, faults: list[str]) -> Model | None:
@@ -196,7 +250,9 @@ class FolderLoader:
             self._metrics.catalogue.count_load(bundle.name, is_successful=False)
             logger.exception("a model cannot be loaded", extra={"facts": facts})
             faults.append(f"{bundle.directory}: cannot be loaded: {type(error).__name__}")
+            self._faults[bundle.directory] = faults[-1]
             return None
+        self._faults.pop(bundle.directory, None)
         seconds = time.monotonic() - started
         self._metrics.catalogue.load_seconds.observe(seconds)
         self._metrics.catalogue.count_load(bundle.name, is_successful=True)
@@ -217,16 +273,17 @@ async def watch_folder(loader: FolderLoader, catalogue: Catalogue, poll_seconds:
     """Has the catalogue serve what the folder of models holds, until cancelled."""
     while True:
         await asyncio.sleep(poll_seconds)
-        for name in await loader.in_background(loader.changed):
-            change = await loader.in_background(loader.load, name)
-            if change is None:
-                continue
-            if change.model is not None:
-                catalogue.put(change.model)
-            else:
-                catalogue.remove(name)
-            del change  # or the model would stay in memory when it has been replaced
-            await catalogue.make_room()
+        async with loader.turn:
+            for name in await loader.in_background(loader.changed):
+                change = await loader.in_background(loader.load, name)
+                if change is None:
+                    continue
+                if change.model is not None:
+                    catalogue.put(change.model)
+                else:
+                    catalogue.remove(name)
+                del change  # or the model would stay in memory when it has been replaced
+                await catalogue.make_room()
 
 
 def _be_nice() -> None:

@@ -55,7 +55,7 @@ def parsed(
         check(context)
         data = await intake.read(context)
         with intake.hold(data):
-            response = await handler(_parse(kind, data), context)
+            response = await handler(parse(kind, data), context)
             answer = response.SerializeToString()
             intake.keep(answer, context)
             return answer
@@ -78,7 +78,7 @@ def parsed_stream(
         check(context)
         data = await intake.read(context)
         with intake.hold(data):
-            async for response in handler(_parse(kind, data), context):
+            async for response in handler(parse(kind, data), context):
                 answer = response.SerializeToString()
                 try:
                     yield answer
@@ -87,6 +87,14 @@ def parsed_stream(
                     raise
 
     return handle
+
+
+def parse(kind: type[_M], data: bytes) -> _M:
+    """Returns a message. Raises InvalidRequest if the bytes are none."""
+    try:
+        return kind.FromString(data)
+    except DecodeError as error:
+        raise InvalidRequest("request", "is no valid protobuf message, or holds text that is no UTF-8") from error
 
 
 def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: Tenant) -> TranslationRequest:
@@ -214,13 +222,6 @@ def _priority(value: int) -> Priority:
         return _PRIORITIES[value]
     except KeyError:
         raise InvalidRequest("priority", f"must be from 0 to {max(_PRIORITIES)}, not {value}") from None
-
-
-def _parse(kind: type[_M], data: bytes) -> _M:
-    try:
-        return kind.FromString(data)
-    except DecodeError as error:
-        raise InvalidRequest("request", "is no valid protobuf message, or holds text that is no UTF-8") from error
 
 
 def _translation(answer: TextAnswer, num_hypotheses: int, with_sentences: bool) -> pb.Translation:

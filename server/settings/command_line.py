@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from server.bundle.variants import VARIANTS
 from server.errors import SettingsError
-from server.settings.settings import AUTO, BUILTIN_BUNDLE, ON_DEMAND, Settings
+from server.settings.settings import AT_START, AUTO, BUILTIN_BUNDLE, ON_DEMAND, Settings
 
 PREFIX = "BABELSERVE_"
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
@@ -162,7 +162,7 @@ def _contradictions(settings: Settings) -> Iterator[str]:
         yield "--tls-cert and --tls-key: one needs the other"
     if settings.tls_client_ca is not None and settings.tls_cert is None:
         yield "--tls-client-ca: needs --tls-cert"
-    for name in ("tls_cert", "tls_key", "tls_client_ca", "keys"):
+    for name in ("tls_cert", "tls_key", "tls_client_ca", "keys", "admin_keys"):
         path = getattr(settings, name)
         if path is not None and not _is(path, Path.is_file):
             yield f"{_flag(name)}: {path} is no file"
@@ -183,5 +183,7 @@ def _contradictions_of_models(settings: Settings) -> Iterator[str]:
         yield "--default: needs --models"
     if settings.load == ON_DEMAND and settings.models is None:
         yield "--load: on-demand needs --models"
+    if settings.admin_keys is not None and (settings.models is None or settings.load == ON_DEMAND):
+        yield f"--admin-keys: needs --models, loaded {AT_START}"
     if settings.models_memory and settings.load != ON_DEMAND:
         yield "--models-memory: needs --load on-demand"

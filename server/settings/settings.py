@@ -35,7 +35,7 @@ class Settings:
     host: str = _setting("127.0.0.1", "address of the translation, health and metrics ports")
     port: int = _port(50051, "port of the translation service")
     health_port: int = _port(50052, "port of the health service, which has neither TLS nor limits")
-    admin_port: int = _port(50053, "port of the admin service (channelz), on the loopback only")
+    admin_port: int = _port(50053, "port of the admin services (channelz, ModelAdmin), on the loopback only")
     metrics_port: int = _port(9464, "port of the metrics page, over HTTP")
     bundle: Path = _setting(BUILTIN_BUNDLE, "directory of the model")
     models: Path | None = _setting(
@@ -53,6 +53,11 @@ class Settings:
     )
     models_memory: int = _setting(
         0, "MiB of loaded models with --load on-demand, as --list counts them; 0 takes half of the process's", low=0
+    )
+    admin_keys: Path | None = _setting(
+        None,
+        "TOML file like that of --keys: who has a key of it may load, unload, roll back and share out versions of"
+        " --models, by ModelAdmin on the admin port, which is off without",
     )
     variant: str = _setting(AUTO, "precision; auto takes the best for the device", choices=(AUTO, *VARIANTS))
     device: str = _setting(AUTO, "device; auto takes cuda where there is one", choices=(AUTO, *DEVICES))

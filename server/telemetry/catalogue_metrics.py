@@ -4,9 +4,12 @@ from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from server.errors import Code
+
 LOAD_OUTCOMES = ("ok", "refused")
 UNLOAD_REASONS = ("replaced", "removed", "evicted")
 MODEL_STATES = ("loaded", "unloaded", "retired")  # retired: replaced, and still answering what it began
+ADMIN_METHODS = ("ListVersions", "Load", "Unload", "Rollback", "SetTraffic")
 
 _LOAD_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 
@@ -54,6 +57,12 @@ class CatalogueMetrics:
             ("model",),
             registry=registry,
         )
+        self._admin_requests = Counter(
+            "babelserve_model_admin_requests",
+            "Calls of ModelAdmin, by status code.",
+            ("method", "code"),
+            registry=registry,
+        )
         self.load_seconds = Histogram(
             "babelserve_model_load_seconds",
             "To read, verify and warm up a model.",
@@ -62,6 +71,9 @@ class CatalogueMetrics:
         )
         for state in MODEL_STATES:
             self._models.labels(state)
+        for method in ADMIN_METHODS:
+            for code in Code:
+                self._admin_requests.labels(method, code.name)
 
     def add_model(self, model: str) -> None:
         """Makes a model's series."""
@@ -97,3 +109,7 @@ class CatalogueMetrics:
     def count_unload(self, model: str, reason: str) -> None:
         """Counts a model that left memory; `reason` is one of `UNLOAD_REASONS`."""
         self._unloads.labels(model, reason).inc()
+
+    def count_admin_request(self, method: str, code: Code) -> None:
+        """Counts a call of one of `ADMIN_METHODS` that ended."""
+        self._admin_requests.labels(method, code.name).inc()

@@ -153,6 +153,31 @@ async def test_all_versions_are_replaced_or_removed_at_once(catalogue: Catalogue
     assert catalogue.loaded("a") == ([], None)
 
 
+async def test_versions_that_had_all_requests_are_known_and_forgotten_by_who_returns(
+    catalogue: Catalogue, model: Model
+) -> None:
+    seen = []
+    for version in ("1", "2", "3", "2", "4"):
+        catalogue.put(named(model, "a", version))
+        seen.append(catalogue.history("a"))
+    catalogue.add(named(model, "a", "5"))
+    for percents in ({"4": 50, "5": 50}, {"5": 100}):
+        catalogue.split("a", TrafficSplit.of(percents))
+        seen.append(catalogue.history("a"))
+    catalogue.forget_history("a")
+
+    assert seen == [
+        ("1",),
+        ("1", "2"),
+        ("1", "2", "3"),
+        ("1", "2"),
+        ("1", "2", "4"),
+        ("1", "2", "4"),
+        ("1", "2", "4", "5"),
+    ]
+    assert (catalogue.history("a"), catalogue.history("b")) == (("5",), ())
+
+
 async def test_each_model_is_ready_by_itself_and_all_must_be_alive(catalogue: Catalogue, model: Model) -> None:
     for name in ("a", "b"):
         catalogue.put(named(model, name))

@@ -170,3 +170,16 @@ def test_what_goes_with_a_folder_of_models_only_is_a_fault_without_one(tmp_path:
     assert faults("--bundle", bundle, "--load=on-demand") == ["--load: on-demand needs --models"]
     assert faults("--models", str(tmp_path), "--models-memory=9") == ["--models-memory: needs --load on-demand"]
     assert faults("--models", str(tmp_path / "none")) == [f"--models: {tmp_path / 'none'} is no directory"]
+
+
+def test_keys_of_operators_need_models_that_are_loaded_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "admins.toml").write_text("")
+    flags = ("--admin-keys", str(tmp_path / "admins.toml"))
+
+    assert read("--models", str(tmp_path), *flags).settings.admin_keys == tmp_path / "admins.toml"
+    assert faults(*flags) == ["--admin-keys: needs --models, loaded at-start"]
+    assert faults("--models", str(tmp_path), "--load=on-demand", *flags) == [
+        "--admin-keys: needs --models, loaded at-start"
+    ]
+    missing = str(tmp_path / "none")
+    assert faults("--models", str(tmp_path), "--admin-keys", missing) == [f"--admin-keys: {missing} is no file"]
