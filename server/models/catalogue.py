@@ -74,6 +74,11 @@ class Catalogue:
         return self._models
 
     @property
+    def num_versions(self) -> int:
+        """How many versions of all models are served, loaded or not."""
+        return len(self._offers) + sum(len(each.versions) for each in self._residents.values())
+
+    @property
     def preferred(self) -> Sequence[str]:
         """Names of the models that the operator has put first."""
         return self._preferred
@@ -271,10 +276,9 @@ class Catalogue:
         for name, served in self._residents.items():
             for version, each in served.versions.items():
                 percents[name, version, each.model.sha256] = served.split.percent(version)
-        num_loaded = sum(len(each.versions) for each in self._residents.values())
-        self._metrics.set_models(
-            {"loaded": num_loaded, "unloaded": len(self._offers), "retired": len(self._retired)}, percents
-        )
+        num_offers = len(self._offers)
+        counts = {"loaded": self.num_versions - num_offers, "unloaded": num_offers, "retired": len(self._retired)}
+        self._metrics.set_models(counts, percents)
 
 
 async def _aside(work: Callable[[], None]) -> None:

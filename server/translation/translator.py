@@ -98,7 +98,6 @@ class Translator:
             NotServing: there is no model yet, or it has stopped.
             DeadlineExceeded: the time is over already.
         """
-        models = self.catalogue.models
         check_texts(len(request.contents))
         check_traffic_key(request.traffic_key)
         name = choose_model(self.catalogue, request)
@@ -110,7 +109,8 @@ class Translator:
                 job = await self._accept(request, model)
             except Overloaded as error:
                 model.metrics.count_refusal(error.reason)
-                if len(models) == 1 or error.reason == "quota":  # the next call may be for a model that is not busy
+                # The next call may be for a version that is not busy.
+                if self.catalogue.num_versions == 1 or error.reason == "quota":
                     deadline = min(request.deadline, request.arrived + self.max_request_seconds)
                     self._doors.close(request.tenant, request.priority, deadline, error)
                 raise

@@ -321,6 +321,27 @@ async def test_a_server_without_a_model_has_no_doors(translator: Translator) -> 
     translator.check_open(Tenant(name="billing"), 30.0)
 
 
+async def test_a_busy_version_closes_no_door_to_another(
+    translator: Translator, model: Model, engine: EchoEngine
+) -> None:
+    manifest = dataclasses.replace(model.manifest, version="8")
+    idle = dataclasses.replace(model, manifest=manifest, engine=EchoEngine(), supervisor=idle_supervisor(manifest))
+    translator.catalogue.add(idle)
+    translator.catalogue.split("echo", TrafficSplit.of({"7": 50, "8": 50}))
+    engine.refuses = Overloaded("full", "tokens", lasts_seconds=60.0)
+    keys = [f"key {number}" for number in range(10)]
+    refused = 0
+    for key in keys:
+        translator.check_open(Tenant(name="anonymous"), 30.0)
+        try:
+            with await translator.accept(dataclasses.replace(request("One dog."), traffic_key=key)) as job:
+                await job.finish()
+        except Overloaded:
+            refused += 1
+
+    assert 0 < refused < len(keys)
+
+
 async def test_a_busy_model_closes_no_door_to_another(translator: Translator, model: Model, engine: EchoEngine) -> None:
     other = dataclasses.replace(model, manifest=dataclasses.replace(model.manifest, name="other"), engine=EchoEngine())
     translator.catalogue = catalogue_of(model, other)
