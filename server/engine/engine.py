@@ -59,7 +59,7 @@ class Engine:
         self._limits = limits
         self._clock = clock
         self._cost = CostModel(limits.lane.max_rows)
-        self._queue = WaitingQueue(limits, self._cost, clock, busy)
+        self._queue = WaitingQueue(limits, self._cost, clock, busy or BusyEngines())
         self.alarm = threading.Event()
         self._new_lane = partial(Lane, runner, self._queue, self._cost, limits.lane, metrics, clock, self.alarm)
         self._lanes = [self._new_lane() for _ in range(limits.num_lanes)]

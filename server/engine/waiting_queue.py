@@ -44,13 +44,11 @@ class WaitingQueue:
         busy: told whether anything runs, and asked whether it does elsewhere.
     """
 
-    def __init__(
-        self, limits: EngineLimits, cost: CostModel, clock: Callable[[], float], busy: BusyEngines | None = None
-    ) -> None:
+    def __init__(self, limits: EngineLimits, cost: CostModel, clock: Callable[[], float], busy: BusyEngines) -> None:
         self._limits = limits
         self._cost = cost
         self._clock = clock
-        self._busy = busy or BusyEngines()
+        self._busy = busy
         self._lines = {kind: Line() for kind in StepKind}
         self._shares = Shares(limits.num_lanes * limits.lane.max_rows, clock)
         self._changed = threading.Condition()
@@ -250,13 +248,11 @@ class WaitingQueue:
         """Raises Overloaded if the queue is full, and that is the flow's own doing."""
         reason = self._charges.exceeded(flow, self._shares.share)
         if reason is not None:
-            limits = self._limits
             number, what, most = {
-                "sentences": (self.num_sentences, "sentences", limits.max_waiting_sentences),
-                "tokens": (self.num_tokens, "source tokens", limits.max_waiting_tokens),
+                "sentences": (self.num_sentences, "sentences", self._limits.max_waiting_sentences),
+                "tokens": (self.num_tokens, "source tokens", self._limits.max_waiting_tokens),
             }[reason]
-            message = f"queue is full: {number} {what} wait, limit {most}"
-            raise Overloaded(message, reason, lasts_seconds=_FULL_SECONDS)
+            raise Overloaded(f"queue is full: {number} {what} wait, limit {most}", reason, lasts_seconds=_FULL_SECONDS)
 
     def _forecast(self, demand: Demand, deadline: float | None, flow: Flow) -> Forecast:
         share = self._shares.share(flow)
@@ -265,8 +261,7 @@ class WaitingQueue:
             of_flow = sum(line.work_before(flow, due, is_large=is_large) for line in self._lines.values())
             return min(of_flow / share, sum(line.work for line in self._lines.values()))
 
-        caution = self._cost.caution(flow.name)
-        load = Load(self._running_rows, self._waiting_rows, share, caution, work_before)
+        load = Load(self._running_rows, self._waiting_rows, share, self._cost.caution(flow.name), work_before)
         return forecast(demand, self._clock(), deadline, load, self._cost, self._limits)
 
     def _has_not_looked_lately(self) -> bool:

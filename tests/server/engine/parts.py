@@ -12,6 +12,7 @@ from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.batch import Batch
+from server.engine.busy import BusyEngines
 from server.engine.cost import CostModel, Demand
 from server.engine.flow import ANYONE, Flow
 from server.engine.lane import Lane
@@ -71,7 +72,7 @@ def new_queue(
         max_waiting_tokens=max_tokens,
         max_waiting_sentences=max_sentences,
     )
-    return WaitingQueue(limits, cost or CostModel(max_rows), clock or FakeClock())
+    return WaitingQueue(limits, cost or CostModel(max_rows), clock or FakeClock(), BusyEngines())
 
 
 def new_scheduler(
