@@ -11,14 +11,14 @@ least recently, first those that nobody uses, until all fit into the budget; req
 import asyncio
 import contextlib
 import logging
-import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
 from server.errors import ModelNotFound, NotServing
 from server.models.loading import needed_bytes
+from server.models.loading_turns import LoadingTurns
 from server.models.machine import release_freed_memory
 from server.models.model import Model, ServedModel
-from server.models.residents import Resident, ServedVersions
+from server.models.residents import Resident, ServedVersions, aside
 from server.models.traffic_split import PERCENT, TrafficSplit
 from server.telemetry.catalogue_metrics import CatalogueMetrics
 
@@ -50,9 +50,10 @@ class Catalogue:
         self._budget_bytes = budget_bytes
         self._offers: dict[str, ServedModel] = {}  # those that are not in memory
         self._residents: dict[str, ServedVersions] = {}  # least recently used first
-        self._loading: dict[str, asyncio.Task[None]] = {}
-        self._turn = asyncio.Lock()  # of those who load
+        self._loading = LoadingTurns(self._load)
         self._history: dict[str, list[str]] = {}
+        self._together = asyncio.Lock()  # of those who load several, the names of which are kept meanwhile
+        self._kept: Sequence[str] = ()
         self._retired: list[Resident] = []
         self._unloading: set[asyncio.Task[None]] = set()
         self._models: tuple[ServedModel, ...] = ()
@@ -99,11 +100,28 @@ class Catalogue:
         while name not in self._residents:
             if name not in self._offers:
                 raise ModelNotFound(f"model: {name} is not served here any more")
-            await asyncio.shield(self._start_loading(name))
+            await self._loading.wait_for(name)
         served = self._residents[name] = self._residents.pop(name)
         resident = served.versions[served.split.choose(name, key)]
         resident.num_loans += 1
         return self._lend(resident)
+
+    async def load_together(self, names: Sequence[str]) -> None:
+        """Loads models until all are in memory at the same moment, to be borrowed in it.
+
+        One after the other they would be lent while others wait for their room: two requests could wait for each other.
+
+        Raises:
+            NotServing: one cannot be loaded, or all together are beyond the budget.
+        """
+        async with self._together:
+            self._kept = names
+            try:
+                while missing := [name for name in names if name in self._offers]:
+                    self._check_budget(names)
+                    await self._loading.wait_for(missing[0])
+            finally:
+                self._kept = ()
 
     def offer(self, model: ServedModel) -> None:
         """Serves a model that is loaded when it is asked for."""
@@ -167,9 +185,8 @@ class Catalogue:
     async def make_room(self, needed: int = 0) -> None:
         """Has the least recently used models leave until so many bytes more are within the budget."""
         while self._budget_bytes is not None and self._residents and self._used_bytes + needed > self._budget_bytes:
-            name = next(
-                (name for name, each in self._residents.items() if not each.num_loans), next(iter(self._residents))
-            )
+            # Of those that are alike the least recently used, which is first.
+            name = min(self._residents, key=lambda name: (name in self._kept, self._residents[name].num_loans > 0))
             resident = self._residents.pop(name).main  # what is loaded on demand has no other version
             model = resident.model
             self.offer(ServedModel(manifest=model.manifest, variant=model.variant, metrics=model.metrics))
@@ -200,20 +217,18 @@ class Catalogue:
     def _all(self) -> list[Resident]:
         return [each for served in self._residents.values() for each in served.versions.values()] + self._retired
 
-    def _start_loading(self, name: str) -> "asyncio.Task[None]":
-        """Returns the one task that loads a model."""
-        if name not in self._loading:
-            task = self._loading[name] = asyncio.create_task(self._load(name))
-            task.add_done_callback(lambda done: (self._loading.pop(name), done.cancelled() or done.exception()))
-        return self._loading[name]
+    def _check_budget(self, names: Sequence[str]) -> None:
+        served = {each.manifest.name: each for each in self._models}
+        needed = sum(needed_bytes(served[name].manifest, served[name].variant) for name in names if name in served)
+        if self._budget_bytes is not None and needed > self._budget_bytes:
+            raise NotServing(f"models {', '.join(names)} do not fit into the memory for models together")
 
     async def _load(self, name: str) -> None:
-        async with self._turn:
-            offer = self._offers.get(name)
-            if offer is not None:
-                assert self._load_model is not None, "nothing is offered without it"
-                await self.make_room(needed_bytes(offer.manifest, offer.variant))
-                self.put(await self._load_model(name))
+        offer = self._offers.get(name)
+        if offer is not None:
+            assert self._load_model is not None, "nothing is offered without it"
+            await self.make_room(needed_bytes(offer.manifest, offer.variant))
+            self.put(await self._load_model(name))
 
     @contextlib.contextmanager
     def _lend(self, resident: Resident) -> Iterator[Model]:
@@ -242,11 +257,11 @@ class Catalogue:
     async def _unload(self, resident: Resident) -> None:
         """Ends a model that nobody uses, and gives its memory back."""
         manifest, reason = resident.model.manifest, resident.reason
-        await _aside(resident.model.stop)
+        await aside(resident.model.stop)
         self._retired.remove(resident)
         gone = resident.gone
         del resident
-        await _aside(release_freed_memory)
+        await aside(release_freed_memory)
         self._metrics.count_unload(manifest.name, reason)
         self._tell()
         facts = {"model": manifest.name, "model_version": manifest.version, "reason": reason}
@@ -279,18 +294,3 @@ class Catalogue:
         num_offers = len(self._offers)
         counts = {"loaded": self.num_versions - num_offers, "unloaded": num_offers, "retired": len(self._retired)}
         self._metrics.set_models(counts, percents)
-
-
-async def _aside(work: Callable[[], None]) -> None:
-    """Does what may take long, or for ever: on a thread that nobody waits for when the process ends."""
-    loop, done = asyncio.get_running_loop(), asyncio.Event()
-
-    def run() -> None:
-        try:
-            work()
-        finally:
-            with contextlib.suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(done.set)
-
-    threading.Thread(target=run, name="unload", daemon=True).start()
-    await done.wait()

@@ -1,6 +1,9 @@
 """Models in memory, and who uses them."""
 
 import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from server.models.loading import needed_bytes
@@ -61,3 +64,18 @@ class ServedVersions:
     def is_ready(self) -> bool:
         """Whether requests are welcome to every version that takes any."""
         return all(self.versions[version].model.supervisor.is_ready() for version, _ in self.split.shares)
+
+
+async def aside(work: Callable[[], None]) -> None:
+    """Does what may take long, or for ever: on a thread that nobody waits for when the process ends."""
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+    def run() -> None:
+        try:
+            work()
+        finally:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(done.set)
+
+    threading.Thread(target=run, name="unload", daemon=True).start()
+    await done.wait()

@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import dataclasses
 import threading
 
@@ -262,6 +263,22 @@ async def test_a_model_in_use_leaves_when_its_last_request_has_ended(model: Mode
         assert borrowed.manifest.name == "b"
 
 
+async def test_models_that_take_turns_in_the_memory_for_one_are_borrowed_before_they_leave(
+    model: Model, registry: CollectorRegistry
+) -> None:
+    shelf = Shelf(model, "a", "b")
+    catalogue = shelf.catalogue(registry, num_fitting=1)
+
+    async def use(name: str) -> None:
+        with await catalogue.borrow(name):
+            await asyncio.sleep(0)
+
+    async with asyncio.timeout(SECONDS):
+        await asyncio.gather(*map(use, "ababab"))
+
+    assert shelf.loaded == ["a", "b"]
+
+
 async def test_whoever_waits_for_a_model_has_it_loaded_once_and_may_leave(
     model: Model, registry: CollectorRegistry
 ) -> None:
@@ -289,3 +306,44 @@ async def test_a_model_that_cannot_be_loaded_is_told_to_everybody_who_waits_and_
         found = await asyncio.gather(*(catalogue.borrow("broken") for _ in range(2)), return_exceptions=True)
         assert [str(each) for each in found] == ["it is broken"] * 2
     assert shelf.loaded == ["broken"] * 2
+
+
+async def test_models_that_are_used_together_are_loaded_so_that_none_waits_while_another_is_lent(
+    model: Model, registry: CollectorRegistry
+) -> None:
+    catalogue = Shelf(model, "a", "b", "c").catalogue(registry, num_fitting=2)
+    for pair in ("ab", "bc", "ca"):
+        await catalogue.load_together(pair)
+
+        assert {name for name in "abc" if catalogue.loaded(name)[0]} == set(pair)
+
+
+async def test_models_that_do_not_fit_together_are_refused_at_once(model: Model, registry: CollectorRegistry) -> None:
+    shelf = Shelf(model, "a", "b", "c")
+    with pytest.raises(NotServing, match="models a, b, c do not fit into the memory for models together"):
+        await shelf.catalogue(registry, num_fitting=2).load_together("abc")
+
+    assert shelf.loaded == []
+
+
+async def test_pairs_that_take_turns_in_the_memory_for_one_do_not_wait_for_each_other(
+    model: Model, registry: CollectorRegistry
+) -> None:
+    catalogue = Shelf(model, "a", "b", "c", "d").catalogue(registry, num_fitting=2)
+    num_used = 0
+
+    async def use(names: str) -> None:
+        nonlocal num_used
+        if len(names) > 1:
+            await catalogue.load_together(names)
+        with contextlib.ExitStack() as held:
+            for name in names:
+                held.enter_context(await catalogue.borrow(name))
+            await asyncio.sleep(0)
+        num_used += 1
+
+    wanted = ("ab", "cd", "c", "ac", "a", "bd", "d") * 3
+    async with asyncio.timeout(SECONDS):
+        await asyncio.gather(*map(use, wanted))
+
+    assert num_used == len(wanted)

@@ -1,8 +1,9 @@
 import dataclasses
+import threading
 
 from server.models.loading import needed_bytes
 from server.models.model import Model
-from server.models.residents import Resident, ServedVersions
+from server.models.residents import Resident, ServedVersions, aside
 from server.models.traffic_split import TrafficSplit
 from tests.server.echo_engine import idle_supervisor, with_weights
 
@@ -32,3 +33,12 @@ def test_a_version_without_requests_need_not_be_ready(model: Model) -> None:
     served.split = TrafficSplit.of({"1": 99, "2": 1})
 
     assert not served.is_ready()
+
+
+async def test_what_may_take_long_is_done_on_another_thread() -> None:
+    threads: list[threading.Thread] = []
+
+    await aside(lambda: threads.append(threading.current_thread()))
+
+    assert threads[0] is not threading.current_thread()
+    assert threads[0].daemon
