@@ -86,7 +86,7 @@ endef
 # pip itself first: installing a dependency group needs 25.1 or newer.
 .venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(PIP) --upgrade pip
-	$(PIP) --editable '.[cpu,train,export,otel,moses]' --group dev
+	$(PIP) --editable '.[cpu,train,export,otel,moses,detect]' --group dev
 	@touch $@ .venv/installed-cpu
 
 .venv/installed-bench: .venv/installed-dev

@@ -15,9 +15,11 @@ from client.errors import (
     Unavailable,
 )
 from client.results import (
+    DetectedLanguage,
     FinishReason,
     Hypothesis,
     ModelInfo,
+    RouteLeg,
     Sentence,
     StreamedSentence,
     TextError,
@@ -30,6 +32,7 @@ __all__ = [
     "AsyncClient",
     "Client",
     "DeadlineExceeded",
+    "DetectedLanguage",
     "FailedPrecondition",
     "FinishReason",
     "Hypothesis",
@@ -38,6 +41,7 @@ __all__ = [
     "ModelNotFound",
     "Overloaded",
     "PermissionDenied",
+    "RouteLeg",
     "Sentence",
     "ServerFailed",
     "StreamedSentence",

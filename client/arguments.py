@@ -24,7 +24,7 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="one JSON object per text: translation, score, hypotheses, token counts, error",
     )
-    add("--source", metavar="CODE", help="source language, such as en (default: the model's)")
+    add("--source", metavar="CODE", help="source language, such as en; auto: detected (default: the server's)")
     add("--target", metavar="CODE", help="target language, such as de (default: the server's, if it has only one)")
     add("--model", metavar="NAME", help="model (default: the server's)")
     add("--beam-size", type=int, metavar="N", help="width of the beam; 1 is greedy and fastest (default: the server's)")

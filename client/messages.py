@@ -8,9 +8,11 @@ from google.rpc import status_pb2
 
 from client.errors import InvalidRequest
 from client.results import (
+    DetectedLanguage,
     FinishReason,
     Hypothesis,
     ModelInfo,
+    RouteLeg,
     Sentence,
     StreamedSentence,
     TextError,
@@ -31,7 +33,7 @@ STATUS_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc
 class TranslateOptions(TypedDict, total=False):
     """What else a translation can be asked for; None or absent: the server's default.
 
-    source: Code of the source language, such as "en".
+    source: Code of the source language, such as "en", or "auto" to have it detected.
     model: Name of the model as `list_models` gives it.
     beam_size: Width of the beam, from 1 (greedy search) to the model's `max_beam_size`.
     num_hypotheses: How many best translations to return, 1 to `beam_size`.
@@ -132,6 +134,8 @@ def streamed_sentence(response: translation_pb2.TranslateStreamResponse) -> Stre
         error=_text_error(response.status) if response.HasField("status") else None,
         model=response.model,
         model_version=response.model_version,
+        detected=_detected(response),
+        route=_route(response),
     )
 
 
@@ -178,6 +182,29 @@ def _translation(message: translation_pb2.Translation) -> Translation:
         source_tokens=message.source_tokens,
         target_tokens=message.target_tokens,
         error=_text_error(message.status) if message.HasField("status") else None,
+        detected=_detected(message),
+        route=_route(message),
+    )
+
+
+def _detected(
+    message: translation_pb2.Translation | translation_pb2.TranslateStreamResponse,
+) -> DetectedLanguage | None:
+    code = message.detected_language_code
+    return DetectedLanguage(code=code, confidence=message.detection_confidence) if code else None
+
+
+def _route(
+    message: translation_pb2.Translation | translation_pb2.TranslateStreamResponse,
+) -> tuple[RouteLeg, ...]:
+    return tuple(
+        RouteLeg(
+            model=leg.model,
+            model_version=leg.model_version,
+            source=leg.source_language_code,
+            target=leg.target_language_code,
+        )
+        for leg in message.route
     )
 
 

@@ -89,6 +89,7 @@ async def serve(settings: Settings, version: str) -> None:
         max_request_seconds=settings.max_request_seconds,
         memory=memory,
         metrics=metrics.access,
+        pivots=settings.pivots,
     )
     traffic, health = Traffic(), Health(metrics)
     calls = Calls(metrics, traffic, settings.max_request_seconds + _HANG_SECONDS, tracing)

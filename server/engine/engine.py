@@ -126,14 +126,17 @@ class Engine:
 
     def check_room(
         self, num_characters: int, options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
-    ) -> None:
+    ) -> float:
         """Says whether `submit` would take a request of such a text now, for callers whose next step is costly.
+
+        Returns:
+            The seconds that it would take if nothing else ran.
 
         Raises:
             Overloaded: the queue is at a limit, or the answer would come too late.
             NotServing: the engine has been stopped.
         """
-        self._queue.check_room(self._cost.demand_of_text(num_characters, options), deadline, flow)
+        return self._queue.check_room(self._cost.demand_of_text(num_characters, options), deadline, flow).alone
 
     def observe_text(self, num_characters: int, sentence_tokens: Sequence[int]) -> None:
         """Notes how many source tokens the sentences of a text had, for `check_room`."""

@@ -29,7 +29,7 @@ class SentenceEngine(Protocol):
 
     def check_room(
         self, num_characters: int, options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
-    ) -> None:
+    ) -> float:
         """See `Engine.check_room`."""
 
     def observe_text(self, num_characters: int, sentence_tokens: Sequence[int]) -> None:

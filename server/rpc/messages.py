@@ -136,12 +136,17 @@ def response(job: Job, arrived: float, *, with_sentences: bool) -> pb.TranslateR
     """Returns the answer to a job that is finished; `arrived` is the instant of its request."""
     sentences = [sentence for answer in job.answers for sentence in answer.sentences.values()]
     timings = Timings.longest(sentence.timings for sentence in sentences)
+    legs, *others = job.ways
+    translations = [_translation(answer, job.num_hypotheses, with_sentences) for answer in job.answers]
+    if others or len(legs) > 1:
+        for translation, answer in zip(translations, job.answers, strict=True):
+            translation.route.extend(_route(answer))
     return pb.TranslateResponse(
-        translations=[_translation(answer, job.options.num_hypotheses, with_sentences) for answer in job.answers],
-        model=job.model.manifest.name,
-        model_version=job.model.manifest.version,
-        source_language_code=job.pair.source,
-        target_language_code=job.pair.target,
+        translations=translations,
+        model="" if others else legs[-1].model.manifest.name,
+        model_version="" if others else legs[-1].model.manifest.version,
+        source_language_code="" if others else legs[0].pair.source,
+        target_language_code=legs[-1].pair.target,
         timings=pb.Timings(
             total_seconds=time.monotonic() - arrived,
             queue_seconds=timings.queue_seconds,
@@ -154,13 +159,7 @@ def response(job: Job, arrived: float, *, with_sentences: bool) -> pb.TranslateR
 def opening_responses(job: Job) -> list[pb.TranslateStreamResponse]:
     """Returns what a stream has to say of texts before any sentence is translated: errors, and texts without any."""
     return [
-        pb.TranslateStreamResponse(
-            model=job.model.manifest.name,
-            model_version=job.model.manifest.version,
-            content_index=index,
-            leading=answer.split.leading,
-            status=_status(answer.error),
-        )
+        _stream_response(answer, content_index=index, leading=answer.split.leading, status=_status(answer.error))
         for index, answer in enumerate(job.answers)
         if answer.error is not None or not answer.split.sentences
     ]
@@ -168,22 +167,20 @@ def opening_responses(job: Job) -> list[pb.TranslateStreamResponse]:
 
 def stream_response(job: Job, place: Place) -> pb.TranslateStreamResponse:
     """Returns a sentence that has completed, or the error of its text."""
-    manifest, answer = job.model.manifest, job.answers[place.text]
+    answer = job.answers[place.text]
     if answer.error is not None:
-        return pb.TranslateStreamResponse(
-            model=manifest.name,
-            model_version=manifest.version,
-            content_index=place.text,
-            status=_status(answer.error),
-        )
-    return pb.TranslateStreamResponse(
-        model=manifest.name,
-        model_version=manifest.version,
+        return _stream_response(answer, content_index=place.text, status=_status(answer.error))
+    is_first, detected = place.sentence == 0, answer.detected
+    return _stream_response(
+        answer,
         content_index=place.text,
         sentence_index=place.sentence,
         sentence_count=len(answer.split.sentences),
-        leading=answer.split.leading if place.sentence == 0 else "",  # once is enough: it may be long
+        leading=answer.split.leading if is_first else "",  # once is enough: it may be long
         sentence=_sentence(answer.sentences[place.sentence]),
+        detected_language_code=detected.code if detected and is_first else "",
+        detection_confidence=detected.confidence if detected and is_first else 0.0,
+        route=_route(answer) if is_first else (),
     )
 
 
@@ -236,7 +233,29 @@ def _translation(answer: TextAnswer, num_hypotheses: int, with_sentences: bool) 
         sentences=[_sentence(sentence) for sentence in answer.in_order()] if with_sentences else [],
         source_tokens=answer.num_source_tokens,
         target_tokens=answer.num_target_tokens,
+        detected_language_code=answer.detected.code if answer.detected else "",
+        detection_confidence=answer.detected.confidence if answer.detected else 0.0,
     )
+
+
+def _stream_response(answer: TextAnswer, **fields: Any) -> pb.TranslateStreamResponse:
+    """Returns a message of a stream, which names the last model of its text's route if there is one."""
+    if answer.legs:
+        manifest = answer.legs[-1].model.manifest
+        fields |= {"model": manifest.name, "model_version": manifest.version}
+    return pb.TranslateStreamResponse(**fields)
+
+
+def _route(answer: TextAnswer) -> list[pb.RouteLeg]:
+    return [
+        pb.RouteLeg(
+            model=leg.model.manifest.name,
+            model_version=leg.model.manifest.version,
+            source_language_code=leg.pair.source,
+            target_language_code=leg.pair.target,
+        )
+        for leg in answer.legs
+    ]
 
 
 def _sentence(sentence: TranslatedSentence) -> pb.Sentence:

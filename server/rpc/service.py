@@ -78,7 +78,8 @@ class TranslationService:
 
     async def list_models(self, message: pb.ListModelsRequest, context: Any) -> pb.ListModelsResponse:  # noqa: ARG002
         """Describes the models that are served, the default first."""
-        return pb.ListModelsResponse(models=[model_info(each) for each in self._translator.catalogue.models])
+        models = [model_info(each) for each in self._translator.catalogue.models]
+        return pb.ListModelsResponse(models=models, pivot_language_codes=self._translator.pivots)
 
     def _check(self, context: Any) -> None:
         """Raises Overloaded if a request would be refused whatever it says."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from server.bundle.codes import canonical_code
 from server.bundle.variants import VARIANTS
 from server.errors import SettingsError
 from server.settings.settings import AT_START, AUTO, BUILTIN_BUNDLE, ON_DEMAND, Settings
@@ -187,3 +188,6 @@ def _contradictions_of_models(settings: Settings) -> Iterator[str]:
         yield f"--admin-keys: needs --models, loaded {AT_START}"
     if settings.models_memory and settings.load != ON_DEMAND:
         yield "--models-memory: needs --load on-demand"
+    for code in settings.pivots:
+        if canonical_code(code) is None:
+            yield f"--pivot: {code!r} is no BCP-47 code of a language"

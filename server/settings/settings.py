@@ -46,6 +46,11 @@ class Settings:
     default: str = _setting(
         "", "model of --models that requests go to which name none, if it translates what they want; or several: A,B"
     )
+    pivot: str = _setting(
+        "",
+        "language that texts pass through where no model translates directly, and two do by way of it; or several, the"
+        " first first: en,de. Never more than one lies between",
+    )
     load: str = _setting(
         AT_START,
         "when models of --models are loaded: all at-start, or each on-demand, when the least recently used leave",
@@ -112,3 +117,8 @@ class Settings:
     def preferred_models(self) -> list[str]:
         """The names that `default` has."""
         return [name for name in self.default.split(",") if name]
+
+    @property
+    def pivots(self) -> list[str]:
+        """The languages that `pivot` has."""
+        return [code for code in self.pivot.split(",") if code]

@@ -48,6 +48,11 @@ def find_target(manifest: Manifest, target: str) -> str | None:
     return _table(tuple(sorted(manifest.target_codes))).find(target)
 
 
+def is_same(code: str, other: str) -> bool:
+    """Says whether what a client wrote means a model's code."""
+    return _table((code,)).find(other) is not None
+
+
 def known_languages(codes: tuple[str, ...], code: str) -> str:
     """Says which codes there are, and what a client wrote instead, if anything."""
     return f"{_one_of(codes)}, not {_other(codes, code)}" if code else _one_of(codes)

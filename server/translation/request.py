@@ -24,7 +24,7 @@ class TranslationRequest:
 
     Attributes:
         contents: the texts.
-        source_language_code: BCP-47; empty for the model's only one.
+        source_language_code: BCP-47; empty or "auto" for one that is left open, see `server.translation.routes`.
         target_language_code: BCP-47.
         model: name; empty for the server's choice.
         mime_type: empty for plain text.

@@ -1,8 +1,8 @@
 """Which model a request goes to: the one that it names, else the first that translates what it asks for.
 
-First is who comes first in the catalogue, by the operator's order. A source language that is left open is not guessed:
-the request goes to the first model that has the target if the operator has put that one first by name, or if all models
-that have the target have it from one language.
+First is who comes first in the catalogue, by the operator's order. A source language that is left open is not guessed
+here (`server.translation.routes` has it detected): the request goes to the first model that has the target if the
+operator has put that one first by name, or if all models that have the target have it from one language.
 """
 
 from collections.abc import Sequence
@@ -36,14 +36,22 @@ def choose_model(catalogue: Catalogue, request: TranslationRequest) -> str:
         raise InvalidRequest("target_language_code", _unknown_target(models, target))
     if not source:
         return _of_open_source(catalogue, having, target)
-    for each in having:
+    first = first_model(having, source, target)
+    if first is not None:
+        return first
+    codes = _sources(having, target)
+    raise InvalidRequest("source_language_code", f"for this target must be {known_languages(codes, source)}")
+
+
+def first_model(models: Sequence[ServedModel], source: str, target: str) -> str | None:
+    """Returns the name of the first of some models that translates between two languages, or None."""
+    for each in models:
         try:
             choose_languages(each.manifest, source, target)
         except InvalidRequest:
             continue
         return each.manifest.name
-    codes = _sources(having, target)
-    raise InvalidRequest("source_language_code", f"for this target must be {known_languages(codes, source)}")
+    return None
 
 
 def _named(models: Sequence[ServedModel], name: str, source: str, target: str) -> str:

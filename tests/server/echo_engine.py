@@ -33,6 +33,7 @@ class EchoEngine:
         refuses: raised by `check_room`, and by `submit` instead of taking anything.
         fails: gives a sentence's error, or None for it to be answered.
         is_holding: sentences wait for `release`.
+        alone_seconds: told by `check_room`.
         deadlines, options, flows: of each request.
         observed: characters and source tokens of each text.
         futures: of all sentences.
@@ -42,6 +43,7 @@ class EchoEngine:
     fails: Callable[[tuple[int, ...]], BaseException | None] = lambda _: None
     is_holding: bool = False
     score: float = -1.0
+    alone_seconds: float = 0.0
     deadlines: list[float | None] = field(default_factory=list)
     options: list[DecodingOptions] = field(default_factory=list)
     flows: list[Flow] = field(default_factory=list)
@@ -76,9 +78,10 @@ class EchoEngine:
         options: DecodingOptions,
         deadline: float | None,
         flow: Flow = ANYONE,
-    ) -> None:
+    ) -> float:
         if self.refuses is not None:
             raise self.refuses
+        return self.alone_seconds
 
     def observe_text(self, num_characters: int, sentence_tokens: Sequence[int]) -> None:
         self.observed.append((num_characters, sum(sentence_tokens)))

@@ -178,7 +178,8 @@ def test_full_queue_refuses_a_request_whole(manifest: Manifest) -> None:
 
 def test_full_queue_says_so_before_a_request_is_made(manifest: Manifest) -> None:
     bench = new_bench(manifest, max_waiting_sentences=1)
-    bench.engine.check_room(1, GREEDY, None)
+    few, many = (bench.engine.check_room(number, GREEDY, None) for number in (1, 500))
+    assert 0 < few < many  # seconds
     bench.submit(1)
 
     with pytest.raises(Overloaded):

@@ -157,7 +157,7 @@ def test_what_is_known_needs_no_room(cache: SentenceCache, engine: EchoEngine) -
 
     engine.refuses = Overloaded("full", "sentences")
 
-    cache.check_room(1, GREEDY, None)
+    assert cache.check_room(1, GREEDY, None) == 0.0
     assert ids(submit(cache, A)) == A[:-1]
     with pytest.raises(Overloaded):
         submit(cache, B)

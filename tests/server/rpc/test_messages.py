@@ -1,5 +1,6 @@
 """Messages to plain values and back, without a server."""
 
+import dataclasses
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -9,8 +10,10 @@ import pytest
 
 from protos import translation_pb2 as pb
 from server.access.tenants import Priority, Tenant
+from server.bundle.languages import LanguagePair
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Timings
+from server.engine.flow import ANYONE
 from server.errors import Code, EngineFailed, InvalidRequest
 from server.models.model import Model
 from server.rpc.intake import Intake
@@ -28,7 +31,9 @@ from server.telemetry.log import begin_request, request_id
 from server.text.sentences import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
+from server.translation.detection import DetectedLanguage
 from server.translation.job import Job, Place
+from server.translation.legs import Leg
 from server.translation.memory import MemoryBudget, answer_need, message_need
 from server.translation.request import DecodingRequest
 from server.translation.translator import Translator
@@ -249,7 +254,9 @@ async def test_a_text_that_failed_has_its_status_and_nothing_else(translator: Tr
 def job_of(model: Model, *answers: TextAnswer) -> Job:
     """A job whose answers are put in by hand."""
     (pair,) = model.manifest.language_pairs
-    return Job(model, pair, DecodingOptions(beam_size=1), answers, [], [], 0.0)
+    for answer in answers:
+        answer.legs = (Leg(model=model, pair=pair, options=DecodingOptions(beam_size=1)),)
+    return Job(answers, [], [], deadline=0.0, arrived=0.0, flow=ANYONE)
 
 
 def test_a_stream_opens_with_what_will_have_no_sentence(model: Model) -> None:
@@ -319,3 +326,66 @@ def test_a_model_is_described_by_its_manifest(model: Model) -> None:
         limits.max_source_tokens,
         limits.max_target_tokens,
     )
+
+
+def leg(model: Model, name: str, version: str, source: str, target: str) -> Leg:
+    manifest = dataclasses.replace(model.manifest, name=name, version=version)
+    pair = LanguagePair(source=source, target=target)
+    return Leg(model=dataclasses.replace(model, manifest=manifest), pair=pair, options=DecodingOptions())
+
+
+def job_of_ways(model: Model, num_texts: int = 3) -> Job:
+    """Of texts that were found to be in English and German, and of one that goes nowhere; each has a sentence."""
+    first, second = leg(model, "ende", "1", "en", "de"), leg(model, "defr", "4", "de", "fr")
+    sentence = SourceSentence("one", "", (5, 3))
+    answers = [
+        TextAnswer(SplitText("", (sentence, sentence)), (first, second), DetectedLanguage("en", 0.75)),
+        TextAnswer(SplitText("", (sentence,)), (second,), DetectedLanguage("de", 0.5)),
+        TextAnswer(SplitText("", (), InvalidRequest("contents[2]", "detected language es"))),
+    ]
+    for answer in answers:
+        made = TranslatedSentence(sentence, (Candidate("un", -1.0, 1, FinishReason.STOP),))
+        answer.sentences = dict.fromkeys(range(len(answer.split.sentences)), made)
+    return Job(answers[:num_texts], [], [], deadline=0.0, arrived=0.0, flow=ANYONE)
+
+
+FIRST, SECOND = (
+    pb.RouteLeg(model=model, model_version=version, source_language_code=source, target_language_code=target)
+    for model, version, source, target in (("ende", "1", "en", "de"), ("defr", "4", "de", "fr"))
+)
+
+
+def test_texts_of_different_routes_name_each_their_own(model: Model) -> None:
+    message = response(job_of_ways(model), 0.0, with_sentences=False)
+
+    assert (message.model, message.model_version) == ("", "")
+    assert (message.source_language_code, message.target_language_code) == ("", "fr")
+    assert [[*each.route] for each in message.translations] == [[FIRST, SECOND], [SECOND], []]
+    found = [(each.detected_language_code, each.detection_confidence) for each in message.translations]
+    assert found == [("en", 0.75), ("de", 0.5), ("", 0.0)]
+
+
+def test_one_route_over_two_models_is_that_of_the_whole_response(model: Model) -> None:
+    message = response(job_of_ways(model, num_texts=1), 0.0, with_sentences=False)
+
+    assert (message.model, message.model_version) == ("defr", "4")
+    assert (message.source_language_code, message.target_language_code) == ("en", "fr")
+    assert [*message.translations[0].route] == [FIRST, SECOND]
+
+
+def test_a_stream_names_language_and_route_with_a_texts_first_sentence(model: Model) -> None:
+    job = job_of_ways(model)
+    (refused,) = opening_responses(job)
+    first, second, german = (stream_response(job, place) for place in (Place(0, 0), Place(0, 1), Place(1, 0)))
+
+    assert [[*each.route] for each in (first, second, german)] == [[FIRST, SECOND], [], [SECOND]]
+    assert [each.detected_language_code for each in (first, second, german)] == ["en", "", "de"]
+    assert (first.detection_confidence, german.detection_confidence) == (0.75, 0.5)
+    assert [(each.model, each.model_version) for each in (first, second, german)] == [("defr", "4")] * 3
+    assert (refused.content_index, refused.status.code, refused.model) == (2, INVALID, "")
+
+
+async def test_one_model_is_named_once(translator: Translator) -> None:
+    job, arrived = await finished(translator, "A dog runs.")
+
+    assert not response(job, arrived, with_sentences=False).translations[0].route

@@ -246,3 +246,11 @@ async def test_requests_at_once_get_their_own_answers(live: Live) -> None:
     responses = await asyncio.gather(*(live.stub.Translate(request(text)) for text in texts))
 
     assert [response.translations[0].text for response in responses] == texts
+
+
+async def test_pivots_are_listed_with_the_models(live: Live) -> None:
+    live.translator.pivots = ["en", "fr"]
+
+    response = await live.stub.ListModels(pb.ListModelsRequest())
+
+    assert list(response.pivot_language_codes) == ["en", "fr"]

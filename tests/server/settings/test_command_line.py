@@ -183,3 +183,11 @@ def test_keys_of_operators_need_models_that_are_loaded_at_the_start(tmp_path: Pa
     ]
     missing = str(tmp_path / "none")
     assert faults("--models", str(tmp_path), "--admin-keys", missing) == [f"--admin-keys: {missing} is no file"]
+
+
+def test_pivots_are_languages(bundle: str) -> None:
+    settings = read("--bundle", bundle, "--pivot", "en,zh-Hant").settings
+
+    assert settings.pivots == ["en", "zh-Hant"]
+    assert Settings().pivots == []
+    assert faults("--bundle", bundle, "--pivot", "en,a b") == ["--pivot: 'a b' is no BCP-47 code of a language"]

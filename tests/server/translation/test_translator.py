@@ -11,7 +11,7 @@ import pytest
 
 from server.access.tenants import Priority, Tenant
 from server.access.token_bucket import TokenBucket
-from server.bundle.languages import Languages, SourceLanguage, TargetLanguage
+from server.bundle.languages import LanguagePair, Languages, SourceLanguage, TargetLanguage
 from server.bundle.manifest import TOKENIZER_FILE, SearchDefaults
 from server.bundle.tokenizer import Tokenizer
 from server.engine.flow import Flow
@@ -20,6 +20,7 @@ from server.models.model import Model
 from server.models.traffic_split import TrafficSplit
 from server.telemetry.metrics import Metrics
 from server.text.splitter import MAX_TEXT_BYTES
+from server.translation.detection import DetectedLanguage, LanguageDetection
 from server.translation.memory import MemoryBudget
 from server.translation.request import DecodingRequest, TranslationRequest
 from server.translation.translator import Translator, _counted
@@ -45,7 +46,8 @@ async def test_texts_go_in_and_their_translations_come_out(translator: Translato
     assert [answer.text(0) for answer in job.answers] == ["  One dog runs. Two dogs.\n", "***"]
     assert job.answers[0].text(1) == "  One dog runs Two dogs\n"
     assert [answer.error for answer in job.answers] == [None, None]
-    assert (job.model.manifest.name, job.options.beam_size, job.options.num_hypotheses) == ("echo", 4, 2)
+    ((leg,),) = job.ways
+    assert (leg.model.manifest.name, leg.options.beam_size, job.num_hypotheses) == ("echo", 4, 2)
 
 
 async def test_sentences_are_told_as_they_complete(translator: Translator, engine: EchoEngine) -> None:
@@ -153,7 +155,7 @@ async def test_a_requests_key_decides_which_version_it_goes_to(translator: Trans
     versions = []
     for key in keys:
         with await translator.accept(dataclasses.replace(request("One dog."), traffic_key=key)) as job:
-            versions.append(job.model.manifest.version)
+            versions.append(job.ways[0][0].model.manifest.version)
 
     assert versions == [split.choose("echo", key) for key in keys]
     assert set(versions) == {"7", "8"}
@@ -244,7 +246,7 @@ async def test_a_sentence_carries_the_ids_of_its_languages(
     assert [options.forced_prefix for options in engine.options] == [(403, 404), (405,)]
     assert [job.answers[0].text(0) for job in jobs] == ["A dog runs."] * 2  # an echo, whose prefix shows no text
     assert [job.answers[0].num_source_tokens for job in jobs] == [len(text) - 1] * 2
-    assert [(job.pair.source, job.pair.target) for job in jobs] == [("fr", "de"), ("en", "it")]
+    assert [(job.ways[0][0].pair.source, job.ways[0][0].pair.target) for job in jobs] == [("fr", "de"), ("en", "it")]
 
 
 async def test_a_long_sentence_is_cut_so_that_its_prefix_fits(translator: Translator, model: Model) -> None:
@@ -353,7 +355,7 @@ async def test_a_busy_model_closes_no_door_to_another(translator: Translator, mo
     with await translator.accept(request("One dog.", model="other")) as job:
         await job.finish()
 
-    assert job.model.manifest.name == "other"
+    assert job.ways[0][0].model.manifest.name == "other"
 
 
 async def test_a_request_ends_on_the_model_on_which_it_began(
@@ -369,7 +371,7 @@ async def test_a_request_ends_on_the_model_on_which_it_began(
         engine.release(0)
         await job.finish()
 
-    assert [each.model.manifest.version for each in (job, later)] == ["7", "8"]
+    assert [each.ways[0][0].model.manifest.version for each in (job, later)] == ["7", "8"]
 
 
 async def test_a_job_that_is_left_is_in_no_cycle_which_would_keep_its_model(translator: Translator) -> None:
@@ -383,3 +385,62 @@ async def test_a_job_that_is_left_is_in_no_cycle_which_would_keep_its_model(tran
         assert left() is None
     finally:
         gc.enable()
+
+
+def chain(translator: Translator, model: Model) -> tuple[EchoEngine, EchoEngine]:
+    """Has a model into English in front of the echo, which are joined by a pivot; returns both engines."""
+    pair = LanguagePair(source="fr", target="en")
+    manifest = dataclasses.replace(model.manifest, name="fren", language_pairs=(pair,))
+    engine = EchoEngine()
+    translator.catalogue.put(
+        dataclasses.replace(model, manifest=manifest, engine=engine, supervisor=idle_supervisor(manifest))
+    )
+    translator.pivots = ["en"]
+    assert isinstance(model.engine, EchoEngine)
+    return engine, model.engine
+
+
+async def test_both_legs_are_charged_and_both_models_lent_until_the_end(
+    translator: Translator, model: Model, metrics: Metrics
+) -> None:
+    engines = chain(translator, model)
+    bucket = TokenBucket(rate=0.001, burst=1000.0)
+    asked = dataclasses.replace(of_tenant(bucket, "One dog."), source_language_code="fr")
+    with await translator.accept(asked) as job:
+        translator.catalogue.remove("fren")
+        await job.finish()
+        (sentence,) = job.answers[0].split.sentences
+        assert engines[0].refuses is None  # it has not been stopped
+
+    cost = metrics.registry.get_sample_value("babelserve_tenant_cost_seconds_total", {"tenant": "billing"})
+    assert cost == 2 * 4.0 * sentence.num_tokens
+    assert [len(engine.futures) for engine in engines] == [1, 1]
+    assert [leg.model.manifest.name for leg in job.ways[0]] == ["fren", "echo"]
+
+
+async def test_a_second_leg_without_room_refuses_at_the_door(translator: Translator, model: Model) -> None:
+    engines = chain(translator, model)
+    engines[1].refuses = Overloaded("full", "tokens")
+
+    with pytest.raises(Overloaded):
+        await translator.accept(dataclasses.replace(request("One dog."), source_language_code="fr"))
+
+    assert engines[0].futures == []
+
+
+async def test_a_text_in_a_language_that_is_not_served_fails_alone(translator: Translator, model: Model) -> None:
+    chain(translator, model)
+
+    class Told(LanguageDetection):
+        is_available = True
+
+        async def detect(self, texts: Any, codes: Any) -> Any:
+            return [InvalidRequest("contents[0]", "detected language es"), DetectedLanguage("fr", 0.5)]
+
+    translator.detection = Told(translator.memory)
+    with await translator.accept(request("x " * MAX_TEXT_BYTES, "One dog.")) as job:
+        await job.finish()
+
+    refused, whole = job.answers
+    assert (str(refused.error), refused.legs) == ("contents[0]: detected language es", ())
+    assert (whole.text(0), whole.detected) == ("One dog.", ("fr", 0.5))
