@@ -72,7 +72,8 @@ clean:  ## remove the virtual environments and caches; data and runs stay
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define protoc
-$(BIN)/python -m grpc_tools.protoc -I. --python_out=$(1) --pyi_out=$(1) --grpc_python_out=$(1) protos/translation.proto
+$(BIN)/python -m grpc_tools.protoc -I. --python_out=$(1) --pyi_out=$(1) --grpc_python_out=$(1) \
+	protos/translation.proto protos/model_admin.proto
 endef
 
 .venv/bin/python:
@@ -85,7 +86,7 @@ endef
 # pip itself first: installing a dependency group needs 25.1 or newer.
 .venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(PIP) --upgrade pip
-	$(PIP) --editable '.[cpu,train,export,otel,moses]' --group dev
+	$(PIP) --editable '.[cpu,train,export,otel,moses,detect]' --group dev
 	@touch $@ .venv/installed-cpu
 
 .venv/installed-bench: .venv/installed-dev

@@ -5,6 +5,7 @@ from client.channel import TlsOptions
 from client.client import AsyncClient, Client
 from client.errors import (
     DeadlineExceeded,
+    FailedPrecondition,
     InvalidRequest,
     ModelNotFound,
     Overloaded,
@@ -16,9 +17,11 @@ from client.errors import (
     Unavailable,
 )
 from client.results import (
+    DetectedLanguage,
     FinishReason,
     Hypothesis,
     ModelInfo,
+    RouteLeg,
     Sentence,
     StreamedSentence,
     TextError,
@@ -31,6 +34,8 @@ __all__ = [
     "AsyncClient",
     "Client",
     "DeadlineExceeded",
+    "DetectedLanguage",
+    "FailedPrecondition",
     "FinishReason",
     "Hypothesis",
     "InvalidRequest",
@@ -38,6 +43,7 @@ __all__ = [
     "ModelNotFound",
     "Overloaded",
     "PermissionDenied",
+    "RouteLeg",
     "Sentence",
     "ServerFailed",
     "StreamedSentence",

@@ -177,6 +177,10 @@ def _facts(line: TranslatedLine) -> str:
         "model": line.model,
         "model_version": line.model_version,
     }
+    if translation.detected is not None:
+        fields["detected"] = dataclasses.asdict(translation.detected)
+    if translation.route:
+        fields["route"] = [dataclasses.asdict(leg) for leg in translation.route]
     if translation.error is not None:
         fields["error"] = {"code": translation.error.code.name, "message": translation.error.message}
     return _as_json(fields)

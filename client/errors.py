@@ -6,6 +6,7 @@ TranslationError            base: has `code` and `request_id`
   Unauthenticated           UNAUTHENTICATED: no API key, or one that is wrong or has expired
   PermissionDenied          PERMISSION_DENIED: known to the server, and not allowed
   ModelNotFound             NOT_FOUND
+  FailedPrecondition        FAILED_PRECONDITION: to `ModelAdmin` only; a change does not fit how things stand
   Overloaded                RESOURCE_EXHAUSTED: the server is full, or the caller's quota is used up (retried first)
   Unavailable               UNAVAILABLE: not reachable, loading or shutting down (retried first)
     TlsFailed               the same, as client and server do not agree about TLS; trying again is useless
@@ -72,6 +73,12 @@ class ModelNotFound(TranslationError):
     default_code = grpc.StatusCode.NOT_FOUND
 
 
+class FailedPrecondition(TranslationError):
+    """An operator's change does not fit how things stand; the message says why."""
+
+    default_code = grpc.StatusCode.FAILED_PRECONDITION
+
+
 class Overloaded(TranslationError):
     """The server had no room over all attempts; it may have some later, after `retry_after_seconds` if it says so."""
 
@@ -107,6 +114,7 @@ CLASSES: dict[grpc.StatusCode, type[TranslationError]] = {
         Unauthenticated,
         PermissionDenied,
         ModelNotFound,
+        FailedPrecondition,
         Overloaded,
         Unavailable,
         DeadlineExceeded,

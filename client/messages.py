@@ -8,9 +8,11 @@ import grpc
 
 from client.errors import InvalidRequest
 from client.results import (
+    DetectedLanguage,
     FinishReason,
     Hypothesis,
     ModelInfo,
+    RouteLeg,
     Sentence,
     StreamedSentence,
     TextError,
@@ -32,7 +34,7 @@ STATUS_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc
 class TranslateOptions(TypedDict, total=False):
     """What else a translation can be asked for; None or absent: the server's default.
 
-    source: Code of the source language, such as "en".
+    source: Code of the source language, such as "en", or "auto" to have it detected.
     model: Name of the model as `list_models` gives it.
     beam_size: Width of the beam, from 1 (greedy search) to the model's `max_beam_size`.
     num_hypotheses: How many best translations to return, 1 to `beam_size`.
@@ -41,6 +43,7 @@ class TranslateOptions(TypedDict, total=False):
     with_scores: False spares greedy search the scores, and time.
     use_shortlist: True searches only the model's lexical shortlist; for models that have one.
     priority: "high", "normal" or "low", among the caller's own requests.
+    traffic_key: Requests of the same go to the same version where versions of a model share them; 256 characters.
     include_sentences: Fill `Translation.sentences` (`translate` only).
     """
 
@@ -53,6 +56,7 @@ class TranslateOptions(TypedDict, total=False):
     with_scores: bool | None
     use_shortlist: bool | None
     priority: str | None
+    traffic_key: str | None
     include_sentences: bool
 
 
@@ -66,6 +70,7 @@ _KINDS: dict[str, type] = {  # numpy's numbers are such, too
     "with_scores": bool,
     "use_shortlist": bool,
     "priority": str,
+    "traffic_key": str,
     "include_sentences": bool,
 }
 _SAID = {numbers.Integral: "a whole number", numbers.Real: "a number", bool: "True or False"}
@@ -100,6 +105,7 @@ def translate_request(
                 use_shortlist=options.get("use_shortlist"),
             ),
             priority=_priority(options.get("priority")),
+            traffic_key=options.get("traffic_key"),
             output=translation_pb2.OutputOptions(include_sentences=options.get("include_sentences")),
         )
     except ValueError as error:  # protobuf's, for a number outside uint32: "Value out of range: -1"
@@ -174,6 +180,10 @@ def streamed_sentence(response: translation_pb2.TranslateStreamResponse) -> Stre
         leading=response.leading,
         sentence=_sentence(response.sentence) if response.HasField("sentence") else None,
         error=_text_error(response.status) if response.HasField("status") else None,
+        model=response.model,
+        model_version=response.model_version,
+        detected=_detected(response),
+        route=_route(response),
     )
 
 
@@ -220,6 +230,29 @@ def _translation(message: translation_pb2.Translation) -> Translation:
         source_tokens=message.source_tokens,
         target_tokens=message.target_tokens,
         error=_text_error(message.status) if message.HasField("status") else None,
+        detected=_detected(message),
+        route=_route(message),
+    )
+
+
+def _detected(
+    message: translation_pb2.Translation | translation_pb2.TranslateStreamResponse,
+) -> DetectedLanguage | None:
+    code = message.detected_language_code
+    return DetectedLanguage(code=code, confidence=message.detection_confidence) if code else None
+
+
+def _route(
+    message: translation_pb2.Translation | translation_pb2.TranslateStreamResponse,
+) -> tuple[RouteLeg, ...]:
+    return tuple(
+        RouteLeg(
+            model=leg.model,
+            model_version=leg.model_version,
+            source=leg.source_language_code,
+            target=leg.target_language_code,
+        )
+        for leg in message.route
     )
 
 

@@ -49,8 +49,30 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RouteLeg:
+    """One model's part of a text's route."""
+
+    model: str
+    model_version: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectedLanguage:
+    """The language that the server found a text to be in, with its probability among those served, 0 to 1."""
+
+    code: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
-    """The translation of one text: `text`, or, when this text alone failed, `error` and an empty `text`."""
+    """The translation of one text: `text`, or, when this text alone failed, `error` and an empty `text`.
+
+    `detected` is None unless the request left the source language open, and there were several. `route` is empty where
+    the result's `model` translated the text alone; two models by way of a third language are two legs.
+    """
 
     text: str
     score: float
@@ -60,6 +82,8 @@ class Translation:
     source_tokens: int
     target_tokens: int
     error: TextError | None
+    detected: DetectedLanguage | None = None
+    route: tuple[RouteLeg, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +100,8 @@ class Timings:
 class TranslateResult:
     """The answer to `translate`: one translation for each text, in their order.
 
-    `source` and `target` are the model's own codes of the languages that were meant; an older server leaves them
-    empty.
+    `source` and `target` are the models' own codes of the languages that were meant; an older server leaves them
+    empty. `model` is the last of the texts' route; it and `source` are empty where texts had different routes.
     """
 
     translations: tuple[Translation, ...]
@@ -93,7 +117,8 @@ class StreamedSentence:
     """One sentence of a streamed answer, as soon as it is done; the indices place it.
 
     A text without any sentence comes as one item with `sentence_count` 0, `sentence` None, and the whole text in
-    `leading`; a text that failed, as one item with `error`.
+    `leading`; a text that failed, as one item with `error`. `detected` and `route` come with the sentence of index 0.
+    An older server leaves the model's names empty.
     """
 
     content_index: int
@@ -102,6 +127,10 @@ class StreamedSentence:
     leading: str
     sentence: Sentence | None
     error: TextError | None
+    model: str = ""
+    model_version: str = ""
+    detected: DetectedLanguage | None = None
+    route: tuple[RouteLeg, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,7 +104,7 @@ def open_translator(
     engine = Engine(
         runner,
         bundle.manifest,
-        Metrics(CollectorRegistry()).of_model(bundle.manifest.name),
+        Metrics(CollectorRegistry()).of_model(bundle.manifest.name, bundle.manifest.version),
         EngineLimits(
             num_lanes=1,
             lane=LaneLimits(max_rows=max_rows, max_cached_positions=10**9, max_encode_tokens=2048),

@@ -1,4 +1,4 @@
-"""`babelserve` serves, checks a bundle, or makes an API key.
+"""`babelserve` serves, lists models, checks a bundle, or makes an API key.
 
 Exit codes: 0 stopped by a signal, 2 cannot start (lists every fault), 3 has lost its engine (to be started anew).
 """
@@ -17,6 +17,7 @@ from server.access.keys import hash_key, new_key
 from server.app import serve
 from server.errors import StartupError
 from server.models.checking import check_bundle
+from server.models.listing import list_models
 from server.settings.command_line import CommandLine, read_settings
 from server.telemetry.metrics import Metrics
 from server.telemetry.stderr import reserve_standard_streams, tell
@@ -33,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = read_settings(sys.argv[1:] if arguments is None else arguments, os.environ, version)
         if command.check is not None:
             return _check(command)
+        if command.list_models:
+            return _list(command)
         if command.make_key:
             return _make_key()
         asyncio.run(serve(command.settings, version))
@@ -62,6 +65,12 @@ def _check(command: CommandLine) -> int:
     logging.basicConfig(handlers=[_OneLineHandler()], level=logging.WARNING)
     for line in check_bundle(command.check, command.settings, Metrics(CollectorRegistry())):
         print(line)
+    return 0
+
+
+def _list(command: CommandLine) -> int:
+    for line in list_models(command.settings):
+        print(_in_one_line(line))
     return 0
 
 

@@ -12,22 +12,28 @@ SIGHUP reads keys and certificates again there and then; they are read again by 
 
 import asyncio
 import contextlib
+import functools
 import gc
 import logging
 import os
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
 from server.access.access import Access
 from server.errors import SettingsError
-from server.models.loading import bundle_faults, load_model, process_memory
+from server.models.administration import Administration
+from server.models.catalogue import Catalogue
+from server.models.folder_loader import watch_folder
+from server.models.loading import bundle_faults, process_memory
 from server.models.machine import resident_bytes
-from server.models.model import Model
+from server.models.model import ServedModel
+from server.models.opening import describe, growth_of, new_catalogue, open_models, serve_models, stop_models
+from server.rpc.admin import ModelAdminService
 from server.rpc.health import Health
 from server.rpc.intake import MAX_MESSAGE_BYTES, Intake, messages_at_once
 from server.rpc.interceptors import CallInterceptor
@@ -79,34 +85,37 @@ async def serve(settings: Settings, version: str) -> None:
     log_loop_exceptions(asyncio.get_running_loop())
     stop, reload = stop_on_signals(), reload_on_signal()
     memory = MemoryBudget(process_memory(settings))  # less once the model is there
+    catalogue, loader = new_catalogue(settings, metrics)
     translator = Translator(
+        catalogue,
         beam_size=settings.beam_size,
         max_request_seconds=settings.max_request_seconds,
         memory=memory,
         metrics=metrics.access,
+        pivots=settings.pivots,
     )
     traffic, health = Traffic(), Health(metrics)
     calls = Calls(metrics, traffic, settings.max_request_seconds + _HANG_SECONDS, tracing)
     service = TranslationService(translator, Intake(memory, messages_at_once(process_memory(settings))))
+    admin = Administration(catalogue, loader, memory.reserve) if loader and settings.admin_keys else None
     try:
-        async with _listening(settings, metrics, service, calls, health, reload) as (servers, metrics_port):
-            model = await _load_unless_stopped(settings, metrics, stop)
-            if model is None:
+        async with _listening(settings, metrics, service, calls, health, admin, reload) as (servers, page_port):
+            models = await _load_unless_stopped(functools.partial(open_models, settings, metrics, loader), stop)
+            if not models:
                 return
-            memory.max_bytes = _memory_of_requests(settings, model)
-            translator.model = model
-            metrics.set_build_info(version=version, variant=model.variant, device=model.device)
-            supervisor = model.supervisor
-            watching = asyncio.create_task(health.watch(supervisor.is_ready, supervisor.is_alive))
+            memory.max_bytes = _memory_of_requests(settings, models)
+            serve_models(catalogue, models)
+            default = catalogue.models[0]
+            metrics.set_build_info(version=version, variant=default.variant, device=default.device)
+            watching = asyncio.create_task(health.watch(catalogue.are_ready, catalogue.is_alive))
             await health.set_serving(True)
             metrics.start_duration_seconds.set(_process_age_seconds())
             _tune_interpreter()
-            _announce(settings, servers, metrics_port, model)
-            stopping = asyncio.create_task(stop.wait())
-            await asyncio.wait({stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
-            if supervisor.is_alive():
-                await _drain(settings, stop, servers, traffic, health, watching, model)
-            if not supervisor.is_alive():
+            _announce(settings, servers, page_port, catalogue.models)
+            await _serve_until(stop, watching, watch_folder(loader, catalogue) if loader is not None else None)
+            if catalogue.is_alive():
+                await _drain(settings, stop, servers, traffic, health, watching, catalogue)
+            if not catalogue.is_alive():
                 await _give_up(traffic, log)
     finally:
         tracing.close()
@@ -122,6 +131,7 @@ async def _listening(
     service: TranslationService,
     calls: Calls,
     health: Health,
+    admin: Administration | None,
     reload: asyncio.Event,
 ) -> AsyncIterator[tuple[RpcServers, int]]:
     """Serves on all ports; yields the servers, and the port of the metrics page.
@@ -139,8 +149,16 @@ async def _listening(
             where = f"{settings.host} port {settings.metrics_port}"
             faults.append(f"--metrics-port: cannot listen on {where}: {error.strerror}")
         try:
-            access = _open_access(settings, metrics)
-            servers = open_servers(settings, service, CallInterceptor(calls, access), health, access)
+            access = Access(
+                metrics.access,
+                tls_cert=settings.tls_cert,
+                tls_key=settings.tls_key,
+                tls_client_ca=settings.tls_client_ca,
+                keys=settings.keys,
+                admin_keys=settings.admin_keys,
+            )
+            model_admin = ModelAdminService(admin, access, metrics.catalogue) if admin is not None else None
+            servers = open_servers(settings, service, CallInterceptor(calls, access), health, access, model_admin)
         except SettingsError as error:
             faults += error.faults
         if faults:
@@ -154,27 +172,38 @@ async def _listening(
             await servers.stop()
 
 
-async def _load_unless_stopped(settings: Settings, metrics: Metrics, stop: asyncio.Event) -> Model | None:
-    """Loads the model on another thread, so that health checks are answered meanwhile; None if a signal came first."""
-    loading = asyncio.create_task(asyncio.to_thread(load_model, settings, metrics))
+async def _load_unless_stopped(load: Callable[[], list[ServedModel]], stop: asyncio.Event) -> list[ServedModel]:
+    """Loads models on another thread, so that health checks are answered meanwhile; none if a signal came first."""
+    loading = asyncio.create_task(asyncio.to_thread(load))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({loading, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
-    model = await loading  # a thread cannot be interrupted; it takes a second or two
+    models = await loading  # a thread cannot be interrupted; it takes a second or two
     if not stop.is_set():
-        return model
-    model.stop()
-    return None
+        return models
+    stop_models(models)
+    return []
 
 
-def _memory_of_requests(settings: Settings, model: Model) -> int:
-    """Returns what a loaded model leaves. Raises SettingsError if that is too little."""
+async def _serve_until(
+    stop: asyncio.Event, watching: "asyncio.Task[None]", updating: Coroutine[None, None, None] | None
+) -> None:
+    """Waits for a signal or a lost engine, and keeps the models up to date meanwhile."""
+    stopping = asyncio.create_task(stop.wait())
+    updates = asyncio.create_task(updating) if updating is not None else None
+    await asyncio.wait({stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
+    if updates is not None:
+        updates.cancel()
+
+
+def _memory_of_requests(settings: Settings, models: list[ServedModel]) -> int:
+    """Returns what loaded models leave. Raises SettingsError if that is too little."""
     try:
         limit = process_memory(settings)
         message_bytes = messages_at_once(limit) * MAX_MESSAGE_BYTES
-        return requests_share(limit, resident_bytes(), model.growth_bytes, message_bytes)
+        return requests_share(limit, resident_bytes(), growth_of(models, settings), message_bytes)
     except SettingsError:
-        model.engine.stop()
+        stop_models(models)
         raise
 
 
@@ -185,7 +214,7 @@ async def _drain(
     traffic: Traffic,
     health: Health,
     watching: "asyncio.Task[None]",
-    model: Model,
+    catalogue: Catalogue,
 ) -> None:
     """Ends the server's life as the module's docstring says."""
     logger.info("draining")
@@ -206,7 +235,7 @@ async def _drain(
         await asyncio.wait_for(traffic.wait_until_idle(), settings.drain_timeout)
     watching.cancel()
     # Not on asyncio's own threads, which would be waited for at exit even if the engine hangs.
-    stopper = threading.Thread(target=model.stop, name="engine-stop", daemon=True)
+    stopper = threading.Thread(target=catalogue.stop, name="engine-stop", daemon=True)
     stopper.start()
     await asyncio.to_thread(stopper.join, _ENGINE_STOP_SECONDS)
     # A call that arrives in the very moment that gRPC stops is answered CANCELLED, which nobody retries: let those who
@@ -234,16 +263,6 @@ async def _give_up(traffic: Traffic, log: LineHandler) -> None:
     os._exit(EXIT_ENGINE_LOST)
 
 
-def _open_access(settings: Settings, metrics: Metrics) -> Access:
-    return Access(
-        metrics.access,
-        tls_cert=settings.tls_cert,
-        tls_key=settings.tls_key,
-        tls_client_ca=settings.tls_client_ca,
-        keys=settings.keys,
-    )
-
-
 def _tune_interpreter() -> None:
     """Makes Python serve callers sooner.
 
@@ -264,13 +283,12 @@ def _process_age_seconds() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) - start_ticks / os.sysconf("SC_CLK_TCK")
 
 
-def _announce(settings: Settings, servers: RpcServers, metrics_port: int, model: Model) -> None:
-    manifest = model.manifest
+def _announce(settings: Settings, servers: RpcServers, metrics_port: int, models: tuple[ServedModel, ...]) -> None:
     port, health_port, admin_port = servers.ports
     tell(
-        f"babelserve: SERVING {manifest.name} {manifest.version} ({model.variant}, lanes: {model.num_lanes}) on "
+        f"babelserve: SERVING {describe(models)} on "
         f"{address(settings.host, port)} after {_process_age_seconds():.2f} s; "
         f"health on port {health_port}, admin on {admin_port}, "
         f"metrics on http://{address(settings.host, metrics_port)}/metrics"
-        + (next_steps(settings, manifest, port, metrics_port) if is_watched() else "")
+        + (next_steps(settings, models[0].manifest, port, metrics_port) if is_watched() else "")
     )

@@ -5,6 +5,7 @@
       Unauthenticated           UNAUTHENTICATED     nobody known: no API key, or one that is wrong or has expired
       PermissionDenied          PERMISSION_DENIED   somebody known who may not do this
       ModelNotFound             NOT_FOUND           no such model here
+      PreconditionFailed        FAILED_PRECONDITION an operator's change does not fit how things stand
       Overloaded                RESOURCE_EXHAUSTED  too much waits, is being split or held, or a quota is used up
       NotServing                UNAVAILABLE         loading, shutting down, or a lane is lost; safe to retry
       DeadlineExceeded          DEADLINE_EXCEEDED   the caller's time, or the server's maximum, is over
@@ -34,6 +35,7 @@ class Code(enum.Enum):
     UNAUTHENTICATED = enum.auto()
     PERMISSION_DENIED = enum.auto()
     NOT_FOUND = enum.auto()
+    FAILED_PRECONDITION = enum.auto()
     RESOURCE_EXHAUSTED = enum.auto()
     UNIMPLEMENTED = enum.auto()
     INTERNAL = enum.auto()
@@ -92,6 +94,12 @@ class ModelNotFound(TranslationError):
     """The model that was asked for is not served here."""
 
     code = Code.NOT_FOUND
+
+
+class PreconditionFailed(TranslationError):
+    """What an operator wants changed cannot be, as things stand; nothing has changed."""
+
+    code = Code.FAILED_PRECONDITION
 
 
 class Overloaded(TranslationError):

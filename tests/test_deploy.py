@@ -53,8 +53,9 @@ def test_every_alert_has_a_test() -> None:
 
 def test_every_metric_of_the_rules_is_on_the_page() -> None:
     metrics = Metrics(CollectorRegistry())
-    metrics.of_model("m").watch(lambda: EngineLoad(0, 0, 0, 0, 0, 0, 0))
-    metrics.set_model_info(model="m", version="1", sha256="0")
+    metrics.of_model("m", "1").watch(lambda: EngineLoad(0, 0, 0, 0, 0, 0, 0))
+    metrics.catalogue.add_model("m")
+    metrics.catalogue.set_models({}, {("m", "1", "0"): 100})
     on_page = {sample.name for family in metrics.registry.collect() for sample in family.samples}
     with_tls = {"babelserve_tls_certificate_expiry_timestamp_seconds"}
 

@@ -28,6 +28,7 @@ class Access:
         tls_key: file with its private key.
         tls_client_ca: file with the authorities of clients' certificates; None if clients need none.
         keys: file with tenants and their keys; None for none.
+        admin_keys: file of the same form with those who may change models; None for nobody.
 
     Raises:
         SettingsError: everything that is wrong with the files.
@@ -41,10 +42,12 @@ class Access:
         tls_key: Path | None = None,
         tls_client_ca: Path | None = None,
         keys: Path | None = None,
+        admin_keys: Path | None = None,
     ) -> None:
         self._metrics = metrics
         self._certificates: WatchedFiles[Certificates] | None = None
         self._directory: WatchedFiles[Directory] | None = None
+        self._admins: WatchedFiles[Directory] | None = None
         self.asks_for_certificates = tls_client_ca is not None
         metrics.add_tenants([ANONYMOUS.name])
         faults: list[str] = []
@@ -59,6 +62,11 @@ class Access:
         if keys is not None:
             try:
                 self._directory = WatchedFiles("keys", {"--keys": keys}, self._load_directory, metrics)
+            except SettingsError as error:
+                faults += error.faults
+        if admin_keys is not None:
+            try:
+                self._admins = WatchedFiles("admin-keys", {"--admin-keys": admin_keys}, _load_admins, metrics)
             except SettingsError as error:
                 faults += error.faults
         if faults:
@@ -95,6 +103,16 @@ class Access:
             return self._directory.value.of_certificate(names)
         raise Unauthenticated('an API key is needed, as metadata "authorization: Bearer KEY"')
 
+    def identify_admin(self, key: str | None) -> str:
+        """Returns the name of who has a key to change models.
+
+        Raises:
+            Unauthenticated: nobody has it, or it has expired.
+        """
+        if key is None or self._admins is None:
+            raise Unauthenticated('an admin key is needed, as metadata "authorization: Bearer KEY"')
+        return self._admins.value.of_key(key).name
+
     async def watch(self, reload: asyncio.Event, poll_seconds: float = POLL_SECONDS) -> None:
         """Takes what changes in the files, until cancelled.
 
@@ -111,7 +129,7 @@ class Access:
 
     def renew(self, *, at_once: bool) -> None:
         """Takes what has changed in the files; see `WatchedFiles.poll`."""
-        for each in (self._certificates, self._directory):
+        for each in (self._certificates, self._directory, self._admins):
             if each is not None:
                 each.poll(at_once=at_once)
 
@@ -126,3 +144,10 @@ class Access:
             directory = directory.succeeding(self._directory.value)
         self._metrics.add_tenants(each.tenant.name for each in directory.accounts)
         return directory
+
+
+def _load_admins(contents: Mapping[str, bytes]) -> Directory:
+    try:
+        return read_tenants(contents["--admin-keys"])
+    except SettingsError as error:
+        raise SettingsError([fault.replace("--keys", "--admin-keys", 1) for fault in error.faults]) from error

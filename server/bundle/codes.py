@@ -90,6 +90,12 @@ def canonical_code(code: str) -> str | None:
         return None
 
 
+def language_of(code: str) -> str | None:
+    """Returns the language of a code by its new name, without script and region; None if it is none."""
+    tag = _read(code)
+    return tag.language if tag is not None else None
+
+
 def _read(code: str) -> _Tag | None:
     """Returns a code's parts, by their new names; None if it is none, or has parts of other kinds."""
     if not code.isascii() or len(code) > _MAX_CODE_CHARACTERS:

@@ -39,6 +39,15 @@ class Timings:
             decode_seconds=max((t.decode_seconds for t in each), default=0.0),
         )
 
+    def followed_by(self, later: Iterable["Timings"]) -> "Timings":
+        """Returns the sums with the longest of what came afterwards, at one time."""
+        longest = Timings.longest(later)
+        return Timings(
+            queue_seconds=self.queue_seconds + longest.queue_seconds,
+            encode_seconds=self.encode_seconds + longest.encode_seconds,
+            decode_seconds=self.decode_seconds + longest.decode_seconds,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Result:

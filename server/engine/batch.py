@@ -27,6 +27,7 @@ class Batch:
 
     Attributes:
         kind: of its steps.
+        is_used: whether it has ever tried to take a step.
         num_faults: encoder runs and steps that have failed.
         has_lost_device: whether one failed with `DeviceLost`.
     """
@@ -54,6 +55,7 @@ class Batch:
         self._parents: dict[Sentence, list[int]] = {}  # of the last step: which beam each one extends
         self._is_short_of_room = False
         self._longest = 0  # positions of the longest row of the last step
+        self.is_used = False
         self.num_faults = 0
         self.has_lost_device = False
 
@@ -61,11 +63,6 @@ class Batch:
     def sentences(self) -> list[Sentence]:
         """Those that run."""
         return self._scheduler.running
-
-    @property
-    def is_used(self) -> bool:
-        """Whether it has ever tried to take a step."""
-        return self._decoder is not None or self.num_faults > 0
 
     @property
     def footprint(self) -> Footprint:
@@ -90,6 +87,7 @@ class Batch:
             probes: sentences that enter instead of those that wait; None lets these enter.
         """
         started = self._clock()
+        self.is_used = True
         try:
             admitted = self._schedule(others, probes)
             self._decoder = self._decoder or self._runner.open_decoder(self.kind, self._max_rows)
@@ -104,6 +102,10 @@ class Batch:
                 if probe not in self._scheduler.running:  # `schedule` failed before it had entered
                     fail(probe, _answer_to(error), self._metrics)
             self._fail(error, self._scheduler.running)
+
+    def rest(self) -> None:
+        """Gives back the caches, of a batch without sentences."""
+        self._decoder = None
 
     def drop(self, error: TranslationError) -> None:
         """Answers all sentences with an error."""

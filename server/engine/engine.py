@@ -16,6 +16,7 @@ from server.decoding.beam_search import BeamSearch, default_max_tokens
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.batch import fail
+from server.engine.busy import BusyEngines
 from server.engine.cost import CostModel
 from server.engine.flow import ANYONE, Flow
 from server.engine.lane import Lane
@@ -36,6 +37,7 @@ class Engine:
         metrics: of this model, told of everything that happens.
         limits: lanes, and what they and the queue hold.
         clock: seconds, monotonic; deadlines are its instants.
+        busy: of the process.
 
     Attributes:
         alarm: set whenever a lane has failed or ended, for who watches them and clears it.
@@ -48,6 +50,7 @@ class Engine:
         metrics: ModelMetrics,
         limits: EngineLimits,
         clock: Callable[[], float] = time.monotonic,
+        busy: BusyEngines | None = None,
     ) -> None:
         self._special_ids = manifest.special_ids
         self._rules = manifest.search.rules
@@ -56,7 +59,7 @@ class Engine:
         self._limits = limits
         self._clock = clock
         self._cost = CostModel(limits.lane.max_rows)
-        self._queue = WaitingQueue(limits, self._cost, clock)
+        self._queue = WaitingQueue(limits, self._cost, clock, busy or BusyEngines())
         self.alarm = threading.Event()
         self._new_lane = partial(Lane, runner, self._queue, self._cost, limits.lane, metrics, clock, self.alarm)
         self._lanes = [self._new_lane() for _ in range(limits.num_lanes)]
@@ -69,13 +72,17 @@ class Engine:
             thread.start()
 
     def stop(self) -> None:
-        """Fails whatever is left with `NotServing` and ends the lanes; safe to call twice."""
+        """Fails whatever is left with `NotServing` and ends the lanes; safe to call twice.
+
+        What it held is freed with the last reference to it: it is in no cycle, which a frozen collector would keep.
+        """
         for sentence in self._queue.close():
             fail(sentence, NotServing("the server has shut down"), self._metrics)
         for thread in self._threads:
             if thread.is_alive():
                 thread.join()
         self._unwatch()
+        self._unwatch = lambda: None
 
     def submit(
         self,
@@ -119,14 +126,17 @@ class Engine:
 
     def check_room(
         self, num_characters: int, options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
-    ) -> None:
+    ) -> float:
         """Says whether `submit` would take a request of such a text now, for callers whose next step is costly.
+
+        Returns:
+            The seconds that it would take if nothing else ran.
 
         Raises:
             Overloaded: the queue is at a limit, or the answer would come too late.
             NotServing: the engine has been stopped.
         """
-        self._queue.check_room(self._cost.demand_of_text(num_characters, options), deadline, flow)
+        return self._queue.check_room(self._cost.demand_of_text(num_characters, options), deadline, flow).alone
 
     def observe_text(self, num_characters: int, sentence_tokens: Sequence[int]) -> None:
         """Notes how many source tokens the sentences of a text had, for `check_room`."""

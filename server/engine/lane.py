@@ -6,6 +6,7 @@ whoever watches the engine (`server.models.supervisor`) sends it, and says that 
 
 import enum
 import logging
+import math
 import os
 import statistics
 import threading
@@ -144,7 +145,7 @@ class Lane:
         """Steps while there is work, sleeps while there is none, until the queue is closed or the lane is out."""
         try:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
-            while self._queue.wait(self._is_wanted) and not self.is_out:
+            while self._wait() and not self.is_out:
                 self.step()
                 while self._is_running and self._queue.is_open and not self.is_out:
                     self.step()
@@ -171,6 +172,14 @@ class Lane:
     @property
     def _is_running(self) -> bool:
         return any(batch.sentences for batch in self._batches)
+
+    def _wait(self) -> bool:
+        """Sleeps until the lane is wanted, without its caches after a while; False if the queue has been closed."""
+        idle_seconds = self._limits.idle_seconds
+        if idle_seconds < math.inf and not self._queue.wait(self._is_wanted, idle_seconds):
+            for batch in self._batches:
+                batch.rest()
+        return self._queue.wait(self._is_wanted)
 
     def _is_wanted(self) -> bool:
         """Says whether there is a reason not to sleep."""

@@ -46,11 +46,13 @@ class LaneLimits:
             as its source. With all rows as long as the longest, `_MOST_PADDED` times as many.
         max_encode_tokens: sentences x source tokens of the longest one in an encoder run, which bounds how long the
             running rows stall.
+        idle_seconds: without a sentence, after which a lane gives back its caches.
     """
 
     max_rows: int
     max_cached_positions: int
     max_encode_tokens: int
+    idle_seconds: float = math.inf
 
     def allow(self, footprint: Footprint, longest: int) -> bool:
         """Whether a lane may hold as much when its longest row has so many positions."""

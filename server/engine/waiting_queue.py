@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
+from server.engine.busy import BusyEngines
 from server.engine.charges import Charges
 from server.engine.cost import CostModel, Demand
 from server.engine.flow import ANYONE, Flow
@@ -40,12 +41,14 @@ class WaitingQueue:
         limits: of the engine.
         cost: forecasts what sentences take.
         clock: deadlines are its instants.
+        busy: told whether anything runs, and asked whether it does elsewhere.
     """
 
-    def __init__(self, limits: EngineLimits, cost: CostModel, clock: Callable[[], float]) -> None:
+    def __init__(self, limits: EngineLimits, cost: CostModel, clock: Callable[[], float], busy: BusyEngines) -> None:
         self._limits = limits
         self._cost = cost
         self._clock = clock
+        self._busy = busy
         self._lines = {kind: Line() for kind in StepKind}
         self._shares = Shares(limits.num_lanes * limits.lane.max_rows, clock)
         self._changed = threading.Condition()
@@ -158,7 +161,7 @@ class WaitingQueue:
                     other.num_passed += 1
             self._count(taken, -1)
             self._left_rows = self._waiting_rows
-            self._running_rows += sum(sentence.footprint.rows for sentence in taken)
+            self._run(sum(sentence.footprint.rows for sentence in taken))
             return taken
 
     def drop_over(self, now: float, rows: int = 1) -> list[Sentence]:
@@ -199,7 +202,7 @@ class WaitingQueue:
     def end(self, sentences: Collection[Sentence]) -> None:
         """Notes that sentences that had been taken have left their lane."""
         with self._changed:
-            self._running_rows -= sum(sentence.footprint.rows for sentence in sentences)
+            self._run(-sum(sentence.footprint.rows for sentence in sentences))
             self._shares.end(sentences)
 
     def is_short_of_room(self, num_rows: int) -> bool:
@@ -210,19 +213,19 @@ class WaitingQueue:
         return self._left_rows > 0 and num_rows * self._limits.num_lanes < self._left_rows + self._running_rows
 
     def is_all(self, num_rows: int) -> bool:
-        """Says whether these rows are all that there is: nothing waits, and no other lane has any."""
-        return self._running_rows == num_rows and not self.num_sentences
+        """Says whether these rows are all that there is: nothing waits, and no other lane, of any engine, has any."""
+        return self._running_rows == num_rows and not self.num_sentences and self._busy.is_only(self)
 
     def claim(self, sentences: Collection[Sentence]) -> None:
         """Notes that a lane has taken sentences that never waited."""
         with self._changed:
-            self._running_rows += sum(sentence.footprint.rows for sentence in sentences)
+            self._run(sum(sentence.footprint.rows for sentence in sentences))
             self._shares.start(sentences)
 
-    def wait(self, is_wanted: Callable[[], bool]) -> bool:
-        """Blocks an idle lane until it is wanted, asked after each change and `wake`; says whether it is still open."""
+    def wait(self, is_wanted: Callable[[], bool], seconds: float | None = None) -> bool:
+        """Blocks an idle lane until it is wanted, asked after each change and `wake`; False: closed, or time is up."""
         with self._changed:
-            return self._changed.wait_for(lambda: is_wanted() or not self.is_open) and self.is_open
+            return self._changed.wait_for(lambda: is_wanted() or not self.is_open, seconds) and self.is_open
 
     def wake(self) -> None:
         """Has every idle lane ask again whether it is wanted."""
@@ -245,13 +248,11 @@ class WaitingQueue:
         """Raises Overloaded if the queue is full, and that is the flow's own doing."""
         reason = self._charges.exceeded(flow, self._shares.share)
         if reason is not None:
-            limits = self._limits
             number, what, most = {
-                "sentences": (self.num_sentences, "sentences", limits.max_waiting_sentences),
-                "tokens": (self.num_tokens, "source tokens", limits.max_waiting_tokens),
+                "sentences": (self.num_sentences, "sentences", self._limits.max_waiting_sentences),
+                "tokens": (self.num_tokens, "source tokens", self._limits.max_waiting_tokens),
             }[reason]
-            message = f"queue is full: {number} {what} wait, limit {most}"
-            raise Overloaded(message, reason, lasts_seconds=_FULL_SECONDS)
+            raise Overloaded(f"queue is full: {number} {what} wait, limit {most}", reason, lasts_seconds=_FULL_SECONDS)
 
     def _forecast(self, demand: Demand, deadline: float | None, flow: Flow) -> Forecast:
         share = self._shares.share(flow)
@@ -260,8 +261,7 @@ class WaitingQueue:
             of_flow = sum(line.work_before(flow, due, is_large=is_large) for line in self._lines.values())
             return min(of_flow / share, sum(line.work for line in self._lines.values()))
 
-        caution = self._cost.caution(flow.name)
-        load = Load(self._running_rows, self._waiting_rows, share, caution, work_before)
+        load = Load(self._running_rows, self._waiting_rows, share, self._cost.caution(flow.name), work_before)
         return forecast(demand, self._clock(), deadline, load, self._cost, self._limits)
 
     def _has_not_looked_lately(self) -> bool:
@@ -289,6 +289,10 @@ class WaitingQueue:
 
     def _charge(self, request: WaitingRequest, sign: int) -> None:
         self._charges.add(request.flow, len(request.sentences), request.num_tokens, sign)
+
+    def _run(self, num_rows: int) -> None:
+        self._running_rows += num_rows
+        self._busy.note(self, is_busy=self._running_rows > 0)
 
     def _count(self, sentences: Collection[Sentence], sign: int) -> None:
         self.num_sentences += sign * len(sentences)

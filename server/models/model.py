@@ -29,7 +29,7 @@ class SentenceEngine(Protocol):
 
     def check_room(
         self, num_characters: int, options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
-    ) -> None:
+    ) -> float:
         """See `Engine.check_room`."""
 
     def observe_text(self, num_characters: int, sentence_tokens: Sequence[int]) -> None:
@@ -43,21 +43,12 @@ class SentenceEngine(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
-    """A loaded bundle, and the engine that runs one of its variants, with who watches it.
-
-    Attributes:
-        growth_bytes: of the host's memory that it may take beyond what it has when it begins to serve.
-    """
+class ServedModel:
+    """What is known of a model that is served, whether it is in memory or not."""
 
     manifest: Manifest
     variant: str
-    tokenizer: Tokenizer
-    engine: SentenceEngine
-    supervisor: Supervisor
     metrics: ModelMetrics
-    num_lanes: int = 1
-    growth_bytes: int = 0
 
     @property
     def device(self) -> str:
@@ -65,10 +56,31 @@ class Model:
         return VARIANTS[self.variant].device
 
     @property
+    def sha256(self) -> str:
+        """Over all files of the variant."""
+        variant = self.manifest.variants.get(self.variant)
+        return variant.sha256 if variant is not None else ""
+
+    @property
     def has_shortlist(self) -> bool:
         """Whether `DecodingOptions.use_shortlist` may be asked for."""
         variant = self.manifest.variants.get(self.variant)
         return variant is not None and variant.has_shortlist
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model(ServedModel):
+    """A loaded bundle, and the engine that runs one of its variants, with who watches it.
+
+    Attributes:
+        growth_bytes: of the host's memory that it may take beyond what it has when it begins to serve.
+    """
+
+    tokenizer: Tokenizer
+    engine: SentenceEngine
+    supervisor: Supervisor
+    num_lanes: int = 1
+    growth_bytes: int = 0
 
     def stop(self) -> None:
         """Ends the engine, after who watches it, who would take it for dead."""

@@ -119,10 +119,9 @@ class SentenceCache:
 
     def check_room(
         self, num_characters: int, options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
-    ) -> None:
+    ) -> float:
         """See `Engine.check_room`. Where translations are kept, a full engine may not be needed: `submit` says so."""
-        if not self._results:
-            self._engine.check_room(num_characters, options, deadline, flow)
+        return 0.0 if self._results else self._engine.check_room(num_characters, options, deadline, flow)
 
     def observe_text(self, num_characters: int, sentence_tokens: Sequence[int]) -> None:
         """See `Engine.observe_text`."""

@@ -83,6 +83,7 @@ class Supervisor:
         metrics: of the model.
         distrust: called when a canary was wrong: what the engine has translated lately may be, too.
         clock: seconds, monotonic.
+        num_models: of the process: idle lanes of all of them together are proven as often as those of one.
     """
 
     def __init__(
@@ -92,12 +93,14 @@ class Supervisor:
         metrics: ModelMetrics,
         distrust: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
+        num_models: int = 1,
     ) -> None:
         self._engine = engine
         self._canary = canary
         self._metrics = metrics
         self._distrust = distrust
         self._clock = clock
+        self._idle_canary_seconds = _IDLE_CANARY_SECONDS * num_models
         self._looked = clock()
         self._lived = 0.0
         self._watched = [_Watched(lane) for lane in engine.lanes]
@@ -115,6 +118,7 @@ class Supervisor:
         self._engine.alarm.set()
         if self._thread.is_alive():
             self._thread.join()
+        self._metrics.set_lanes({})  # or a lane that was out would be, for ever
 
     def is_ready(self) -> bool:
         """Says whether requests are welcome: some lane serves, and none is out or being replaced."""
@@ -132,7 +136,7 @@ class Supervisor:
         elapsed = min(now - self._looked, _MOST_ELAPSED_SECONDS)
         self._looked = now
         self._lived += elapsed
-        canary_seconds = _IDLE_CANARY_SECONDS if self._engine.is_idle else _CANARY_SECONDS
+        canary_seconds = self._idle_canary_seconds if self._engine.is_idle else _CANARY_SECONDS
         for index, watched in enumerate(self._watched):
             if not self._is_lost:
                 self._look_at(index, watched, elapsed, canary_seconds)

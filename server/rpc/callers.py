@@ -24,10 +24,11 @@ def identify(access: Access, metadata: Mapping[str, str | bytes], context: Any) 
     """
     if access.is_open:
         return access.identify(None, None)
-    return access.identify(_key(metadata), _peer_names(context) if access.asks_for_certificates else None)
+    return access.identify(key_of(metadata), _peer_names(context) if access.asks_for_certificates else None)
 
 
-def _key(metadata: Mapping[str, str | bytes]) -> str | None:
+def key_of(metadata: Mapping[str, str | bytes]) -> str | None:
+    """Returns the key that a call brings, if it does."""
     bearer, key = metadata.get("authorization"), metadata.get("x-api-key")
     if isinstance(bearer, str) and bearer[: len(_BEARER)].lower() == _BEARER:
         return bearer[len(_BEARER) :].strip()

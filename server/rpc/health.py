@@ -1,13 +1,14 @@
 """`grpc.health.v1`: what balancers, probes and clients ask.
 
 Names: "" and the service say whether to send requests here, `readiness` the same for probes. `liveness` says whether
-the process is worth keeping, independent of load: an event loop that answers, and an engine that is not lost. One
-servicer answers on the public port and on the health port, which stays plain where the public one wants TLS.
+the process is worth keeping, independent of load: an event loop that answers, and an engine that is not lost. A model's
+name says whether requests for that model are welcome; all the others want every model to be ready. One servicer answers
+on the public port and on the health port, which stays plain where the public one wants TLS.
 """
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import grpc
@@ -42,7 +43,9 @@ class Health:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._is_welcome = False
-        self._is_ready = True
+        self._is_ready: Mapping[str, bool] = {}  # by model
+        self._names: dict[str, None] = {}  # of models, those that are not served any more included
+        self._told: dict[str, bool] = {}
         self._servicer = _Servicer()
 
     def add_to(self, server: grpc.aio.Server) -> None:
@@ -64,23 +67,35 @@ class Health:
         await self._set(LIVENESS, is_alive)
 
     async def watch(
-        self, is_ready: Callable[[], bool], is_alive: Callable[[], bool], tick_seconds: float = _TICK_SECONDS
+        self,
+        are_ready: Callable[[], Mapping[str, bool]],
+        is_alive: Callable[[], bool],
+        tick_seconds: float = _TICK_SECONDS,
     ) -> None:
-        """Tells readiness and liveness, and measures the event loop's lag, tick by tick; returns when not alive."""
+        """Tells readiness, by model, and liveness, and measures the event loop's lag, tick by tick, until not alive."""
         alive = True
+        self._is_ready = are_ready()
+        await self._tell_serving()
         while alive:
             due = time.monotonic() + tick_seconds
             await asyncio.sleep(tick_seconds)
             self._metrics.event_loop_lag_seconds.observe(max(0.0, time.monotonic() - due))
-            self._is_ready, alive = is_ready(), is_alive()
+            self._is_ready, alive = are_ready(), is_alive()
             await self._tell_serving()
             await self.set_alive(alive)
 
     async def _tell_serving(self) -> None:
-        self._metrics.ready.set(self._is_welcome and self._is_ready)
+        is_serving = self._is_welcome and all(self._is_ready.values())
+        self._metrics.ready.set(is_serving)
         for name in _SERVING_NAMES:
-            await self._set(name, self._is_welcome and self._is_ready)
+            await self._set(name, is_serving)
+        self._names |= dict.fromkeys(self._is_ready)
+        for name in self._names:
+            await self._set(name, self._is_welcome and self._is_ready.get(name, False))
 
     async def _set(self, name: str, is_serving: bool) -> None:
+        if self._told.get(name) is is_serving:
+            return
+        self._told[name] = is_serving
         status = HealthCheckResponse.SERVING if is_serving else HealthCheckResponse.NOT_SERVING
         await self._servicer.set(name, status)

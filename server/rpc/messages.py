@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
 import grpc
@@ -14,8 +14,9 @@ from protos import translation_pb2 as pb
 from server.access.tenants import Priority, Tenant
 from server.decoding.result import FinishReason, Timings
 from server.errors import Code, InvalidRequest, TranslationError
-from server.models.model import Model
+from server.models.model import ServedModel
 from server.rpc.intake import Intake
+from server.telemetry.log import request_id
 from server.translation.answer import TextAnswer, TranslatedSentence
 from server.translation.job import Job, Place
 from server.translation.request import DecodingRequest, TranslationRequest
@@ -54,7 +55,7 @@ def parsed(
         check(context)
         data = await intake.read(context)
         with intake.hold(data):
-            response = await handler(_parse(kind, data), context)
+            response = await handler(parse(kind, data), context)
             answer = response.SerializeToString()
             intake.keep(answer, context)
             return answer
@@ -77,7 +78,7 @@ def parsed_stream(
         check(context)
         data = await intake.read(context)
         with intake.hold(data):
-            async for response in handler(_parse(kind, data), context):
+            async for response in handler(parse(kind, data), context):
                 answer = response.SerializeToString()
                 try:
                     yield answer
@@ -86,6 +87,14 @@ def parsed_stream(
                     raise
 
     return handle
+
+
+def parse(kind: type[_M], data: bytes) -> _M:
+    """Returns a message. Raises InvalidRequest if the bytes are none."""
+    try:
+        return kind.FromString(data)
+    except DecodeError as error:
+        raise InvalidRequest("request", "is no valid protobuf message, or holds text that is no UTF-8") from error
 
 
 def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: Tenant) -> TranslationRequest:
@@ -117,6 +126,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
         ),
         tenant=tenant,
         priority=_priority(message.priority),
+        traffic_key=message.traffic_key or request_id.get() or "",
         arrived=arrived,
         deadline=float("inf") if remaining is None else arrived + remaining,
     )
@@ -126,12 +136,17 @@ def response(job: Job, arrived: float, *, with_sentences: bool) -> pb.TranslateR
     """Returns the answer to a job that is finished; `arrived` is the instant of its request."""
     sentences = [sentence for answer in job.answers for sentence in answer.sentences.values()]
     timings = Timings.longest(sentence.timings for sentence in sentences)
+    legs, *others = job.ways
+    translations = [_translation(answer, job.num_hypotheses, with_sentences) for answer in job.answers]
+    if others or len(legs) > 1:
+        for translation, answer in zip(translations, job.answers, strict=True):
+            translation.route.extend(_route(answer))
     return pb.TranslateResponse(
-        translations=[_translation(answer, job.options.num_hypotheses, with_sentences) for answer in job.answers],
-        model=job.model.manifest.name,
-        model_version=job.model.manifest.version,
-        source_language_code=job.pair.source,
-        target_language_code=job.pair.target,
+        translations=translations,
+        model="" if others else legs[-1].model.manifest.name,
+        model_version="" if others else legs[-1].model.manifest.version,
+        source_language_code="" if others else legs[0].pair.source,
+        target_language_code=legs[-1].pair.target,
         timings=pb.Timings(
             total_seconds=time.monotonic() - arrived,
             queue_seconds=timings.queue_seconds,
@@ -141,29 +156,35 @@ def response(job: Job, arrived: float, *, with_sentences: bool) -> pb.TranslateR
     )
 
 
-def opening_responses(answers: Sequence[TextAnswer]) -> list[pb.TranslateStreamResponse]:
+def opening_responses(job: Job) -> list[pb.TranslateStreamResponse]:
     """Returns what a stream has to say of texts before any sentence is translated: errors, and texts without any."""
     return [
-        pb.TranslateStreamResponse(content_index=index, leading=answer.split.leading, status=_status(answer.error))
-        for index, answer in enumerate(answers)
+        _stream_response(answer, content_index=index, leading=answer.split.leading, status=_status(answer.error))
+        for index, answer in enumerate(job.answers)
         if answer.error is not None or not answer.split.sentences
     ]
 
 
-def stream_response(place: Place, answer: TextAnswer) -> pb.TranslateStreamResponse:
+def stream_response(job: Job, place: Place) -> pb.TranslateStreamResponse:
     """Returns a sentence that has completed, or the error of its text."""
+    answer = job.answers[place.text]
     if answer.error is not None:
-        return pb.TranslateStreamResponse(content_index=place.text, status=_status(answer.error))
-    return pb.TranslateStreamResponse(
+        return _stream_response(answer, content_index=place.text, status=_status(answer.error))
+    is_first, detected = place.sentence == 0, answer.detected
+    return _stream_response(
+        answer,
         content_index=place.text,
         sentence_index=place.sentence,
         sentence_count=len(answer.split.sentences),
-        leading=answer.split.leading if place.sentence == 0 else "",  # once is enough: it may be long
+        leading=answer.split.leading if is_first else "",  # once is enough: it may be long
         sentence=_sentence(answer.sentences[place.sentence]),
+        detected_language_code=detected.code if detected and is_first else "",
+        detection_confidence=detected.confidence if detected and is_first else 0.0,
+        route=_route(answer) if is_first else (),
     )
 
 
-def model_info(model: Model) -> pb.ModelInfo:
+def model_info(model: ServedModel) -> pb.ModelInfo:
     """Describes a model."""
     manifest = model.manifest
     return pb.ModelInfo(
@@ -200,13 +221,6 @@ def _priority(value: int) -> Priority:
         raise InvalidRequest("priority", f"must be from 0 to {max(_PRIORITIES)}, not {value}") from None
 
 
-def _parse(kind: type[_M], data: bytes) -> _M:
-    try:
-        return kind.FromString(data)
-    except DecodeError as error:
-        raise InvalidRequest("request", "is no valid protobuf message, or holds text that is no UTF-8") from error
-
-
 def _translation(answer: TextAnswer, num_hypotheses: int, with_sentences: bool) -> pb.Translation:
     if answer.error is not None:
         return pb.Translation(status=_status(answer.error))
@@ -219,7 +233,29 @@ def _translation(answer: TextAnswer, num_hypotheses: int, with_sentences: bool) 
         sentences=[_sentence(sentence) for sentence in answer.in_order()] if with_sentences else [],
         source_tokens=answer.num_source_tokens,
         target_tokens=answer.num_target_tokens,
+        detected_language_code=answer.detected.code if answer.detected else "",
+        detection_confidence=answer.detected.confidence if answer.detected else 0.0,
     )
+
+
+def _stream_response(answer: TextAnswer, **fields: Any) -> pb.TranslateStreamResponse:
+    """Returns a message of a stream, which names the last model of its text's route if there is one."""
+    if answer.legs:
+        manifest = answer.legs[-1].model.manifest
+        fields |= {"model": manifest.name, "model_version": manifest.version}
+    return pb.TranslateStreamResponse(**fields)
+
+
+def _route(answer: TextAnswer) -> list[pb.RouteLeg]:
+    return [
+        pb.RouteLeg(
+            model=leg.model.manifest.name,
+            model_version=leg.model.manifest.version,
+            source_language_code=leg.pair.source,
+            target_language_code=leg.pair.target,
+        )
+        for leg in answer.legs
+    ]
 
 
 def _sentence(sentence: TranslatedSentence) -> pb.Sentence:

@@ -1,4 +1,4 @@
-"""The gRPC servers: one for translations, one for health alone, one for channelz; and the ports that they listen on."""
+"""The gRPC servers: for translations, for health alone, for operators; and the ports that they listen on."""
 
 import socket
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from server.access.access import Access
 from server.access.certificates import Certificates
 from server.errors import SettingsError
 from server.models.machine import raise_file_limit
+from server.rpc.admin import ModelAdminService
 from server.rpc.health import HEALTH_NAME, Health
 from server.rpc.intake import MAX_MESSAGE_BYTES
 from server.rpc.interceptors import CallInterceptor
@@ -67,9 +68,16 @@ class RpcServers:
 
 
 def open_servers(
-    settings: Settings, service: TranslationService, interceptor: CallInterceptor, health: Health, access: Access
+    settings: Settings,
+    service: TranslationService,
+    interceptor: CallInterceptor,
+    health: Health,
+    access: Access,
+    model_admin: ModelAdminService | None = None,
 ) -> RpcServers:
     """Makes the servers and binds their ports; nothing is served yet.
+
+    Without `model_admin` nobody can change models.
 
     Raises:
         SettingsError: every port that cannot be bound, or too few files that may be open.
@@ -86,6 +94,8 @@ def open_servers(
     health.add_to(health_server)
     admin = grpc.aio.server(options=_options(num_files, 0.05))
     add_channelz_servicer(admin)  # type: ignore[arg-type] # it takes both kinds
+    if model_admin is not None:
+        admin.add_generic_rpc_handlers((model_admin.handler(),))
     credentials = _credentials(access)
     faults: list[str] = []
     ports = (

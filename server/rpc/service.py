@@ -70,15 +70,16 @@ class TranslationService:
         """Yields each sentence as it finishes; a text that fails sends its status and nothing more."""
         request = read_request(message.request, context.time_remaining(), caller.get())
         with await self._translator.accept(request) as job:
-            for opening in opening_responses(job.answers):
+            for opening in opening_responses(job):
                 yield opening
             async for place in job.completions():
-                yield stream_response(place, job.answers[place.text])
+                yield stream_response(job, place)
         _add_target_tokens(job)
 
     async def list_models(self, message: pb.ListModelsRequest, context: Any) -> pb.ListModelsResponse:  # noqa: ARG002
-        """Describes the model that is served."""
-        return pb.ListModelsResponse(models=[model_info(self._translator.served_model())])
+        """Describes the models that are served, the default first."""
+        models = [model_info(each) for each in self._translator.catalogue.models]
+        return pb.ListModelsResponse(models=models, pivot_language_codes=self._translator.pivots)
 
     def _check(self, context: Any) -> None:
         """Raises Overloaded if a request would be refused whatever it says."""

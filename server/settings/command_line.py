@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 
 import shtab
 
+from server.bundle.codes import canonical_code
 from server.bundle.variants import VARIANTS
 from server.errors import SettingsError
-from server.settings.settings import AUTO, BUILTIN_BUNDLE, Settings
+from server.settings.settings import AT_START, AUTO, BUILTIN_BUNDLE, ON_DEMAND, Settings
 
 PREFIX = "BABELSERVE_"
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
@@ -22,11 +23,12 @@ _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLine:
-    """What the command line asks for: to serve with `settings`, to check a bundle, or to make an API key."""
+    """What the command line asks for: to serve with `settings`, or to list models, check a bundle, make an API key."""
 
     settings: Settings
     check: Path | None
     make_key: bool
+    list_models: bool = False
 
 
 class _Parser(argparse.ArgumentParser):
@@ -57,11 +59,11 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str], vers
     given: dict[str, tuple[str, str]] = {
         name: (_variable(name), environment[_variable(name)]) for name in fields if _variable(name) in environment
     }
-    check, make_key = None, False
+    check, make_key, list_models = None, False, False
     try:
         flags, unknown = _parser(version).parse_known_args(arguments)
         faults += [f"{argument}: unknown argument" for argument in unknown]
-        check, make_key = flags.check, flags.make_key
+        check, make_key, list_models = flags.check, flags.make_key, flags.list
         named = {name: value for name, value in vars(flags).items() if name in fields and value is not None}
         given |= {name: (_flag(name), value) for name, value in named.items()}
     except SettingsError as error:
@@ -78,7 +80,7 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str], vers
         faults.append(f"--bundle: {settings.bundle} {_no('directory', settings.bundle)}")
     if faults:
         raise SettingsError(faults)
-    return CommandLine(settings=settings, check=check, make_key=make_key)
+    return CommandLine(settings=settings, check=check, make_key=make_key, list_models=list_models)
 
 
 def _variable(name: str) -> str:
@@ -98,6 +100,7 @@ def _parser(version: str) -> _Parser:
     )
     parser.add_argument("--version", action="version", version=f"babelserve {version}")
     parser.add_argument("--check", type=Path, metavar="BUNDLE", help="check a bundle, say what is wrong, and end")
+    parser.add_argument("--list", action="store_true", help="say what would be served, with its memory, and end")
     parser.add_argument("--make-key", action="store_true", help="print a new API key and its hash for --keys, and end")
     shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
     for each in dataclasses.fields(Settings):
@@ -110,7 +113,7 @@ def _parser(version: str) -> _Parser:
         parser.add_argument(
             _flag(each.name),
             metavar="|".join(choices) if choices else each.name.rpartition("_")[2].upper(),
-            help=text if each.default is None else f"{text} (default: {default})",
+            help=text if each.default in (None, "") else f"{text} (default: {default})",
         )
     return parser
 
@@ -127,7 +130,7 @@ def _convert(each: "dataclasses.Field[Any]", text: str) -> Any:
     choices = kind.get("choices")
     if choices and text not in choices:
         raise ValueError(f"must be one of {', '.join(choices)}, not {text!r}")
-    if not text:
+    if not text and default != "":
         raise ValueError("must not be empty")
     return text if isinstance(default, str) else Path(text)
 
@@ -174,11 +177,31 @@ def _contradictions(settings: Settings) -> Iterator[str]:
         yield "--tls-cert and --tls-key: one needs the other"
     if settings.tls_client_ca is not None and settings.tls_cert is None:
         yield "--tls-client-ca: needs --tls-cert"
-    for name in ("tls_cert", "tls_key", "tls_client_ca", "keys"):
+    for name in ("tls_cert", "tls_key", "tls_client_ca", "keys", "admin_keys"):
         path = getattr(settings, name)
         if path is not None and not _is(path, Path.is_file):
             yield f"{_flag(name)}: {path} {_no('file', path)}"
+    yield from _contradictions_of_models(settings)
     if settings.beam_size > settings.max_rows:
         yield f"--beam-size: {settings.beam_size} does not fit into --max-rows {settings.max_rows}"
     if AUTO not in (settings.variant, settings.device) and VARIANTS[settings.variant].device != settings.device:
         yield f"--variant: {settings.variant} does not fit --device {settings.device}"
+
+
+def _contradictions_of_models(settings: Settings) -> Iterator[str]:
+    if settings.models is not None:
+        if not _is(settings.models, Path.is_dir):
+            yield f"--models: {settings.models} is no directory"
+        if settings.bundle != BUILTIN_BUNDLE:
+            yield "--bundle: --models takes its place"
+    elif settings.default:
+        yield "--default: needs --models"
+    if settings.load == ON_DEMAND and settings.models is None:
+        yield "--load: on-demand needs --models"
+    if settings.admin_keys is not None and (settings.models is None or settings.load == ON_DEMAND):
+        yield f"--admin-keys: needs --models, loaded {AT_START}"
+    if settings.models_memory and settings.load != ON_DEMAND:
+        yield "--models-memory: needs --load on-demand"
+    for code in settings.pivots:
+        if canonical_code(code) is None:
+            yield f"--pivot: {code!r} is no BCP-47 code of a language"

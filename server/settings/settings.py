@@ -10,6 +10,7 @@ from server.telemetry.metrics import LOG_LEVELS
 from server.telemetry.tracing import EXPORTERS
 
 AUTO = "auto"
+AT_START, ON_DEMAND = "at-start", "on-demand"
 BUILTIN_BUNDLE = Path(__file__).parents[1] / "builtin" / "en-de"
 
 
@@ -34,9 +35,35 @@ class Settings:
     host: str = _setting("127.0.0.1", "address of the translation, health and metrics ports")
     port: int = _port(50051, "port of the translation service")
     health_port: int = _port(50052, "port of the health service, which has neither TLS nor limits")
-    admin_port: int = _port(50053, "port of the admin service (channelz), on the loopback only")
+    admin_port: int = _port(50053, "port of the admin services (channelz, ModelAdmin), on the loopback only")
     metrics_port: int = _port(9464, "port of the metrics page, over HTTP")
     bundle: Path = _setting(BUILTIN_BUNDLE, "directory of the model")
+    models: Path | None = _setting(
+        None,
+        "directory of several models, instead of --bundle: each folder is a bundle, or holds versions of one, of which"
+        " the highest is served; what changes in it is taken without a restart",
+    )
+    default: str = _setting(
+        "", "model of --models that requests go to which name none, if it translates what they want; or several: A,B"
+    )
+    pivot: str = _setting(
+        "",
+        "language that texts pass through where no model translates directly, and two do by way of it; or several, the"
+        " first first: en,de. Never more than one lies between",
+    )
+    load: str = _setting(
+        AT_START,
+        "when models of --models are loaded: all at-start, or each on-demand, when the least recently used leave",
+        choices=(AT_START, ON_DEMAND),
+    )
+    models_memory: int = _setting(
+        0, "MiB of loaded models with --load on-demand, as --list counts them; 0 takes half of the process's", low=0
+    )
+    admin_keys: Path | None = _setting(
+        None,
+        "TOML file like that of --keys: who has a key of it may load, unload, roll back and share out versions of"
+        " --models, by ModelAdmin on the admin port, which is off without",
+    )
     variant: str = _setting(AUTO, "precision; auto takes the best for the device", choices=(AUTO, *VARIANTS))
     device: str = _setting(AUTO, "device; auto takes cuda where there is one", choices=(AUTO, *DEVICES))
     lanes: int = _setting(0, "engine threads; 0 takes one per usable core on cpu, one on cuda", low=0, high=256)
@@ -85,3 +112,13 @@ class Settings:
         "none", "where spans go; otlp needs babelserve[otel] and is set up by OTEL_* variables", choices=EXPORTERS
     )
     log_level: str = _setting("info", "lowest level that is logged", choices=LOG_LEVELS)
+
+    @property
+    def preferred_models(self) -> list[str]:
+        """The names that `default` has."""
+        return [name for name in self.default.split(",") if name]
+
+    @property
+    def pivots(self) -> list[str]:
+        """The languages that `pivot` has."""
+        return [code for code in self.pivot.split(",") if code]

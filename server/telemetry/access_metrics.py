@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from server.errors import Code
 
-RELOADED = ("certificates", "keys")
+RELOADED = ("certificates", "keys", "admin-keys")
 OUTCOMES = ("ok", "refused", "failed")
 
 

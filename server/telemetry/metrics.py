@@ -3,7 +3,8 @@
 Rules: prefix `babelserve_`, base units, labels from closed sets only and written out from the start, so that a series
 never appears because of what a client sent. Counted at the end of a request, beside its duration. An attribute is named
 like its metric, without the prefix. What belongs to a model's engine is in `server.telemetry.model_metrics`, what to
-tenants and certificates in `server.telemetry.access_metrics`.
+tenants and certificates in `server.telemetry.access_metrics`, what to models that come and go in
+`server.telemetry.catalogue_metrics`.
 """
 
 import sys
@@ -21,6 +22,7 @@ from prometheus_client import (
 
 from server.errors import Code
 from server.telemetry.access_metrics import AccessMetrics
+from server.telemetry.catalogue_metrics import CatalogueMetrics
 from server.telemetry.model_metrics import EngineFamilies, ModelMetrics
 
 METHODS = ("Translate", "TranslateStream", "ListModels", "other")
@@ -54,10 +56,10 @@ class Metrics:
         PlatformCollector(registry=registry)
         self._engines = EngineFamilies(registry)
         self.access = AccessMetrics(registry)
+        self.catalogue = CatalogueMetrics(registry)
         self._build_info = gauge(
             "build_info", "1; its labels say which build runs.", "version", "python", "variant", "device"
         )
-        self._model_info = gauge("model_info", "1; its labels say which model is served.", "model", "version", "sha256")
         self.requests_started_total = counter("requests_started", "Calls that arrived.", "method")
         self.requests_total = counter("requests", "Calls that ended, by status code.", "method", "code")
         self.unread_messages_total = counter(
@@ -96,18 +98,14 @@ class Metrics:
         for level in LOG_LEVELS:
             self.log_messages_total.labels(level)
 
-    def of_model(self, model: str) -> ModelMetrics:
-        """Returns the metrics of a model's engine."""
-        return ModelMetrics(self._engines, model)
+    def of_model(self, model: str, version: str) -> ModelMetrics:
+        """Returns the metrics of the engine of a model's version."""
+        return ModelMetrics(self._engines, model, version)
 
     def set_build_info(self, *, version: str, variant: str, device: str) -> None:
         """Says once which build runs."""
         python = ".".join(map(str, sys.version_info[:3]))
         self._build_info.labels(version=version, python=python, variant=variant, device=device).set(1)
-
-    def set_model_info(self, *, model: str, version: str, sha256: str) -> None:
-        """Says once which model is served; `sha256` is over all files of the variant that runs."""
-        self._model_info.labels(model=model, version=version, sha256=sha256).set(1)
 
     def start_request(self, method: str) -> Callable[[Code, float, str | None], None]:
         """Counts a call that arrived; the returned function counts its end: status, seconds, id of a recorded trace."""

@@ -1,5 +1,10 @@
-"""The metrics of one model's engine: families with a `model` label, and the children of one model, bound once."""
+"""The metrics of a model's engine: families with the labels `model` and `version`, and one version's children.
 
+Versions of a model serve side by side and are compared by these. What one has counted stays on the page when it has
+left, for who compares later, until others have come.
+"""
+
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass
 
@@ -7,7 +12,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from server.errors import REJECT_REASONS
+from server.errors import REJECT_REASONS, Code
 from server.telemetry.translation_metrics import TranslationFamilies, TranslationMetrics
 
 OUTCOMES = ("ok", "cancelled", "deadline", "late", "error")  # late: dropped before its deadline, as it would miss it
@@ -15,10 +20,13 @@ CACHE_RESULTS = ("hit", "joined", "miss")
 LANE_STATES = ("serving", "suspect", "out")
 CANARY_RESULTS = ("passed", "wrong", "failed")
 
+_REQUEST_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 120)
 _QUEUE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _STEP_SECONDS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1)
 _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _TOKENS = (1, 4, 16, 64, 128, 256, 512, 1024, 4096, 16384)
+_MOST_VERSIONS = 4  # of a model, on the page, unless more are in memory
+
 _PREDICTION_RATIO = (0.1, 0.25, 0.5, 0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 4, 10)
 
 
@@ -47,43 +55,56 @@ _GAUGES = (
 
 
 class EngineGauges(Collector):
-    """Asks the engines for their load when the page is read; engines of one model are added up."""
+    """Asks the engines for their load when the page is read; engines of one version are added up."""
 
     def __init__(self) -> None:
-        self._engines: list[tuple[str, Callable[[], EngineLoad]]] = []
+        self._engines: list[tuple[tuple[str, str], Callable[[], EngineLoad]]] = []
 
     def collect(self) -> Iterable[Metric]:
         """See `Collector.collect`."""
-        families = [GaugeMetricFamily(name, text, labels=["model"]) for name, text in _GAUGES]
-        sums: dict[str, list[int]] = {}
-        for model, read in list(self._engines):
-            so_far = sums.get(model, [0] * len(_GAUGES))
-            sums[model] = [total + value for total, value in zip(so_far, astuple(read()), strict=True)]
-        for model, values in sums.items():
+        families = [GaugeMetricFamily(name, text, labels=["model", "version"]) for name, text in _GAUGES]
+        sums: dict[tuple[str, str], list[int]] = {}
+        for version, read in list(self._engines):
+            so_far = sums.get(version, [0] * len(_GAUGES))
+            sums[version] = [total + value for total, value in zip(so_far, astuple(read()), strict=True)]
+        for version, values in sums.items():
             for family, value in zip(families, values, strict=True):
-                family.add_metric([model], value)
+                family.add_metric(version, value)
         return families
 
-    def watch(self, model: str, read: Callable[[], EngineLoad]) -> Callable[[], None]:
-        """Adds an engine; the returned function takes it out again."""
-        entry = (model, read)
+    def watch(self, version: tuple[str, str], read: Callable[[], EngineLoad]) -> Callable[[], None]:
+        """Adds an engine of a model's version; the returned function takes it out again."""
+        entry = (version, read)
         self._engines.append(entry)
         return lambda: self._engines.remove(entry) if entry in self._engines else None
 
+    def watched(self) -> set[tuple[str, str]]:
+        """Returns models and versions that have an engine."""
+        return {version for version, _ in list(self._engines)}
+
 
 class EngineFamilies:
-    """The families whose label `model` is bound by `ModelMetrics`, on one registry."""
+    """The families whose labels `model` and `version` are bound by `ModelMetrics`, on one registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"babelserve_{name}", text, ("model", *labels), registry=registry)
+            return Counter(f"babelserve_{name}", text, ("model", "version", *labels), registry=registry)
 
         def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
-            return Histogram(f"babelserve_{name}", text, ("model",), buckets=buckets, registry=registry)
+            return Histogram(f"babelserve_{name}", text, ("model", "version"), buckets=buckets, registry=registry)
 
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(f"babelserve_{name}", text, ("model", "version", *labels), registry=registry)
+
+        self._versions: dict[str, dict[str, None]] = {}  # of each model, the last that came last
+        self._lock = threading.Lock()  # models are loaded on threads of their own
         self.gauges = EngineGauges()
         registry.register(self.gauges)
         self.translations = TranslationFamilies(registry)
+        self.requests = counter("model_requests", "Calls that a version of a model answered, by status code.", "code")
+        self.request_duration_seconds = histogram(
+            "model_request_duration_seconds", "From the arrival of such a call to its end.", _REQUEST_SECONDS
+        )
         self.request_source_tokens = histogram(
             "request_source_tokens", "Source tokens of one well-formed call, without ends of sentences.", _TOKENS
         )
@@ -104,8 +125,7 @@ class EngineFamilies:
             "wasted_tokens", "Target tokens decoded, per beam, of sentences that were not answered.", "outcome"
         )
         self.undelivered_tokens = counter(
-            "undelivered_tokens",
-            "Target tokens of translated sentences whose call ended unanswered: its caller had left, or it failed.",
+            "undelivered_tokens", "Target tokens of translated sentences whose call failed, or had been left."
         )
         self.wait_prediction_ratio = histogram(
             "queue_wait_prediction_ratio",
@@ -115,61 +135,80 @@ class EngineFamilies:
         self.sentence_cache = counter(
             "sentence_cache", "Sentences that were kept (hit), under way (joined) or new (miss).", "result"
         )
-        self.engine_last_step_timestamp_seconds = Gauge(
-            "babelserve_engine_last_step_timestamp_seconds",
-            "Unix time of the last finished step.",
-            ("model",),
-            registry=registry,
+        self.engine_last_step_timestamp_seconds = gauge(
+            "engine_last_step_timestamp_seconds", "Unix time of the last finished step."
         )
         self.engine_failures = counter("engine_failures", "Encoder runs and decoder steps that failed.")
-        self.lanes = Gauge(
-            "babelserve_lanes",
+        self.lanes = gauge(
+            "lanes",
             "Lanes that take sentences (serving), must prove themselves first (suspect), or take no more (out).",
-            ("model", "state"),
-            registry=registry,
+            "state",
         )
         self.canaries = counter("canaries", "Golden sentences that lanes had to translate, by what came out.", "result")
         self.lane_rebuilds = counter("lane_rebuilds", "Lanes that were replaced by new ones.")
 
+    def add(self, model: str, version: str) -> None:
+        """Makes room for a version's series: of versions that came long ago and have no engine, they go."""
+        with self._lock:
+            versions = self._versions.setdefault(model, {})
+            versions.pop(version, None)
+            versions[version] = None
+            in_use = self.gauges.watched()
+            others = [each for each in versions if each != version and (model, each) not in in_use]
+            for each in others[: max(0, len(versions) - _MOST_VERSIONS)]:
+                del versions[each]
+                for family in (*vars(self).values(), *vars(self.translations).values()):
+                    if isinstance(family, Counter | Gauge | Histogram):
+                        family.remove_by_labels({"model": model, "version": each})
+
 
 class ModelMetrics:
-    """What one model's engine counts; every series is there from the start.
+    """What the engine of a model's version counts; every series is there from the start.
 
     Args:
         families: of the server.
         model: name of the model, one of those that the operator serves.
+        version: of the model, likewise.
 
     Attributes:
         translations: what the engine's translations look like.
     """
 
-    def __init__(self, families: EngineFamilies, model: str) -> None:
-        self.translations = TranslationMetrics(families.translations, model)
+    def __init__(self, families: EngineFamilies, model: str, version: str) -> None:
+        families.add(model, version)
+        self.translations = TranslationMetrics(families.translations, model, version)
         self._gauges = families.gauges
-        self._model = model
-        self.request_source_tokens = families.request_source_tokens.labels(model)
-        self.queue_duration_seconds = families.queue_duration_seconds.labels(model)
-        self.encode_duration_seconds = families.encode_duration_seconds.labels(model)
-        self.step_duration_seconds = families.step_duration_seconds.labels(model)
-        self.batch_rows = families.batch_rows.labels(model)
-        self.source_tokens_total = families.source_tokens.labels(model)
-        self.padded_source_tokens_total = families.padded_source_tokens.labels(model)
-        self.generated_tokens_total = families.generated_tokens.labels(model)
-        self.engine_last_step_timestamp_seconds = families.engine_last_step_timestamp_seconds.labels(model)
-        self.engine_failures_total = families.engine_failures.labels(model)
-        self.undelivered_tokens_total = families.undelivered_tokens.labels(model)
-        self.lane_rebuilds_total = families.lane_rebuilds.labels(model)
-        self._lanes = {state: families.lanes.labels(model, state) for state in LANE_STATES}
-        self._canaries = {result: families.canaries.labels(model, result) for result in CANARY_RESULTS}
-        self._wait_prediction_ratio = families.wait_prediction_ratio.labels(model)
-        self._wasted_tokens = {outcome: families.wasted_tokens.labels(model, outcome) for outcome in OUTCOMES}
-        self._sentences = {outcome: families.sentences.labels(model, outcome) for outcome in OUTCOMES}
-        self._rejected = {reason: families.queue_rejected.labels(model, reason) for reason in REJECT_REASONS}
-        self._cached = {result: families.sentence_cache.labels(model, result) for result in CACHE_RESULTS}
+        self._version = (model, version)
+        self._requests = {code: families.requests.labels(model, version, code.name) for code in Code}
+        self._request_duration_seconds = families.request_duration_seconds.labels(model, version)
+        self.request_source_tokens = families.request_source_tokens.labels(model, version)
+        self.queue_duration_seconds = families.queue_duration_seconds.labels(model, version)
+        self.encode_duration_seconds = families.encode_duration_seconds.labels(model, version)
+        self.step_duration_seconds = families.step_duration_seconds.labels(model, version)
+        self.batch_rows = families.batch_rows.labels(model, version)
+        self.source_tokens_total = families.source_tokens.labels(model, version)
+        self.padded_source_tokens_total = families.padded_source_tokens.labels(model, version)
+        self.generated_tokens_total = families.generated_tokens.labels(model, version)
+        self.engine_last_step_timestamp_seconds = families.engine_last_step_timestamp_seconds.labels(model, version)
+        self.engine_failures_total = families.engine_failures.labels(model, version)
+        self.undelivered_tokens_total = families.undelivered_tokens.labels(model, version)
+        self.lane_rebuilds_total = families.lane_rebuilds.labels(model, version)
+        self._lanes = {state: families.lanes.labels(model, version, state) for state in LANE_STATES}
+        self._canaries = {result: families.canaries.labels(model, version, result) for result in CANARY_RESULTS}
+        self._wait_prediction_ratio = families.wait_prediction_ratio.labels(model, version)
+        self._wasted_tokens = {outcome: families.wasted_tokens.labels(model, version, outcome) for outcome in OUTCOMES}
+        self._sentences = {outcome: families.sentences.labels(model, version, outcome) for outcome in OUTCOMES}
+        self._rejected = {reason: families.queue_rejected.labels(model, version, reason) for reason in REJECT_REASONS}
+        self._cached = {result: families.sentence_cache.labels(model, version, result) for result in CACHE_RESULTS}
 
     def watch(self, read: Callable[[], EngineLoad]) -> Callable[[], None]:
         """Shows an engine's load from now on; the returned function ends that."""
-        return self._gauges.watch(self._model, read)
+        return self._gauges.watch(self._version, read)
+
+    def count_request(self, code: Code, seconds: float) -> None:
+        """Counts a call's end, so many seconds after it arrived."""
+        self._requests[code].inc()
+        self._request_duration_seconds.observe(seconds)
 
     def count_sentences(self, outcome: str, count: int = 1) -> None:
         """Counts sentences that left the engine; `outcome` is one of `OUTCOMES`."""

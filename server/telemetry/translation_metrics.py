@@ -1,4 +1,4 @@
-"""What translations look like, by model: signals that a model, or what it is asked, has changed for the worse.
+"""What translations look like, by model and version: signals that either, or what is asked, has changed for the worse.
 
 Observed when a sentence comes back to its request, so that kept translations count too.
 """
@@ -16,14 +16,14 @@ _REPETITIVE = 0.5  # of the n-grams
 
 
 class TranslationFamilies:
-    """The families whose label `model` is bound by `TranslationMetrics`, on one registry."""
+    """The families whose labels `model` and `version` are bound by `TranslationMetrics`, on one registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def counter(name: str, text: str) -> Counter:
-            return Counter(f"babelserve_{name}", text, ("model",), registry=registry)
+            return Counter(f"babelserve_{name}", text, ("model", "version"), registry=registry)
 
         def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
-            return Histogram(f"babelserve_{name}", text, ("model",), buckets=buckets, registry=registry)
+            return Histogram(f"babelserve_{name}", text, ("model", "version"), buckets=buckets, registry=registry)
 
         self.time_to_first_sentence_seconds = histogram(
             "time_to_first_sentence_seconds", "From a call's arrival to its first translated sentence.", _FIRST_SECONDS
@@ -50,22 +50,23 @@ class TranslationFamilies:
 
 
 class TranslationMetrics:
-    """What the translations of one model look like; every series is there from the start.
+    """What the translations of a model's version look like; every series is there from the start.
 
     Args:
         families: of the server.
         model: name of the model.
+        version: of the model.
     """
 
-    def __init__(self, families: TranslationFamilies, model: str) -> None:
-        self.time_to_first_sentence_seconds = families.time_to_first_sentence_seconds.labels(model)
-        self._source_tokens = families.sentence_source_tokens.labels(model)
-        self._target_tokens = families.sentence_target_tokens.labels(model)
-        self._length_ratio = families.length_ratio.labels(model)
-        self._time_per_output_token_seconds = families.time_per_output_token_seconds.labels(model)
-        self._truncated_total = families.truncated_sentences.labels(model)
-        self._repetitive_total = families.repetitive_sentences.labels(model)
-        self._unknown_source_tokens_total = families.unknown_source_tokens.labels(model)
+    def __init__(self, families: TranslationFamilies, model: str, version: str) -> None:
+        self.time_to_first_sentence_seconds = families.time_to_first_sentence_seconds.labels(model, version)
+        self._source_tokens = families.sentence_source_tokens.labels(model, version)
+        self._target_tokens = families.sentence_target_tokens.labels(model, version)
+        self._length_ratio = families.length_ratio.labels(model, version)
+        self._time_per_output_token_seconds = families.time_per_output_token_seconds.labels(model, version)
+        self._truncated_total = families.truncated_sentences.labels(model, version)
+        self._repetitive_total = families.repetitive_sentences.labels(model, version)
+        self._unknown_source_tokens_total = families.unknown_source_tokens.labels(model, version)
 
     def observe(
         self, num_source_tokens: int, num_unknown: int, ids: Sequence[int], decode_seconds: float, *, is_truncated: bool

@@ -7,7 +7,7 @@ threads, ends when nobody waits for it any more, and is refused when too much of
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
@@ -43,12 +43,12 @@ class Splitter:
     def __init__(self) -> None:
         self._num_characters = 0  # that are being split on other threads
 
-    async def split(self, texts: Sequence[str], rules: SplitRules, deadline: float) -> list[SplitText]:
+    async def split(self, texts: Sequence[str], rules: Iterable[SplitRules], deadline: float) -> list[SplitText]:
         """Splits each text; one that breaks a limit has its error.
 
         Args:
             texts: any texts.
-            rules: how.
+            rules: how, for each text.
             deadline: instant of `time.monotonic`.
 
         Raises:
@@ -72,12 +72,12 @@ class Splitter:
             self._num_characters -= num_characters
 
 
-def _split_texts(texts: Sequence[str], rules: SplitRules, is_over: Callable[[], bool]) -> list[SplitText]:
+def _split_texts(texts: Sequence[str], rules: Iterable[SplitRules], is_over: Callable[[], bool]) -> list[SplitText]:
     split: list[SplitText] = []
     room = _Room(MAX_SENTENCES, MAX_SEEN)
-    for index, text in enumerate(texts):
+    for index, (text, own) in enumerate(zip(texts, rules, strict=False)):
         try:
-            split.append(_split_text(f"contents[{index}]", text, rules, room, is_over))
+            split.append(_split_text(f"contents[{index}]", text, own, room, is_over))
         except InvalidRequest as error:
             split.append(SplitText("", (), error))
         room.sentences -= len(split[-1].sentences)

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from server.decoding.result import FinishReason, Timings
+from server.bundle.tokenizer import Tokenizer
+from server.decoding.result import FinishReason, Result, Timings
 from server.errors import TranslationError
 from server.text.sentences import SourceSentence, SplitText
+from server.translation.detection import DetectedLanguage
+from server.translation.legs import Leg
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +33,29 @@ class TranslatedSentence:
         """Returns a sentence that is its own translation."""
         return cls(source, (Candidate(source.text, 0.0, 0, FinishReason.STOP),))
 
+    @classmethod
+    def decoded(cls, source: SourceSentence, result: Result, tokenizer: Tokenizer) -> "TranslatedSentence":
+        """Returns a sentence as a model has translated it."""
+        candidates = tuple(
+            Candidate(tokenizer.decode(each.ids), each.score, len(each.ids), each.finish_reason)
+            for each in result.hypotheses
+        )
+        return cls(source, candidates, result.timings)
+
 
 @dataclass(slots=True)
 class TextAnswer:
-    """The sentences of one text that are translated so far, or the first error of any."""
+    """The sentences of one text that are translated so far, or the first error of any.
+
+    Attributes:
+        split: the text.
+        legs: one, or two over a language between; none of a text that goes nowhere.
+        detected: its language, where the request left that open.
+    """
 
     split: SplitText
+    legs: tuple[Leg, ...] = ()
+    detected: DetectedLanguage | None = None
     error: TranslationError | None = field(init=False)
     sentences: dict[int, TranslatedSentence] = field(default_factory=dict)
 
@@ -46,13 +66,17 @@ class TextAnswer:
         """The sentences in reading order."""
         return [self.sentences[index] for index in sorted(self.sentences)]
 
+    def candidates(self, rank: int) -> list[Candidate]:
+        """Every sentence's `rank`-th best candidate, in reading order; of a sentence with fewer, its last."""
+        return [each.candidates[min(rank, len(each.candidates) - 1)] for each in self.in_order()]
+
     def text(self, rank: int) -> str:
         """The text of every sentence's `rank`-th best candidate, 0 the best; a sentence with fewer gives its last."""
-        return self.split.join([candidate.text for candidate in self._candidates(rank)])
+        return self.split.join([candidate.text for candidate in self.candidates(rank)])
 
     def score(self, rank: int) -> float:
         """Mean of the candidates' scores, weighted by their tokens, of which an empty one has 1; 0 without any."""
-        candidates = zip(self.in_order(), self._candidates(rank), strict=True)
+        candidates = zip(self.in_order(), self.candidates(rank), strict=True)
         weighted = [
             (max(1, each.num_tokens), each.score) for sentence, each in candidates if sentence.source.source_ids
         ]
@@ -62,7 +86,7 @@ class TextAnswer:
     @property
     def finish_reason(self) -> FinishReason:
         """LENGTH if any sentence was stopped by a limit."""
-        reasons = {candidate.finish_reason for candidate in self._candidates(0)}
+        reasons = {candidate.finish_reason for candidate in self.candidates(0)}
         return FinishReason.LENGTH if FinishReason.LENGTH in reasons else FinishReason.STOP
 
     @property
@@ -73,7 +97,4 @@ class TextAnswer:
     @property
     def num_target_tokens(self) -> int:
         """Tokens of the best candidates."""
-        return sum(candidate.num_tokens for candidate in self._candidates(0))
-
-    def _candidates(self, rank: int) -> list[Candidate]:
-        return [each.candidates[min(rank, len(each.candidates) - 1)] for each in self.in_order()]
+        return sum(candidate.num_tokens for candidate in self.candidates(0))

@@ -1,4 +1,4 @@
-"""One request's sentences on their way through the engine.
+"""One request's sentences on their way through the engines.
 
 Unary and streamed calls both go this way, so that their results are the same.
 """
@@ -6,6 +6,7 @@ Unary and streamed calls both go this way, so that their results are the same.
 import asyncio
 import contextlib
 import functools
+import itertools
 import time
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -13,16 +14,14 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
 
-from server.bundle.languages import LanguagePair
-from server.bundle.tokenizer import Tokenizer
-from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Result
 from server.engine.flow import ANYONE, Flow
-from server.errors import TranslationError
-from server.models.model import Model
+from server.errors import Overloaded, TranslationError
 from server.telemetry.tracing import current_trace
 from server.text.sentences import SourceSentence
-from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
+from server.translation.answer import TextAnswer, TranslatedSentence
+from server.translation.legs import Leg
+from server.translation.relay import Relay
 
 _FEW_SENTENCES = 500  # the event loop is not kept waiting for more than that at once
 
@@ -36,37 +35,47 @@ class Place(NamedTuple):
     sentence: int
 
 
+class _Part(NamedTuple):
+    """What the engine has of a sentence: the sentence, or on its second leg a piece of what the first made of it."""
+
+    place: Place
+    future: Future[Result]
+    piece: int | None = None
+
+
 class Job:
     """A request under way: its answers fill as `completions` goes on. Leaving its `with` block cancels the rest.
 
     Made by `start_job`.
 
     Attributes:
-        model: that translates.
-        pair: the direction, by the model's codes.
-        options: of the search.
         answers: of each text.
+        ways: the legs of its texts, each way once.
+        num_hypotheses: that were asked for.
         held: what the job has taken, and gives back when it is left.
     """
 
     def __init__(
         self,
-        model: Model,
-        pair: LanguagePair,
-        options: DecodingOptions,
         answers: Sequence[TextAnswer],
         places: Sequence[Place],
         futures: Sequence[Future[Result]],
+        deadline: float,
         arrived: float,
+        flow: Flow,
     ) -> None:
-        self.model = model
-        self.pair = pair
-        self.options = options
         self.answers = answers
+        self.ways = list({id(answer.legs): answer.legs for answer in answers if answer.legs}.values())
+        self.num_hypotheses = self.ways[0][-1].options.num_hypotheses
         self.held = contextlib.ExitStack()
-        self._places = places
-        self._futures = futures
+        self._parts = [_Part(place, future) for place, future in zip(places, futures, strict=True)]
+        self._second: dict[int, list[Future[Result]]] = {}  # of second legs, by text
+        self._relays: dict[Place, Relay] = {}
+        self._deadline = deadline
         self._arrived = arrived
+        self._flow = flow
+        self._completed: asyncio.Queue[_Part] = asyncio.Queue()
+        self._num_running = 0
         self._has_first = False
         self._is_whole = False  # answered at once: nobody has anything of it before
         self._is_left = False
@@ -79,9 +88,15 @@ class Job:
     ) -> None:
         self._is_left = True
         if error is not None and self._is_whole:
-            self.model.metrics.undelivered_tokens_total.inc(sum(each.num_target_tokens for each in self.answers))
-        _cancel(self._futures, 0)
-        self.held.close()
+            for answer in self.answers:
+                if answer.legs:
+                    answer.legs[-1].model.metrics.undelivered_tokens_total.inc(answer.num_target_tokens)
+        # Their callbacks know the job: it would be in a cycle, and keep its model in memory until that is collected.
+        futures = [part.future for part in self._parts]
+        futures += itertools.chain.from_iterable(self._second.values())
+        self._parts, self._second = [], {}
+        _cancel(futures, 0)
+        self.held.__exit__(kind, error, trace)
 
     async def finish(self) -> None:
         """Waits until every text has its answer. Raises the first text's error if all of them fail."""
@@ -98,97 +113,142 @@ class Job:
             await _pause_after(count)
             self.answers[place.text].sentences[place.sentence] = TranslatedSentence.copied(sentence)
             yield place
-        async for place, future in self._done():
-            answer = self.answers[place.text]
-            if answer.error is None:
-                self._add(answer, place, future)
+        async for part in self._done():
+            answer = self.answers[part.place.text]
+            if answer.error is None and self._add(answer, part):
+                self._note_first(answer)
                 raise_if_all_failed(self.answers)
-                yield place
+                yield part.place
 
     async def assemble(self, build: Callable[[], _T]) -> _T:
         """Calls a function that puts the response together, on another thread when that takes long."""
         is_short = sum(len(answer.split.sentences) for answer in self.answers) <= _FEW_SENTENCES
         return build() if is_short else await asyncio.to_thread(build)
 
-    async def _done(self) -> AsyncIterator[tuple[Place, Future[Result]]]:
-        """Yields each future as it is done."""
-        loop = asyncio.get_running_loop()
-        completed: asyncio.Queue[int] = asyncio.Queue()
-
-        def tell(index: int, _: Future[Result]) -> None:  # on the engine's thread
-            if not self._is_left:
-                with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                    loop.call_soon_threadsafe(completed.put_nowait, index)
-
-        for index, future in enumerate(self._futures):
-            future.add_done_callback(functools.partial(tell, index))
+    async def _done(self) -> AsyncIterator[_Part]:
+        """Yields what is done, and what its ends set going, as it is done."""
+        for index, part in enumerate(self._parts):
+            self._watch(part)
             await _pause_after(index)
-        for count in range(len(self._futures)):
+        for count in itertools.takewhile(lambda _: self._num_running, itertools.count()):
             await _pause_after(count)
-            index = await completed.get()
-            yield self._places[index], self._futures[index]
+            part = await self._completed.get()
+            self._num_running -= 1
+            yield part
 
-    def _add(self, answer: TextAnswer, place: Place, future: Future[Result]) -> None:
-        """Adds a sentence to its text; when it failed, nobody wants the text's others any more."""
+    def _watch(self, part: _Part) -> None:
+        self._num_running += 1
+        part.future.add_done_callback(functools.partial(self._tell, part, asyncio.get_running_loop()))
+
+    def _tell(self, part: _Part, loop: asyncio.AbstractEventLoop, _: Future[Result]) -> None:
+        """Says that something is done; on the engine's thread."""
+        if not self._is_left:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(self._completed.put_nowait, part)
+
+    def _add(self, answer: TextAnswer, part: _Part) -> bool:
+        """Adds what is done to its text. Returns whether there is anything to tell: a sentence, or a text's failure."""
+        place = part.place
         try:
-            result = future.result()
+            result = part.future.result()
+            if part.piece is not None:
+                relay, leg = self._relays[place], answer.legs[1]
+                piece = relay.middle.split.sentences[part.piece]
+                relay.middle.sentences[part.piece] = self._translated(leg, piece, result)
+                return self._end(answer, place, relay)
+            sentence = self._translated(answer.legs[0], answer.split.sentences[place.sentence], result)
+            if len(answer.legs) > 1:
+                return self._pass_on(answer, place, sentence)
+            answer.sentences[place.sentence] = sentence
         except TranslationError as error:
-            answer.error = error
-            first, end = (bisect_left(self._places, Place(text, 0)) for text in (place.text, place.text + 1))
-            _cancel(self._futures[first:end], 0)
-        else:
-            source = answer.split.sentences[place.sentence]
-            answer.sentences[place.sentence] = _translated(source, result, self.model.tokenizer)
-            self._observe(source, result)
+            self._fail(answer, place.text, error)
+        return True
 
-    def _observe(self, source: SourceSentence, result: Result) -> None:
-        """Tells the metrics and the call's trace of a translation."""
-        metrics, best, timings = self.model.metrics.translations, result.hypotheses[0], result.timings
-        if not self._has_first:
+    def _note_first(self, answer: TextAnswer) -> None:
+        if not self._has_first and answer.error is None:
             self._has_first = True
+            metrics = answer.legs[-1].model.metrics.translations
             metrics.time_to_first_sentence_seconds.observe(time.monotonic() - self._arrived)
-        metrics.observe(
+
+    def _fail(self, answer: TextAnswer, text: int, error: TranslationError) -> None:
+        """Ends a text: nobody wants its other sentences any more."""
+        answer.error = error
+        bounds = Place(text, 0), Place(text + 1, 0)
+        first, end = (bisect_left(self._parts, bound, key=lambda part: part.place) for bound in bounds)
+        _cancel([part.future for part in self._parts[first:end]], 0)
+        _cancel(self._second.get(text, []), 0)
+
+    def _pass_on(self, answer: TextAnswer, place: Place, sentence: TranslatedSentence) -> bool:
+        """Sends a sentence on its second leg. Returns whether it is there already: nothing of it had to go."""
+        leg = answer.legs[1]
+        relay = self._relays[place] = Relay.begin(sentence, leg)
+        pieces = relay.middle.split.sentences
+        waiting = [index for index in range(len(pieces)) if index not in relay.middle.sentences]
+        if waiting:
+            engine = leg.model.engine
+            engine.observe_text(len(sentence.candidates[0].text), [each.num_tokens for each in pieces])
+            sources = [pieces[index].source_ids or () for index in waiting]
+            try:
+                futures = engine.submit(sources, leg.options, self._deadline, self._flow)
+            except Overloaded as error:
+                leg.model.metrics.count_refusal(error.reason)
+                raise
+            self._second.setdefault(place.text, []).extend(futures)
+            for index, future in zip(waiting, futures, strict=True):
+                self._watch(_Part(place, future, index))
+        return self._end(answer, place, relay)
+
+    def _end(self, answer: TextAnswer, place: Place, relay: Relay) -> bool:
+        """Adds a sentence whose second leg has ended to its text; returns whether it has."""
+        if not relay.is_complete:
+            return False
+        answer.sentences[place.sentence] = relay.end(self.num_hypotheses)
+        del self._relays[place]
+        return True
+
+    def _translated(self, leg: Leg, source: SourceSentence, result: Result) -> TranslatedSentence:
+        """Returns a sentence as a leg has translated it, of which it tells the metrics and the call's trace."""
+        tokenizer = leg.model.tokenizer
+        best, timings = result.hypotheses[0], result.timings
+        leg.model.metrics.translations.observe(
             source.num_tokens,
-            self.model.tokenizer.num_unknown(source.source_ids or ()),
+            tokenizer.num_unknown(source.source_ids or ()),
             best.ids,
             timings.decode_seconds,
             is_truncated=best.finish_reason is FinishReason.LENGTH,
         )
         current_trace.get().add_sentence(timings.queue_seconds, timings.encode_seconds, timings.decode_seconds)
+        return TranslatedSentence.decoded(source, result, tokenizer)
 
 
-async def start_job(
-    model: Model,
-    pair: LanguagePair,
-    options: DecodingOptions,
-    answers: Sequence[TextAnswer],
-    deadline: float,
-    arrived: float,
-    flow: Flow = ANYONE,
-) -> Job:
-    """Gives the sentences of a request to the engine, on another thread when that takes long.
+async def start_job(answers: Sequence[TextAnswer], deadline: float, arrived: float, flow: Flow = ANYONE) -> Job:
+    """Gives the sentences of a request to the engines of their first legs, on another thread when that takes long.
 
     Args:
-        model: translates them.
-        pair: the direction.
-        options: checked.
-        answers: as they begin; those that have failed already get nothing.
+        answers: as they begin, with their legs; those that have failed already get nothing.
         deadline: instant of `time.monotonic`.
         arrived: the same, of the request's arrival.
         flow: that they belong to.
 
     Raises:
-        Overloaded: the queue is at a limit.
-        NotServing: the engine has stopped.
+        Overloaded: a queue is at a limit.
+        NotServing: an engine has stopped.
     """
     waiting = list(_sentences(answers, are_copied=False))
-    sources = [sentence.source_ids or () for _, sentence in waiting]
-    futures: list[Future[Result]] = []
-    if len(sources) > _FEW_SENTENCES:
-        futures = await _submit_aside(model, sources, options, deadline, flow)
-    elif sources:
-        futures = model.engine.submit(sources, options, deadline, flow)
-    return Job(model, pair, options, answers, [place for place, _ in waiting], futures, arrived)
+    of_legs: dict[int, tuple[Leg, list[int]]] = {}
+    for index, (place, _) in enumerate(waiting):
+        leg = answers[place.text].legs[0]
+        of_legs.setdefault(id(leg), (leg, []))[1].append(index)
+    futures: dict[int, Future[Result]] = {}
+    try:
+        for leg, indices in of_legs.values():
+            sources = [waiting[index][1].source_ids or () for index in indices]
+            futures |= zip(indices, await _submit(leg, sources, deadline, flow), strict=True)
+    except BaseException:
+        _cancel(list(futures.values()), 0)
+        raise
+    in_order = [futures[index] for index in range(len(waiting))]
+    return Job(answers, [place for place, _ in waiting], in_order, deadline, arrived, flow)
 
 
 def raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:
@@ -205,11 +265,12 @@ def _sentences(answers: Sequence[TextAnswer], are_copied: bool) -> Iterator[tupl
                 yield Place(index, number), sentence
 
 
-async def _submit_aside(
-    model: Model, sources: list[tuple[int, ...]], options: DecodingOptions, deadline: float, flow: Flow
-) -> list[Future[Result]]:
-    """Submits on another thread; if the caller leaves meanwhile, what has been submitted is cancelled."""
-    submitting = asyncio.ensure_future(asyncio.to_thread(model.engine.submit, sources, options, deadline, flow))
+async def _submit(leg: Leg, sources: list[tuple[int, ...]], deadline: float, flow: Flow) -> list[Future[Result]]:
+    """Submits, many on another thread; if the caller leaves meanwhile, what has been submitted is cancelled."""
+    submit = functools.partial(leg.model.engine.submit, sources, leg.options, deadline - leg.spared_seconds, flow)
+    if len(sources) <= _FEW_SENTENCES:
+        return submit()
+    submitting = asyncio.ensure_future(asyncio.to_thread(submit))
     try:
         return await asyncio.shield(submitting)
     except asyncio.CancelledError:
@@ -235,11 +296,3 @@ async def _pause_after(index: int) -> None:
     """Lets the event loop do something else after every few sentences: awaiting alone need not."""
     if index % _FEW_SENTENCES == _FEW_SENTENCES - 1:
         await asyncio.sleep(0)
-
-
-def _translated(source: SourceSentence, result: Result, tokenizer: Tokenizer) -> TranslatedSentence:
-    candidates = tuple(
-        Candidate(tokenizer.decode(each.ids), each.score, len(each.ids), each.finish_reason)
-        for each in result.hypotheses
-    )
-    return TranslatedSentence(source, candidates, result.timings)

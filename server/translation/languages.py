@@ -26,9 +26,9 @@ def choose_languages(manifest: Manifest, source: str, target: str) -> LanguagePa
     targets = tuple(sorted(manifest.target_codes))
     if not target:
         raise InvalidRequest("target_language_code", f"is required: {_one_of(targets)}")
-    into = _table(targets).find(target)
+    into = find_target(manifest, target)
     if into is None:
-        raise InvalidRequest("target_language_code", f"must be {_one_of(targets)}, not {_other(targets, target)}")
+        raise InvalidRequest("target_language_code", f"must be {known_languages(targets, target)}")
     sources = manifest.sources_of(into)
     if not source and len(sources) != 1:
         raise InvalidRequest("source_language_code", f"is required: {_one_of(sources)}")
@@ -43,7 +43,22 @@ def choose_languages(manifest: Manifest, source: str, target: str) -> LanguagePa
     return pair
 
 
-@functools.lru_cache(maxsize=64)
+def find_target(manifest: Manifest, target: str) -> str | None:
+    """Returns a model's code for what a client wrote as target language, or None."""
+    return _table(tuple(sorted(manifest.target_codes))).find(target)
+
+
+def is_same(code: str, other: str) -> bool:
+    """Says whether what a client wrote means a model's code."""
+    return _table((code,)).find(other) is not None
+
+
+def known_languages(codes: tuple[str, ...], code: str) -> str:
+    """Says which codes there are, and what a client wrote instead, if anything."""
+    return f"{_one_of(codes)}, not {_other(codes, code)}" if code else _one_of(codes)
+
+
+@functools.lru_cache(maxsize=1024)
 def _table(codes: tuple[str, ...]) -> CodeTable:
     return CodeTable(codes)
 

@@ -59,6 +59,7 @@ class MemoryBudget:
     def __init__(self, max_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.max_bytes = max_bytes
         self.used_bytes = 0
+        self._reserved_bytes = 0
         self._clock = clock
         self._held: dict[Holder, int] = {}
         self._asked: OrderedDict[Holder, float] = OrderedDict()  # when each last did, the latest at the end
@@ -92,6 +93,14 @@ class MemoryBudget:
         own = holder.get()
         self._add(own, num_bytes)
         return lambda: self._add(own, -num_bytes)
+
+    def reserve(self, num_bytes: int) -> bool:
+        """Leaves so much to models that come later, in place of what was left to them; False if that is too much."""
+        left = self.max_bytes + self._reserved_bytes - num_bytes
+        if num_bytes > self._reserved_bytes and left < _LEAST_BYTES:
+            return False
+        self.max_bytes, self._reserved_bytes = left, num_bytes
+        return True
 
     def _check_room(self, num_bytes: int) -> None:
         """Raises Overloaded if all together hold too much."""

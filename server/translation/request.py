@@ -24,13 +24,14 @@ class TranslationRequest:
 
     Attributes:
         contents: the texts.
-        source_language_code: BCP-47; empty for the model's only one.
+        source_language_code: BCP-47; empty or "auto" for one that is left open, see `server.translation.routes`.
         target_language_code: BCP-47.
         model: name; empty for the server's choice.
         mime_type: empty for plain text.
         decoding: how to search.
         tenant: who asks.
         priority: among the tenant's own.
+        traffic_key: by which it goes to one of the versions that share a model's requests.
         arrived: instant of `time.monotonic`.
         deadline: the same, when the caller stops waiting; infinite for never.
     """
@@ -43,5 +44,6 @@ class TranslationRequest:
     decoding: DecodingRequest = field(default_factory=DecodingRequest)
     tenant: Tenant = ANONYMOUS
     priority: Priority = Priority.NORMAL
+    traffic_key: str = ""
     arrived: float
     deadline: float

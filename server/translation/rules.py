@@ -8,13 +8,14 @@ import dataclasses
 import re
 
 from server.access.tenants import Priority, Tenant
-from server.bundle.manifest import Limits, Manifest
+from server.bundle.manifest import Limits
 from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
-from server.errors import InvalidRequest, ModelNotFound, PermissionDenied
+from server.errors import InvalidRequest, PermissionDenied
 from server.translation.request import DecodingRequest
 
 MAX_TEXTS = 1024
 MAX_ANSWER_CHARACTERS = 8 << 20  # of all hypotheses, if they are as long as their texts
+MAX_KEY_CHARACTERS = 256
 _DECODING_FIELDS = [each.name for each in dataclasses.fields(DecodingRequest)]
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._/+-]{1,64}")
 
@@ -32,16 +33,15 @@ def check_answer(num_characters: int, num_hypotheses: int) -> None:
         raise InvalidRequest("decoding.num_hypotheses", message)
 
 
-def check_model(manifest: Manifest, name: str) -> None:
-    """The model is the one served, or none is named. Raises ModelNotFound."""
-    if name not in ("", manifest.name):
-        raise ModelNotFound(f"model: {shown(name)} is not served here; {manifest.name} is")
-
-
 def check_mime_type(mime_type: str) -> None:
     """The text is plain. Raises InvalidRequest."""
     if mime_type not in ("", "text/plain"):
         raise InvalidRequest("mime_type", f"must be text/plain, not {shown(mime_type)}")
+
+
+def check_traffic_key(key: str) -> None:
+    """It is no text. Raises InvalidRequest."""
+    _check_range("traffic_key", len(key), 0, MAX_KEY_CHARACTERS, " characters")
 
 
 def check_priority(priority: Priority, tenant: Tenant) -> None:

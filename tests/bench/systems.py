@@ -226,7 +226,7 @@ def open_engine(
     return Engine(
         open_runner(bundle, settings.precision, settings.device, settings.threads, num_threads_alone=settings.workers),
         bundle.manifest,
-        Metrics(registry).of_model(bundle.manifest.name),
+        Metrics(registry).of_model(bundle.manifest.name, bundle.manifest.version),
         dataclasses.replace(limits, max_waiting_tokens=max_waiting_tokens, max_waiting_sentences=max_waiting_sentences),
     )
 

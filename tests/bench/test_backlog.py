@@ -22,7 +22,7 @@ def new_engine(registry: CollectorRegistry, max_waiting_sentences: int = NO_LIMI
     return Engine(
         CountingRunner(),
         open_bundle(BUILTIN_BUNDLE).manifest,
-        Metrics(registry).of_model("builtin"),
+        Metrics(registry).of_model("builtin", "1"),
         EngineLimits(
             num_lanes=2,
             lane=lane_limits(max_rows=4),

@@ -31,7 +31,7 @@ def runner(manifest: Manifest) -> KeyedRunner:
 
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_sentences_get_their_own_answers_in_company(manifest: Manifest, runner: KeyedRunner, beam_size: int) -> None:
-    metrics = Metrics(CollectorRegistry()).of_model("keyed")
+    metrics = Metrics(CollectorRegistry()).of_model("keyed", "1")
     engine = Engine(runner, manifest, metrics, engine_limits(max_rows=16))
     engine.start()
 

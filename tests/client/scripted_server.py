@@ -69,7 +69,11 @@ class ScriptedService(TranslationServiceServicer):
                 yield translation_pb2.TranslateStreamResponse(content_index=index, leading=text)
             else:
                 yield translation_pb2.TranslateStreamResponse(
-                    content_index=index, sentence_count=1, sentence=_sentence(text)
+                    content_index=index,
+                    sentence_count=1,
+                    sentence=_sentence(text),
+                    model="scripted",
+                    model_version="1",
                 )
 
     def ListModels(

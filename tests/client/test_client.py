@@ -43,13 +43,15 @@ def test_translations_come_back_in_order_with_all_their_facts(client: Client) ->
 
 
 def test_options_reach_the_server_and_absent_ones_stay_absent(client: Client, service: ScriptedService) -> None:
-    client.translate(["a"], source="en", target="de", model="m", beam_size=2, length_penalty=0.5, priority="low")
+    client.translate(
+        ["a"], source="en", target="de", model="m", beam_size=2, length_penalty=0.5, priority="low", traffic_key="k"
+    )
     client.translate(["a"], target="de", beam_size=1, with_scores=False)
 
     request, spared = service.requests
     assert (request.source_language_code, request.target_language_code, request.model) == ("en", "de", "m")
     assert (request.decoding.beam_size, request.decoding.length_penalty) == (2, 0.5)
-    assert request.priority == translation_pb2.PRIORITY_LOW
+    assert (request.priority, request.traffic_key, spared.traffic_key) == (translation_pb2.PRIORITY_LOW, "k", "")
     assert not request.decoding.HasField("num_hypotheses")
     assert not request.decoding.HasField("max_output_tokens")
     assert not request.decoding.HasField("with_scores")
@@ -302,6 +304,7 @@ def test_a_stream_brings_each_sentence_with_its_place(client: Client) -> None:
     assert (blank.sentence, blank.leading, blank.sentence_count) == (None, " ", 0)
     assert done.sentence is not None
     assert done.sentence.text == "A"
+    assert (done.model, done.model_version) == ("scripted", "1")
 
 
 def test_a_stream_that_fails_raises_a_typed_error(client: Client, service: ScriptedService) -> None:

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 MODULES = {
     "babelserve": ("server", "--max-ro", "--max-rows"),
     "babelserve-translate": ("client", "--list-m", "--list-models"),
+    "babelserve-models": ("client.admin", "--api", "--api-key-file"),
     "babelserve-train": ("model.train", "--da", "--data"),
     "babelserve-evaluate": ("export.evaluate", "--ref", "--reference"),
     "babelserve-export": ("export", "--shortl", "--shortlist"),

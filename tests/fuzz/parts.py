@@ -33,7 +33,7 @@ from server.settings.settings import BUILTIN_BUNDLE
 from server.telemetry.metrics import Metrics
 from server.translation.memory import MemoryBudget
 from server.translation.translator import Translator
-from tests.server.echo_engine import EchoEngine, idle_supervisor
+from tests.server.echo_engine import EchoEngine, catalogue_of, idle_supervisor
 
 VARIANT = "cpu-fp32"
 RESPONSES: dict[str, type[Message]] = {
@@ -137,7 +137,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 @functools.cache
 def _echoing_model() -> Model:
     manifest = builtin_manifest()
-    metrics = Metrics(CollectorRegistry()).of_model(manifest.name)
+    metrics = Metrics(CollectorRegistry()).of_model(manifest.name, manifest.version)
     return Model(
         manifest=manifest,
         variant=VARIANT,
@@ -152,8 +152,8 @@ def _echoing_model() -> Model:
 def _handler(method: str) -> Any:
     metrics = Metrics(CollectorRegistry()).access
     memory = MemoryBudget(1 << 30)
-    translator = Translator(beam_size=4, max_request_seconds=60.0, memory=memory, metrics=metrics)
-    translator.model = _echoing_model()
+    catalogue = catalogue_of(_echoing_model())
+    translator = Translator(catalogue, beam_size=4, max_request_seconds=60.0, memory=memory, metrics=metrics)
     path: Any = SimpleNamespace(method=f"/{SERVICE_NAME}/{method}")
     return TranslationService(translator, Intake(memory, 8)).handler().service(path)
 

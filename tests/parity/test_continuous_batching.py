@@ -33,7 +33,7 @@ class Stepper:
         self.engine = Engine(
             open_runner(bundle, variant, device),
             bundle.manifest,
-            Metrics(CollectorRegistry()).of_model(bundle.manifest.name),
+            Metrics(CollectorRegistry()).of_model(bundle.manifest.name, bundle.manifest.version),
             EngineLimits(
                 num_lanes=1,
                 lane=lane_limits(max_rows, max_encode_tokens=256),

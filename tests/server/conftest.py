@@ -35,7 +35,7 @@ from server.translation.calls import Calls
 from server.translation.memory import MemoryBudget
 from server.translation.traffic import Traffic
 from server.translation.translator import Translator
-from tests.server.echo_engine import EchoEngine, idle_supervisor
+from tests.server.echo_engine import EchoEngine, catalogue_of, idle_supervisor
 
 SENTENCES = Path(__file__).parents[1] / "data" / "multi30k_val_200.en.txt"
 VOCAB_SIZE = 600
@@ -119,16 +119,20 @@ def model(manifest: Manifest, tokenizer: Tokenizer, engine: EchoEngine, metrics:
         tokenizer=tokenizer,
         engine=engine,
         supervisor=idle_supervisor(manifest),
-        metrics=metrics.of_model(manifest.name),
+        metrics=metrics.of_model(manifest.name, manifest.version),
     )
 
 
 @pytest_asyncio.fixture
 async def translator(model: Model, metrics: Metrics) -> Translator:
     """A translator with the echoing model, which gives up requests after 60 seconds."""
-    translator = Translator(beam_size=4, max_request_seconds=60.0, memory=MemoryBudget(1 << 30), metrics=metrics.access)
-    translator.model = model
-    return translator
+    return Translator(
+        catalogue_of(model),
+        beam_size=4,
+        max_request_seconds=60.0,
+        memory=MemoryBudget(1 << 30),
+        metrics=metrics.access,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,26 @@
 """Stands in for `server.engine.engine.Engine`: real futures, no network."""
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
 
-from server.bundle.manifest import Manifest
+from server.bundle.files import FileFacts
+from server.bundle.graphs import WEIGHTS_FILE
+from server.bundle.manifest import Manifest, Variant
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Hypothesis, Result, Timings
 from server.engine.engine import Engine
 from server.engine.flow import ANYONE, Flow
 from server.errors import NotServing, TranslationError
 from server.models.canary import Canary
+from server.models.catalogue import Catalogue
+from server.models.model import Model
 from server.models.supervisor import Supervisor
+from server.telemetry.catalogue_metrics import CatalogueMetrics
 from server.telemetry.metrics import Metrics
 from tests.fakes import CountingRunner, engine_limits
 
@@ -27,6 +33,7 @@ class EchoEngine:
         refuses: raised by `check_room`, and by `submit` instead of taking anything.
         fails: gives a sentence's error, or None for it to be answered.
         is_holding: sentences wait for `release`.
+        alone_seconds: told by `check_room`.
         deadlines, options, flows: of each request.
         observed: characters and source tokens of each text.
         futures: of all sentences.
@@ -36,6 +43,7 @@ class EchoEngine:
     fails: Callable[[tuple[int, ...]], BaseException | None] = lambda _: None
     is_holding: bool = False
     score: float = -1.0
+    alone_seconds: float = 0.0
     deadlines: list[float | None] = field(default_factory=list)
     options: list[DecodingOptions] = field(default_factory=list)
     flows: list[Flow] = field(default_factory=list)
@@ -70,9 +78,10 @@ class EchoEngine:
         options: DecodingOptions,
         deadline: float | None,
         flow: Flow = ANYONE,
-    ) -> None:
+    ) -> float:
         if self.refuses is not None:
             raise self.refuses
+        return self.alone_seconds
 
     def observe_text(self, num_characters: int, sentence_tokens: Sequence[int]) -> None:
         self.observed.append((num_characters, sum(sentence_tokens)))
@@ -116,6 +125,23 @@ class EchoEngine:
 
 def idle_supervisor(manifest: Manifest) -> Supervisor:
     """Returns one for a model whose engine is an echo: what it watches does not run."""
-    metrics = Metrics(CollectorRegistry()).of_model("idle")
+    metrics = Metrics(CollectorRegistry()).of_model("idle", "1")
     engine = Engine(CountingRunner(), manifest, metrics, engine_limits())
     return Supervisor(engine, Canary(manifest, "cpu-fp32"), metrics)
+
+
+def catalogue_of(*models: Model, preferred: Sequence[str] = ()) -> Catalogue:
+    """Returns a catalogue with models."""
+    catalogue = Catalogue(CatalogueMetrics(CollectorRegistry()), preferred)
+    for model in models:
+        catalogue.put(model)
+    return catalogue
+
+
+def with_weights(model: Model) -> Model:
+    """The model, whose variant has a file of weights."""
+    variant = Variant(
+        dtype="float32", embedding_offset=0, opsets={}, files={WEIGHTS_FILE: FileFacts(sha256="0", bytes=1 << 20)}
+    )
+    manifest = dataclasses.replace(model.manifest, variants={"cpu-fp32": variant})
+    return dataclasses.replace(model, manifest=manifest)

@@ -210,3 +210,30 @@ def test_keys_in_plain_text_are_warned_of(
 
     Access(metrics, keys=keys)
     assert "plain text" in caplog.text
+
+
+async def test_admin_keys_are_a_file_of_their_own_and_change_while_it_is_open(
+    metrics: AccessMetrics, keys: Path, tmp_path: Path
+) -> None:
+    admin_keys = tmp_path / "admins.toml"
+    write_keys(admin_keys, "two")
+    access = Access(metrics, keys=keys, admin_keys=admin_keys)
+
+    assert access.identify_admin("two") == "billing"
+    for key in ("one", None):
+        with pytest.raises(Unauthenticated):
+            access.identify_admin(key)
+    with pytest.raises(Unauthenticated):
+        access.identify("two", None)
+    write_keys(admin_keys, "three")
+    access.renew(at_once=True)
+    assert access.identify_admin("three") == "billing"
+    with pytest.raises(Unauthenticated, match="an admin key is needed"):
+        Access(metrics).identify_admin("two")
+
+
+def test_faults_of_admin_keys_name_their_flag(metrics: AccessMetrics, tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("[")
+    for path, fault in ((tmp_path / "bad.toml", "--admin-keys: is no TOML"), (tmp_path / "none", "cannot be read")):
+        with pytest.raises(SettingsError, match=fault):
+            Access(metrics, admin_keys=path)

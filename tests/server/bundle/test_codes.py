@@ -1,6 +1,6 @@
 import pytest
 
-from server.bundle.codes import CodeTable, canonical_code
+from server.bundle.codes import CodeTable, canonical_code, language_of
 
 MANY = [
     *("af", "ar", "arz", "bs", "ckb", "de", "en", "fa", "fr", "hr", "ku"),
@@ -114,3 +114,9 @@ def test_what_clients_write_is_not_kept() -> None:
         table.near(f"fr-x-{number}")
 
     assert (len(Language._INSTANCES), len(Language._PARSE_CACHE)) == before
+
+
+def test_the_language_of_a_code_is_without_script_and_region() -> None:
+    codes = ["zh-TW", "deu_Latn", "no", "iw", "yue", "no code"]
+
+    assert [language_of(code) for code in codes] == ["zh", "de", "nb", "he", "yue", None]

@@ -16,3 +16,11 @@ def test_of_no_sentence_the_longest_is_no_time() -> None:
 
 def test_a_result_took_no_time_unless_it_says_so() -> None:
     assert Result(()).timings == Timings.longest([])
+
+
+def test_of_what_follows_at_one_time_the_longest_is_added() -> None:
+    first = Timings(queue_seconds=1.0, encode_seconds=2.0, decode_seconds=3.0)
+    later = [Timings(queue_seconds=0.5), Timings(queue_seconds=0.25, decode_seconds=1.0)]
+
+    assert first.followed_by(later) == Timings(queue_seconds=1.5, encode_seconds=2.0, decode_seconds=4.0)
+    assert first.followed_by([]) == first

@@ -12,6 +12,7 @@ from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.batch import Batch
+from server.engine.busy import BusyEngines
 from server.engine.cost import CostModel, Demand
 from server.engine.flow import ANYONE, Flow
 from server.engine.lane import Lane
@@ -71,7 +72,7 @@ def new_queue(
         max_waiting_tokens=max_tokens,
         max_waiting_sentences=max_sentences,
     )
-    return WaitingQueue(limits, cost or CostModel(max_rows), clock or FakeClock())
+    return WaitingQueue(limits, cost or CostModel(max_rows), clock or FakeClock(), BusyEngines())
 
 
 def new_scheduler(
@@ -117,7 +118,7 @@ class Parts:
 
     def __init__(self, num_lanes: int = 1, max_rows: int = 8) -> None:
         self.runner, self.clock, self.registry = CountingRunner(), FakeClock(), CollectorRegistry()
-        self.metrics = Metrics(self.registry).of_model("counting")
+        self.metrics = Metrics(self.registry).of_model("counting", "1")
         self.limits = lane_limits(max_rows)
         self.cost = CostModel(max_rows)
         self.queue = new_queue(num_lanes=num_lanes, max_rows=max_rows, cost=self.cost, clock=self.clock)
@@ -148,6 +149,6 @@ class Parts:
 
     def sample(self, name: str, **labels: str) -> float:
         """Returns a metric of the model; there must be one."""
-        value = self.registry.get_sample_value(f"babelserve_{name}", {"model": "counting", **labels})
+        value = self.registry.get_sample_value(f"babelserve_{name}", {"model": "counting", "version": "1", **labels})
         assert value is not None
         return value

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from server.bundle.manifest import Manifest, SearchDefaults
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Result
+from server.engine.busy import BusyEngines
 from server.engine.engine import Engine
 from server.errors import NotServing, Overloaded
 from server.telemetry.metrics import Metrics
@@ -39,19 +40,26 @@ class Bench:
             self.engine._lanes[lane].step()
 
     def sample(self, name: str, **labels: str) -> float:
-        value = self.registry.get_sample_value(f"babelserve_{name}", {"model": "counting", **labels})
+        value = self.registry.get_sample_value(f"babelserve_{name}", {"model": "counting", "version": "1", **labels})
         assert value is not None
         return value
 
 
-def new_bench(manifest: Manifest, num_lanes: int = 1, max_rows: int = 8, max_waiting_sentences: int = 100) -> Bench:
+def new_bench(
+    manifest: Manifest,
+    num_lanes: int = 1,
+    max_rows: int = 8,
+    max_waiting_sentences: int = 100,
+    busy: BusyEngines | None = None,
+) -> Bench:
     runner, clock, registry = CountingRunner(), FakeClock(), CollectorRegistry()
     engine = Engine(
         runner,
         manifest,
-        Metrics(registry).of_model("counting"),
+        Metrics(registry).of_model("counting", "1"),
         engine_limits(num_lanes, max_rows, max_waiting_sentences),
         clock,
+        busy,
     )
     return Bench(engine=engine, runner=runner, clock=clock, registry=registry)
 
@@ -66,8 +74,8 @@ def running(manifest: Manifest) -> Iterator[Callable[..., Bench]]:
     """Makes benches whose lanes run on their own threads."""
     benches: list[Bench] = []
 
-    def start(**sizes: int) -> Bench:
-        benches.append(new_bench(manifest, **sizes))
+    def start(num_lanes: int = 1, max_rows: int = 8, max_waiting_sentences: int = 100) -> Bench:
+        benches.append(new_bench(manifest, num_lanes, max_rows, max_waiting_sentences))
         benches[-1].engine.start()
         return benches[-1]
 
@@ -170,7 +178,8 @@ def test_full_queue_refuses_a_request_whole(manifest: Manifest) -> None:
 
 def test_full_queue_says_so_before_a_request_is_made(manifest: Manifest) -> None:
     bench = new_bench(manifest, max_waiting_sentences=1)
-    bench.engine.check_room(1, GREEDY, None)
+    few, many = (bench.engine.check_room(number, GREEDY, None) for number in (1, 500))
+    assert 0 < few < many  # seconds
     bench.submit(1)
 
     with pytest.raises(Overloaded):
@@ -238,7 +247,7 @@ def test_two_engines_share_the_metrics_and_neither_hides_the_other(manifest: Man
     registry = CollectorRegistry()
     metrics = Metrics(registry)
     first, second, again = (
-        Engine(CountingRunner(), manifest, metrics.of_model(name), engine_limits(), FakeClock())
+        Engine(CountingRunner(), manifest, metrics.of_model(name, "1"), engine_limits(), FakeClock())
         for name in ("first", "second", "second")
     )
     first.submit([(3, EOS)] * 2, GREEDY, None)
@@ -247,7 +256,7 @@ def test_two_engines_share_the_metrics_and_neither_hides_the_other(manifest: Man
     first._lanes[0].step()
 
     def value(name: str, model: str) -> float | None:
-        return registry.get_sample_value(f"babelserve_{name}", {"model": model})
+        return registry.get_sample_value(f"babelserve_{name}", {"model": model, "version": "1"})
 
     assert [value("queue_depth", model) for model in ("first", "second")] == [0, 2]  # two engines of one model
     assert [value("batch_slots_used", model) for model in ("first", "second")] == [2, 0]
@@ -284,3 +293,18 @@ def test_the_models_rules_are_kept(manifest: Manifest) -> None:
     (hypothesis,) = cut.result(0).hypotheses
     assert (hypothesis.ids, hypothesis.finish_reason) == (tokens(3), FinishReason.LENGTH)
     assert hypothesis.score == pytest.approx(-0.125 * 3 / 4)
+
+
+def test_a_lane_is_alone_while_no_other_engine_of_the_process_runs_anything(manifest: Manifest) -> None:
+    busy = BusyEngines()
+    one, other = new_bench(manifest, busy=busy), new_bench(manifest, busy=busy)
+    one.submit(9)
+    one.step()
+    other.submit(1)
+    other.step()  # takes its first step
+    one.step()
+    other.step()  # its sentence ends
+    one.step()
+
+    assert one.runner.was_alone == [True, False, True]
+    assert other.runner.was_alone == [False, False]

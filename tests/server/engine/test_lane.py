@@ -1,6 +1,8 @@
 """A lane over a fake network, stepped by hand but where its thread is what is tested."""
 
+import dataclasses
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -292,3 +294,26 @@ def test_a_decoder_that_cannot_be_opened_fails_its_sentences_alone(
     with pytest.raises(EngineFailed):
         fails.result(0)
     assert runs.result(0).hypotheses[0].ids == tokens(3)
+
+
+def test_an_idle_lane_gives_its_caches_back_and_opens_others_when_it_is_wanted() -> None:
+    parts = Parts()
+    parts.limits = dataclasses.replace(parts.limits, idle_seconds=0.01)
+    lane = parts.open_lane()
+    thread = threading.Thread(target=lane.run)
+    thread.start()
+    try:
+        (first,) = parts.submit(3)
+        assert first.result(SECONDS).hypotheses[0].ids == tokens(3)
+        deadline = time.monotonic() + SECONDS
+        while lane.cache_bytes and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert lane.cache_bytes == 0
+        (second,) = parts.submit(2)
+        assert second.result(SECONDS).hypotheses[0].ids == tokens(2)
+    finally:
+        parts.queue.close()
+        thread.join(SECONDS)
+
+    assert parts.runner.num_decoders == 2
+    assert lane.kinds == [StepKind.PLAIN]

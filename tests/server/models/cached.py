@@ -25,7 +25,7 @@ def new_cache(
     return SentenceCache(
         engine,
         MODEL,
-        metrics.of_model("echo"),
+        metrics.of_model("echo", "1"),
         max_sentences=max_sentences,
         is_single_flight=is_single_flight,
         clock=clock or FakeClock(),
@@ -43,9 +43,10 @@ def ids(future: Future[Result]) -> tuple[int, ...]:
     return future.result(SECONDS).hypotheses[0].ids
 
 
-def counted(metrics: Metrics, model: str = "echo") -> dict[str, float]:
+def counted(metrics: Metrics, model: str = "echo", version: str = "1") -> dict[str, float]:
     value = metrics.registry.get_sample_value
     results = ("hit", "joined", "miss")
     return {
-        result: value("babelserve_sentence_cache_total", {"model": model, "result": result}) or 0 for result in results
+        result: value("babelserve_sentence_cache_total", {"model": model, "version": version, "result": result}) or 0
+        for result in results
     }

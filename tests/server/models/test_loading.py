@@ -14,7 +14,7 @@ from server.bundle.manifest import MANIFEST_FILE, Manifest, seal_manifest
 from server.bundle.variants import VARIANTS
 from server.decoding.options import DecodingOptions
 from server.errors import BundleError, SettingsError
-from server.models.loading import engine_limits, load_model, open_network
+from server.models.loading import Share, engine_limits, load_model, open_network
 from server.settings.settings import BUILTIN_BUNDLE, Settings
 from server.telemetry.metrics import Metrics
 
@@ -153,3 +153,27 @@ def test_a_model_that_serves_needs_nothing_of_its_bundle(
     finally:
         model.engine.stop()
         expected.engine.stop()
+
+
+def test_a_model_is_served_by_the_name_and_version_that_it_is_given(tiny_bundle: Bundle, metrics: Metrics) -> None:
+    settings = Settings(bundle=tiny_bundle.directory, variant="cpu-fp32", lanes=1)
+    model = load_model(settings, metrics, name="other", version="7")
+    model.stop()
+
+    assert (model.manifest.name, model.manifest.version) == ("other", "7")
+    labels = {"model": "other", "version": "7"}
+    assert (metrics.registry.get_sample_value("babelserve_generated_tokens_total", labels) or 0) > 0  # to warm up
+
+
+def test_models_share_the_memory_of_one_and_give_it_back_when_idle(base: Manifest) -> None:
+    settings = Settings(lanes=2, memory_mib=256)
+    alone, one_of_four = (
+        engine_limits(base, "cpu-fp32", settings, share).lane for share in (Share(), Share(num_models=4))
+    )
+
+    assert alone == engine_limits(base, "cpu-fp32", settings).lane
+    assert (
+        one_of_four.max_cached_positions * 4 <= alone.max_cached_positions < (one_of_four.max_cached_positions + 1) * 4
+    )
+    assert alone.idle_seconds == float("inf")
+    assert one_of_four.idle_seconds < 60

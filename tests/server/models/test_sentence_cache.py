@@ -157,7 +157,7 @@ def test_what_is_known_needs_no_room(cache: SentenceCache, engine: EchoEngine) -
 
     engine.refuses = Overloaded("full", "sentences")
 
-    cache.check_room(1, GREEDY, None)
+    assert cache.check_room(1, GREEDY, None) == 0.0
     assert ids(submit(cache, A)) == A[:-1]
     with pytest.raises(Overloaded):
         submit(cache, B)
@@ -174,7 +174,7 @@ def new_engine(manifest: Manifest, runner: CountingRunner, clock: FakeClock, num
     return Engine(
         runner,
         manifest,
-        Metrics(CollectorRegistry()).of_model("counting"),
+        Metrics(CollectorRegistry()).of_model("counting", "1"),
         EngineLimits(
             num_lanes=num_lanes,
             lane=lane_limits(max_rows=4, max_encode_tokens=100),
@@ -262,7 +262,7 @@ def test_translations_are_the_same_with_and_without(tiny_bundle: Bundle, sources
             model.engine.stop()
 
     assert all(answer == answers[0] for answer in answers[1:])
-    counts = counted(metrics, tiny_bundle.manifest.name)
+    counts = counted(metrics, tiny_bundle.manifest.name, version=tiny_bundle.manifest.version)
     assert counts["joined"] >= 10
     assert counts["hit"] > 0
 

@@ -143,7 +143,7 @@ class CrowdedEngine(EchoEngine):
         options: DecodingOptions,
         deadline: float | None,
         flow: Flow = ANYONE,
-    ) -> None:
+    ) -> float:
         assert self.cache is not None
         self.joined = submit(self.cache, A)
         raise NotServing("the server is shutting down")

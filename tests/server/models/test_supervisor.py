@@ -222,6 +222,14 @@ def test_an_idle_engine_translates_a_canary_on_every_lane_now_and_then(watch: Ca
     assert watched.runner.num_decoders == 2
 
 
+def test_idle_engines_of_many_models_together_translate_as_many_canaries_as_one(watch: Callable[..., Watched]) -> None:
+    watched = watch(num_models=4)
+
+    seconds = watched.look_until(lambda: watched.sample("canaries_total", result="passed") == 2)
+
+    assert seconds >= 40.0
+
+
 def test_a_busy_lane_translates_its_canary_beside_the_others(watch: Callable[..., Watched]) -> None:
     watched = watch(1)
     callers = watched.submit(*[3] * 4)
@@ -280,6 +288,7 @@ def test_it_watches_on_a_thread_of_its_own_until_it_is_stopped(watch: Callable[.
 
     assert result.hypotheses[0].ids == tokens(3)
     assert not watched.supervisor._thread.is_alive()
+    assert watched.sample("lanes", state="serving") == 0
 
 
 def test_nobody_to_watch_the_lanes_is_as_bad_as_no_lanes(

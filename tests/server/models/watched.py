@@ -66,7 +66,7 @@ class Watched:
         return {error.code if isinstance(error, TranslationError) else Code.OK for error in errors}
 
     def sample(self, name: str, **labels: str) -> float:
-        value = self.registry.get_sample_value(f"babelserve_{name}", {"model": "m", **labels})
+        value = self.registry.get_sample_value(f"babelserve_{name}", {"model": "m", "version": "1", **labels})
         assert value is not None
         return value
 
@@ -76,14 +76,14 @@ def watching(manifest: Manifest) -> Iterator[Callable[..., Watched]]:
     """Starts engines, which end with the block."""
     all_watched: list[Watched] = []
 
-    def start(num_lanes: int = 2, spoil: Spoil | None = None) -> Watched:
+    def start(num_lanes: int = 2, spoil: Spoil | None = None, num_models: int = 1) -> Watched:
         runner, clock, registry = CountingRunner(), FakeClock(), CollectorRegistry()
         runner.spoil = spoil or runner.spoil
-        metrics = Metrics(registry).of_model("m")
+        metrics = Metrics(registry).of_model("m", "1")
         engine = Engine(runner, manifest, metrics, engine_limits(num_lanes), clock)
         distrusted: list[bool] = []
         canary = Canary(dataclasses.replace(manifest, golden=GOLDEN), "cpu-fp32")
-        supervisor = Supervisor(engine, canary, metrics, lambda: distrusted.append(True), clock)
+        supervisor = Supervisor(engine, canary, metrics, lambda: distrusted.append(True), clock, num_models)
         engine.start()
         all_watched.append(Watched(engine, supervisor, runner, clock, registry, distrusted))
         return all_watched[-1]

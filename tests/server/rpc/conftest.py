@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from server.access.access import Access
+from server.rpc.admin import ModelAdminService
 from server.rpc.health import Health
 from server.rpc.intake import Intake
 from server.rpc.interceptors import CallInterceptor
@@ -24,12 +25,14 @@ from tests.server.rpc.parts import SECONDS, Open, write_certificate
 def opening(translator: Translator, metrics: Metrics) -> Open:
     """Opens servers, on free ports unless it is told others."""
 
-    def opening(access: Access | None = None, **settings: Any) -> RpcServers:
+    def opening(
+        access: Access | None = None, *, model_admin: ModelAdminService | None = None, **settings: Any
+    ) -> RpcServers:
         free = {"port": 0, "health_port": 0, "admin_port": 0}
         access = access or Access(metrics.access)
         service = TranslationService(translator, Intake(translator.memory, 8))
         interceptor = CallInterceptor(Calls(metrics, Traffic(), SECONDS), access)
-        return open_servers(Settings(**(free | settings)), service, interceptor, Health(metrics), access)
+        return open_servers(Settings(**(free | settings)), service, interceptor, Health(metrics), access, model_admin)
 
     return opening
 

@@ -82,7 +82,7 @@ async def test_the_metrics_say_what_health_does(health: Health, metrics: Metrics
     seen = [gauges()]
     await health.set_serving(True)
     seen.append(gauges())
-    watching = asyncio.create_task(health.watch(lambda: False, lambda: False, tick_seconds=0.001))
+    watching = asyncio.create_task(health.watch(lambda: {"a": False}, lambda: False, tick_seconds=0.001))
     await watching
     seen.append(gauges())
     await health.begin_draining()
@@ -95,7 +95,7 @@ async def test_the_metrics_say_what_health_does(health: Health, metrics: Metrics
 async def test_readiness_follows_what_is_watched(health: Health, stub: HealthStub, name: str) -> None:
     ready = True
     await health.set_serving(True)
-    watching = asyncio.create_task(health.watch(lambda: ready, lambda: True, tick_seconds=0.001))
+    watching = asyncio.create_task(health.watch(lambda: {"a": True, "b": ready}, lambda: True, tick_seconds=0.001))
     watch = stub.Watch(HealthCheckRequest(service=name))
     seen = [(await watch.read()).status]
 
@@ -117,7 +117,7 @@ async def test_watching_ends_with_the_engine_and_the_loops_lag_is_measured(
     health: Health, stub: HealthStub, metrics: Metrics
 ) -> None:
     alive = True
-    watching = asyncio.create_task(health.watch(lambda: alive, lambda: alive, tick_seconds=0.001))
+    watching = asyncio.create_task(health.watch(lambda: {"a": alive}, lambda: alive, tick_seconds=0.001))
     watch = stub.Watch(HealthCheckRequest(service="liveness"))
     seen = [(await watch.read()).status]
 
@@ -130,3 +130,25 @@ async def test_watching_ends_with_the_engine_and_the_loops_lag_is_measured(
     count = metrics.registry.get_sample_value("babelserve_event_loop_lag_seconds_count")
     assert count is not None
     assert count > 0
+
+
+async def test_each_model_is_told_by_its_name_and_what_has_gone_is_not_serving(
+    health: Health, stub: HealthStub
+) -> None:
+    ready = {"en-de": True, "de-en": False}
+    await health.set_serving(True)
+    watching = asyncio.create_task(health.watch(lambda: ready, lambda: True, tick_seconds=0.001))
+
+    async def told(name: str) -> int:
+        return int((await stub.Check(HealthCheckRequest(service=name))).status)
+
+    watch = stub.Watch(HealthCheckRequest(service="readiness"))
+    assert (await watch.read()).status == NOT_SERVING  # not every model is
+    assert [await told(name) for name in ready] == [SERVING, NOT_SERVING]
+    ready = {"de-en": True}
+    assert (await watch.read()).status == SERVING
+    assert [await told(name) for name in ("en-de", "de-en")] == [NOT_SERVING, SERVING]
+    await health.set_serving(False)
+    assert [await told(name) for name in ("en-de", "de-en")] == [NOT_SERVING, NOT_SERVING]
+    watching.cancel()
+    watch.cancel()

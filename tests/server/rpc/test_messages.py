@@ -1,5 +1,6 @@
 """Messages to plain values and back, without a server."""
 
+import dataclasses
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -9,7 +10,10 @@ import pytest
 
 from protos import translation_pb2 as pb
 from server.access.tenants import Priority, Tenant
+from server.bundle.languages import LanguagePair
+from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Timings
+from server.engine.flow import ANYONE
 from server.errors import Code, EngineFailed, InvalidRequest
 from server.models.model import Model
 from server.rpc.intake import Intake
@@ -23,10 +27,13 @@ from server.rpc.messages import (
     response,
     stream_response,
 )
+from server.telemetry.log import begin_request, request_id
 from server.text.sentences import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
+from server.translation.detection import DetectedLanguage
 from server.translation.job import Job, Place
+from server.translation.legs import Leg
 from server.translation.memory import MemoryBudget, answer_need, message_need
 from server.translation.request import DecodingRequest
 from server.translation.translator import Translator
@@ -85,6 +92,7 @@ def test_every_field_of_a_request_is_read() -> None:
             use_shortlist=True,
         ),
         priority=pb.PRIORITY_LOW,
+        traffic_key="document 7",
     )
 
     request = read_request(message, None, TENANT)
@@ -92,9 +100,17 @@ def test_every_field_of_a_request_is_read() -> None:
     assert (list(request.contents), request.tenant) == (["one", "two"], TENANT)
     assert (request.source_language_code, request.target_language_code) == ("en", "de")
     assert (request.model, request.mime_type, request.priority) == ("m", "text/plain", Priority.LOW)
+    assert request.traffic_key == "document 7"
     assert request.decoding == DecodingRequest(
         beam_size=3, num_hypotheses=2, length_penalty=0.5, max_output_tokens=9, with_scores=False, use_shortlist=True
     )
+
+
+def test_without_a_traffic_key_the_requests_id_is_one() -> None:
+    begin_request("id-7")
+
+    assert read_request(MESSAGE, None, TENANT).traffic_key == "id-7"
+    request_id.set(None)
 
 
 def test_a_priority_that_is_none_is_refused() -> None:
@@ -235,7 +251,15 @@ async def test_a_text_that_failed_has_its_status_and_nothing_else(translator: Tr
     assert not whole.HasField("status")
 
 
-def test_a_stream_opens_with_what_will_have_no_sentence() -> None:
+def job_of(model: Model, *answers: TextAnswer) -> Job:
+    """A job whose answers are put in by hand."""
+    (pair,) = model.manifest.language_pairs
+    for answer in answers:
+        answer.legs = (Leg(model=model, pair=pair, options=DecodingOptions(beam_size=1)),)
+    return Job(answers, [], [], deadline=0.0, arrived=0.0, flow=ANYONE)
+
+
+def test_a_stream_opens_with_what_will_have_no_sentence(model: Model) -> None:
     sentence = SourceSentence("A dog runs.", "", (5, 3))
     answers = [
         TextAnswer(SplitText(" ", (sentence,))),
@@ -243,9 +267,9 @@ def test_a_stream_opens_with_what_will_have_no_sentence() -> None:
         TextAnswer(SplitText("", (), InvalidRequest("contents[2]", "is too long"))),
     ]
 
-    empty, failed = opening_responses(answers)
+    empty, failed = opening_responses(job_of(model, *answers))
 
-    assert empty == pb.TranslateStreamResponse(content_index=1, leading=" \n")
+    assert empty == pb.TranslateStreamResponse(content_index=1, leading=" \n", model="echo", model_version="7")
     assert (failed.content_index, failed.status.code) == (2, INVALID)
     assert failed.status.message == "contents[2]: is too long"
 
@@ -254,15 +278,16 @@ REASONS = {FinishReason.STOP: pb.FINISH_REASON_STOP, FinishReason.LENGTH: pb.FIN
 
 
 @pytest.mark.parametrize("reason", FinishReason)
-def test_a_sentence_in_a_stream_has_its_place_and_how_it_ended(reason: FinishReason) -> None:
+def test_a_sentence_in_a_stream_has_its_place_and_how_it_ended(reason: FinishReason, model: Model) -> None:
     one, two = SourceSentence("one", " ", (5, 6, 3)), SourceSentence("two", "\n", (7, 3))
     answer = TextAnswer(SplitText("\t", (one, two)))
     answer.sentences[0] = TranslatedSentence(one, (Candidate("eins", -1.5, 4, reason),), Timings(queue_seconds=1.0))
     answer.sentences[1] = TranslatedSentence(two, (Candidate("zwei", -0.5, 1, reason),))
 
-    first, second = (stream_response(Place(3, index), answer) for index in range(2))
+    job = job_of(model, answer)
+    first, second = (stream_response(job, Place(0, index)) for index in range(2))
 
-    assert (first.content_index, first.sentence_index, first.sentence_count, first.leading) == (3, 0, 2, "\t")
+    assert (first.content_index, first.sentence_index, first.sentence_count, first.leading) == (0, 0, 2, "\t")
     assert first.sentence == pb.Sentence(
         source_text="one",
         text="eins",
@@ -273,16 +298,20 @@ def test_a_sentence_in_a_stream_has_its_place_and_how_it_ended(reason: FinishRea
         target_tokens=4,
     )
     assert (second.sentence_index, second.leading, second.sentence.text) == (1, "", "zwei")
+    assert [(each.model, each.model_version) for each in (first, second)] == [("echo", "7")] * 2
 
 
-def test_a_text_that_fails_in_a_stream_sends_its_status() -> None:
+def test_a_text_that_fails_in_a_stream_sends_its_status(model: Model) -> None:
     answer = TextAnswer(SplitText("\t", (SourceSentence("one", "", (5, 3)),)))
     answer.error = EngineFailed("translation failed")
 
-    message = stream_response(Place(1, 0), answer)
+    fine = TextAnswer(SplitText("", ()))
+    message = stream_response(job_of(model, fine, answer), Place(1, 0))
 
     assert (message.status.code, message.status.message) == (INTERNAL, "translation failed")
-    assert message == pb.TranslateStreamResponse(content_index=1, status=message.status)
+    assert message == pb.TranslateStreamResponse(
+        content_index=1, status=message.status, model="echo", model_version="7"
+    )
 
 
 def test_a_model_is_described_by_its_manifest(model: Model) -> None:
@@ -297,3 +326,66 @@ def test_a_model_is_described_by_its_manifest(model: Model) -> None:
         limits.max_source_tokens,
         limits.max_target_tokens,
     )
+
+
+def leg(model: Model, name: str, version: str, source: str, target: str) -> Leg:
+    manifest = dataclasses.replace(model.manifest, name=name, version=version)
+    pair = LanguagePair(source=source, target=target)
+    return Leg(model=dataclasses.replace(model, manifest=manifest), pair=pair, options=DecodingOptions())
+
+
+def job_of_ways(model: Model, num_texts: int = 3) -> Job:
+    """Of texts that were found to be in English and German, and of one that goes nowhere; each has a sentence."""
+    first, second = leg(model, "ende", "1", "en", "de"), leg(model, "defr", "4", "de", "fr")
+    sentence = SourceSentence("one", "", (5, 3))
+    answers = [
+        TextAnswer(SplitText("", (sentence, sentence)), (first, second), DetectedLanguage("en", 0.75)),
+        TextAnswer(SplitText("", (sentence,)), (second,), DetectedLanguage("de", 0.5)),
+        TextAnswer(SplitText("", (), InvalidRequest("contents[2]", "detected language es"))),
+    ]
+    for answer in answers:
+        made = TranslatedSentence(sentence, (Candidate("un", -1.0, 1, FinishReason.STOP),))
+        answer.sentences = dict.fromkeys(range(len(answer.split.sentences)), made)
+    return Job(answers[:num_texts], [], [], deadline=0.0, arrived=0.0, flow=ANYONE)
+
+
+FIRST, SECOND = (
+    pb.RouteLeg(model=model, model_version=version, source_language_code=source, target_language_code=target)
+    for model, version, source, target in (("ende", "1", "en", "de"), ("defr", "4", "de", "fr"))
+)
+
+
+def test_texts_of_different_routes_name_each_their_own(model: Model) -> None:
+    message = response(job_of_ways(model), 0.0, with_sentences=False)
+
+    assert (message.model, message.model_version) == ("", "")
+    assert (message.source_language_code, message.target_language_code) == ("", "fr")
+    assert [[*each.route] for each in message.translations] == [[FIRST, SECOND], [SECOND], []]
+    found = [(each.detected_language_code, each.detection_confidence) for each in message.translations]
+    assert found == [("en", 0.75), ("de", 0.5), ("", 0.0)]
+
+
+def test_one_route_over_two_models_is_that_of_the_whole_response(model: Model) -> None:
+    message = response(job_of_ways(model, num_texts=1), 0.0, with_sentences=False)
+
+    assert (message.model, message.model_version) == ("defr", "4")
+    assert (message.source_language_code, message.target_language_code) == ("en", "fr")
+    assert [*message.translations[0].route] == [FIRST, SECOND]
+
+
+def test_a_stream_names_language_and_route_with_a_texts_first_sentence(model: Model) -> None:
+    job = job_of_ways(model)
+    (refused,) = opening_responses(job)
+    first, second, german = (stream_response(job, place) for place in (Place(0, 0), Place(0, 1), Place(1, 0)))
+
+    assert [[*each.route] for each in (first, second, german)] == [[FIRST, SECOND], [], [SECOND]]
+    assert [each.detected_language_code for each in (first, second, german)] == ["en", "", "de"]
+    assert (first.detection_confidence, german.detection_confidence) == (0.75, 0.5)
+    assert [(each.model, each.model_version) for each in (first, second, german)] == [("defr", "4")] * 3
+    assert (refused.content_index, refused.status.code, refused.model) == (2, INVALID, "")
+
+
+async def test_one_model_is_named_once(translator: Translator) -> None:
+    job, arrived = await finished(translator, "A dog runs.")
+
+    assert not response(job, arrived, with_sentences=False).translations[0].route

@@ -16,7 +16,7 @@ from server.errors import Overloaded
 from server.models.model import Model
 from server.telemetry.metrics import METHODS
 from tests.server.conftest import Live
-from tests.server.echo_engine import EchoEngine
+from tests.server.echo_engine import EchoEngine, catalogue_of
 from tests.server.rpc.parts import request, streamed, told
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
@@ -187,8 +187,8 @@ async def test_a_full_server_refuses_before_it_splits(live: Live, engine: EchoEn
 
     assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
     value = metrics.registry.get_sample_value
-    assert value("babelserve_request_source_tokens_count", {"model": "echo"}) == 0
-    assert value("babelserve_queue_rejected_total", {"model": "echo", "reason": "tokens"}) == 1
+    assert value("babelserve_request_source_tokens_count", {"model": "echo", "version": "7"}) == 0
+    assert value("babelserve_queue_rejected_total", {"model": "echo", "version": "7", "reason": "tokens"}) == 1
 
 
 async def test_models_are_listed(live: Live) -> None:
@@ -214,7 +214,7 @@ async def test_a_model_of_many_languages_lists_both_sets_and_says_what_was_meant
         source={"en": SourceLanguage(), "zh-Hant": SourceLanguage()}, target={"de": TargetLanguage(prefix=(9,))}
     )
     polyglot = dataclasses.replace(manifest, language_pairs=(), languages=languages)
-    live.translator.model = dataclasses.replace(model, manifest=polyglot)
+    live.translator.catalogue = catalogue_of(dataclasses.replace(model, manifest=polyglot))
 
     (listed,) = (await live.stub.ListModels(pb.ListModelsRequest())).models
     response = await live.stub.Translate(
@@ -228,7 +228,7 @@ async def test_a_model_of_many_languages_lists_both_sets_and_says_what_was_meant
 
 @pytest.mark.parametrize("message", [request("Hi."), pb.ListModelsRequest()])
 async def test_without_a_model_calls_are_unavailable(live: Live, message: Any) -> None:
-    live.translator.model = None
+    live.translator.catalogue = catalogue_of()
     method = live.stub.ListModels if isinstance(message, pb.ListModelsRequest) else live.stub.Translate
 
     assert (await told(method(message)))[0] == grpc.StatusCode.UNAVAILABLE
@@ -246,3 +246,11 @@ async def test_requests_at_once_get_their_own_answers(live: Live) -> None:
     responses = await asyncio.gather(*(live.stub.Translate(request(text)) for text in texts))
 
     assert [response.translations[0].text for response in responses] == texts
+
+
+async def test_pivots_are_listed_with_the_models(live: Live) -> None:
+    live.translator.pivots = ["en", "fr"]
+
+    response = await live.stub.ListModels(pb.ListModelsRequest())
+
+    assert list(response.pivot_language_codes) == ["en", "fr"]

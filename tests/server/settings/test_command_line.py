@@ -173,3 +173,40 @@ def test_a_folder_that_is_closed_to_us_says_so(tmp_path: Path, monkeypatch: pyte
         f"--keys: {closed} cannot be read: Permission denied",
         f"--bundle: {closed} cannot be read: Permission denied",
     ]
+
+
+def test_a_folder_of_models_takes_the_bundles_place(tmp_path: Path) -> None:
+    settings = read("--models", str(tmp_path), "--default", "b,a").settings
+
+    assert (settings.models, settings.preferred_models) == (tmp_path, ["b", "a"])
+    assert read("--models", str(tmp_path), "--list").list_models
+    assert Settings().preferred_models == []
+
+
+def test_what_goes_with_a_folder_of_models_only_is_a_fault_without_one(tmp_path: Path, bundle: str) -> None:
+    assert faults("--bundle", bundle, "--default", "a") == ["--default: needs --models"]
+    assert faults("--models", str(tmp_path), "--bundle", bundle) == ["--bundle: --models takes its place"]
+    assert faults("--bundle", bundle, "--load=on-demand") == ["--load: on-demand needs --models"]
+    assert faults("--models", str(tmp_path), "--models-memory=9") == ["--models-memory: needs --load on-demand"]
+    assert faults("--models", str(tmp_path / "none")) == [f"--models: {tmp_path / 'none'} is no directory"]
+
+
+def test_keys_of_operators_need_models_that_are_loaded_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "admins.toml").write_text("")
+    flags = ("--admin-keys", str(tmp_path / "admins.toml"))
+
+    assert read("--models", str(tmp_path), *flags).settings.admin_keys == tmp_path / "admins.toml"
+    assert faults(*flags) == ["--admin-keys: needs --models, loaded at-start"]
+    assert faults("--models", str(tmp_path), "--load=on-demand", *flags) == [
+        "--admin-keys: needs --models, loaded at-start"
+    ]
+    missing = str(tmp_path / "none")
+    assert faults("--models", str(tmp_path), "--admin-keys", missing) == [f"--admin-keys: {missing} is no file"]
+
+
+def test_pivots_are_languages(bundle: str) -> None:
+    settings = read("--bundle", bundle, "--pivot", "en,zh-Hant").settings
+
+    assert settings.pivots == ["en", "zh-Hant"]
+    assert Settings().pivots == []
+    assert faults("--bundle", bundle, "--pivot", "en,a b") == ["--pivot: 'a b' is no BCP-47 code of a language"]

@@ -72,13 +72,11 @@ def test_no_name_that_a_client_chooses_makes_a_series(metrics: Metrics) -> None:
     assert num_series() == before
 
 
-def test_build_and_model_are_told(metrics: Metrics) -> None:
+def test_the_build_is_told(metrics: Metrics) -> None:
     metrics.set_build_info(version="1.2", variant="cpu-fp32", device="cpu")
-    metrics.set_model_info(model="en-de", version="3", sha256="abc")
 
     page = generate_latest(metrics.registry).decode()
     assert 'babelserve_build_info{device="cpu"' in page
-    assert 'babelserve_model_info{model="en-de",sha256="abc",version="3"} 1.0' in page
 
 
 def test_two_sets_need_two_registries() -> None:

@@ -4,11 +4,11 @@ from server.telemetry.metrics import Metrics
 
 
 def count(metrics: Metrics, name: str, **labels: str) -> float | None:
-    return metrics.registry.get_sample_value(f"babelserve_{name}", {"model": "m", **labels})
+    return metrics.registry.get_sample_value(f"babelserve_{name}", {"model": "m", "version": "1", **labels})
 
 
 def test_what_a_translation_looks_like_is_noted(metrics: Metrics) -> None:
-    translations = metrics.of_model("m").translations
+    translations = metrics.of_model("m", "1").translations
 
     translations.observe(10, 2, range(12), 0.024, is_truncated=True)
     translations.observe(0, 0, (), 0.0, is_truncated=False)
@@ -37,6 +37,6 @@ def test_what_a_translation_looks_like_is_noted(metrics: Metrics) -> None:
     ],
 )
 def test_translations_that_repeat_themselves_are_counted(metrics: Metrics, ids: list[int], is_repetitive: bool) -> None:
-    metrics.of_model("m").translations.observe(10, 0, ids, 0.1, is_truncated=False)
+    metrics.of_model("m", "1").translations.observe(10, 0, ids, 0.1, is_truncated=False)
 
     assert count(metrics, "repetitive_sentences_total") == is_repetitive

@@ -1,6 +1,8 @@
 import asyncio
+import itertools
 import threading
 import time
+from collections.abc import Iterable
 
 import pytest
 import pytest_asyncio
@@ -37,8 +39,8 @@ async def halting(manifest: Manifest, tokenizer_model: bytes) -> HaltingTokenize
     return HaltingTokenizer(manifest, tokenizer_model)
 
 
-def rules(tokenizer: Tokenizer) -> SplitRules:
-    return SplitRules("en", tokenizer.encode, 64)
+def rules(tokenizer: Tokenizer) -> Iterable[SplitRules]:
+    return itertools.repeat(SplitRules("en", tokenizer.encode, 64))
 
 
 @pytest.fixture

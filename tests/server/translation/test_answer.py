@@ -1,4 +1,5 @@
-from server.decoding.result import FinishReason
+from server.bundle.tokenizer import Tokenizer
+from server.decoding.result import FinishReason, Hypothesis, Result, Timings
 from server.errors import InvalidRequest
 from server.text.sentences import SourceSentence, SplitText
 from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
@@ -56,3 +57,18 @@ def test_a_text_that_breaks_a_limit_has_its_error_from_the_start() -> None:
     error = InvalidRequest("contents[0]", "is too long")
 
     assert TextAnswer(SplitText("", (), error)).error is error
+
+
+def test_candidates_of_a_rank_stand_in_reading_order() -> None:
+    assert [each.text for each in answer().candidates(1)] == ["ein", "zwei", "***"]
+
+
+def test_a_sentence_is_decoded_with_all_its_hypotheses(tokenizer: Tokenizer) -> None:
+    ids = tokenizer.encode("A dog runs.")[:-1]
+    timings = Timings(queue_seconds=1.0)
+    result = Result(tuple(Hypothesis(ids[:end], -1.0, FinishReason.STOP) for end in (None, 1)), timings)
+
+    sentence = TranslatedSentence.decoded(ONE, result, tokenizer)
+
+    assert [(each.text, each.num_tokens) for each in sentence.candidates] == [("A dog runs.", len(ids)), ("A", 1)]
+    assert (sentence.source, sentence.timings) == (ONE, timings)

@@ -7,7 +7,7 @@ import pytest
 from server.bundle.languages import LanguagePair, Languages, SourceLanguage, TargetLanguage
 from server.bundle.manifest import Manifest
 from server.errors import InvalidRequest
-from server.translation.languages import choose_languages
+from server.translation.languages import choose_languages, is_same
 
 MANY = [
     *("af", "ar", "bs", "cs", "da", "de", "en", "es", "fr", "hr", "nb"),
@@ -109,3 +109,10 @@ def test_of_many_languages_near_ones_are_named(nation: Manifest, source: str, ta
         choose_languages(nation, source, target)
 
     assert str(caught.value) == message
+
+
+def test_codes_are_the_same_that_mean_the_same_language() -> None:
+    assert is_same("de", "deu_Latn")
+    assert is_same("en", "en-GB")
+    assert not is_same("sr", "hr")
+    assert not is_same("de", "no code")

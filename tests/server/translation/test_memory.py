@@ -156,3 +156,22 @@ def test_too_little_memory_is_a_fault_that_says_what_takes_it() -> None:
     assert fault == (
         "--memory-mib: 256 MiB are too few: the model takes 150, may take 96 more, messages 64, and requests need 32"
     )
+
+
+def test_what_models_take_later_is_not_for_requests_until_it_is_given_back() -> None:
+    memory = MemoryBudget(100 << 20)
+
+    assert memory.reserve(60 << 20)
+    assert memory.max_bytes == 40 << 20
+    assert not memory.reserve(69 << 20)  # 32 MiB must be left
+    assert memory.max_bytes == 40 << 20
+    assert memory.reserve(0)
+    assert memory.max_bytes == 100 << 20
+
+
+def test_less_can_be_reserved_though_too_little_is_left() -> None:
+    memory = MemoryBudget(60 << 20)
+    assert memory.reserve(20 << 20)
+    memory.max_bytes -= 30 << 20
+
+    assert memory.reserve(10 << 20)

@@ -9,15 +9,15 @@ import pytest
 from server.access.tenants import Priority, Tenant
 from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
-from server.errors import InvalidRequest, ModelNotFound, PermissionDenied
+from server.errors import InvalidRequest, PermissionDenied
 from server.translation.request import DecodingRequest
 from server.translation.rules import (
     check_answer,
     check_decoding,
     check_mime_type,
-    check_model,
     check_priority,
     check_texts,
+    check_traffic_key,
 )
 
 CANARY = "canary text"
@@ -114,29 +114,6 @@ def test_plain_text_need_not_be_named(mime_type: str) -> None:
     check_mime_type(mime_type)
 
 
-@pytest.mark.parametrize("name", ["", "echo"])
-def test_the_model_need_not_be_named(manifest: Manifest, name: str) -> None:
-    check_model(manifest, name)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("other", "model: other is not served here; echo is"),
-        ("Echo", "model: Echo is not served here; echo is"),
-        (CANARY, "model: a value of 11 characters is not served here; echo is"),
-        ("x" * 65, "model: a value of 65 characters is not served here; echo is"),
-    ],
-)
-def test_any_other_model_is_not_found_and_only_plain_names_are_repeated(
-    manifest: Manifest, name: str, message: str
-) -> None:
-    with pytest.raises(ModelNotFound) as caught:
-        check_model(manifest, name)
-
-    assert str(caught.value) == message
-
-
 def test_a_tenant_may_ask_for_its_best_priority_and_less() -> None:
     tenant = Tenant(name="bulk", priority=Priority.NORMAL)
 
@@ -144,3 +121,10 @@ def test_a_tenant_may_ask_for_its_best_priority_and_less() -> None:
     check_priority(Priority.LOW, tenant)
     with pytest.raises(PermissionDenied, match="priority: HIGH is better than tenant bulk may ask for, NORMAL"):
         check_priority(Priority.HIGH, tenant)
+
+
+def test_a_traffic_key_is_short_and_is_not_repeated() -> None:
+    for length in (0, 256):
+        check_traffic_key("k" * length)
+    with pytest.raises(InvalidRequest, match="traffic_key: must be from 0 to 256 characters, not 257"):
+        check_traffic_key(CANARY + "k" * (257 - len(CANARY)))

@@ -1,0 +1,126 @@
+"""`babelserve-models`: loads, unloads and rolls back versions of a server's models, and shares out their requests.
+
+Exit codes: 0 done; 2 wrong usage, or the server refused it; 3 the server could not be reached, or failed.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import grpc
+import shtab
+
+from client.channel import call_metadata
+from client.errors import ServerFailed, TranslationError, Unavailable, from_rpc_error
+from protos import model_admin_pb2 as pb
+from protos.model_admin_pb2_grpc import ModelAdminStub
+
+EXIT_OK, EXIT_REFUSED, EXIT_SERVER = 0, 2, 3
+_DEADLINE_SECONDS = 600.0  # to load a large model from a slow volume
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    arguments = _parser().parse_args(argv)
+    try:
+        metadata = call_metadata(arguments.api_key_file.read_text(encoding="utf-8").strip())
+        statuses = _run(arguments, metadata)
+    except (OSError, ValueError) as error:
+        return _fail(str(error), EXIT_REFUSED)
+    except TranslationError as error:
+        is_servers = isinstance(error, Unavailable | ServerFailed)
+        return _fail(f"{arguments.address}: {error.code.name}: {error}", EXIT_SERVER if is_servers else EXIT_REFUSED)
+    for status in statuses:
+        _show(status)
+    return EXIT_OK
+
+
+def _run(arguments: argparse.Namespace, metadata: tuple[tuple[str, str], ...]) -> Sequence[pb.ModelStatus]:
+    """Does what the command line asks for; returns how the models stand then."""
+    how = {"timeout": arguments.deadline, "metadata": metadata}
+    with grpc.insecure_channel(arguments.address) as channel:
+        stub = ModelAdminStub(channel)
+        try:
+            match arguments.action:
+                case "list":
+                    response: pb.ListVersionsResponse = stub.ListVersions(pb.ListVersionsRequest(), **how)
+                    return response.models
+                case "load":
+                    return [stub.Load(pb.LoadRequest(model=arguments.model, version=arguments.version), **how)]
+                case "unload":
+                    return [stub.Unload(pb.UnloadRequest(model=arguments.model, version=arguments.version), **how)]
+                case "rollback":
+                    return [stub.Rollback(pb.RollbackRequest(model=arguments.model, version=arguments.version), **how)]
+                case _:
+                    traffic = [
+                        pb.TrafficShare(version=version, percent=percent) for version, percent in arguments.shares
+                    ]
+                    return [stub.SetTraffic(pb.SetTrafficRequest(model=arguments.model, traffic=traffic), **how)]
+        except grpc.RpcError as error:
+            raise from_rpc_error(error) from error
+
+
+def _show(status: pb.ModelStatus) -> None:
+    print(f"{status.model}{'' if status.follows_folder else ' (pinned: new versions in its folder are not taken)'}")
+    for each in status.versions:
+        state = pb.VersionStatus.State.Name(each.state).lower()
+        fault = f"  refused: {each.fault}" if each.fault else ""
+        print(f"  {each.version}  {state}  {each.traffic_percent} %{fault}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="babelserve-models",
+        description="Change the versions of a babelserve server's models while it serves; prints how they stand then.",
+        epilog="Exit codes: 0 done, 2 usage or refused by the server, 3 server unreachable or failed.",
+    )
+    shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
+    parser.add_argument(
+        "--address",
+        default="localhost:50053",
+        metavar="HOST:PORT",
+        help="the server's admin port, on its own machine or forwarded (default: %(default)s)",
+    )
+    parser.add_argument("--api-key-file", type=Path, required=True, metavar="FILE", help="file that holds an admin key")
+    parser.add_argument(
+        "--deadline",
+        type=float,
+        default=_DEADLINE_SECONDS,
+        metavar="SECONDS",
+        help="longest wait (default: %(default)g)",
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions.add_parser("list", help="all models and versions")
+    for name, text, of_version in (
+        (
+            "load",
+            "load a version beside those that serve",
+            "without: the folder's highest, and follow the folder again",
+        ),
+        ("unload", "unload a version that has no requests", "without: the whole model"),
+        ("rollback", "give all requests to an earlier version", "without: the one that had them before"),
+    ):
+        action = actions.add_parser(name, help=text)
+        action.add_argument("model", metavar="MODEL")
+        action.add_argument("version", metavar="VERSION", nargs="?", default="", help=of_version)
+    traffic = actions.add_parser("traffic", help="share out a model's requests among loaded versions")
+    traffic.add_argument("model", metavar="MODEL")
+    traffic.add_argument("shares", metavar="VERSION=PERCENT", nargs="+", type=_share, help="adding up to 100")
+    return parser
+
+
+def _share(text: str) -> tuple[str, int]:
+    version, _, percent = text.rpartition("=")
+    if not version or not percent.isdecimal() or int(percent) > 100:
+        raise argparse.ArgumentTypeError(f"must be VERSION=PERCENT, with a percent from 0 to 100, not {text}")
+    return version, int(percent)
+
+
+def _fail(message: str, exit_code: int) -> int:
+    print(f"babelserve-models: {message}", file=sys.stderr)
+    return exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

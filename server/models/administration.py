@@ -1,0 +1,256 @@
+"""What an operator does to the models of a folder while they are served; whoever asks, by whatever protocol.
+
+A model follows its folder, as `server.models.folder_loader` has it, until an operator changes something about it: then
+new versions are left alone until the operator has it follow the folder again. One change is made at a time, with the
+folder's own: nothing else changes between a look and what is done by it.
+"""
+
+import asyncio
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from server.errors import InvalidRequest, ModelNotFound, NotServing, PreconditionFailed, StartupError
+from server.models.catalogue import Catalogue
+from server.models.folder import FoundBundle, is_model_name, version_key
+from server.models.folder_loader import FolderLoader
+from server.models.loading import needed_bytes
+from server.models.model import Model
+from server.models.traffic_split import PERCENT, TrafficSplit
+
+_T = TypeVar("_T")
+
+
+class VersionState(enum.Enum):
+    """Where a version is: in the folder only, or in memory, whether or not the folder still has it."""
+
+    AVAILABLE = "available"
+    LOADED = "loaded"
+
+
+@dataclass(frozen=True, slots=True)
+class VersionStatus:
+    """A version of a model, its percent of the requests, and why it could not be loaded when that was last tried."""
+
+    version: str
+    state: VersionState
+    percent: int = 0
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStatus:
+    """A model, whether new versions in its folder are taken as they come, and its versions, the highest first."""
+
+    name: str
+    follows_folder: bool
+    versions: tuple[VersionStatus, ...]
+
+
+class Administration:
+    """Changes models, on the event loop's thread.
+
+    Each change returns how the model stands afterwards; one that raises has changed nothing. All raise NotServing while
+    the server is loading.
+
+    Args:
+        catalogue: of the models that are served.
+        loader: of the folder.
+        reserve: takes memory for versions beside others, in bytes, in place of what it took before; False: there is
+            too little.
+    """
+
+    def __init__(self, catalogue: Catalogue, loader: FolderLoader, reserve: Callable[[int], bool]) -> None:
+        self._catalogue = catalogue
+        self._loader = loader
+        self._reserve = reserve
+
+    async def statuses(self) -> list[ModelStatus]:
+        """Returns how all models stand, by name."""
+        found = await self._found()
+        names = found.keys() | {each.manifest.name for each in self._catalogue.models}
+        return [self._status(name, found.get(name, ())) for name in sorted(names)]
+
+    async def load(self, name: str, version: str = "") -> ModelStatus:
+        """Loads a version beside those that serve, or has the model follow its folder again if none is named.
+
+        Raises:
+            ModelNotFound: the folder has no such model, or version.
+            PreconditionFailed: it is faulty, or there is no memory for it.
+        """
+        async with self._loader.turn:
+            found = await self._found_of(name)
+            if not version:
+                self._catalogue.put(await self._done(self._loader.load_highest, name))
+                self._fit()
+            elif version not in self._loaded(name):
+                await self._add(name, version, found)
+            if version:
+                self._loader.pin(name)
+            return self._status(name, found)
+
+    async def unload(self, name: str, version: str = "") -> ModelStatus:
+        """Unloads a version that has no requests, or the model if none is named; what has begun on it is answered.
+
+        Raises:
+            ModelNotFound: it is not loaded.
+            PreconditionFailed: it has requests, or no other model is served.
+        """
+        async with self._loader.turn:
+            found = (await self._found()).get(name, [])
+            models, split = self._catalogue.loaded(name)
+            if split is None or version not in ("", *(each.manifest.version for each in models)):
+                field, value = ("version", version) if split else ("model", name)
+                raise ModelNotFound(f"{field}: {_shown(value)} is not loaded")
+            if not version and len(self._catalogue.models) == 1:
+                raise PreconditionFailed(f"model: {name} is the only one that is served")
+            if split.percent(version):
+                message = f"has {split.percent(version)} percent of the requests; SetTraffic gives them to others"
+                raise PreconditionFailed(f"version: {version} of {name} {message}")
+            if version:
+                self._catalogue.drop(name, version)
+            else:
+                self._catalogue.remove(name)
+            self._loader.pin(name)
+            self._fit()
+            return self._status(name, found)
+
+    async def rollback(self, name: str, version: str = "") -> ModelStatus:
+        """Gives all requests to a version, the one before if none is named, and unloads the others.
+
+        Raises:
+            ModelNotFound: there is no such model, or the version is neither loaded nor in the folder.
+            PreconditionFailed: the version is faulty, or no version came before.
+        """
+        async with self._loader.turn:
+            found = (await self._found()).get(name, [])
+            version = version or self._version_before(name, found)
+            is_known = version in self._catalogue.history(name)
+            if version in self._loaded(name):
+                self._split(name, {version: PERCENT})
+                for other in self._loaded(name) - {version}:
+                    self._catalogue.drop(name, other)
+            else:
+                self._catalogue.put(await self._done(self._loader.load_version, _bundle(name, version, found)))
+            if not is_known:  # the next rollback must not come back to what this one has left
+                self._catalogue.forget_history(name)
+            self._loader.pin(name)
+            self._fit()
+            return self._status(name, found)
+
+    async def set_traffic(self, name: str, percents: Mapping[str, int]) -> ModelStatus:
+        """Says what percent of a model's requests each version gets; those that are not named get none.
+
+        Raises:
+            InvalidRequest: the percents do not add up to 100.
+            ModelNotFound: the model is not loaded.
+            PreconditionFailed: a version is not loaded.
+        """
+        if sum(percents.values()) != PERCENT or min(percents.values()) < 0:
+            message = f"must be percents from 0 to {PERCENT} that add up to {PERCENT}, not {sum(percents.values())}"
+            raise InvalidRequest("traffic", message)
+        async with self._loader.turn:
+            loaded = self._loaded(name)
+            if not loaded:
+                raise ModelNotFound(f"model: {_shown(name)} is not loaded")
+            missing = [_shown(version) for version in percents if version not in loaded]
+            if missing:
+                known = f"loaded are {', '.join(sorted(loaded, key=version_key))}"
+                raise PreconditionFailed(f"traffic: {', '.join(missing)} is not loaded; {known}")
+            self._split(name, percents)
+            self._loader.pin(name)
+            return self._status(name, (await self._found()).get(name, []))
+
+    async def _found(self) -> dict[str, list[FoundBundle]]:
+        if not self._catalogue.is_open:
+            raise NotServing("the server is loading its models")
+        return await self._done(self._loader.found)
+
+    async def _found_of(self, name: str) -> list[FoundBundle]:
+        found = await self._found()
+        if name not in found:
+            raise ModelNotFound(f"model: {_shown(name)} is not in the folder; {', '.join(sorted(found))} are")
+        return found[name]
+
+    async def _done(self, work: Callable[..., _T], *arguments: object) -> _T:
+        """Has the loader do something. Raises PreconditionFailed with the faults that it finds."""
+        try:
+            return await self._loader.in_background(work, *arguments)
+        except StartupError as error:
+            raise PreconditionFailed("; ".join(error.faults)) from error
+
+    async def _add(self, name: str, version: str, found: Sequence[FoundBundle]) -> None:
+        """Loads a version beside those that serve, if there are any."""
+        model = await self._done(self._loader.load_version, _bundle(name, version, found))
+        if not self._loaded(name):
+            self._catalogue.put(model)
+        elif self._reserve(self._bytes_beside() + _most_bytes(model)):
+            self._catalogue.add(model)
+        else:
+            await asyncio.to_thread(model.stop)
+            mib = _most_bytes(model) >> 20
+            raise PreconditionFailed(f"version: {version} of {name} may take {mib} MiB of memory, which requests need")
+        self._fit()
+
+    def _loaded(self, name: str) -> set[str]:
+        return {each.manifest.version for each in self._catalogue.loaded(name)[0]}
+
+    def _split(self, name: str, percents: Mapping[str, int]) -> None:
+        self._catalogue.split(name, TrafficSplit.of(percents))
+
+    def _version_before(self, name: str, found: Sequence[FoundBundle]) -> str:
+        """Returns the version that had all requests before they were shared, or had them before the one that has."""
+        _, split = self._catalogue.loaded(name)
+        if split is None:
+            raise ModelNotFound(f"model: {_shown(name)} is not loaded")
+        history = self._catalogue.history(name)
+        before = history if len(split.shares) > 1 else history[:-1]
+        lower = [each.version for each in found if version_key(each.version) < version_key(split.main)]
+        if not before and not lower:
+            message = f"has had no version before {split.main}, and its folder has no lower one"
+            raise PreconditionFailed(f"model: {name} {message}")
+        return before[-1] if before else lower[0]
+
+    def _fit(self) -> None:
+        self._reserve(self._bytes_beside())
+
+    def _bytes_beside(self) -> int:
+        """What versions take that are beside others; one of each model was counted at the start."""
+        total = 0
+        for model in self._catalogue.models:
+            each = [_most_bytes(version) for version in self._catalogue.loaded(model.manifest.name)[0]]
+            total += sum(each) - max(each)
+        return total
+
+    def _status(self, name: str, found: Sequence[FoundBundle]) -> ModelStatus:
+        models, split = self._catalogue.loaded(name)
+        versions = {
+            each.version: VersionStatus(each.version, VersionState.AVAILABLE, fault=self._loader.fault_of(each))
+            for each in found
+            if each.version or not models  # a bundle that is no version's folder is the one that is loaded
+        }
+        for model in models:
+            version = model.manifest.version
+            percent = split.percent(version) if split is not None else 0
+            versions[version] = VersionStatus(version, VersionState.LOADED, percent)
+        ordered = sorted(versions, key=version_key, reverse=True)
+        return ModelStatus(name, self._loader.follows(name), tuple(versions[version] for version in ordered))
+
+
+def _bundle(name: str, version: str, found: Sequence[FoundBundle]) -> FoundBundle:
+    for each in found:
+        if each.version == version:
+            return each
+    known = ", ".join(each.version for each in found if each.version) or "none"
+    raise ModelNotFound(f"version: {_shown(version)} of {_shown(name)} is not in the folder; there: {known}")
+
+
+def _most_bytes(model: Model) -> int:
+    """What a model may take, full caches included."""
+    return needed_bytes(model.manifest, model.variant) + model.growth_bytes
+
+
+def _shown(name: str) -> str:
+    """Returns a name that a model may have as it is, of others the length."""
+    return name if is_model_name(name) else f"a value of {len(name)} characters"

@@ -1,0 +1,296 @@
+"""The models that are served, and who uses which: a request borrows a model, and gives it back when it has ended.
+
+A model that is replaced or removed takes no more requests; it is retired, answers those that have begun on it, and is
+unloaded when the last of them has ended. So a request is answered by one version from its beginning to its end.
+Several versions of a model may be served side by side, by shares of its requests (`server.models.traffic_split`).
+
+Models that are only offered are loaded when they are asked for, one at a time. Before that those leave that were used
+least recently, first those that nobody uses, until all fit into the budget; requests for others go on meanwhile.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+
+from server.errors import ModelNotFound, NotServing
+from server.models.loading import needed_bytes
+from server.models.loading_turns import LoadingTurns
+from server.models.machine import release_freed_memory
+from server.models.model import Model, ServedModel
+from server.models.residents import Resident, ServedVersions, aside
+from server.models.traffic_split import PERCENT, TrafficSplit
+from server.telemetry.catalogue_metrics import CatalogueMetrics
+
+logger = logging.getLogger(__name__)
+
+_MOST_HISTORY = 16  # versions of a model
+
+
+class Catalogue:
+    """All models by name, on the event loop's thread; empty until the first is put in.
+
+    Args:
+        metrics: of the server.
+        preferred: names of the models that come first, in this order; the others follow by name.
+        load: loads a model that is offered; None where all are in memory. Raises NotServing.
+        budget_bytes: that loaded models may take, by `needed_bytes`; None for no limit.
+    """
+
+    def __init__(
+        self,
+        metrics: CatalogueMetrics,
+        preferred: Sequence[str] = (),
+        load: Callable[[str], Awaitable[Model]] | None = None,
+        budget_bytes: int | None = None,
+    ) -> None:
+        self._metrics = metrics
+        self._preferred = list(preferred)
+        self._load_model = load
+        self._budget_bytes = budget_bytes
+        self._offers: dict[str, ServedModel] = {}  # those that are not in memory
+        self._residents: dict[str, ServedVersions] = {}  # least recently used first
+        self._loading = LoadingTurns(self._load)
+        self._history: dict[str, list[str]] = {}
+        self._together = asyncio.Lock()  # of those who load several, the names of which are kept meanwhile
+        self._kept: Sequence[str] = ()
+        self._retired: list[Resident] = []
+        self._unloading: set[asyncio.Task[None]] = set()
+        self._models: tuple[ServedModel, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything is served."""
+        return bool(self._models)
+
+    @property
+    def models(self) -> tuple[ServedModel, ...]:
+        """What is served, in the order in which models are asked; the first is the default.
+
+        Raises:
+            NotServing: nothing is, yet.
+        """
+        if not self._models:
+            raise NotServing("the server is loading its model")
+        return self._models
+
+    @property
+    def num_versions(self) -> int:
+        """How many versions of all models are served, loaded or not."""
+        return len(self._offers) + sum(len(each.versions) for each in self._residents.values())
+
+    @property
+    def preferred(self) -> Sequence[str]:
+        """Names of the models that the operator has put first."""
+        return self._preferred
+
+    async def borrow(self, name: str, key: str = "") -> contextlib.AbstractContextManager[Model]:
+        """Returns a model for the length of a `with` block, which it outlives whatever becomes of it meanwhile.
+
+        The block must be entered. It is loaded first if need be, for however many wait for it once.
+
+        Args:
+            name: of the model.
+            key: of the request, by which it goes to one of several versions.
+
+        Raises:
+            ModelNotFound: it is not served any more.
+            NotServing: it cannot be loaded.
+        """
+        while name not in self._residents:
+            if name not in self._offers:
+                raise ModelNotFound(f"model: {name} is not served here any more")
+            await self._loading.wait_for(name)
+        served = self._residents[name] = self._residents.pop(name)
+        resident = served.versions[served.split.choose(name, key)]
+        resident.num_loans += 1
+        return self._lend(resident)
+
+    async def load_together(self, names: Sequence[str]) -> None:
+        """Loads models until all are in memory at the same moment, to be borrowed in it.
+
+        One after the other they would be lent while others wait for their room: two requests could wait for each other.
+
+        Raises:
+            NotServing: one cannot be loaded, or all together are beyond the budget.
+        """
+        async with self._together:
+            self._kept = names
+            try:
+                while missing := [name for name in names if name in self._offers]:
+                    self._check_budget(names)
+                    await self._loading.wait_for(missing[0])
+            finally:
+                self._kept = ()
+
+    def offer(self, model: ServedModel) -> None:
+        """Serves a model that is loaded when it is asked for."""
+        self._offers[model.manifest.name] = model
+        self._arrange()
+
+    def put(self, model: Model) -> None:
+        """Serves a model that is warm, in the place of all versions of that name, if there are any."""
+        name = model.manifest.name
+        self._offers.pop(name, None)
+        old = self._residents.pop(name, None)
+        self._residents[name] = ServedVersions.only(model)
+        self._note(name, model.manifest.version)
+        self._arrange()
+        self._retire_all(old, "replaced")
+
+    def add(self, model: Model) -> None:
+        """Serves a version that is warm beside those of its name, of which there is one at least, without requests."""
+        self._residents[model.manifest.name].versions[model.manifest.version] = Resident(model)
+        self._arrange()
+
+    def split(self, name: str, split: TrafficSplit) -> None:
+        """Has the versions of a model, all of them in memory, share its requests from now on."""
+        self._residents[name].split = split
+        if len(split.shares) == 1:
+            self._note(name, split.main)
+        self._arrange()
+
+    def drop(self, name: str, version: str) -> asyncio.Event:
+        """Serves a version no more that has no share of the requests; the event is set when it has left memory."""
+        served = self._residents[name]
+        assert not served.split.percent(version), "requests would go to nobody"
+        resident = served.versions.pop(version)
+        self._arrange()
+        self._retire(resident, "removed")
+        return resident.gone
+
+    def remove(self, name: str) -> None:
+        """Serves a model no more, in any version."""
+        self._offers.pop(name, None)
+        old = self._residents.pop(name, None)
+        self._arrange()
+        self._retire_all(old, "removed")
+
+    def loaded(self, name: str) -> tuple[Sequence[Model], TrafficSplit | None]:
+        """Returns the versions of a model that are in memory and served, and how they share its requests."""
+        served = self._residents.get(name)
+        return ([each.model for each in served.versions.values()], served.split) if served is not None else ([], None)
+
+    def history(self, name: str) -> Sequence[str]:
+        """Returns the versions that have had all requests for a model, the last at the end.
+
+        To return to one is to forget those since: who goes back again comes to the one before.
+        """
+        return tuple(self._history.get(name, ()))
+
+    def forget_history(self, name: str) -> None:
+        """Takes the version that had all requests for a model last for the first one."""
+        del self._history[name][:-1]
+
+    async def make_room(self, needed: int = 0) -> None:
+        """Has the least recently used models leave until so many bytes more are within the budget."""
+        while self._budget_bytes is not None and self._residents and self._used_bytes + needed > self._budget_bytes:
+            # Of those that are alike the least recently used, which is first.
+            name = min(self._residents, key=lambda name: (name in self._kept, self._residents[name].num_loans > 0))
+            resident = self._residents.pop(name).main  # what is loaded on demand has no other version
+            model = resident.model
+            self.offer(ServedModel(manifest=model.manifest, variant=model.variant, metrics=model.metrics))
+            del model
+            self._retire(resident, "evicted")
+            gone = resident.gone
+            del resident
+            await gone.wait()
+
+    def are_ready(self) -> Mapping[str, bool]:
+        """Says of each model whether requests for it are welcome."""
+        loaded = {name: each.is_ready() for name, each in self._residents.items()}
+        return loaded | dict.fromkeys(self._offers, True)
+
+    def is_alive(self) -> bool:
+        """Says whether every engine runs or may be brought back; if not, the process is to end."""
+        return all(each.model.supervisor.is_alive() for each in self._all())
+
+    def stop(self) -> None:
+        """Ends all engines; not on the event loop's thread, which calls nothing else of it by then."""
+        for each in self._all():
+            each.model.stop()
+
+    @property
+    def _used_bytes(self) -> int:
+        return sum(each.needed_bytes for each in self._residents.values())
+
+    def _all(self) -> list[Resident]:
+        return [each for served in self._residents.values() for each in served.versions.values()] + self._retired
+
+    def _check_budget(self, names: Sequence[str]) -> None:
+        served = {each.manifest.name: each for each in self._models}
+        needed = sum(needed_bytes(served[name].manifest, served[name].variant) for name in names if name in served)
+        if self._budget_bytes is not None and needed > self._budget_bytes:
+            raise NotServing(f"models {', '.join(names)} do not fit into the memory for models together")
+
+    async def _load(self, name: str) -> None:
+        offer = self._offers.get(name)
+        if offer is not None:
+            assert self._load_model is not None, "nothing is offered without it"
+            await self.make_room(needed_bytes(offer.manifest, offer.variant))
+            self.put(await self._load_model(name))
+
+    @contextlib.contextmanager
+    def _lend(self, resident: Resident) -> Iterator[Model]:
+        try:
+            yield resident.model
+        finally:
+            resident.num_loans -= 1
+            self._unload_unused(resident)
+
+    def _retire_all(self, served: ServedVersions | None, reason: str) -> None:
+        for each in served.versions.values() if served is not None else ():
+            self._retire(each, reason)
+
+    def _retire(self, resident: Resident, reason: str) -> None:
+        resident.reason = reason
+        self._retired.append(resident)
+        self._tell()
+        self._unload_unused(resident)
+
+    def _unload_unused(self, resident: Resident) -> None:
+        if resident.reason and not resident.num_loans:
+            task = asyncio.create_task(self._unload(resident))
+            self._unloading.add(task)
+            task.add_done_callback(self._unloading.discard)
+
+    async def _unload(self, resident: Resident) -> None:
+        """Ends a model that nobody uses, and gives its memory back."""
+        manifest, reason = resident.model.manifest, resident.reason
+        await aside(resident.model.stop)
+        self._retired.remove(resident)
+        gone = resident.gone
+        del resident
+        await aside(release_freed_memory)
+        self._metrics.count_unload(manifest.name, reason)
+        self._tell()
+        facts = {"model": manifest.name, "model_version": manifest.version, "reason": reason}
+        logger.info("a model has been unloaded", extra={"facts": facts})
+        gone.set()
+
+    def _arrange(self) -> None:
+        served = self._offers | {name: each.main.model for name, each in self._residents.items()}
+        self._models = tuple(served[name] for name in sorted(served, key=lambda name: (self._rank(name), name)))
+        self._tell()
+
+    def _rank(self, name: str) -> int:
+        return self._preferred.index(name) if name in self._preferred else len(self._preferred)
+
+    def _note(self, name: str, version: str) -> None:
+        history = self._history.setdefault(name, [])
+        if version in history:
+            del history[history.index(version) + 1 :]
+        else:
+            history.append(version)
+            del history[:-_MOST_HISTORY]
+
+    def _tell(self) -> None:
+        percents: dict[tuple[str, str, str], int] = {}
+        for model in self._offers.values():
+            percents[model.manifest.name, model.manifest.version, model.sha256] = PERCENT
+        for name, served in self._residents.items():
+            for version, each in served.versions.items():
+                percents[name, version, each.model.sha256] = served.split.percent(version)
+        num_offers = len(self._offers)
+        counts = {"loaded": self.num_versions - num_offers, "unloaded": num_offers, "retired": len(self._retired)}
+        self._metrics.set_models(counts, percents)

@@ -1,0 +1,101 @@
+"""The folder of models: DIR/NAME is a bundle, or holds versions of one, DIR/NAME/VERSION.
+
+Names and versions are those of the folders; a bundle that is no version's folder has the version of its manifest. What
+begins with a dot is none, such as the folders that Kubernetes swaps; nor is `lost+found`, nor a version whose name no
+model could have.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.bundle.manifest import MANIFEST_FILE
+from server.errors import SettingsError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NOT_MODELS = ("lost+found",)
+_RESERVED = ("liveness", "readiness")  # of the health service
+
+_Stamp = tuple[tuple[str, int, int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBundle:
+    """A bundle in the folder of models, as far as a look at its files tells.
+
+    Attributes:
+        name: of the model.
+        version: of its folder; empty for that of the manifest.
+        directory: of the bundle.
+        stamp: of all its files; another one if any of them was written, or exchanged.
+    """
+
+    name: str
+    version: str
+    directory: Path
+    stamp: _Stamp
+
+
+def find_models(directory: Path) -> tuple[dict[str, list[FoundBundle]], list[str]]:
+    """Looks what is in the folder of models.
+
+    Returns:
+        Of each name its versions, the highest first; and which folders have names that no model can have.
+
+    Raises:
+        SettingsError: the folder cannot be read.
+    """
+    found: dict[str, list[FoundBundle]] = {}
+    faults: list[str] = []
+    for folder in _folders(directory):
+        if not is_model_name(folder.name):
+            faults.append(f"{folder}: no name of a model: letters, digits, '.', '_' and '-', at most 64")
+            continue
+        try:
+            found[folder.name] = _versions(folder)
+        except SettingsError:  # it has gone meanwhile, or is closed to us
+            found[folder.name] = []
+    return found, faults
+
+
+def is_model_name(name: str) -> bool:
+    """Whether a model may be called so."""
+    return _NAME.fullmatch(name) is not None and name not in _RESERVED
+
+
+def version_key(version: str) -> tuple[tuple[int, int, str], ...]:
+    """Returns what orders versions: numbers in them by their value, so that 1.10 is higher than 1.9."""
+    parts = re.split(r"(\d+)", version)
+    return tuple((1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts if part)
+
+
+def _versions(folder: Path) -> list[FoundBundle]:
+    if (folder / MANIFEST_FILE).exists():
+        return [FoundBundle(folder.name, "", folder, _stamp(folder))]
+    versions = sorted(_folders(folder), key=lambda path: version_key(path.name), reverse=True)
+    return [FoundBundle(folder.name, path.name, path, _stamp(path)) for path in versions if is_model_name(path.name)]
+
+
+def _folders(directory: Path) -> list[Path]:
+    try:
+        with os.scandir(directory) as entries:
+            names = [entry.name for entry in entries if entry.is_dir()]
+    except OSError as error:
+        raise SettingsError([f"--models: {directory} cannot be read: {error.strerror}"]) from error
+    return [directory / name for name in sorted(names) if not name.startswith(".") and name not in _NOT_MODELS]
+
+
+def _stamp(bundle: Path) -> _Stamp:
+    """Returns what a bundle's files are known by. What Kubernetes does, to swap a link to a folder, changes it too."""
+    files = []
+    for folder, _, names in os.walk(os.path.realpath(bundle)):
+        for name in names:
+            path = Path(folder, name)
+            try:
+                status = path.stat()
+            except OSError:
+                files.append((str(path), 0, 0, 0, 0))
+            else:
+                files.append((str(path), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+    return tuple(sorted(files))

@@ -1,0 +1,290 @@
+"""Loads what is in the folder of models: everything at first, then what changes.
+
+Of a model's versions the highest good one is served. A version that is put in is verified, warmed up and made to
+translate its golden sentence before it takes over; a faulty one is refused, with its faults in the log, and the next
+lower one tried, down to the one that is served. A version whose folder has gone is served until another takes over, a
+model until its folder has gone. A folder in which there is nothing at all is taken for a mount that is missing.
+"""
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from server.bundle.manifest_file import read_manifest
+from server.engine.busy import BusyEngines
+from server.errors import BundleError, NotServing, SettingsError, StartupError
+from server.models.catalogue import Catalogue
+from server.models.choosing import can_use_cuda, choose_variant
+from server.models.folder import FoundBundle, find_models
+from server.models.loading import Share, load_model
+from server.models.model import Model, ServedModel
+from server.settings.settings import Settings
+from server.telemetry.metrics import Metrics
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.0
+_NICENESS = 5  # that of lanes: who loads a model takes no more of the processor than they
+
+_Versions = list[FoundBundle]
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A model that is to be served instead of the one of that name, or None for none."""
+
+    name: str
+    model: Model | None
+
+
+class FolderLoader:
+    """Its methods block, and are called one at a time: `in_background` does that.
+
+    Args:
+        directory: of the models.
+        settings: of the server.
+        metrics: told of every load.
+
+    Attributes:
+        turn: of who changes what is served, from a look at the folder to the end of what follows from it.
+    """
+
+    def __init__(self, directory: Path, settings: Settings, metrics: Metrics) -> None:
+        self._directory = directory
+        self._settings = settings
+        self._metrics = metrics
+        self._busy = BusyEngines()
+        self._seen: dict[str, _Versions] = {}
+        self._judged: dict[str, _Versions] = {}
+        self._served: dict[str, FoundBundle] = {}
+        self._pinned: set[str] = set()
+        self._faults: dict[Path, str] = {}
+        self.turn = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, "model-loader", _be_nice)
+
+    async def in_background(self, work: Callable[..., _T], *arguments: object) -> _T:
+        """Has a thread call a method of this object, when it is done with what came before."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+
+    def read_all(self) -> list[ServedModel]:
+        """Reads what every model says of itself, and loads none.
+
+        Raises:
+            StartupError: there is none; lists all faults.
+        """
+        found, faults = self._look_at_first()
+        models = [model for name in found for model in self._read(name, faults)]
+        self._check(models, faults)
+        return models
+
+    def load_one(self, name: str) -> Model:
+        """Loads the highest good version of a model, served or not. Raises NotServing if there is none."""
+        change = None
+        if name in self._seen:  # else it is about to be removed
+            self._served.pop(name, None)
+            change = self.load(name)
+        if change is None or change.model is None:
+            raise NotServing(f"model {name} cannot be loaded; the server's log says why")
+        return change.model
+
+    def found(self) -> dict[str, _Versions]:
+        """Returns what is in the folder: of each name its versions, the highest first. Raises SettingsError."""
+        return find_models(self._directory)[0]
+
+    def load_highest(self, name: str) -> Model:
+        """Loads the highest good version of a model, served or not, and has it follow its folder.
+
+        Raises:
+            StartupError: there is none; lists all faults. Nothing has changed.
+        """
+        before = self._served.pop(name, None), name in self._pinned
+        self._seen = self.found()
+        self._pinned.discard(name)
+        faults: list[str] = []
+        change = self.load(name, faults) if name in self._seen else None
+        if change is None or change.model is None:
+            if before[0] is not None:
+                self._served[name] = before[0]
+            if before[1]:
+                self._pinned.add(name)
+            raise BundleError(faults or [f"{self._directory / name} holds no bundle"])
+        return change.model
+
+    def load_version(self, bundle: FoundBundle) -> Model:
+        """Loads one bundle. Raises BundleError, which lists its faults."""
+        faults: list[str] = []
+        model = self._try(bundle, faults)
+        if model is None:
+            raise BundleError(faults)
+        return model
+
+    def pin(self, name: str) -> None:
+        """Leaves a model as it is, whatever comes into its folder, until that has gone."""
+        self._pinned.add(name)
+
+    def follows(self, name: str) -> bool:
+        """Whether what comes into a model's folder is taken."""
+        return name not in self._pinned
+
+    def fault_of(self, bundle: FoundBundle) -> str:
+        """Says what was wrong with a bundle when it was last tried; empty for nothing."""
+        return self._faults.get(bundle.directory, "")
+
+    def load_all(self) -> list[Model]:
+        """Loads every model that is good.
+
+        Raises:
+            StartupError: there is none; lists all faults.
+        """
+        found, faults = self._look_at_first()
+        changes = [self.load(name, faults) for name in found]
+        models = [change.model for change in changes if change is not None and change.model is not None]
+        try:
+            self._check(models, faults)
+        except SettingsError:
+            for model in models:
+                model.stop()
+            raise
+        return models
+
+    def changed(self) -> list[str]:
+        """Returns names of models whose folders have changed, and are the same at two looks.
+
+        Files that belong together are written in turn.
+        """
+        try:
+            found, _ = find_models(self._directory)
+        except SettingsError as error:
+            logger.warning("models stay as they are: %s", error)
+            return []
+        if not found:
+            logger.warning("models stay as they are: %s is empty", self._directory)
+            return []
+        seen, self._seen = self._seen, found
+        names = found.keys() | self._judged.keys()
+        return sorted(name for name in names if found.get(name) == seen.get(name) != self._judged.get(name))
+
+    def load(self, name: str, faults: list[str] | None = None) -> Change | None:
+        """Loads the highest good version of a model, unless it is served.
+
+        Args:
+            name: of the model.
+            faults: takes what is wrong with those that are not good.
+
+        Returns:
+            What is to be done, if anything.
+        """
+        versions = self._seen.get(name)
+        if versions is None:
+            self._judged.pop(name, None)
+            was_served = self._served.pop(name, None) is not None or name in self._pinned
+            self._pinned.discard(name)
+            return Change(name, None) if was_served else None
+        self._metrics.catalogue.add_model(name)
+        self._judged[name] = versions
+        if name in self._pinned:
+            return None
+        for bundle in versions:
+            if bundle == self._served.get(name):
+                return None
+            model = self._try(bundle, faults if faults is not None else [])
+            if model is not None:
+                self._served[name] = bundle
+                return Change(name, model)
+        return None
+
+    def _look_at_first(self) -> tuple[dict[str, _Versions], list[str]]:
+        found, faults = find_models(self._directory)
+        for fault in faults:
+            logger.error("a folder is no model: %s", fault)
+        self._seen = found
+        return found, faults
+
+    def _read(self, name: str, faults: list[str]) -> Iterator[ServedModel]:
+        """Yields what the highest version says whose manifest is good, if there is one."""
+        self._metrics.catalogue.add_model(name)
+        self._judged[name] = self._seen[name]
+        for bundle in self._seen[name]:
+            settings = replace(self._settings, bundle=bundle.directory)
+            try:
+                variant = choose_variant(settings, has_cuda=can_use_cuda())
+                manifest = read_manifest(bundle.directory)
+                if variant not in manifest.variants:
+                    raise BundleError([f"{bundle.directory}: has no variant {variant}"])
+            except BundleError as error:
+                self._refuse(bundle, error, faults)
+                continue
+            self._served[name] = bundle
+            manifest = replace(manifest, name=name, version=bundle.version or manifest.version)
+            metrics = self._metrics.of_model(name, manifest.version)
+            yield ServedModel(manifest=manifest, variant=variant, metrics=metrics)
+            return
+
+    def _refuse(self, bundle: FoundBundle, error: StartupError, faults: list[str]) -> None:
+        self._metrics.catalogue.count_load(bundle.name, is_successful=False)
+        facts = {"model": bundle.name, "model_version": bundle.version, "error": "; ".join(error.faults)}
+        logger.error("a model is refused", extra={"facts": facts})
+        self._faults[bundle.directory] = facts["error"]
+        faults += error.faults
+
+    def _try(self, bundle: FoundBundle, faults: list[str]) -> Model | None:
+        """Returns a model that is warm, or None, and logs and counts either."""
+        started = time.monotonic()
+        settings = replace(self._settings, bundle=bundle.directory)
+        share = Share(num_models=len(self._seen), busy=self._busy)
+        facts: dict[str, str | float] = {"model": bundle.name, "model_version": bundle.version}
+        try:
+            model = load_model(settings, self._metrics, share, name=bundle.name, version=bundle.version)
+        except StartupError as error:
+            self._refuse(bundle, error, faults)
+            return None
+        except Exception as error:  # whatever it is, the other models are served
+            self._metrics.catalogue.count_load(bundle.name, is_successful=False)
+            logger.exception("a model cannot be loaded", extra={"facts": facts})
+            faults.append(f"{bundle.directory}: cannot be loaded: {type(error).__name__}")
+            self._faults[bundle.directory] = faults[-1]
+            return None
+        self._faults.pop(bundle.directory, None)
+        seconds = time.monotonic() - started
+        self._metrics.catalogue.load_seconds.observe(seconds)
+        self._metrics.catalogue.count_load(bundle.name, is_successful=True)
+        facts |= {"model_version": model.manifest.version, "variant": model.variant, "seconds": round(seconds, 3)}
+        logger.info("a model has been loaded", extra={"facts": facts})
+        return model
+
+    def _check(self, models: Sequence[ServedModel], faults: list[str]) -> None:
+        if not models:
+            raise BundleError(faults or [f"--models: {self._directory} holds no model"])
+        names = [model.manifest.name for model in models]
+        missing = [name for name in self._settings.preferred_models if name not in names]
+        if missing:
+            raise SettingsError([f"--default: {name} is not served; {', '.join(names)} are" for name in missing])
+
+
+async def watch_folder(loader: FolderLoader, catalogue: Catalogue, poll_seconds: float = POLL_SECONDS) -> None:
+    """Has the catalogue serve what the folder of models holds, until cancelled."""
+    while True:
+        await asyncio.sleep(poll_seconds)
+        async with loader.turn:
+            for name in await loader.in_background(loader.changed):
+                change = await loader.in_background(loader.load, name)
+                if change is None:
+                    continue
+                if change.model is not None:
+                    catalogue.put(change.model)
+                else:
+                    catalogue.remove(name)
+                del change  # or the model would stay in memory when it has been replaced
+                await catalogue.make_room()
+
+
+def _be_nice() -> None:
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

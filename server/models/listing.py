@@ -1,0 +1,71 @@
+"""`--list`: what would be served, and the memory that it would take."""
+
+import dataclasses
+from collections.abc import Iterator
+
+from server.bundle.bundle import open_bundle
+from server.bundle.manifest import Manifest
+from server.errors import BundleError
+from server.models.choosing import can_use_cuda, choose_variant
+from server.models.folder import FoundBundle, find_models
+from server.models.loading import Share, engine_limits, growth_bytes, needed_bytes
+from server.settings.settings import Settings
+
+_FEW = 6  # directions that are named
+
+
+def list_models(settings: Settings) -> Iterator[str]:
+    """Reads and verifies the bundles, without loading them; yields a line for each, and a sum.
+
+    Raises:
+        StartupError: nothing could be served; lists every fault.
+    """
+    faults: list[str] = []
+    total = 0
+    found, num_models = _found(settings, faults), 0
+    for versions in found.values():
+        for bundle in versions:
+            try:
+                manifest, variant = _opened(bundle, settings)
+            except BundleError as error:
+                faults += error.faults
+                yield from (f"refused: {fault}" for fault in error.faults)
+                continue
+            share = Share(num_models=len(found))
+            most = growth_bytes(manifest, variant, engine_limits(manifest, variant, settings, share))
+            idle = needed_bytes(manifest, variant)
+            total += idle
+            num_models += 1
+            name, version = bundle.name or manifest.name, bundle.version or manifest.version
+            memory = f"{_mib(idle)} MiB, full caches up to {_mib(most)} MiB"
+            yield f"{name} {version} ({variant}): {_languages(manifest)}; {memory}"
+            break
+    if not num_models:
+        raise BundleError(faults or [f"--models: {settings.models} holds no model"])
+    yield f"{num_models} served, about {_mib(total)} MiB when all their steps are loaded"
+
+
+def _found(settings: Settings, faults: list[str]) -> dict[str, list[FoundBundle]]:
+    if settings.models is None:
+        return {"": [FoundBundle("", "", settings.bundle, ())]}
+    found, names = find_models(settings.models)
+    faults += names
+    return found
+
+
+def _opened(bundle: FoundBundle, settings: Settings) -> tuple[Manifest, str]:
+    settings = dataclasses.replace(settings, bundle=bundle.directory)
+    variant = choose_variant(settings, has_cuda=can_use_cuda())
+    return open_bundle(bundle.directory, variant).manifest, variant
+
+
+def _languages(manifest: Manifest) -> str:
+    if manifest.languages is not None:
+        return f"{len(manifest.source_codes)} languages into {len(manifest.target_codes)}"
+    pairs = [f"{pair.source}-{pair.target}" for pair in manifest.language_pairs]
+    more = f" and {len(pairs) - _FEW} more" if len(pairs) > _FEW else ""
+    return ", ".join(pairs[:_FEW]) + more
+
+
+def _mib(num_bytes: int) -> str:
+    return f"{num_bytes / (1 << 20):.0f}"

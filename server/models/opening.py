@@ -1,0 +1,81 @@
+"""What the settings want to be served: one bundle, or a folder of models, in memory from the start or on demand."""
+
+from server.models.catalogue import Catalogue
+from server.models.folder_loader import FolderLoader
+from server.models.loading import Share, engine_limits, growth_bytes, load_model, needed_bytes, process_memory
+from server.models.model import Model, ServedModel
+from server.settings.settings import ON_DEMAND, Settings
+from server.telemetry.metrics import Metrics
+
+_BUDGET_SHARE = 2  # of the process's memory models have one part, unless the settings say how much
+
+
+def new_catalogue(settings: Settings, metrics: Metrics) -> tuple[Catalogue, FolderLoader | None]:
+    """Returns an empty catalogue, and what loads its models if they are in a folder; on the event loop's thread."""
+    if settings.models is None:
+        return Catalogue(metrics.catalogue), None
+    loader = FolderLoader(settings.models, settings, metrics)
+    if settings.load != ON_DEMAND:
+        return Catalogue(metrics.catalogue, settings.preferred_models), loader
+
+    async def load(name: str) -> Model:
+        return await loader.in_background(loader.load_one, name)
+
+    return Catalogue(metrics.catalogue, settings.preferred_models, load, _budget_bytes(settings)), loader
+
+
+def open_models(settings: Settings, metrics: Metrics, loader: FolderLoader | None) -> list[ServedModel]:
+    """Loads what is to be in memory from the start, and reads what is not; blocks.
+
+    Raises:
+        StartupError: there is nothing to serve; lists every fault.
+    """
+    if loader is None:
+        return [load_model(settings, metrics)]
+    return [*loader.read_all()] if settings.load == ON_DEMAND else [*loader.load_all()]
+
+
+def stop_models(models: list[ServedModel]) -> None:
+    """Ends the engines of models that nobody serves."""
+    for model in models:
+        if isinstance(model, Model):
+            model.stop()
+
+
+def serve_models(catalogue: Catalogue, models: list[ServedModel]) -> None:
+    """Puts models into a catalogue, and empties the list, which would keep what is replaced later in memory."""
+    while models:
+        model = models.pop()
+        if isinstance(model, Model):
+            catalogue.put(model)
+        else:
+            catalogue.offer(model)
+
+
+def growth_of(models: list[ServedModel], settings: Settings) -> int:
+    """Returns what models may take of memory beyond what they have, two versions of one at the same time included."""
+    share = Share(num_models=len(models))
+    growth = loaded = 0
+    if settings.models is not None:
+        growth = max(needed_bytes(each.manifest, each.variant) for each in models)
+    for each in models:
+        if isinstance(each, Model):
+            growth += each.growth_bytes
+        else:
+            limits = engine_limits(each.manifest, each.variant, settings, share)
+            growth += growth_bytes(each.manifest, each.variant, limits)
+            loaded += needed_bytes(each.manifest, each.variant)
+    return growth + min(loaded, _budget_bytes(settings))
+
+
+def describe(models: tuple[ServedModel, ...]) -> str:
+    """Returns models' names and versions, in words for the operator."""
+    return ", ".join(
+        f"{each.manifest.name} {each.manifest.version} ({each.variant}, "
+        + (f"lanes: {each.num_lanes})" if isinstance(each, Model) else "on demand)")
+        for each in models
+    )
+
+
+def _budget_bytes(settings: Settings) -> int:
+    return settings.models_memory << 20 or process_memory(settings) // _BUDGET_SHARE

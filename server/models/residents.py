@@ -1,0 +1,81 @@
+"""Models in memory, and who uses them."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from server.models.loading import needed_bytes
+from server.models.model import Model
+from server.models.traffic_split import PERCENT, TrafficSplit
+
+
+@dataclass(slots=True, eq=False)
+class Resident:
+    """A model in memory.
+
+    Attributes:
+        model: the version that is loaded.
+        num_loans: requests that use it.
+        reason: why it is to leave, one of `UNLOAD_REASONS`; empty while it is not.
+        gone: set when it has left.
+    """
+
+    model: Model
+    num_loans: int = 0
+    reason: str = ""
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def version(self) -> str:
+        """The model's."""
+        return self.model.manifest.version
+
+
+@dataclass(slots=True, eq=False)
+class ServedVersions:
+    """The versions of one model that are in memory, by their names, and how they share its requests."""
+
+    versions: dict[str, Resident]
+    split: TrafficSplit
+
+    @classmethod
+    def only(cls, model: Model) -> "ServedVersions":
+        """Returns one version with all requests."""
+        version = model.manifest.version
+        return cls({version: Resident(model)}, TrafficSplit.of({version: PERCENT}))
+
+    @property
+    def main(self) -> Resident:
+        """The version that has most of the requests."""
+        return self.versions[self.split.main]
+
+    @property
+    def num_loans(self) -> int:
+        """Requests that use any of them."""
+        return sum(each.num_loans for each in self.versions.values())
+
+    @property
+    def needed_bytes(self) -> int:
+        """See `server.models.loading.needed_bytes`."""
+        return sum(needed_bytes(each.model.manifest, each.model.variant) for each in self.versions.values())
+
+    def is_ready(self) -> bool:
+        """Whether requests are welcome to every version that takes any."""
+        return all(self.versions[version].model.supervisor.is_ready() for version, _ in self.split.shares)
+
+
+async def aside(work: Callable[[], None]) -> None:
+    """Does what may take long, or for ever: on a thread that nobody waits for when the process ends."""
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+    def run() -> None:
+        try:
+            work()
+        finally:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(done.set)
+
+    threading.Thread(target=run, name="unload", daemon=True).start()
+    await done.wait()

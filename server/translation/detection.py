@@ -1,0 +1,111 @@
+"""The source language of texts whose request leaves it open, among those that are served; an optional extra."""
+
+import asyncio
+import functools
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from server.bundle.codes import language_of
+from server.errors import InvalidRequest
+from server.text.detector import DETECTOR_BYTES, MAX_CHARACTERS, Detector, is_installed
+from server.translation.memory import MemoryBudget
+
+HINT = "this server detects no languages, which needs py3langid: pip install 'babelserve[detect]'"
+
+_MOST_AT_ONCE = 400  # characters on the event loop: half a millisecond
+_LEAST_CHARACTERS = 50  # that any text counts as
+_MOST_NAMED = 4
+
+
+class DetectedLanguage(NamedTuple):
+    """What language a text was found to be in: a model's code, and the probability among those served, 0 to 1."""
+
+    code: str
+    confidence: float
+
+
+class LanguageDetection:
+    """Detects languages, on the event loop's thread or, if it takes longer than a moment, another.
+
+    The detector is loaded when it is first asked: servers that never are do not wait for it, nor have it in memory.
+
+    Args:
+        memory: of requests, which is less once the detector is loaded.
+
+    Attributes:
+        is_available: whether the extra is installed.
+    """
+
+    def __init__(self, memory: MemoryBudget) -> None:
+        self.is_available = is_installed()
+        self._memory = memory
+        self._loading: asyncio.Task[Detector] | None = None
+
+    async def detect(
+        self, texts: Sequence[str], codes: Sequence[str]
+    ) -> "list[DetectedLanguage | InvalidRequest | None]":
+        """Returns the language of each text, or why it is refused; None for one without a letter.
+
+        Args:
+            texts: any texts.
+            codes: of the languages that are served, at least one, as models have them.
+
+        Raises:
+            InvalidRequest: the detector does not know all of the languages.
+        """
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._load())
+        detector = await asyncio.shield(self._loading)
+        labels = _labels(detector, tuple(codes))
+        look = functools.partial(_detect_all, detector, texts, labels)
+        num_characters = sum(max(_LEAST_CHARACTERS, min(len(text), MAX_CHARACTERS)) for text in texts)
+        return look() if num_characters <= _MOST_AT_ONCE else await asyncio.to_thread(look)
+
+    async def _load(self) -> Detector:
+        detector = await asyncio.to_thread(Detector)
+        self._memory.max_bytes -= DETECTOR_BYTES
+        return detector
+
+
+@functools.lru_cache(maxsize=64)
+def _labels(detector: Detector, codes: tuple[str, ...]) -> Mapping[str, str]:
+    """Returns the code for each of the detector's names of languages; of several codes of one language the first.
+
+    Raises:
+        InvalidRequest: some codes have none. Their texts would be taken for another language's.
+    """
+    known: dict[str, str] = {}
+    for label in detector.labels:
+        known.setdefault(language_of(label) or label, label)
+    labels: dict[str, str] = {}
+    unknown: list[str] = []
+    for code in codes:
+        language = language_of(code)
+        if language in known:
+            labels.setdefault(known[language], code)
+        else:
+            unknown.append(code)
+    if unknown:
+        more = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
+        named = ", ".join(unknown[:_MOST_NAMED]) + more
+        raise InvalidRequest("source_language_code", f"is required: {named} cannot be told by detection")
+    return labels
+
+
+def _detect_all(
+    detector: Detector, texts: Sequence[str], labels: Mapping[str, str]
+) -> "list[DetectedLanguage | InvalidRequest | None]":
+    return [_detect(detector, f"contents[{index}]", text, labels) for index, text in enumerate(texts)]
+
+
+def _detect(
+    detector: Detector, field: str, text: str, labels: Mapping[str, str]
+) -> "DetectedLanguage | InvalidRequest | None":
+    if not any(map(str.isalpha, text[:MAX_CHARACTERS])):
+        return None
+    guess = detector.guess(text, labels)
+    if guess.other:
+        served = ", ".join(sorted(labels.values()))
+        found = f"detected language {guess.other} (probability {guess.other_confidence:.2f})"
+        return InvalidRequest(field, f"{found} is not served for this target, only {served} are")
+    return DetectedLanguage(labels[guess.label], guess.confidence)

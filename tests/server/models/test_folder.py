@@ -1,0 +1,100 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from server.errors import SettingsError
+from server.models.folder import find_models, is_model_name, version_key
+
+
+def bundle(directory: Path, text: str = "{}") -> Path:
+    """A folder that looks like a bundle."""
+    (directory / "cpu-fp32").mkdir(parents=True)
+    (directory / "manifest.json").write_text(text)
+    (directory / "cpu-fp32" / "weights.bin").write_bytes(b"0")
+    return directory
+
+
+def test_folders_are_bundles_or_hold_versions_the_highest_first(tmp_path: Path) -> None:
+    bundle(tmp_path / "en-de")
+    for version in ("1.9", "1.10", "2", "10"):
+        bundle(tmp_path / "de-en" / version)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "README").write_text("no folder")
+
+    found, faults = find_models(tmp_path)
+
+    assert {name: [each.version for each in versions] for name, versions in found.items()} == {
+        "de-en": ["10", "2", "1.10", "1.9"],
+        "empty": [],
+        "en-de": [""],
+    }
+    assert found["de-en"][0].directory == tmp_path / "de-en" / "10"
+    assert faults == []
+
+
+def test_what_no_model_can_be_called_is_told_and_what_tools_leave_is_not(tmp_path: Path) -> None:
+    for name in ("..data", "lost+found", "liveness", "a b", "x" * 65):
+        (tmp_path / name).mkdir()
+
+    found, faults = find_models(tmp_path)
+
+    assert found == {}
+    assert len(faults) == 3
+    assert all("no name of a model" in fault for fault in faults)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: (path / "cpu-fp32" / "weights.bin").write_bytes(b"11"),
+        lambda path: (path / "cpu-fp32" / "weights.bin").unlink(),
+        lambda path: (path / "more").write_bytes(b""),
+        lambda path: os.utime(path / "manifest.json", ns=(0, 0)),
+    ],
+)
+def test_whatever_changes_in_a_bundle_changes_its_stamp(tmp_path: Path, change: object) -> None:
+    bundle(tmp_path / "m" / "1")
+    before, same = (find_models(tmp_path)[0]["m"] for _ in range(2))
+    assert callable(change)
+    change(tmp_path / "m" / "1")
+
+    assert before == same != find_models(tmp_path)[0]["m"]
+
+
+def test_a_link_that_leads_elsewhere_is_another_bundle(tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    (models / "m").mkdir(parents=True)
+    for name in ("a", "b"):
+        bundle(tmp_path / name)
+    (models / "m" / "1").symlink_to(tmp_path / "a")
+    before = find_models(models)[0]["m"]
+    (models / "m" / "new").symlink_to(tmp_path / "b")
+    (models / "m" / "new").rename(models / "m" / "1")
+
+    assert find_models(models)[0]["m"] != before
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"--models: .*none cannot be read: No such file"):
+        find_models(tmp_path / "none")
+
+
+def test_a_file_that_has_gone_is_a_stamp_too(tmp_path: Path) -> None:
+    bundle(tmp_path / "m")
+    (tmp_path / "m" / "nowhere").symlink_to(tmp_path / "none")
+
+    (found,) = find_models(tmp_path)[0]["m"]
+
+    assert any(size == 0 and path.endswith("nowhere") for path, _, size, _, _ in found.stamp)
+
+
+def test_numbers_in_versions_count_by_their_value() -> None:
+    versions = ["1.10", "1.9", "2024-05-02", "2024-05-01", "v2", "v10"]
+
+    assert sorted(versions, key=version_key) == ["v2", "v10", "1.9", "1.10", "2024-05-01", "2024-05-02"]
+
+
+def test_names_are_plain() -> None:
+    assert is_model_name("opus-mt_en-de.2")
+    assert not any(map(is_model_name, ("", ".hidden", "a/b", "readiness", "ä")))

@@ -1,0 +1,48 @@
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from server.bundle.bundle import Bundle
+from server.errors import BundleError
+from server.models.listing import list_models
+from server.models.loading import needed_bytes
+from server.settings.settings import Settings
+
+
+def listed(models: Path) -> list[str]:
+    return list(list_models(Settings(models=models, variant="cpu-fp32", lanes=1)))
+
+
+def test_what_would_be_served_is_listed_with_its_memory_and_the_faults_of_the_rest(
+    tiny_bundle: Bundle, tmp_path: Path
+) -> None:
+    for path in ("a/1", "a/2", "b"):
+        shutil.copytree(tiny_bundle.directory, tmp_path / path)
+    os.truncate(tmp_path / "a" / "2" / "tokenizer.model", 1)
+
+    refused, a, b, total = listed(tmp_path)
+
+    mib = round(needed_bytes(tiny_bundle.manifest, "cpu-fp32") / 2**20)
+    assert refused.startswith(f"refused: {tmp_path / 'a' / '2' / 'tokenizer.model'}: has 1 bytes")
+    assert a.startswith(f"a 1 (cpu-fp32): en-de; {mib} MiB, full caches up to ")
+    assert b.startswith("b 0 (cpu-fp32): en-de; ")
+    assert total.startswith("2 served, about ")
+
+
+def test_one_bundle_is_listed_too(tiny_bundle: Bundle) -> None:
+    lines = list(list_models(Settings(bundle=tiny_bundle.directory)))
+
+    assert [line.partition(":")[0] for line in lines[:1]] == ["tiny 0 (cpu-int8)"]
+
+
+def test_nothing_to_serve_is_a_fault(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="holds no model"):
+        listed(tmp_path)
+
+
+def test_a_model_needs_more_than_its_weights(tiny_bundle: Bundle) -> None:
+    weights = tiny_bundle.manifest.variants["cpu-fp32"].files["weights.bin"].bytes
+
+    assert needed_bytes(tiny_bundle.manifest, "cpu-fp32") > 3 * weights

@@ -1,0 +1,63 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from server.bundle.bundle import Bundle
+from server.models.opening import describe, growth_of, new_catalogue, open_models, serve_models, stop_models
+from server.settings.settings import ON_DEMAND, Settings
+from server.telemetry.metrics import Metrics
+
+
+@pytest.fixture
+def models(tiny_bundle: Bundle, tmp_path: Path) -> Path:
+    for name in ("a", "b"):
+        shutil.copytree(tiny_bundle.directory, tmp_path / "models" / name)
+    return tmp_path / "models"
+
+
+async def test_one_bundle_is_a_catalogue_of_one(tiny_bundle: Bundle, metrics: Metrics) -> None:
+    settings = Settings(bundle=tiny_bundle.directory, variant="cpu-fp32", lanes=1)
+    catalogue, loader = new_catalogue(settings, metrics)
+
+    opened = open_models(settings, metrics, loader)
+    (growth,) = {growth_of(opened, settings), opened[0].growth_bytes}  # type: ignore[attr-defined]
+    serve_models(catalogue, opened)
+    with await catalogue.borrow("tiny") as model:
+        model.stop()
+
+    assert loader is None
+    assert growth > 0
+    assert opened == []
+    assert describe(catalogue.models) == "tiny 0 (cpu-fp32, lanes: 1)"
+
+
+async def test_models_of_a_folder_are_loaded_at_the_start(models: Path, metrics: Metrics) -> None:
+    settings = Settings(models=models, variant="cpu-fp32", lanes=1, default="b")
+    catalogue, loader = new_catalogue(settings, metrics)
+
+    opened = open_models(settings, metrics, loader)
+    serve_models(catalogue, opened)
+    described = describe(catalogue.models)
+    stop_models(list(catalogue.models))
+
+    assert described == "b 0 (cpu-fp32, lanes: 1), a 0 (cpu-fp32, lanes: 1)"
+
+
+async def test_or_when_they_are_asked_for(models: Path, metrics: Metrics) -> None:
+    settings = Settings(models=models, variant="cpu-fp32", lanes=1, load=ON_DEMAND, models_memory=8)
+    catalogue, loader = new_catalogue(settings, metrics)
+
+    opened = open_models(settings, metrics, loader)
+    growth = growth_of(opened, settings)
+    serve_models(catalogue, opened)
+    described = describe(catalogue.models)
+    for name in ("a", "b"):
+        with await catalogue.borrow(name) as model:
+            assert model.manifest.name == name
+    left = describe(catalogue.models)
+    catalogue.stop()
+
+    assert growth > 8 << 20
+    assert described == "a 0 (cpu-fp32, on demand), b 0 (cpu-fp32, on demand)"
+    assert left == "a 0 (cpu-fp32, on demand), b 0 (cpu-fp32, lanes: 1)"

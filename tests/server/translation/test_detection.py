@@ -1,0 +1,78 @@
+import asyncio
+import threading
+
+import pytest
+
+from server.errors import InvalidRequest
+from server.text import detector as detector_module
+from server.text.detector import DETECTOR_BYTES, Detector, Guess
+from server.translation.detection import DetectedLanguage, LanguageDetection
+from server.translation.memory import MemoryBudget
+
+pytest.importorskip("py3langid", reason="it comes with the extra `detect`")
+
+ENGLISH, GERMAN, SPANISH = "The dog runs over the field.", "Der Hund läuft über das Feld.", "El perro corre por aquí."
+
+
+@pytest.fixture(scope="module")
+def memory() -> MemoryBudget:
+    return MemoryBudget(1 << 30)
+
+
+@pytest.fixture
+def detection(memory: MemoryBudget) -> LanguageDetection:
+    return LanguageDetection(memory)
+
+
+async def test_each_text_has_its_language_or_is_refused_by_its_place(detection: LanguageDetection) -> None:
+    english, german, digits, spanish = await detection.detect([ENGLISH, GERMAN, " 42 \n", SPANISH], ["de", "en"])
+
+    assert isinstance(english, DetectedLanguage)
+    assert isinstance(german, DetectedLanguage)
+    assert (english.code, german.code, digits) == ("en", "de", None)
+    assert 0.9 < english.confidence <= 1.0
+    assert isinstance(spanish, InvalidRequest)
+    assert str(spanish).startswith("contents[3]: detected language es (probability 0.")
+    assert str(spanish).endswith(") is not served for this target, only de, en are")
+    assert "perro" not in str(spanish)
+
+
+async def test_languages_are_found_by_the_codes_that_models_have(detection: LanguageDetection) -> None:
+    texts = ["这是一个测试，我们明天去北京。", "Jeg vet ikke hva du snakker om, men det er greit.", GERMAN]
+
+    found = await detection.detect(texts, ["zh-Hant", "zh-Hans", "nb", "deu_Latn"])
+
+    assert [each.code for each in found if isinstance(each, DetectedLanguage)] == ["zh-Hant", "nb", "deu_Latn"]
+
+
+async def test_a_language_that_cannot_be_told_must_be_named(detection: LanguageDetection) -> None:
+    codes = ["de", "ast", "fur", "ceb", "ban", "min"]
+    with pytest.raises(InvalidRequest, match="is required: ast, fur, ceb, ban and 1 more cannot be told by detection"):
+        await detection.detect([GERMAN], codes)
+
+
+async def test_it_is_loaded_once_when_it_is_first_needed_and_counts_as_memory(
+    detection: LanguageDetection, memory: MemoryBudget
+) -> None:
+    before = memory.max_bytes
+    await asyncio.gather(*(detection.detect([GERMAN], ["de", "en"]) for _ in range(3)))
+
+    assert memory.max_bytes == before - DETECTOR_BYTES
+
+
+async def test_much_text_is_looked_at_off_the_event_loop(
+    detection: LanguageDetection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+
+    def guess(self: Detector, text: str, labels: object) -> Guess:
+        threads.append(threading.get_ident())
+        return Guess("de", 1.0)
+
+    monkeypatch.setattr(detector_module.Detector, "guess", guess)
+    await detection.detect(["Hallo."], ["de", "en"])
+    await detection.detect(["Hallo."] * 20, ["de", "en"])
+    await detection.detect(["Hallo. " * 100], ["de", "en"])
+
+    own = threading.get_ident()
+    assert [thread == own for thread in (threads[0], threads[1], threads[-1])] == [True, False, False]
