@@ -50,6 +50,7 @@ class Command:
         connections: over which the calls go in turn.
         beam_size: None for the server's own.
         metadata: of every call, as pairs.
+        model: that is named; empty for none.
         seed: of arrivals and choices.
     """
 
@@ -65,13 +66,16 @@ class Command:
     connections: int = 8
     beam_size: int | None = None
     metadata: list[tuple[str, str]] = field(default_factory=list)
+    model: str = ""
     seed: int = 1
 
     def messages(self) -> list[bytes]:
         """Returns the requests with gRPC's prefix."""
         decoding = DecodingOptions(beam_size=self.beam_size)
         requests = [
-            TranslateRequest(contents=texts, target_language_code="de", decoding=decoding).SerializeToString()
+            TranslateRequest(
+                contents=texts, target_language_code="de", decoding=decoding, model=self.model
+            ).SerializeToString()
             for texts in self.contents
         ]
         return [struct.pack(">BI", 0, len(request)) + request for request in requests]

@@ -37,10 +37,11 @@ class Requests:
         contents = [[self.contents[index][0] for index in draw] for draw in draws]
         return Requests(contents, [[self.expected[index][0] for index in draw] for draw in draws])
 
-    def message(self, index: int, beam_size: int | None = None) -> TranslateRequest:
+    def message(self, index: int, beam_size: int | None = None, model: str = "") -> TranslateRequest:
         """Returns a request."""
         decoding = DecodingOptions(beam_size=beam_size)
-        return TranslateRequest(contents=self.contents[index], target_language_code="de", decoding=decoding)
+        contents = self.contents[index]
+        return TranslateRequest(contents=contents, target_language_code="de", decoding=decoding, model=model)
 
 
 def keyed_requests(count: int, per_request: int = 1, seed: int = 1) -> Requests:
@@ -61,7 +62,13 @@ def keyed_requests(count: int, per_request: int = 1, seed: int = 1) -> Requests:
 
 
 def golden_requests(
-    address: str, count: int, *, beam_size: int, seed: int = 1, metadata: Sequence[tuple[str, str]] = ()
+    address: str,
+    count: int,
+    *,
+    beam_size: int,
+    seed: int = 1,
+    metadata: Sequence[tuple[str, str]] = (),
+    model: str = "",
 ) -> Requests:
     """Returns requests of one sentence for a real network: what it gives is asked of the server, one at a time."""
     sentences = draw_sentences(count, seed)
@@ -69,7 +76,7 @@ def golden_requests(
     with grpc.insecure_channel(address) as channel:
         stub = TranslationServiceStub(channel)
         answers = [
-            stub.Translate(unknown.message(index, beam_size), timeout=_TIMEOUT_SECONDS, metadata=tuple(metadata))
+            stub.Translate(unknown.message(index, beam_size, model), timeout=_TIMEOUT_SECONDS, metadata=tuple(metadata))
             for index in range(len(unknown))
         ]
     return Requests(unknown.contents, [[answer.translations[0].text] for answer in answers])
