@@ -18,16 +18,18 @@ class BytePairs:
 
     Args:
         merges: pairs of pieces to be joined, the most important first.
+        end_is_piece: `END_OF_WORD` is a piece that is merged as any other, as subword-nmt had it before version 0.2.
     """
 
-    def __init__(self, merges: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, merges: Sequence[tuple[str, str]], *, end_is_piece: bool = False) -> None:
+        self._end_is_piece = end_is_piece
         self._ranks: dict[tuple[str, str], int] = {}
         for rank, pair in enumerate(merges):
             self._ranks[pair] = rank  # the last, if it is there twice
 
     def cut(self, word: str) -> list[str]:
         """Returns the pieces of a word, the last of which ends with `END_OF_WORD`."""
-        pieces = [*word[:-1], word[-1:] + END_OF_WORD]
+        pieces = [*word, END_OF_WORD] if self._end_is_piece else [*word[:-1], word[-1:] + END_OF_WORD]
         following = [*range(1, len(pieces)), -1]
         preceding = list(range(-1, len(pieces) - 1))
         heap = [(rank, i) for i in range(len(pieces)) if (rank := self._rank(pieces, i, following[i])) is not None]
@@ -50,7 +52,10 @@ class BytePairs:
                 rank = self._rank(pieces, i, following[i])
                 if rank is not None:
                     heapq.heappush(heap, (rank, i))
-        return [piece for piece in pieces if piece]
+        cut = [piece for piece in pieces if piece]
+        if cut[-1] == END_OF_WORD and len(cut) > 1:  # nothing was merged with it
+            cut[-2:] = [cut[-2] + END_OF_WORD]
+        return cut
 
     def _rank(self, pieces: list[str], i: int, j: int) -> int | None:
         return self._ranks.get((pieces[i], pieces[j])) if i >= 0 and j >= 0 else None

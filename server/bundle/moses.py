@@ -1,4 +1,4 @@
-"""Tokenizers of fairseq's models: Moses cuts texts into words, byte-pair encoding cuts words into pieces.
+"""Tokenizers of fairseq's models, and older ones of Argos: Moses cuts texts into words, byte-pair encoding cuts words into pieces.
 
 Moses' rules are those of sacremoses, which the extra `moses` brings. It writes `<` as `&lt;`, so that no text can spell
 a control token; and those have no place in the vocabulary that texts are looked up in.
@@ -29,12 +29,18 @@ class MosesFile:
         source_language, target_language: as Moses knows them, such as "en"; of one that it does not know the rules for
             English hold.
         lower_case: whether the source is made lower case.
+        clean: whether Unicode's punctuation is written as ASCII, and what is not printable left out.
+        dash_splits: whether words with a hyphen are three.
+        end_is_piece: see `BytePairs`.
         merges: pairs of pieces with a space between them, the most important first.
     """
 
     source_language: str
     target_language: str
     lower_case: bool = False
+    clean: bool = True
+    dash_splits: bool = True
+    end_is_piece: bool = False
     merges: tuple[str, ...]
 
     def faults(self) -> list[str]:
@@ -60,19 +66,23 @@ class MosesSource:
     def __init__(self, file: MosesFile, pieces: Sequence[str], silent: AbstractSet[int]) -> None:
         import sacremoses  # noqa: PLC0415  # of an extra
 
-        self._lower_case = file.lower_case
-        self._normalizer = sacremoses.MosesPunctNormalizer(lang=file.source_language, pre_replace_unicode_punct=True)
+        self._file = file
+        self._normalizer = sacremoses.MosesPunctNormalizer(
+            lang=file.source_language, pre_replace_unicode_punct=file.clean
+        )
         self._moses = sacremoses.MosesTokenizer(lang=file.source_language)
         _make_faster(self._moses)
         self._ids = {piece: token for token, piece in enumerate(pieces) if token not in silent}
-        self._byte_pairs = BytePairs([(first, second) for first, _, second in (m.partition(" ") for m in file.merges)])
+        merges = [(first, second) for first, _, second in (merge.partition(" ") for merge in file.merges)]
+        self._byte_pairs = BytePairs(merges, end_is_piece=file.end_is_piece)
         self._cut_cached = functools.lru_cache(_CACHED_WORDS)(self._byte_pairs.cut)
 
     def encode(self, text: str, unk_id: int) -> list[int]:
         """Returns the ids of a text."""
-        normal = self._normalizer.normalize(text.lower() if self._lower_case else text)
-        printable = "".join(character for character in normal if not unicodedata.category(character).startswith("C"))
-        words = self._moses.tokenize(printable, aggressive_dash_splits=True, escape=True)
+        normal = self._normalizer.normalize(text.lower() if self._file.lower_case else text)
+        if self._file.clean:
+            normal = "".join(character for character in normal if not unicodedata.category(character).startswith("C"))
+        words = self._moses.tokenize(normal, aggressive_dash_splits=self._file.dash_splits, escape=True)
         return [self._ids.get(piece, unk_id) for word in words for piece in self._cut(word)]
 
     def unknown_ids(self, unk_id: int) -> frozenset[int]:

@@ -9,14 +9,14 @@ from server.bundle.byte_pairs import BytePairs
 Merges = list[tuple[str, str]]
 
 
-def cut_naively(merges: Merges, word: str) -> list[str]:
+def cut_naively(merges: Merges, word: str, *, end_is_piece: bool = False) -> list[str]:
     """As it is defined: the first pair of the list that is in the word, everywhere, again and again."""
     ranks = {pair: rank for rank, pair in enumerate(merges)}
-    pieces = [*word[:-1], word[-1:] + "</w>"]
+    pieces = [*word, "</w>"] if end_is_piece else [*word[:-1], word[-1:] + "</w>"]
     while True:
         known = [pair for pair in itertools.pairwise(pieces) if pair in ranks]
         if not known:
-            return pieces
+            return [*pieces[:-2], pieces[-2] + "</w>"] if pieces[-1] == "</w>" else pieces
         best = min(known, key=lambda pair: ranks[pair])
         merged: list[str] = []
         i = 0
@@ -28,12 +28,24 @@ def cut_naively(merges: Merges, word: str) -> list[str]:
 
 
 PIECES = st.text("ab", min_size=1, max_size=3)
-LAST = st.builds(lambda piece, end: piece + end, PIECES, st.sampled_from(["", "</w>"]))
+LAST = st.builds(lambda piece, end: piece + end, PIECES, st.sampled_from(["", "</w>"])) | st.just("</w>")
 
 
-@given(st.lists(st.tuples(PIECES, LAST), max_size=24), st.text("abc", min_size=1, max_size=20))
-def test_a_word_is_cut_as_the_definition_does(merges: Merges, word: str) -> None:
-    assert BytePairs(merges).cut(word) == cut_naively(merges, word)
+@given(st.lists(st.tuples(PIECES, LAST), max_size=24), st.text("abc", min_size=1, max_size=20), st.booleans())
+def test_a_word_is_cut_as_the_definition_does(merges: Merges, word: str, end_is_piece: bool) -> None:
+    found = BytePairs(merges, end_is_piece=end_is_piece).cut(word)
+
+    assert found == cut_naively(merges, word, end_is_piece=end_is_piece)
+
+
+def test_the_end_of_a_word_may_be_a_piece_of_its_own() -> None:
+    """As subword-nmt 0.1 has it: of its merges none is with "b</w>" before "b" and the end are one."""
+    merges = [("a", "b"), ("b", "</w>"), ("a", "b</w>")]
+
+    assert BytePairs(merges, end_is_piece=True).cut("ab") == ["ab</w>"]
+    assert BytePairs(merges[1:], end_is_piece=True).cut("bab") == ["b", "ab</w>"]
+    assert BytePairs(merges, end_is_piece=True).cut("x") == ["x</w>"]
+    assert BytePairs(merges).cut("ab") == ["ab</w>"]
 
 
 def test_the_same_pair_is_merged_everywhere_before_another() -> None:

@@ -65,6 +65,22 @@ def test_a_source_may_be_made_lower_case(fairseq: Manifest) -> None:
     assert pieces_of(tokenizer, "THE Dog") == ["the</w>", "dog</w>", "</s>"]
 
 
+def test_argos_splits_no_hyphens_and_keeps_what_is_not_printable(fairseq: Manifest) -> None:
+    pytest.importorskip("sacremoses", reason="needs sacremoses, of the extra moses")
+    merges = ["a -", "a- b</w>", "@ -", "@- @</w>"]
+    pieces = [*SPECIAL, "a-b</w>", "a</w>", "b</w>", "@-@</w>", "\ufeff</w>"]
+    sizes = dataclasses.replace(fairseq.dimensions, source_vocab_size=len(pieces))
+    manifest = dataclasses.replace(fairseq, dimensions=sizes)
+
+    def cut(text: str, **changes: Any) -> list[str]:
+        contents = files(merges, **changes)
+        contents["source_pieces.json"] = json.dumps(["", "", "", "", *pieces[4:]]).encode()
+        return [pieces[token] for token in open_tokenizer(manifest, contents).encode(text)[:-1]]
+
+    assert cut("a-b \ufeff") == ["a</w>", "@-@</w>", "b</w>"]
+    assert cut("a-b \ufeff", clean=False, dash_splits=False) == ["a-b</w>", "\ufeff</w>"]
+
+
 def test_pieces_become_a_text_as_moses_joins_words(tokenizer: Tokenizer) -> None:
     ids = [TARGET.index(piece) for piece in ["&quot;</w>", "der</w>", "Hu", "nd</w>", "&quot;</w>", ".</w>"]]
 
