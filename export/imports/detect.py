@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from export.imports.families import argos, ctranslate2, fsmt, hugging_face_marian, marian, multilingual, opennmt_py
+from export.imports.families import (
+    argos,
+    ctranslate2,
+    fairseq,
+    fsmt,
+    hugging_face_marian,
+    marian,
+    multilingual,
+    opennmt_py,
+)
+from export.imports.families.fairseq_files import is_here as is_fairseq_here
 from export.imports.foreign import ForeignModel
 from export.imports.formats.archives import unpack
 from export.imports.formats.tensors import FormatError
@@ -73,6 +83,8 @@ def _read(directory: Path, given: GivenLanguages, report: Report) -> ForeignMode
         return _read_hugging_face(directory, given, report)
     if marian.is_here(directory):
         return marian.read(directory, given, report)
+    if is_fairseq_here(directory):
+        return fairseq.read(directory, given, report)
     if opennmt_py.is_here(directory):
         return opennmt_py.read(directory, given, report)
     names = sorted(path.name for path in directory.iterdir())
@@ -80,7 +92,7 @@ def _read(directory: Path, given: GivenLanguages, report: Report) -> ForeignMode
     report.fault(
         directory.resolve().name,
         found=found,
-        expected="config.json with weights, model.bin of CTranslate2, a Marian model, or OpenNMT-py's .pt",
+        expected="config.json with weights, model.bin of CTranslate2, a Marian model, or .pt of fairseq or OpenNMT-py",
         remedy="give the directory of the model itself",
     )
     return None

@@ -1,4 +1,4 @@
-"""Tokenizers of fairseq's models, and older ones of Argos: Moses cuts texts into words, byte-pair encoding cuts words into pieces.
+"""Tokenizers of fairseq's models and older ones of Argos: Moses cuts texts into words, byte pairs those into pieces.
 
 Moses' rules are those of sacremoses, which the extra `moses` brings. It writes `<` as `&lt;`, so that no text can spell
 a control token; and those have no place in the vocabulary that texts are looked up in.

@@ -25,6 +25,7 @@ MIN_CHRF = {
     "mbart50": 78,
     "nllb": 86,
     "fsmt": 84,
+    "fairseq": 84,
     "opennmt": 80,
 }
 NUM_CALIBRATED = 64

@@ -1,7 +1,6 @@
 """FSMT: fairseq's models of WMT as `transformers` has them, with Moses and byte-pair encoding."""
 
-import dataclasses
-import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -15,11 +14,11 @@ from export.imports.families.bart import (
     read_search,
     read_sizes,
 )
-from export.imports.families.pieces import Vocabularies, check_rows, read_pieces, table
+from export.imports.families.byte_pairs import read_merges, write_moses
+from export.imports.families.pieces import Vocabularies, check_rows, read_pieces
 from export.imports.families.positions import tensor2tensor
 from export.imports.foreign import TRANSFORMERS, ForeignModel
-from export.imports.formats.json_files import read_bytes
-from export.imports.formats.tensors import FormatError, Tensors
+from export.imports.formats.tensors import Tensors
 from export.imports.languages import GivenLanguages, choose
 from export.imports.licences import read_licence
 from export.imports.report import Report
@@ -27,13 +26,12 @@ from export.imports.settings import ForeignSettings, missing_files, read_setting
 from export.imports.weights import Plan, Rows, Stack, stack
 from model.config import TransformerConfig
 from server.bundle.languages import LanguagePair
-from server.bundle.manifest import MOSES_FILE, SOURCE_PIECES_FILE, TARGET_PIECES_FILE
 from server.bundle.moses import MosesFile
 
 MODEL_TYPE = "fsmt"
-_FIRST = ("<s>", "<pad>", "</s>", "<unk>")  # of every dictionary of fairseq
+FIRST = ("<s>", "<pad>", "</s>", "<unk>")  # of every dictionary of fairseq
+PAD_ID, EOS_ID, UNK_ID = (FIRST.index(token) for token in ("<pad>", "</s>", "<unk>"))
 _FILES = ("vocab-src.json", "vocab-tgt.json", "merges.txt")
-_MERGES_BYTES = 16 << 20
 _TOKENIZER_HARMLESS = """
     special_tokens_map_file full_tokenizer_file model_max_length tokenizer_class name_or_path unk_token bos_token
     sep_token pad_token eos_token added_tokens_decoder clean_up_tokenization_spaces additional_special_tokens
@@ -91,8 +89,8 @@ def _read_vocabularies(
     for file, key in (("vocab-src.json", "src_vocab_size"), ("vocab-tgt.json", "tgt_vocab_size")):
         pieces = read_pieces(directory, file, report)
         check_rows(pieces, config.whole(key, least=8), file, key, report)
-        if pieces and tuple(pieces[:4]) != _FIRST:
-            report.fault(file, found=f"{pieces[:4]} first", expected=", ".join(_FIRST))
+        if pieces and tuple(pieces[:4]) != FIRST:
+            report.fault(file, found=f"{pieces[:4]} first", expected=", ".join(FIRST))
         sides.append(pieces)
     tokenizer = read_settings(directory, "tokenizer_config.json", report, is_optional=True)
     tokenizer.expect("langs", list(codes), remedy="config.json says otherwise")
@@ -102,36 +100,15 @@ def _read_vocabularies(
         source_language=codes[0],
         target_language=codes[1],
         lower_case=lower_case,
-        merges=_read_merges(directory, report),
+        merges=read_merges(directory, _FILES[2], report),
     )
-    for fault in moses.faults():
-        report.fault(_FILES[2], found=fault)
-    if report.faults:
-        return None
-    files = {
-        MOSES_FILE: json.dumps(dataclasses.asdict(moses), ensure_ascii=False, separators=(",", ":")).encode(),
-        SOURCE_PIECES_FILE: table(sides[0], _control(sides[0])),
-        TARGET_PIECES_FILE: table(sides[1], _control(sides[1])),
-    }
-    return Vocabularies(source=sides[0], target=sides[1], files=files)
+    files = write_moses(moses, _FILES[2], sides, control_pieces(sides), report)
+    return None if report.faults else Vocabularies(source=sides[0], target=sides[1], files=files)
 
 
-def _control(pieces: list[str]) -> set[str]:
-    return {*_FIRST, *(piece for piece in pieces if piece.startswith("madeupword"))}
-
-
-def _read_merges(directory: Path, report: Report) -> tuple[str, ...]:
-    """Returns pairs of pieces; fastBPE writes how often each occurred behind it."""
-    try:
-        lines = read_bytes(directory / "merges.txt", _MERGES_BYTES).decode().split("\n")
-    except (FormatError, UnicodeDecodeError) as error:
-        report.fault("merges.txt", found=error)
-        return ()
-    pairs = [line.split()[:2] for line in lines if line.strip() and not line.startswith("#version")]
-    wrong = next((pair for pair in pairs if len(pair) < 2), None)
-    if wrong or not pairs:
-        report.fault("merges.txt", found=f"the line {wrong[0]!r}" if wrong else "nothing", expected="two pieces a line")
-    return tuple(" ".join(pair) for pair in pairs if len(pair) == 2)
+def control_pieces(sides: Sequence[list[str]]) -> set[str]:
+    """Returns what stands for no text in dictionaries of fairseq."""
+    return {*FIRST, *(piece for side in sides for piece in side if piece.startswith("madeupword"))}
 
 
 def _read_network(
@@ -159,39 +136,45 @@ def _read_network(
         positions="table",
         activation=activation,  # type: ignore[arg-type]  # one of `ACTIVATIONS`
         scale_embedding=config.flag("scale_embedding", True),
-        tied_output=_is_tied(tensors),
+        tied_output=is_tied(tensors),
         output_bias=True,  # which suppressed ids need
-        pad_id=1,
-        unk_id=3,
+        pad_id=PAD_ID,
+        unk_id=UNK_ID,
         bos_id=start,
-        eos_id=2,
+        eos_id=EOS_ID,
         **sizes,
     )
 
 
-_EMBEDDINGS = {side: f"model.{side}.embed_tokens.weight" for side in ("encoder", "decoder")}
+EMBEDDINGS = {side: f"model.{side}.embed_tokens.weight" for side in ("encoder", "decoder")}
 _OUTPUT = "model.decoder.output_projection.weight"
 
 
-def _is_tied(tensors: Tensors) -> bool:
+def is_tied(tensors: Tensors) -> bool:
     """Whether the output is the target's embedding: older files leave it out then, or have it twice."""
-    output, embedding = tensors.get(_OUTPUT), tensors.get(_EMBEDDINGS["decoder"])
+    output, embedding = tensors.get(_OUTPUT), tensors.get(EMBEDDINGS["decoder"])
     if output is None or embedding is None:
         return True
     return output.shape == embedding.shape and torch.equal(output.load(), embedding.load())
 
 
 def _plan(network: TransformerConfig) -> Plan:
-    plan = plan_layers(network)
+    # fairseq counts positions from the padding id + 1.
+    positions = tensor2tensor(network.max_positions, network.d_model, network.pad_id + 1)
+    tables = dict.fromkeys(("encoder", "decoder"), positions)
+    return plan_layers(network) | plan_embeddings(network) | plan_positions(tables)
+
+
+def plan_embeddings(network: TransformerConfig) -> Plan:
+    """Returns which tensors the embeddings and the output are; its bias is there for ids that are suppressed."""
+    plan: Plan = {}
     tied = [_OUTPUT] if network.tied_output else []
     if network.source_vocab_size is None:
-        tied.append(_EMBEDDINGS["encoder"])
+        tied.append(EMBEDDINGS["encoder"])
     else:
-        plan["source_embedding.tokens.weight"] = stack(_EMBEDDINGS["encoder"])
-    plan["embedding.tokens.weight"] = Stack((Rows(_EMBEDDINGS["decoder"]),), same=tuple(tied))
+        plan["source_embedding.tokens.weight"] = stack(EMBEDDINGS["encoder"])
+    plan["embedding.tokens.weight"] = Stack((Rows(EMBEDDINGS["decoder"]),), same=tuple(tied))
     if not network.tied_output:
         plan["output.weight"] = stack(_OUTPUT)
     plan["output_bias"] = Stack((Rows(None),))
-    # fairseq counts positions from the padding id + 1.
-    positions = tensor2tensor(network.max_positions, network.d_model, network.pad_id + 1)
-    return plan | plan_positions(dict.fromkeys(("encoder", "decoder"), positions))
+    return plan

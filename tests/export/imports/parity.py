@@ -16,7 +16,7 @@ from model.search import SearchRules, search
 from server.bundle.languages import LanguagePair
 from server.bundle.manifest import Manifest
 from server.bundle.tokenizer import Tokenizer
-from tests.imports import opennmt
+from tests.imports import fairseq, opennmt
 from tests.imports.expected import Expected, Run, Sentence, read
 from tests.imports.families import EXPECTED, MODELS
 
@@ -82,9 +82,11 @@ class Imported:
 
 def import_tiny(name: str, directory: Path, source: Path | None = None) -> Imported:
     """Imports a tiny model, or what it has been converted to, `source`; `directory` is for its tokenizer's files."""
-    if name == "fsmt":
+    if name in ("fsmt", "fairseq"):
         pytest.importorskip("sacremoses", reason="needs sacremoses, of the extra moses")
-    path = EXPECTED / f"{name}.json.gz"
+    path = EXPECTED / f"{'fsmt' if name == 'fairseq' else name}.json.gz"
+    if name == "fairseq":  # the same network, weights and pieces as fairseq itself writes them
+        source = source or fairseq.write_directory(directory / "en-de")
     if name == "opennmt":
         path = opennmt.EXPECTED
         source = source or opennmt.write_directory(directory / "en-de")

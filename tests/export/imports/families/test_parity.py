@@ -7,7 +7,11 @@ import pytest
 from tests.export.imports.parity import Imported, import_tiny
 from tests.imports.families import EXPECTED, MODELS
 
-NAMES = [*sorted(path.name for path in MODELS.iterdir() if (EXPECTED / f"{path.name}.json.gz").exists()), "opennmt"]
+NAMES = [
+    *sorted(path.name for path in MODELS.iterdir() if (EXPECTED / f"{path.name}.json.gz").exists()),
+    "opennmt",
+    "fairseq",
+]
 
 
 @pytest.fixture(scope="module", params=NAMES)
