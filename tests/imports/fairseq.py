@@ -182,7 +182,9 @@ def weights_of(model: Transformer, *, is_learned: bool = False) -> dict[str, Ten
     shared = found["decoder.embed_tokens.weight"]
     found.setdefault("encoder.embed_tokens.weight", shared)
     found.setdefault("decoder.output_projection.weight", shared)
-    return _with_buffers({name: tensor.detach().clone() for name, tensor in found.items()})
+    # By its version fairseq knows that there was no norm at the end yet.
+    version = 1 if model.config.final_norm is False else 3
+    return _with_buffers({name: tensor.detach().clone() for name, tensor in found.items()}, version)
 
 
 def _norm_name(name: str) -> str:
@@ -194,9 +196,9 @@ def _norm_name(name: str) -> str:
     return f"{side}.{'layernorm_embedding' if 'embedding' in part else 'layer_norm'}.{kind}"
 
 
-def _with_buffers(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+def _with_buffers(weights: dict[str, Tensor], version: int = 3) -> dict[str, Tensor]:
     for side in ("encoder", "decoder"):
-        weights[f"{side}.version"] = torch.tensor([3.0])
+        weights[f"{side}.version"] = torch.tensor([float(version)])
         if f"{side}.embed_positions.weight" not in weights:
             weights[f"{side}.embed_positions._float_tensor"] = torch.ones(1)
     return weights
@@ -225,9 +227,7 @@ def checkpoint(args: dict[str, Any], weights: dict[str, Tensor]) -> dict[str, An
     }
 
 
-def write_directory(
-    directory: Path, document: Any = None, dictionaries: tuple[Sequence[str], Sequence[str]] | None = None
-) -> Path:
+def write_directory(directory: Path, document: Any = None, dictionaries: Sequence[Sequence[str]] | None = None) -> Path:
     """Writes a checkpoint, or the tiny FSMT model's, with dictionaries and merges, into a directory that it makes."""
     directory.mkdir()
     document = document or checkpoint(fsmt_options(), fsmt_weights())

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from export.imports.families.ctranslate2_files import FILE, read_pairs, read_vocabularies
+from export.imports.families.ctranslate2_files import FILE, ReadTokenizer, read_pairs, read_vocabularies
 from export.imports.families.ctranslate2_network import plan_weights, read_flags, read_network
 from export.imports.families.multilingual import read_languages
 from export.imports.foreign import CTRANSLATE2, ForeignModel
@@ -23,8 +23,17 @@ def is_here(directory: Path) -> bool:
     return (directory / FILE).is_file()
 
 
-def read(directory: Path, given: GivenLanguages, report: Report) -> ForeignModel | None:
-    """Reads a directory; returns None where faults leave nothing to go on with."""
+def read(
+    directory: Path, given: GivenLanguages, report: Report, read_tokenizer: ReadTokenizer | None = None
+) -> ForeignModel | None:
+    """Reads a directory; returns None where faults leave nothing to go on with.
+
+    Args:
+        directory: of the model.
+        given: languages that the user has named.
+        report: gets the faults.
+        read_tokenizer: see `read_vocabularies`.
+    """
     config = read_settings(directory, "config.json", report, is_optional=True)
     try:
         variables = list_variables(directory / FILE)
@@ -39,7 +48,7 @@ def read(directory: Path, given: GivenLanguages, report: Report) -> ForeignModel
         report.fault(FILE, found=f"specification {variables.spec!r}", expected=_SPECS[0], remedy=remedy)
         return None
     flags = read_flags(variables, report)
-    vocabularies = read_vocabularies(directory, config, tensors, report)
+    vocabularies = read_vocabularies(directory, config, tensors, report, read_tokenizer)
     config.finish((*_CONFIG_KEYS, "layer_norm_epsilon", "multi_query_attention"))
     if vocabularies is None or report.faults:
         return None

@@ -1,5 +1,6 @@
 """The vocabularies and tokenizer of a CTranslate2 directory, and what they say of its languages."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from server.bundle.languages import LanguagePair
 
 FILE = "model.bin"
 _SOURCE_EMBEDDINGS = ("encoder/embeddings_0/weight", "encoder/embeddings/weight")
+ReadTokenizer = Callable[[list[list[str]]], dict[str, bytes]]  # of pieces of source and target by id
 _LEAST_LANGUAGES = 10  # tokens: fewer may be pieces of text
 
 
@@ -57,7 +59,11 @@ class Vocabularies:
 
 
 def read_vocabularies(
-    directory: Path, config: ForeignSettings, tensors: Tensors, report: Report
+    directory: Path,
+    config: ForeignSettings,
+    tensors: Tensors,
+    report: Report,
+    read_tokenizer: ReadTokenizer | None = None,
 ) -> Vocabularies | None:
     """Reads what there is beside model.bin; None if there are faults.
 
@@ -66,6 +72,7 @@ def read_vocabularies(
         config: its config.json.
         tensors: of model.bin.
         report: gets the faults.
+        read_tokenizer: in place of what reads SentencePiece models.
     """
     pieces = [read_side(directory, side, report) for side in ("source", "target")]
     kind, languages = _find_languages(pieces)
@@ -80,7 +87,10 @@ def read_vocabularies(
             report.fault(
                 f"{side}_vocabulary", found=f"{len(own)} pieces", expected=f"{tensor.shape[0]}, rows of {FILE}"
             )
-    models = read_models(directory, pieces, {pieces[1][token] for token in languages.values()}, report)
+    if read_tokenizer is not None:
+        tokenizer = read_tokenizer(pieces)
+    else:
+        tokenizer = read_models(directory, pieces, {pieces[1][token] for token in languages.values()}, report)
     ids = _read_ids(config, pieces, report)
     starts_from_zero = tensors.get("decoder/start_from_zero_embedding")
     is_marian = starts_from_zero is not None and bool(starts_from_zero.load())
@@ -91,7 +101,7 @@ def read_vocabularies(
     if report.faults or sides[0] is None or sides[1] is None:
         return None
     return Vocabularies(
-        tokenizer=models,
+        tokenizer=tokenizer,
         num_source=len(pieces[0]),
         num_target=len(pieces[1]),
         is_joint=sides[0] is sides[1],

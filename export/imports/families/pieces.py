@@ -20,7 +20,7 @@ _MODELS = (
     ("sentencepiece.bpe.model", "sentencepiece.bpe.model"),
     ("spm.model", "spm.model"),
 )
-_CONTROL = ("<s>", "</s>", "<unk>", "<blank>", "<pad>", "<mask>")
+CONTROL = ("<s>", "</s>", "<unk>", "<blank>", "<pad>", "<mask>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +89,12 @@ def read_models(
     pairs = (*named, *_MODELS)
     found = next((names for names in pairs if all((directory / name).is_file() for name in names)), None)
     if found is None:
-        remedy = "put the SentencePiece model that it was trained with there: the original has it"
-        if (directory / "../bpe.model").is_file():
-            remedy = "its tokenizer is Moses with BPE, which is not supported"
-        report.fault("sentencepiece.model", found="missing", expected="it, or source.spm and target.spm", remedy=remedy)
+        report.fault(
+            "sentencepiece.model",
+            found="missing",
+            expected="it, or source.spm and target.spm",
+            remedy="put the SentencePiece model that it was trained with there: the original has it",
+        )
         return {}
     data = {}
     for file, bundle_file in zip(found, (SOURCE_MODEL_FILE, TARGET_MODEL_FILE), strict=True):
@@ -100,7 +102,7 @@ def read_models(
     if found[0] == found[1]:
         data.pop(TARGET_MODEL_FILE)
     filler = (piece for side in pieces for piece in side if piece.startswith(("｟", "averyunlikelytoken")))
-    no_text = {*_CONTROL, *control, *filler, *(piece for side in pieces for piece in side if "madeupword" in piece)}
+    no_text = {*CONTROL, *control, *filler, *(piece for side in pieces for piece in side if "madeupword" in piece)}
     data[SOURCE_PIECES_FILE] = table(pieces[0], no_text)
     if pieces[0] != pieces[1]:
         data[TARGET_PIECES_FILE] = table(pieces[1], no_text)

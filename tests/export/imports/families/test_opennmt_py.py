@@ -253,7 +253,7 @@ class Malicious:
     ("document", "expected"),
     [
         ({"opt": Namespace(), "vocab": Malicious(), "model": {}}, "print, which could run code, so it is not read"),
-        ({"args": None, "model": {}}, "holds args, model, not what OpenNMT-py writes"),
+        ({"options": None, "model": {}}, "holds options, model, not what OpenNMT-py writes"),
         ([1], "holds list, not what OpenNMT-py writes"),
         ({"opt": {}, "vocab": {}}, "has options that are none"),
         ({"opt": Namespace(), "vocab": {"src": ["a"]}, "model": {}}, "has vocabularies in no form that is known"),
