@@ -34,8 +34,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         given = [Path(name) for name in sys.argv[1:]]
         for path in given or _write(Path(directory)):
-            for beam_size in (1, 5):
-                print(f"{path.name}: beam {beam_size}: {_compare(path, beam_size)}", flush=True)
+            is_random = path.name in fairseq.NETWORKS  # which end no sentence
+            for beam_size in (1,) if is_random else (1, 5):
+                print(
+                    f"{path.name}: beam {beam_size}: {_compare(path, beam_size, 64 if is_random else 330)}", flush=True
+                )
 
 
 def _write(directory: Path) -> Iterator[Path]:
@@ -45,14 +48,15 @@ def _write(directory: Path) -> Iterator[Path]:
         yield fairseq.write_directory(directory / name, document, dictionaries)
 
 
-def _compare(path: Path, beam_size: int) -> str:
+def _compare(path: Path, beam_size: int, num_sentences: int) -> str:
     report = Report()
     model = read_model(path, GivenLanguages(), report)
     report.check()
     assert model is not None
     network = build_subject(model, report).model
-    limit = model.config.source_vocab_size or model.config.vocab_size
-    sources = [s.source_ids for s in expected.read(EXPECTED / "fsmt.json.gz").sentences if max(s.source_ids) < limit]
+    rows, first = model.config.source_vocab_size or model.config.vocab_size, len(fairseq.SPECIAL)
+    sentences = [sentence.source_ids for sentence in expected.read(EXPECTED / "fsmt.json.gz").sentences[:num_sentences]]
+    sources = [[token if token < rows else first + token % (rows - first) for token in ids] for ids in sentences]
     sources = [ids for ids in sources if len(ids) < model.max_source_tokens]
     most = min(_MAX_TOKENS, model.max_target_tokens - 1)
     theirs = _generate(path, sources, beam_size, most)
@@ -76,12 +80,12 @@ def _generate(path: Path, sources: list[list[int]], beam_size: int, most: int) -
         models, _, task = checkpoint_utils.load_model_ensemble_and_task([str(file)], arg_overrides=overrides)
     models[0].eval()
     generator = SequenceGenerator(models, task.target_dictionary, beam_size=beam_size, max_len_b=most)
-    outputs = []
-    for ids in sources:
-        net_input = {"src_tokens": torch.tensor([ids]), "src_lengths": torch.tensor([len(ids)])}
-        best = generator.generate(models, {"net_input": net_input})[0][0]["tokens"].tolist()
-        outputs.append(best[:-1])
-    return outputs
+    outputs: dict[int, list[int]] = {}
+    for batch in expected.by_length(sources):
+        ids = torch.tensor([sources[i] for i in batch])
+        found = generator.generate(models, {"net_input": {"src_tokens": ids, "src_lengths": (ids != 1).sum(1)}})
+        outputs |= {i: hypotheses[0]["tokens"].tolist()[:-1] for i, hypotheses in zip(batch, found, strict=True)}
+    return [outputs[i] for i in range(len(sources))]
 
 
 def _mend() -> None:

@@ -45,7 +45,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "pre-shared": {"norm": "pre"},
     "pre-without-final-norm": {"norm": "pre", "final_norm": False},
     "learned-positions": {"is_learned": True, "source_vocab_size": 90},
-    "pre-encoder": {"encoder_norm": "pre", "source_vocab_size": 90, "activation": "silu"},
+    "pre-encoder": {"encoder_norm": "pre", "source_vocab_size": 90},
     "embedding-norm": {"embedding_norm": True, "activation": "gelu", "scale_embedding": False},
 }
 
@@ -102,7 +102,7 @@ def options(config: TransformerConfig, **changes: Any) -> dict[str, Any]:
         "source_lang": "en",
         "target_lang": "de",
         "data": "data-bin/wmt16_en_de",
-        "activation_fn": {"silu": "swish"}.get(config.activation, config.activation),
+        "activation_fn": config.activation,
         "max_source_positions": config.max_positions,
         "max_target_positions": config.max_positions,
         "share_decoder_input_output_embed": config.tied_output,

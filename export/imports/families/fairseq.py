@@ -32,7 +32,7 @@ _ARCHITECTURES_WORDS = """
     transformer_vaswani_wmt_en_fr_big transformer_wmt_en_de_big transformer_wmt_en_de_big_t2t
 """
 _ARCHITECTURES = frozenset(_ARCHITECTURES_WORDS.split())
-_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "silu"}
+_ACTIVATIONS = ("relu", "gelu")  # named alike; its swish runs in no version
 # What changes the network or the text, and the values that leave it as it is here.
 _ONLY: dict[str, tuple[Any, ...]] = {
     "task": ("translation",),
@@ -131,7 +131,7 @@ def _read_network(
         norm=norms[1],  # type: ignore[arg-type]
         final_norm=final_norm,
         embedding_norm=embedding_norm,
-        activation=_ACTIVATIONS[activation],  # type: ignore[arg-type]  # one of ours
+        activation=activation,  # type: ignore[arg-type]  # one of `_ACTIVATIONS`
         scale_embedding=scale_embedding,
         tied_output=is_tied(checkpoint.tensors),
         output_bias=True,  # which suppressed ids need

@@ -156,12 +156,12 @@ def _plain(value: Any) -> Any:
 def _one_group(file: str, groups: Any, report: Report) -> dict[str, Any]:
     if not isinstance(groups, Mapping) or not isinstance(groups.get("model"), Mapping):
         raise FormatError("has options (args or cfg) in no form that is known")
-    options: dict[str, Any] = {}
     for group, values in groups.items():
-        if group in _GROUPS:
-            options |= _flat(values, _GROUPS[group])
-        elif group not in _OTHER_GROUPS:
+        if group not in _OTHER_GROUPS and group not in _GROUPS:
             report.unknown(f"{file}: cfg", group, type(values).__name__)
+    options: dict[str, Any] = {}
+    for group, name in _GROUPS.items():  # the first to say something is right: a tokenizer has languages of its own
+        options = _flat(groups.get(group), name) | options
     return options
 
 

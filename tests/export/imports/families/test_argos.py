@@ -80,5 +80,5 @@ def test_a_sentencepiece_model_goes_first(package: Path) -> None:
 def test_what_is_wrong_with_its_merges_is_named(package: Path) -> None:
     (package / "bpe.model").write_text("a\n", encoding="utf-8")
 
-    with pytest.raises(ImportFault, match="bpe.model: the line 'a'; expected two pieces a line"):
+    with pytest.raises(ImportFault, match=r"bpe\.model: the line 'a'; expected two pieces a line"):
         read_whole(package)

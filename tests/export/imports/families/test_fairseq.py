@@ -68,7 +68,7 @@ def test_its_languages_and_search_are_those_of_its_makers(tmp_path: Path) -> Non
         ("decoder_output_dim", 24, "decoder_output_dim: 24; expected 48; nothing here computes other widths"),
         ("encoder_attention_heads", 5, "encoder_attention_heads: 5; expected a width / heads"),
         ("encoder_attention_heads", None, "encoder_attention_heads: None; expected a whole number from 1"),
-        ("activation_fn", "tanh", "activation_fn: 'tanh'; expected relu or gelu or swish"),
+        ("activation_fn", "tanh", "activation_fn: 'tanh'; expected relu or gelu"),
         ("encoder_layers", 3, "model.encoder.layers.2.fc1.weight: missing; expected a tensor of shape [96, 48]"),
         ("decoder_normalize_before", True, None),  # as the oldest did, without norms at the ends
         ("encoder_learned_pos", True, "encoder_learned_pos: True; expected false; the tensors say otherwise"),

@@ -92,8 +92,8 @@ def grouped(model: Any) -> dict[str, Any]:
         "generation": {"beam": 5, "lenpen": 1.0},
         "task": task,
         "model": model,
-        "bpe": None,
-        "tokenizer": None,
+        "bpe": {"_name": "fastbpe", "bpe_codes": "/data/bpecodes"},
+        "tokenizer": {"_name": "moses", "source_lang": "en", "target_lang": "en", "moses_no_dash_splits": False},
         "optimizer": {"_name": "adam", "lr": [0.1]},
     }
 
