@@ -79,14 +79,15 @@ class Batch:
         """Bytes of the cache's buffers."""
         return self._decoder.cache_bytes if self._decoder is not None else 0
 
-    def step(self, others: Footprint, probes: list[Sentence] | None = None) -> None:
+    def step(self, others: Footprint, probes: list[Sentence] | None = None, waited: float = 0.0) -> None:
         """Takes one step with whoever is there.
 
         Args:
             others: what the lane's other batches take.
             probes: sentences that enter instead of those that wait; None lets these enter.
+            waited: seconds for the lane's turn, which belong to what the step costs.
         """
-        started = self._clock()
+        started = self._clock() - waited
         self.is_used = True
         try:
             admitted = self._schedule(others, probes)

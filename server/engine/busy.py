@@ -1,14 +1,53 @@
-"""Which engines of a process run anything: a lane that has nobody beside it may use the cores of all."""
+"""Which engines of a process run anything, and whose turn it is where they have more lanes than there are cores.
+
+An engine has its share of the cores as the others have that are active. One that has had less of late is modest: its
+lanes step at once. Those of an engine that has had more leave the cores to modest ones between two steps, so that a
+small load notices little of a large one; whoever is left waiting falls below its share, and is modest itself.
+"""
+
+import contextlib
+import math
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+_MEMORY_SECONDS = 2.0  # time constant of what an engine has had
+_ACTIVE_PART = 0.01  # of the time of one core; who has had less counts only while a lane runs
+_MOST_WAIT_SECONDS = 0.1  # for one step, whatever the others do
+
+
+@dataclass(slots=True)
+class _Use:
+    """Of one engine: its lanes that run anything, and the seconds of steps that it has had, fading."""
+
+    num_lanes: int = 0
+    seconds: float = 0.0
+    noted: float = 0.0
+
+    def faded(self, now: float) -> float:
+        return self.seconds * math.exp((self.noted - now) / _MEMORY_SECONDS)
 
 
 class BusyEngines:
-    """Shared by the engines of a process; may be told and asked by any thread."""
+    """Shared by the engines of a process, for which any object may stand; told and asked by any thread.
 
-    def __init__(self) -> None:
+    Args:
+        num_cores: that the lanes have.
+        clock: seconds.
+    """
+
+    def __init__(self, num_cores: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
+        self._num_cores = num_cores
+        self._clock = clock
         self._busy: set[object] = set()
+        self._uses: weakref.WeakKeyDictionary[object, _Use] = weakref.WeakKeyDictionary()
+        self._changed = threading.Condition()
+        self._num_immodest = 0  # lanes that step though their engines have had their share
 
     def note(self, engine: object, *, is_busy: bool) -> None:
-        """Notes whether an engine, by whatever stands for it, runs anything."""
+        """Notes whether an engine runs anything."""
         if is_busy:
             self._busy.add(engine)
         else:
@@ -17,3 +56,49 @@ class BusyEngines:
     def is_only(self, engine: object) -> bool:
         """Says whether no engine but this one runs anything."""
         return self._busy <= {engine}
+
+    @contextlib.contextmanager
+    def lane(self, engine: object) -> Iterator[None]:
+        """Counts a lane while it has anything to run."""
+        with self._changed:
+            self._uses.setdefault(engine, _Use()).num_lanes += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._uses[engine].num_lanes -= 1
+                self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def turn(self, engine: object) -> Iterator[float]:
+        """Waits for a lane's turn, which is the `with` block; yields the seconds that it has waited."""
+        if len(self._uses) < 2:
+            yield 0.0
+            return
+        came = self._clock()
+        with self._changed:
+            is_immodest = not self._is_modest(engine, came)
+            if is_immodest:
+                self._changed.wait_for(lambda: self._may_step(engine), _MOST_WAIT_SECONDS)
+            self._num_immodest += is_immodest
+        started = self._clock()
+        try:
+            yield started - came
+        finally:
+            with self._changed:
+                self._num_immodest -= is_immodest
+                use, now = self._uses[engine], self._clock()
+                use.seconds, use.noted = use.faded(now) + now - started, now
+                self._changed.notify_all()
+
+    def _is_modest(self, engine: object, now: float) -> bool:
+        """Says whether an engine has had less than its share of the cores."""
+        all_seconds = self._num_cores * _MEMORY_SECONDS
+        least = _ACTIVE_PART * _MEMORY_SECONDS
+        num_active = sum(bool(use.num_lanes) or use.faded(now) > least for use in self._uses.values())
+        return self._uses[engine].faded(now) <= all_seconds / max(1, num_active)
+
+    def _may_step(self, engine: object) -> bool:
+        now = self._clock()
+        num_modest = sum(use.num_lanes for other, use in self._uses.items() if self._is_modest(other, now))
+        return self._is_modest(engine, now) or num_modest + self._num_immodest < self._num_cores

@@ -146,28 +146,37 @@ class Lane:
         try:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
             while self._wait() and not self.is_out:
-                self.step()
-                while self._is_running and self._queue.is_open and not self.is_out:
-                    self.step()
+                with self._queue.busy.lane(self._queue):
+                    self._step_in_turn()
+                    while self._is_running and self._queue.is_open and not self.is_out:
+                        self._step_in_turn()
         except BaseException as error:  # whatever it was, every sentence must be answered
             logger.critical("a lane has died", exc_info=error, extra={"facts": {"error": str(error)}})
             self.is_out = True
         finally:
             self._leave()
 
-    def step(self) -> None:
-        """Takes one step with the batch of each kind that has any sentences, running or entering."""
+    def step(self, waited: float = 0.0) -> None:
+        """Takes one step with the batch of each kind that has any sentences, running or entering.
+
+        Args:
+            waited: seconds for its turn, which are a step's cost to those who wait.
+        """
         for batch in self._batches:
             probes = self._entering(batch)
             if batch.sentences or probes or (probes is None and self._queue.has_waiting(batch.kind)):
                 started = self.step_started = self._clock()
                 others = [other.footprint for other in self._batches if other is not batch]
-                batch.step(reduce(add, others, Footprint()), probes)
+                batch.step(reduce(add, others, Footprint()), probes, waited)
                 self.step_started = None
                 self._step_seconds.append(self._clock() - started)
                 self._metrics.engine_last_step_timestamp_seconds.set_to_current_time()
                 if self.num_faults != self._num_forgiven:
                     self._alarm.set()
+
+    def _step_in_turn(self) -> None:
+        with self._queue.busy.turn(self._queue) as waited:
+            self.step(waited)
 
     @property
     def _is_running(self) -> bool:

@@ -48,7 +48,7 @@ class WaitingQueue:
         self._limits = limits
         self._cost = cost
         self._clock = clock
-        self._busy = busy
+        self.busy = busy
         self._lines = {kind: Line() for kind in StepKind}
         self._shares = Shares(limits.num_lanes * limits.lane.max_rows, clock)
         self._changed = threading.Condition()
@@ -214,7 +214,7 @@ class WaitingQueue:
 
     def is_all(self, num_rows: int) -> bool:
         """Says whether these rows are all that there is: nothing waits, and no other lane, of any engine, has any."""
-        return self._running_rows == num_rows and not self.num_sentences and self._busy.is_only(self)
+        return self._running_rows == num_rows and not self.num_sentences and self.busy.is_only(self)
 
     def claim(self, sentences: Collection[Sentence]) -> None:
         """Notes that a lane has taken sentences that never waited."""
@@ -292,7 +292,7 @@ class WaitingQueue:
 
     def _run(self, num_rows: int) -> None:
         self._running_rows += num_rows
-        self._busy.note(self, is_busy=self._running_rows > 0)
+        self.busy.note(self, is_busy=self._running_rows > 0)
 
     def _count(self, sentences: Collection[Sentence], sign: int) -> None:
         self.num_sentences += sign * len(sentences)

@@ -24,6 +24,7 @@ from server.models.catalogue import Catalogue
 from server.models.choosing import can_use_cuda, choose_variant
 from server.models.folder import FoundBundle, find_models
 from server.models.loading import Share, load_model
+from server.models.machine import usable_cores
 from server.models.model import Model, ServedModel
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
@@ -61,7 +62,7 @@ class FolderLoader:
         self._directory = directory
         self._settings = settings
         self._metrics = metrics
-        self._busy = BusyEngines()
+        self._busy = BusyEngines(usable_cores())
         self._seen: dict[str, _Versions] = {}
         self._judged: dict[str, _Versions] = {}
         self._served: dict[str, FoundBundle] = {}

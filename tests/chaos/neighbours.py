@@ -14,10 +14,11 @@ from tests.bench.text import BUILTIN_CHECKPOINT, DEFAULT_TEXT, ROOT
 from tests.chaos.bench import CLIENT_CORE, SERVER_CORE
 from tests.chaos.callers import Outcomes, callers, percentile, pinned
 from tests.chaos.case import Case, Options, Skipped, none, told
+from tests.chaos.journal import OVERLOAD_CODES
 from tests.chaos.load import Command
 from tests.chaos.requests import golden_requests
-from tests.chaos.servers import FLAGS
 
+_FLAGS = ("--variant", "cpu-int8", "--lanes", "1")  # what a processor serves by default
 _SMALL, _LARGE = "small", "base"
 _CALLERS = 64
 _SHARE = 0.2  # of what the small model can do alone
@@ -36,7 +37,7 @@ def shared(options: Options) -> Iterator[Check]:
         shutil.copytree(BUILTIN_BUNDLE, directory / _SMALL)
         shutil.copytree(large.bundle.directory, directory / _LARGE)
         with pinned(SERVER_CORE):
-            server = stack.enter_context(running_server([*FLAGS, "--models", str(directory), "--default", _SMALL]))
+            server = stack.enter_context(running_server([*_FLAGS, "--models", str(directory), "--default", _SMALL]))
         processes = {name: stack.enter_context(callers(CLIENT_CORE)) for name in (_SMALL, _LARGE)}
         loads: dict[str, Command] = {}
         for name in processes:
@@ -53,7 +54,7 @@ def shared(options: Options) -> Iterator[Check]:
         beside = processes[_SMALL].run(few)
         crowd = processes[_LARGE].finish()
     for name, outcomes in (("alone", calm), ("beside", beside), ("the large model's", crowd)):
-        yield none(f"{name}: journal", outcomes.journal.faults([]))
+        yield none(f"{name}: journal", outcomes.journal.faults(OVERLOAD_CODES))
     yield told("small alone, saturated", f"{alone[_SMALL].goodput:.0f} sentences/s")
     large_told = f"{alone[_LARGE].goodput:.1f} sentences/s alone, {crowd.goodput:.1f} beside the small one"
     yield told("large, saturated", large_told)

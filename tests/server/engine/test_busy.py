@@ -1,11 +1,120 @@
+"""Whose turn it is, by a clock that stands unless it is moved."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
 from server.engine.busy import BusyEngines
+from tests.fakes import FakeClock
+
+SECONDS = 20  # far above what any of these needs
+
+
+class Engine:
+    """Stands for one."""
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def busy(clock: FakeClock) -> BusyEngines:
+    return BusyEngines(num_cores=1, clock=clock)
+
+
+def use(busy: BusyEngines, engine: Engine, clock: FakeClock, seconds: float) -> None:
+    """A lane's step of so many seconds."""
+    with busy.lane(engine), busy.turn(engine):
+        clock.now += seconds
+
+
+def in_turn(busy: BusyEngines, engine: Engine) -> tuple[threading.Event, Callable[[], None]]:
+    """A lane on a thread that waits for its turn: whether it has come, and what joins the thread."""
+    has_come = threading.Event()
+
+    def run() -> None:
+        with busy.lane(engine), busy.turn(engine):
+            has_come.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return has_come, lambda: thread.join(SECONDS)
 
 
 def test_an_engine_is_the_only_one_while_no_other_runs_anything() -> None:
-    busy, one, other = BusyEngines(), object(), object()
+    busy, one, other = BusyEngines(), Engine(), Engine()
     seen = [busy.is_only(one)]
     for engine, is_busy in ((one, True), (other, True), (one, False), (other, False)):
         busy.note(engine, is_busy=is_busy)
         seen.append(busy.is_only(one))
 
     assert seen == [True, True, False, False, True]
+
+
+def test_who_has_had_its_share_waits_for_the_lanes_of_who_has_not(busy: BusyEngines, clock: FakeClock) -> None:
+    large, small = Engine(), Engine()
+    use(busy, small, clock, 0.1)
+    use(busy, large, clock, 3.0)
+
+    with busy.lane(small):
+        with busy.turn(small) as waited:
+            pass
+        has_come, join = in_turn(busy, large)
+        came_early = has_come.wait(0.03)
+    join()
+
+    assert (waited, came_early, has_come.is_set()) == (0.0, False, True)
+
+
+def test_nobody_waits_where_there_are_cores_for_all(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.engine.busy._MOST_WAIT_SECONDS", 2 * SECONDS)
+    busy, large, small = BusyEngines(num_cores=2, clock=clock), Engine(), Engine()
+    use(busy, small, clock, 0.1)
+    use(busy, large, clock, 9.0)
+
+    with busy.lane(small):
+        has_come, join = in_turn(busy, large)
+        came = has_come.wait(SECONDS)
+    join()
+
+    assert came
+
+
+def test_nobody_waits_for_ever(busy: BusyEngines, clock: FakeClock) -> None:
+    large, hung = Engine(), Engine()
+    use(busy, hung, clock, 0.1)
+    use(busy, large, clock, 3.0)
+
+    with busy.lane(hung):
+        has_come, join = in_turn(busy, large)
+        join()
+
+    assert has_come.is_set()
+
+
+def test_what_an_engine_has_had_fades(busy: BusyEngines, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.engine.busy._MOST_WAIT_SECONDS", 2 * SECONDS)
+    large, small = Engine(), Engine()
+    use(busy, small, clock, 0.1)
+    use(busy, large, clock, 3.0)
+    clock.now += 10.0
+
+    with busy.lane(small):
+        has_come, join = in_turn(busy, large)
+        came = has_come.wait(SECONDS)
+    join()
+
+    assert came
+
+
+def test_engines_that_have_gone_are_forgotten(busy: BusyEngines, clock: FakeClock) -> None:
+    large, small = Engine(), Engine()
+    use(busy, small, clock, 0.1)
+    use(busy, large, clock, 3.0)
+
+    del small
+
+    assert len(busy._uses) == 1
