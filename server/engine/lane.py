@@ -8,12 +8,13 @@ import enum
 import logging
 import math
 import os
-import statistics
 import threading
 from collections import deque
 from collections.abc import Callable
 from functools import reduce
 from operator import add
+
+import numpy as np
 
 from server.engine.batch import Batch, fail
 from server.engine.cost import CostModel
@@ -107,7 +108,7 @@ class Lane:
     @property
     def median_step_seconds(self) -> float:
         """Of the last steps; 0 before the first."""
-        return statistics.median(self._step_seconds.copy() or (0.0,))
+        return float(np.median(self._step_seconds.copy() or (0.0,)))
 
     @property
     def num_rows(self) -> int:
