@@ -28,7 +28,7 @@ SAMPLES = (
 )
 METRICS = (
     r'babelserve_requests_total{code="OK",method="Translate"}',
-    r'babelserve_sentences_total{.*outcome="ok"}',
+    r'babelserve_sentences_total{.*outcome="ok".*}',
     r"babelserve_source_tokens_total{.*}",
     r"babelserve_generated_tokens_total{.*}",
     r"babelserve_step_duration_seconds_sum{.*}",
