@@ -40,9 +40,9 @@ def test_the_demos_text_arrives_whole(text: str, tmp_path: Path) -> None:
     assert not (tmp_path / "pwned").exists()
 
 
-def test_the_readme_lists_the_targets_as_make_help_does() -> None:
+def test_contributors_are_told_the_targets_as_make_help_tells_them() -> None:
     targets = re.findall(r"^([a-z-]+):.*## (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    readme = (ROOT / "README.md").read_text()
+    page = (ROOT / "CONTRIBUTING.md").read_text()
 
     assert targets
-    assert re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", readme.partition("| `make ...` |")[2], re.MULTILINE) == targets
+    assert re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", page.partition("| `make ...` |")[2], re.MULTILINE) == targets
