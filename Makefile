@@ -18,7 +18,7 @@ CHECKPOINT ?= model/checkpoints/en-de-small.pt
 OUT ?= runs/bundle
 DEV ?= tests/data/multi30k_val.en.gz tests/data/multi30k_val.de.gz
 
-.PHONY: help demo serve test check protos check-protos train export bench fuzz chaos check-imports check-cuda-placement clean
+.PHONY: help demo serve install test check protos check-protos train export bench fuzz chaos check-imports check-cuda-placement clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 22
@@ -28,6 +28,8 @@ demo: .venv/installed-cpu  ## translate sample sentences, or TEXT="...", with th
 
 serve: .venv/installed-cpu  ## start the server with the built-in model; ARGS="--port 50051 ..."
 	$(BIN)/babelserve $(ARGS)
+
+install: .venv/installed-dev  ## install all of it into .venv, for training, export and development
 
 test: check  ## everything that CI runs: make check, then the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile
