@@ -1,4 +1,4 @@
-"""The file of tenants and their keys (`--keys`), TOML. SECURITY.md says what an operator does with it.
+"""The file of tenants and their keys (`--keys`), TOML. docs/guides/secure.md says what an operator does with it.
 
     [tenants.billing]
     weight = 2.0                                  # share of a busy server against others'; default 1
