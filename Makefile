@@ -18,7 +18,7 @@ CHECKPOINT ?= model/checkpoints/en-de-small.pt
 OUT ?= runs/bundle
 DEV ?= tests/data/multi30k_val.en.gz tests/data/multi30k_val.de.gz
 
-.PHONY: help demo serve install test check protos check-protos train export bench fuzz chaos check-imports check-cuda-placement clean
+.PHONY: help demo serve install test check docs protos check-protos train export bench fuzz chaos check-imports check-cuda-placement clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 22
@@ -31,7 +31,7 @@ serve: .venv/installed-cpu  ## start the server with the built-in model; ARGS="-
 
 install: .venv/installed-dev  ## install all of it into .venv, for training, export and development
 
-test: check  ## everything that CI runs: make check, then the tests
+test: check  ## make check, then the tests: with make docs, everything that CI runs
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: .venv/installed-dev check-protos  ## format, lint, types, import walls, generated code
@@ -39,6 +39,9 @@ check: .venv/installed-dev check-protos  ## format, lint, types, import walls, g
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: .venv/installed-docs  ## build the documentation into site/, strictly
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 protos: .venv/installed-dev  ## generate the code in protos/ anew
 	$(call protoc,.)
@@ -70,7 +73,7 @@ check-cuda-placement: .venv-gpu/installed  ## is the CUDA variant all on the GPU
 	@ORT_DISABLE_TELEMETRY=1 .venv-gpu/bin/python -m tests.acceptance.cuda_placement $(ARGS)
 
 clean:  ## remove the virtual environments and caches; data and runs stay
-	rm -rf .venv .venv-gpu .venv-imports build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv .venv-gpu .venv-imports build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define protoc
@@ -93,6 +96,10 @@ endef
 
 .venv/installed-bench: .venv/installed-dev
 	$(PIP) --group bench
+	@touch $@
+
+.venv/installed-docs: .venv/installed-dev
+	$(PIP) --group docs
 	@touch $@
 
 .venv/installed-fuzz: .venv/installed-dev

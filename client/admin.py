@@ -18,11 +18,12 @@ from protos.model_admin_pb2_grpc import ModelAdminStub
 
 EXIT_OK, EXIT_REFUSED, EXIT_SERVER = 0, 2, 3
 _DEADLINE_SECONDS = 600.0  # to load a large model from a slow volume
+_MODEL_HELP = "its name, as list shows it"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
-    arguments = _parser().parse_args(argv)
+    arguments = build_parser().parse_args(argv)
     try:
         metadata = call_metadata(arguments.api_key_file.read_text(encoding="utf-8").strip())
         statuses = _run(arguments, metadata)
@@ -69,7 +70,8 @@ def _show(status: pb.ModelStatus) -> None:
         print(f"  {each.version}  {state}  {each.traffic_percent} %{fault}")
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """All actions and flags, with defaults and units in their help."""
     parser = argparse.ArgumentParser(
         prog="babelserve-models",
         description="Change the versions of a babelserve server's models while it serves; prints how they stand then.",
@@ -102,10 +104,10 @@ def _parser() -> argparse.ArgumentParser:
         ("rollback", "give all requests to an earlier version", "without: the one that had them before"),
     ):
         action = actions.add_parser(name, help=text)
-        action.add_argument("model", metavar="MODEL")
+        action.add_argument("model", metavar="MODEL", help=_MODEL_HELP)
         action.add_argument("version", metavar="VERSION", nargs="?", default="", help=of_version)
     traffic = actions.add_parser("traffic", help="share out a model's requests among loaded versions")
-    traffic.add_argument("model", metavar="MODEL")
+    traffic.add_argument("model", metavar="MODEL", help=_MODEL_HELP)
     traffic.add_argument("shares", metavar="VERSION=PERCENT", nargs="+", type=_share, help="adding up to 100")
     return parser
 

@@ -34,17 +34,18 @@ STATUS_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc
 class TranslateOptions(TypedDict, total=False):
     """What else a translation can be asked for; None or absent: the server's default.
 
-    source: Code of the source language, such as "en", or "auto" to have it detected.
-    model: Name of the model as `list_models` gives it.
-    beam_size: Width of the beam, from 1 (greedy search) to the model's `max_beam_size`.
-    num_hypotheses: How many best translations to return, 1 to `beam_size`.
-    length_penalty: 0 to 10; over 1 favours longer translations.
-    max_output_tokens: Most target tokens of one sentence.
-    with_scores: False spares greedy search the scores, and time.
-    use_shortlist: True searches only the model's lexical shortlist; for models that have one.
-    priority: "high", "normal" or "low", among the caller's own requests.
-    traffic_key: Requests of the same go to the same version where versions of a model share them; 256 characters.
-    include_sentences: Fill `Translation.sentences` (`translate` only).
+    Attributes:
+        source: Code of the source language, such as "en", or "auto" to have it detected.
+        model: Name of the model as `list_models` gives it.
+        beam_size: Width of the beam, from 1 (greedy search) to the model's `max_beam_size`.
+        num_hypotheses: How many best translations to return, 1 to `beam_size`.
+        length_penalty: 0 to 10; over 1 favours longer translations.
+        max_output_tokens: Most target tokens of one sentence.
+        with_scores: False spares greedy search the scores, and time.
+        use_shortlist: True searches only the model's lexical shortlist; for models that have one.
+        priority: "high", "normal" or "low", among the caller's own requests.
+        traffic_key: Requests of the same go to the same version where versions of a model share them; 256 characters.
+        include_sentences: Fill `Translation.sentences` (`translate` only).
     """
 
     source: str | None

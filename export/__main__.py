@@ -46,7 +46,8 @@ def _conclude(bundle: Bundle) -> str:
     return "\n".join([*lines, f"next: {shlex.join(['babelserve', '--bundle', str(bundle.directory)])}"])
 
 
-def _parse_arguments() -> argparse.Namespace:
+def build_parser() -> argparse.ArgumentParser:
+    """All flags, with defaults and units in their help."""
     parser = argparse.ArgumentParser(
         prog="babelserve-export", description="Export a checkpoint to a bundle, and prove it."
     )
@@ -79,6 +80,11 @@ def _parse_arguments() -> argparse.Namespace:
         "may be given several times (default: the bundle has none)",
     )
     shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
+    return parser
+
+
+def _parse_arguments() -> argparse.Namespace:
+    parser = build_parser()
     arguments = parser.parse_args()
     if any(len(files) > 2 for files in arguments.shortlist):
         parser.error("argument --shortlist: expected 1 or 2 arguments; give it once for each corpus")

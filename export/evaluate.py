@@ -136,7 +136,8 @@ def main() -> None:
     print(json.dumps(scores(hypotheses, [reference for _, reference in pairs]), indent=2))
 
 
-def _parse_arguments() -> argparse.Namespace:
+def build_parser() -> argparse.ArgumentParser:
+    """All flags, with defaults and units in their help."""
     parser = argparse.ArgumentParser(prog="babelserve-evaluate", description="Score translations: sacreBLEU and chrF.")
     parser.add_argument("--source", metavar="FILE", help="source sentences, one a line, plain or gzipped")
     parser.add_argument("--reference", metavar="FILE", help="their translations, line by line")
@@ -150,6 +151,11 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the translations there")
     _add_server_flags(parser)
     shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
+    return parser
+
+
+def _parse_arguments() -> argparse.Namespace:
+    parser = build_parser()
     arguments = parser.parse_args()
     if bool(arguments.tsv) == bool(arguments.source and arguments.reference):
         parser.error("give either --tsv or both --source and --reference")

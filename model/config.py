@@ -36,14 +36,18 @@ class TransformerConfig:
         source_vocab_size: entries of the source's vocabulary, whose embedding is then one of its own.
         d_model: width M of every layer's input and output.
         num_heads: of the decoder, and of the encoder unless `encoder_num_heads` says otherwise.
-        head_width: of each head, a multiple of 8; None is d_model / heads.
-        ffn_dim: width of the hidden layer of the position-wise feed-forward network; `encoder_ffn_dim` as above.
+        encoder_num_heads: of the encoder; by default `num_heads`.
+        head_width: of each head, a multiple of 8; by default d_model / heads.
+        encoder_layers: of the encoder.
+        decoder_layers: of the decoder, into which serving time goes.
+        ffn_dim: width of the hidden layer of the position-wise feed-forward network.
+        encoder_ffn_dim: the same in the encoder; by default `ffn_dim`.
         dropout: probability in [0, 1) on embeddings and on what a sub-layer adds to the residual sum.
-        inner_dropout: probability in [0, 1) on attention weights and hidden activations; None is as `dropout`.
+        inner_dropout: probability in [0, 1) on attention weights and hidden activations; by default `dropout`.
         max_positions: longest sequence in tokens, source or target, that the position tables cover.
-        norm: "post" normalises after the residual sum (the paper), "pre" before each sub-layer; `encoder_norm`, as
-            `encoder_num_heads`, is for the encoder alone.
-        final_norm: normalise what the last layer returns, on both sides; None is on those that are pre-norm.
+        norm: "post" normalises after the residual sum (the paper), "pre" before each sub-layer.
+        encoder_norm: the same in the encoder; by default `norm`.
+        final_norm: normalise what the last layer returns, on both sides; by default on those that are pre-norm.
         embedding_norm: normalise the sum of embedding and position.
         layer_norm_eps: added to each variance.
         activation: within the feed-forward network; "quick_gelu" is x * sigmoid(1.702 x).
@@ -53,7 +57,9 @@ class TransformerConfig:
         positions: "sinusoidal" (the paper), "learned", or "table": one for each side, stored with the weights.
         decoder_mixer: what brings earlier target tokens to a position: "attention", or "ssru" (see `model.recurrent`).
         pad_id: fills sources, none of which has it.
+        unk_id: stands for what the vocabulary does not have.
         bos_id: what the decoder starts with.
+        eos_id: ends sources and translations.
     """
 
     vocab_size: int

@@ -75,7 +75,8 @@ def _export_command(recipe: Recipe, data: Path, out: Path) -> str:
     return shlex.join(["babelserve-export", str(out / "final.pt"), str(out / "bundle"), "--dev", *files])
 
 
-def _parse_arguments() -> argparse.Namespace:
+def build_parser() -> argparse.ArgumentParser:
+    """All flags, with defaults and units in their help."""
     parser = argparse.ArgumentParser(prog="babelserve-train", description="Train a translation model.")
     parser.add_argument("recipe", type=Path, nargs="?", help="TOML file, such as --init writes")
     parser.add_argument("--data", type=Path, metavar="DIR", help="directory that the recipe's corpora are relative to")
@@ -86,6 +87,11 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--source", metavar="CODE", help="with --init: the source language, such as fr")
     parser.add_argument("--target", metavar="CODE", help="with --init: the target language, such as en")
     shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
+    return parser
+
+
+def _parse_arguments() -> argparse.Namespace:
+    parser = build_parser()
     arguments = parser.parse_args()
     needed = ("source", "target") if arguments.init is not None else ("recipe", "data", "out")
     others = {"recipe", "data", "out", "source", "target"} - {*needed}

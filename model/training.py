@@ -15,8 +15,9 @@ class CorpusConfig:
     """One parallel corpus, as paths below the data directory, or below `model/configs` if they start with "./".
 
     Attributes:
-        source, target: line-aligned files, plain or gzipped; or else
-        tsv: one file of `source TAB target` lines (further columns are ignored).
+        source: a file of one sentence a line, plain or gzipped.
+        target: the same lines in the target language.
+        tsv: instead of both, one file of `source TAB target` lines (further columns are ignored).
         weight: share of the pairs that each epoch sees: 0.5 is another random half every epoch, 2 is every pair twice.
         hold_out: so many distinct source sentences, with all their translations, are kept out of training.
         limit: only so many pairs, from the first; 0 is all.
@@ -42,10 +43,17 @@ class CorpusConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AugmentationConfig:
-    """Probabilities, per pair and epoch, of each kind of rewriting in `model.augment`.
+    """Probabilities, per pair and epoch, of each kind of rewriting in `model.augment`, which exclude each other.
 
     Attributes:
-        join: share of the examples that are several sentences; the others are probabilities that exclude each other.
+        upper_case: ALL CAPS on both sides.
+        title_case: the source as a heading.
+        lower_case: the source in small letters, without its full stop.
+        noise: the source with typing errors.
+        copy: something that is the same in both languages, such as an address or a number, is put into both sides.
+        replace: a name, a number or a code that both sides share becomes another one.
+        placeholder: likewise a symbol that stands for what must not be translated.
+        join: share of the examples that are two or three sentences.
     """
 
     upper_case: float = 0.0
@@ -71,15 +79,19 @@ class TrainingConfig:
     """How a model is trained.
 
     Attributes:
-        batch_tokens: padded target tokens of one batch; `accumulate` batches make one update.
+        batch_tokens: padded target tokens of one batch.
+        accumulate: batches of one update.
         warmup_steps: updates until the learning rate lr_scale * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)
             peaks.
+        lr_scale: factor of the learning rate.
         max_steps: updates after which training ends.
         cooldown_steps: the last updates, over which the learning rate falls to zero in a straight line.
         max_tokens: pairs with a longer side are left out (and counted).
+        label_smoothing: probability in [0, 1) that the loss spreads over all tokens but the right one.
         word_dropout: share of decoder input tokens replaced by random ones, so that errors are less exposed at serving.
         evaluate_every: updates between two scores on the dev set, and two checkpoints.
         average_last: checkpoints whose weights are averaged into the final model.
+        seed: of all that is random.
         optimizer: "adam", or "muon" for the matrices of the layers (`model.optimizer`).
         bf16: use bfloat16 autocast where the processor has it.
     """
@@ -152,7 +164,19 @@ class TokenizerConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """All of a training run but its data: read with `model.recipe.load_recipe`."""
+    """All of a training run but its data: read with `model.recipe.load_recipe`.
+
+    Attributes:
+        name: of the model: requests may ask for it, metrics carry it.
+        source_language: BCP-47 code.
+        target_language: the same.
+        model: shape of the network.
+        training: how it is trained.
+        tokenizer: how its vocabulary is learned.
+        augmentation: how pairs are rewritten.
+        train: what to learn from, one corpus or more.
+        dev: what checkpoints are chosen by, likewise.
+    """
 
     name: str
     source_language: str

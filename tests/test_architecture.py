@@ -17,7 +17,7 @@ import server.errors
 ROOT = Path(__file__).parents[1]
 ROOMS = ("model", "export", "server", "protos", "client")
 SOURCES = [path for room in ROOMS for path in (ROOT / room).rglob("*.py") if "_pb2" not in path.name]
-SOURCES.append(ROOT / "deploy" / "demo.py")
+SOURCES += [ROOT / "deploy" / "demo.py", *(ROOT / "docs").rglob("*.py")]
 WITHOUT_TESTS = ("__init__.py", "__main__.py")  # a docstring, and what tests/e2e starts
 
 

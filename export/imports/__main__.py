@@ -110,7 +110,8 @@ def _listed(codes: list[str], most: int = 12) -> str:
     return ", ".join(codes) if len(codes) <= most else f"{len(codes)} languages ({', '.join(codes[:most])} ...)"
 
 
-def _parse_arguments() -> argparse.Namespace:
+def build_parser() -> argparse.ArgumentParser:
+    """All flags, with defaults and units in their help."""
     parser = argparse.ArgumentParser(
         prog="babelserve-import", description="Make a bundle of somebody else's translation model, and prove it."
     )
@@ -157,6 +158,11 @@ def _parse_arguments() -> argparse.Namespace:
         help="settings or tensors that are unknown here and that you know to change no translation",
     )
     shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
+    return parser
+
+
+def _parse_arguments() -> argparse.Namespace:
+    parser = build_parser()
     arguments = parser.parse_args()
     if arguments.out is None and not arguments.dry_run:
         parser.error("say where the bundle is to be made, or --dry-run")

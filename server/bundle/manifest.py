@@ -34,8 +34,11 @@ class Dimensions:
 
     Attributes:
         vocab_size: of the target, and of the source unless `source_vocab_size` says otherwise.
+        d_model: width of every layer.
         num_heads, head_dim: of the decoder, whose caches have them.
-        decoder_mixer: what a decoder layer has for the target so far, one of `MIXERS`.
+        encoder_layers, decoder_layers: of either side.
+        source_vocab_size: of the source; by default `vocab_size`.
+        decoder_mixer: what a decoder layer has for the target so far: `attention` or `ssru`.
     """
 
     vocab_size: int
@@ -77,9 +80,10 @@ class SearchDefaults:
     """How a model's makers search, for requests that leave it open, and by which rules.
 
     Attributes:
-        beam_size: None for the server's.
-        length_penalty: see `DecodingOptions`.
-        early_stopping, forced_eos: see `SearchRules`.
+        beam_size: by default the server's.
+        length_penalty: exponent of the length in a hypothesis' score.
+        early_stopping: whether beam search ends when it has as many hypotheses as its beam is wide.
+        forced_eos: whether a beam that comes to the limit on output tokens ends with eos.
     """
 
     beam_size: int | None = None
@@ -95,10 +99,17 @@ class SearchDefaults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """The files of a variant, one of `VARIANTS`."""
+    """The files of a variant, such as `cpu-int8`.
 
-    dtype: str  # of the caches and the token embedding, as `VARIANTS` has it
-    embedding_offset: int  # in bytes, of the token embedding in `WEIGHTS_FILE`
+    Attributes:
+        dtype: of the caches and the token embedding.
+        embedding_offset: in bytes, of the token embedding in the file of weights.
+        opsets: of ONNX, by domain.
+        files: by name in the variant's folder.
+    """
+
+    dtype: str
+    embedding_offset: int
     opsets: dict[str, int]
     files: dict[str, FileFacts]
 
@@ -147,12 +158,20 @@ class Manifest:
     """All of `manifest.json`; `origin`, `training`, `quality` and `parity` are for people and are not interpreted.
 
     Attributes:
+        revision: of the format, `REVISION` for what is exported.
+        name, version: of the model, unless the folders of `--models` have others.
         language_pairs, languages: what it translates; exactly one of them says so.
+        dimensions, special_ids, limits: facts of the network.
         source_eos: whether eos ends the encoder's input.
         search: for requests that leave it open.
-        tokenizer: facts of `TOKENIZER_FILE`; None where other tokenizer files are among `extra_files`.
-        extra_files: optional ones, such as `SHORTLIST_FILE`.
+        tokenizer: facts of `TOKENIZER_FILE`, unless other tokenizer files are among `extra_files`.
+        variants: by name.
+        golden: what a start is proved by.
+        extra_files: optional ones, such as `SHORTLIST_FILE`, by name.
         origin: where the model comes from, and its licence.
+        training: how it was trained, as far as that is known.
+        quality: what each variant scores, and loses to float32.
+        parity: how the export proved the graphs equal to the model.
     """
 
     revision: int

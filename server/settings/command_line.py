@@ -61,7 +61,7 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str], vers
     }
     check, make_key, list_models = None, False, False
     try:
-        flags, unknown = _parser(version).parse_known_args(arguments)
+        flags, unknown = build_parser(version).parse_known_args(arguments)
         faults += [f"{argument}: unknown argument" for argument in unknown]
         check, make_key, list_models = flags.check, flags.make_key, flags.list
         named = {name: value for name, value in vars(flags).items() if name in fields and value is not None}
@@ -91,7 +91,8 @@ def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _parser(version: str) -> _Parser:
+def build_parser(version: str) -> argparse.ArgumentParser:
+    """All flags; they take any text, of which `read_settings` says what is wrong. Faults are SettingsError."""
     parser = _Parser(
         prog="babelserve",
         description="Serves a translation model over gRPC.",

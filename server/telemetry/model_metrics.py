@@ -16,6 +16,11 @@ from server.errors import REJECT_REASONS, Code
 from server.telemetry.translation_metrics import TranslationFamilies, TranslationMetrics
 
 OUTCOMES = ("ok", "cancelled", "deadline", "late", "error")  # late: dropped before its deadline, as it would miss it
+_LEFT = "Sentences that left the engine; late: dropped before a deadline that they would have missed."
+_REFUSED = (
+    "Calls refused: too many sentences or tokens wait, or are being split; the answer would be too late (deadline);"
+    " there is no memory; the message did not come in time (unfinished); the tenant's quota is used up."
+)
 CACHE_RESULTS = ("hit", "joined", "miss")
 LANE_STATES = ("serving", "suspect", "out")
 CANARY_RESULTS = ("passed", "wrong", "failed")
@@ -108,7 +113,7 @@ class EngineFamilies:
         self.request_source_tokens = histogram(
             "request_source_tokens", "Source tokens of one well-formed call, without ends of sentences.", _TOKENS
         )
-        self.queue_rejected = counter("queue_rejected", "Calls refused because a limit was reached.", "reason")
+        self.queue_rejected = counter("queue_rejected", _REFUSED, "reason")
         self.queue_duration_seconds = histogram(
             "queue_duration_seconds", "Wait of a sentence for a row of a batch.", _QUEUE_SECONDS
         )
@@ -120,7 +125,7 @@ class EngineFamilies:
         self.generated_tokens = counter(
             "generated_tokens", "Target tokens of answered sentences, ends of sentences included."
         )
-        self.sentences = counter("sentences", "Sentences that left the engine.", "outcome")
+        self.sentences = counter("sentences", _LEFT, "outcome")
         self.wasted_tokens = counter(
             "wasted_tokens", "Target tokens decoded, per beam, of sentences that were not answered.", "outcome"
         )

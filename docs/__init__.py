@@ -1,0 +1,1 @@
+"""The documentation: pages for MkDocs, and `docs.generate`, which makes the reference of the source as it is."""

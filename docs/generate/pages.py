@@ -1,0 +1,20 @@
+"""Every page of the reference, by its path below `docs/`."""
+
+from collections.abc import Callable
+
+from docs.generate.api import api_page
+from docs.generate.commands import commands_page, settings_page
+from docs.generate.formats import manifest_page, recipe_page
+from docs.generate.metrics import alerts_page, metrics_page
+from docs.generate.python_client import client_page
+
+PAGES: dict[str, Callable[[], str]] = {
+    "reference/settings.md": settings_page,
+    "reference/commands.md": commands_page,
+    "reference/metrics.md": metrics_page,
+    "reference/alerts.md": alerts_page,
+    "reference/api.md": api_page,
+    "reference/python.md": client_page,
+    "reference/recipe.md": recipe_page,
+    "reference/manifest.md": manifest_page,
+}

@@ -1,0 +1,40 @@
+"""The page of the Python client: what mkdocstrings is asked to show. It reads the docstrings itself."""
+
+import enum
+import inspect
+from collections.abc import Iterator
+
+import client
+from client.messages import TranslateOptions
+from docs.generate.markdown_text import page
+
+
+def client_page() -> str:
+    """All public names of the client, and its options."""
+    return page(
+        "# Python client",
+        "`from client import Client`: the package `client` of the distribution `babelserve`.",
+        *_sections(),
+    )
+
+
+def documented() -> dict[str, list[str]]:
+    """Full names of what is shown, by heading."""
+    headings: dict[str, list[str]] = {"Clients": [], "Options": [], "Results": [], "Errors": []}
+    values = {name: getattr(client, name) for name in client.__all__}
+    for name, value in sorted(values.items(), key=lambda item: inspect.findsource(item[1])[1]):  # as in the source
+        if issubclass(value, Exception):
+            heading = "Errors"
+        elif inspect.getmodule(value) is inspect.getmodule(client.TranslateResult) or issubclass(value, enum.Enum):
+            heading = "Results"
+        else:
+            heading = "Options" if "Options" in name else "Clients"
+        headings[heading].append(f"{value.__module__}.{name}")
+    headings["Options"].append(f"{TranslateOptions.__module__}.{TranslateOptions.__name__}")
+    return headings
+
+
+def _sections() -> Iterator[str]:
+    for heading, names in documented().items():
+        yield f"## {heading}"
+        yield from (f"::: {name}" for name in names)
