@@ -14,6 +14,7 @@ from server.bundle.manifest import MANIFEST_FILE
 from server.errors import SettingsError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_MOST_FILES = 1000  # and folders, of a bundle, which has some ten
 _NOT_MODELS = ("lost+found",)
 _RESERVED = ("liveness", "readiness")  # of the health service
 
@@ -87,10 +88,15 @@ def _folders(directory: Path) -> list[Path]:
 
 
 def _stamp(bundle: Path) -> _Stamp:
-    """Returns what a bundle's files are known by. What Kubernetes does, to swap a link to a folder, changes it too."""
-    files = []
-    for folder, _, names in os.walk(os.path.realpath(bundle)):
-        for name in names:
+    """Returns what a bundle's files are known by. What Kubernetes does, to swap a link to a folder, changes it too.
+
+    It looks no further than at `_MOST_FILES`: what has more, such as a link to `/`, is no bundle.
+    """
+    files: list[tuple[str, int, int, int, int]] = []
+    for num_folders, (folder, _, names) in enumerate(os.walk(os.path.realpath(bundle))):
+        if num_folders + len(files) > _MOST_FILES:
+            break
+        for name in names[:_MOST_FILES]:
             path = Path(folder, name)
             try:
                 status = path.stat()

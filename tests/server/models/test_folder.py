@@ -98,3 +98,16 @@ def test_numbers_in_versions_count_by_their_value() -> None:
 def test_names_are_plain() -> None:
     assert is_model_name("opus-mt_en-de.2")
     assert not any(map(is_model_name, ("", ".hidden", "a/b", "readiness", "ä")))
+
+
+def test_a_link_to_a_large_tree_is_not_walked(tmp_path: Path) -> None:
+    for number in range(700):
+        bundle(tmp_path / "tree" / f"{number}")
+    (tmp_path / "models" / "a").mkdir(parents=True)
+    (tmp_path / "models" / "a" / "1").symlink_to(tmp_path / "tree")
+    (tmp_path / "models" / "a" / "2").symlink_to("/")
+
+    found, faults = find_models(tmp_path / "models")
+
+    assert [len(each.stamp) <= 1100 for each in found["a"]] == [True, True]
+    assert faults == []
