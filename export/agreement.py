@@ -32,4 +32,5 @@ def check_agreement(quality: dict[str, dict[str, Any]], min_chrf: float) -> None
         if found["chrf_to_fp32"] < min_chrf
     ]
     if failures:
-        raise VerificationError("; ".join(failures))
+        remedy = "calibrate with sentences like those that it is for, lower --min-chrf, or leave it out of --variants"
+        raise VerificationError(f"{'; '.join(failures)}: {remedy}")

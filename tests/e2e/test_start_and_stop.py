@@ -227,10 +227,16 @@ def test_a_server_needs_no_stdout_and_no_stderr(tiny_bundle: Bundle, redirection
     server = subprocess.Popen(["sh", "-c", command, sys.executable, str(tiny_bundle.directory)], cwd=REPOSITORY)
     try:
         with open_stub(f"127.0.0.1:{port}") as stub:
-            response = stub.Translate(request("A dog runs."), timeout=TIMEOUT, wait_for_ready=True)
+            answer = None
+            while answer is None:
+                try:
+                    answer = stub.Translate(request("A dog runs."), timeout=TIMEOUT, wait_for_ready=True)
+                except grpc.RpcError as error:  # it listens before it has loaded
+                    if error.code() is not grpc.StatusCode.UNAVAILABLE or server.poll() is not None:
+                        raise
         server.terminate()
 
-        assert response.model == "tiny"
+        assert answer.model == "tiny"
         assert server.wait(TIMEOUT) == 0
     finally:
         server.kill()
