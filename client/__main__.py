@@ -120,17 +120,9 @@ def _only_target(arguments: argparse.Namespace, client: Client, patience: float)
 
 
 def _options(arguments: argparse.Namespace) -> TranslateOptions:
-    return TranslateOptions(
-        source=arguments.source,
-        model=arguments.model,
-        beam_size=arguments.beam_size,
-        num_hypotheses=arguments.num_hypotheses,
-        length_penalty=arguments.length_penalty,
-        max_output_tokens=arguments.max_output_tokens,
-        with_scores=False if arguments.no_scores else None,
-        use_shortlist=True if arguments.use_shortlist else None,
-        priority=arguments.priority,
-    )
+    """Returns what the flags say of a translation: those flags bear the options' names."""
+    options = {name: value for name, value in vars(arguments).items() if name in TranslateOptions.__annotations__}
+    return cast("TranslateOptions", options)
 
 
 def _write(

@@ -74,6 +74,7 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds the target and the `TranslateOptions`, each by its name; what is not given is None."""
     add = parser.add_argument
     add("--source", metavar="CODE", help="source language, such as en; auto: detected (default: the server's)")
     add("--target", metavar="CODE", help="target language, such as de (default: the server's, if it has only one)")
@@ -90,9 +91,16 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
     add(
         "--use-shortlist",
         action="store_true",
+        default=None,
         help="search only the model's lexical shortlist: faster, for models that have one",
     )
-    add("--no-scores", action="store_true", help="spare greedy search (--beam-size 1) the scores: faster")
+    add(
+        "--no-scores",
+        dest="with_scores",
+        action="store_false",
+        default=None,
+        help="spare greedy search (--beam-size 1) the scores: faster",
+    )
     add(
         "--priority",
         choices=["high", "normal", "low"],

@@ -2,7 +2,7 @@
 
 import numbers
 from collections.abc import Iterable, Sequence
-from typing import TypedDict, Unpack
+from typing import TypedDict, Unpack, get_args, get_type_hints
 
 import grpc
 
@@ -58,23 +58,15 @@ class TranslateOptions(TypedDict, total=False):
     use_shortlist: bool | None
     priority: str | None
     traffic_key: str | None
-    include_sentences: bool
+    include_sentences: bool | None
 
 
-_KINDS: dict[str, type] = {  # numpy's numbers are such, too
-    "source": str,
-    "model": str,
-    "beam_size": numbers.Integral,
-    "num_hypotheses": numbers.Integral,
-    "length_penalty": numbers.Real,
-    "max_output_tokens": numbers.Integral,
-    "with_scores": bool,
-    "use_shortlist": bool,
-    "priority": str,
-    "traffic_key": str,
-    "include_sentences": bool,
+_OPTION_TYPES: dict[str, type] = {name: get_args(hint)[0] for name, hint in get_type_hints(TranslateOptions).items()}
+_ACCEPTED: dict[type, tuple[type, str]] = {  # for each such type; numpy's numbers are numbers, too
+    bool: (bool, "True or False"),
+    int: (numbers.Integral, "a whole number"),
+    float: (numbers.Real, "a number"),
 }
-_SAID = {numbers.Integral: "a whole number", numbers.Real: "a number", bool: "True or False"}
 
 
 def translate_request(
@@ -135,16 +127,18 @@ def _check_text(name: str, text: object) -> None:
 
 
 def _check_options(options: TranslateOptions) -> None:
-    if unknown := sorted(options.keys() - TranslateOptions.__annotations__.keys()):
+    if unknown := sorted(options.keys() - _OPTION_TYPES.keys()):
         raise TypeError(f"unknown option: {', '.join(unknown)}")
     for name, value in options.items():
-        kind = _KINDS[name]
+        declared = _OPTION_TYPES[name]
         if value is None:
             continue
-        if kind is str:
+        if declared is str:
             _check_text(name, value)
-        elif isinstance(value, bool) != (kind is bool) or not isinstance(value, kind):
-            raise TypeError(f"{name} must be {_SAID[kind]}, not {type(value).__name__}")
+            continue
+        accepted, said = _ACCEPTED[declared]
+        if isinstance(value, bool) != (declared is bool) or not isinstance(value, accepted):
+            raise TypeError(f"{name} must be {said}, not {type(value).__name__}")
 
 
 def _priority(name: str | None) -> translation_pb2.Priority:
