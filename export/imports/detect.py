@@ -51,9 +51,11 @@ def opened(source: Path) -> Iterator[Path]:
     if source.is_dir():
         yield source
     elif source.suffix in (".argosmodel", ".zip"):
-        with tempfile.TemporaryDirectory(prefix="babelserve-import-") as directory:
-            unpack(source, Path(directory))
-            yield Path(directory)
+        with tempfile.TemporaryDirectory(prefix="babelserve-import-") as scratch:
+            directory = Path(scratch) / source.stem  # by which a model is called that says nothing else
+            directory.mkdir()
+            unpack(source, directory)
+            yield directory
     elif source.exists():
         yield source.parent
     else:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from export.imports.formats.json_files import read_json, read_object
+from export.imports.formats.json_files import MAX_SETTINGS_BYTES, read_json, read_object
 from export.imports.formats.tensors import FormatError
 from export.imports.report import Report
 
@@ -93,7 +93,7 @@ def read_settings(directory: Path, file: str, report: Report, *, is_optional: bo
             report.fault(file, found="missing", expected="a file of the model")
         return ForeignSettings(file, values, report)
     try:
-        values = read_object(read_json(directory / file))
+        values = read_object(read_json(directory / file, MAX_SETTINGS_BYTES))
     except FormatError as error:
         report.fault(file, found=error)
     return ForeignSettings(file, values, report)

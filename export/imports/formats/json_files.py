@@ -1,35 +1,37 @@
 """JSON and YAML files of a model's directory: size limited, one meaning only."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 from export.imports.formats.tensors import FormatError, open_regular
 from server.bundle.parsing import parse_json
 
-MAX_JSON_BYTES = 64 << 20  # NLLB's tokenizer.json has 32 MB
+MAX_BYTES = 64 << 20  # of a tokenizer's file; NLLB's tokenizer.json has 32 MB
+MAX_SETTINGS_BYTES = 4 << 20  # of any other JSON: in memory it may take thirty times that
 
 
-def read_bytes(path: Path, limit: int = MAX_JSON_BYTES) -> bytes:
+def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
     """Reads a small file whole.
 
     Raises:
         FormatError: it cannot be read, or is larger than `limit` bytes.
     """
     with open_regular(path) as file:
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise FormatError(f"has more than {limit} bytes")
-    return data
+        size = os.fstat(file.fileno()).st_size
+        if size > limit:
+            raise FormatError(f"has {size} bytes, at most {limit} are read")
+        return file.read(size)
 
 
-def read_json(path: Path) -> Any:
-    """Reads a JSON file.
+def read_json(path: Path, limit: int = MAX_BYTES) -> Any:
+    """Reads a JSON file of at most `limit` bytes.
 
     Raises:
-        FormatError: it cannot be read, or is no JSON.
+        FormatError: it cannot be read, is larger, or is no JSON.
     """
     try:
-        return parse_json(read_bytes(path))
+        return parse_json(read_bytes(path, limit))
     except ValueError as error:
         raise FormatError(f"is no JSON: {error}") from error
 

@@ -7,9 +7,8 @@ need the same listing of regions in any case, and the export keeps one dependenc
 from pathlib import Path
 from typing import Any
 
-from export.imports.formats.json_files import read_json, read_object
+from export.imports.formats.json_files import MAX_SETTINGS_BYTES, read_json, read_object
 from export.imports.formats.tensors import (
-    MAX_HEADER_BYTES,
     FormatError,
     LazyTensor,
     num_bytes,
@@ -31,6 +30,7 @@ _DTYPES = {
     "F64": "float64",
 }
 _LENGTH_BYTES = 8
+_MAX_HEADER_BYTES = 16 << 20  # of the 100 MB that the format allows: that of a hundred thousand tensors
 
 
 def list_safetensors(path: Path) -> dict[str, LazyTensor]:
@@ -41,8 +41,8 @@ def list_safetensors(path: Path) -> dict[str, LazyTensor]:
     """
     with open_regular(path) as file:
         size = int.from_bytes(file.read(_LENGTH_BYTES), "little")
-        if not 2 <= size <= MAX_HEADER_BYTES:
-            raise FormatError("is no safetensors file: it has no header")
+        if not 2 <= size <= _MAX_HEADER_BYTES:
+            raise FormatError(f"is no safetensors file: its header has {size} bytes, not 2 to {_MAX_HEADER_BYTES}")
         header = file.read(size)
     if len(header) < size:
         raise FormatError("ends within its header: it is cut off")
@@ -66,7 +66,7 @@ def list_sharded(index: Path, list_file: Any) -> dict[str, LazyTensor]:
     Raises:
         FormatError: any of them is damaged, or names a file elsewhere.
     """
-    weight_map = read_object(read_json(index), "weight_map")
+    weight_map = read_object(read_json(index, MAX_SETTINGS_BYTES), "weight_map")
     found: dict[str, LazyTensor] = {}
     for file in sorted({str(name) for name in weight_map.values()}):
         if Path(file).name != file:

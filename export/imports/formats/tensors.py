@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 MAX_ELEMENTS = 2**33  # of one tensor; the largest known embedding, of NLLB-54B, has 2**29
-MAX_HEADER_BYTES = 100 << 20  # as safetensors limits it
 MAX_RANK = 8
 
 DTYPES = {

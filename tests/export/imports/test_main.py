@@ -4,6 +4,7 @@ import re
 import shutil
 import signal
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,18 @@ def test_nothing_is_no_model(command: Command, tmp_path: Path, name: str) -> Non
 
     assert code == 2
     assert ("an empty directory" if not name else "does not exist") in message
+
+
+def test_an_archive_is_called_by_its_own_name(command: Command, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "empty.argosmodel", "w"):
+        pass
+    archive = shutil.make_archive(str(tmp_path / "opus-mt-en-de"), "zip", TINY)
+
+    code, message = command.fails(tmp_path / "empty.argosmodel", "--dry-run")
+
+    assert code == 2
+    assert "\nempty: an empty directory; " in message
+    assert command(archive, "--dry-run").startswith("OPUS-MT (Hugging Face Marian): opus-mt-en-de\n")
 
 
 def test_weights_of_torch_are_read_too(command: Command, copy: Path) -> None:

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+from export.imports.formats.json_files import MAX_SETTINGS_BYTES
 from export.imports.report import Report
 from export.imports.settings import ForeignSettings, missing_files, read_settings
 
@@ -64,3 +65,15 @@ def test_a_file_may_be_missing_or_broken(tmp_path: Path) -> None:
     assert [fault.file for fault in report.faults] == ["none.json", "broken.json", "list.json"]
     assert missing_files(tmp_path, ["list.json", "spm"], report, "get it")
     assert str(report.faults[-1]) == "spm: missing; expected a file of the model; get it"
+
+
+def test_a_file_of_settings_that_would_fill_the_memory_is_not_read(tmp_path: Path) -> None:
+    report = Report()
+    start, end = '{"x": [0', "]}"
+    for size in (MAX_SETTINGS_BYTES, MAX_SETTINGS_BYTES + 1):
+        text = start + ",0" * ((size - len(start) - len(end)) // 2) + end
+        (tmp_path / "config.json").write_text(text.ljust(size), encoding="utf-8")
+        settings = read_settings(tmp_path, "config.json", report)
+        assert ("x" in settings) == (size == MAX_SETTINGS_BYTES)
+
+    assert list(map(str, report.faults)) == ["config.json: has 4194305 bytes, at most 4194304 are read"]

@@ -44,7 +44,7 @@ def test_a_file_is_read_only_where_a_tensor_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "data", "expected"),
     [
-        (b"", b"", "has no header"),
+        (b"", b"", "its header has 0 bytes, not 2 to 16777216"),
         (b"[1, 2]", b"", "header is no object"),
         (b"{]", b"", "is no safetensors file"),
         (
@@ -79,6 +79,13 @@ def test_a_git_lfs_pointer_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "m").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", encoding="utf-8")
 
     with pytest.raises(FormatError, match="is no safetensors file"):
+        list_safetensors(tmp_path / "m")
+
+
+def test_a_header_that_would_fill_the_memory_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "m").write_bytes((2**24 + 1).to_bytes(8, "little") + b"[" * 16)
+
+    with pytest.raises(FormatError, match="its header has 16777217 bytes, not 2 to 16777216"):
         list_safetensors(tmp_path / "m")
 
 
