@@ -12,6 +12,7 @@ import grpc
 import shtab
 
 from client.channel import call_metadata
+from client.connection import positive_float
 from client.errors import ServerFailed, TranslationError, Unavailable, from_rpc_error
 from protos import model_admin_pb2 as pb
 from protos.model_admin_pb2_grpc import ModelAdminStub
@@ -87,7 +88,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--api-key-file", type=Path, required=True, metavar="FILE", help="file that holds an admin key")
     parser.add_argument(
         "--deadline",
-        type=float,
+        type=positive_float,
         default=_DEADLINE_SECONDS,
         metavar="SECONDS",
         help="longest wait (default: %(default)g)",

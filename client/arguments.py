@@ -6,7 +6,7 @@ from pathlib import Path
 
 import shtab
 
-from client.connection import add_connection_flags
+from client.connection import add_connection_flags, non_negative_float
 
 DEFAULT_WAIT_SECONDS = 300.0  # of a job of lines: longer than a host takes to start anew
 
@@ -52,7 +52,7 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--wait",
-        type=_seconds,
+        type=non_negative_float,
         metavar="SECONDS",
         help="how long a server may be busy or away, without any answer, before a job is given up "
         f"(default: {DEFAULT_WAIT_SECONDS:g}; for texts given as arguments 0: after some attempts)",
@@ -106,13 +106,6 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
         choices=["high", "normal", "low"],
         help="among your own requests, while the server is busy (default: normal)",
     )
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be at least 0, not {text}")
-    return value
 
 
 def _positive_int(text: str) -> int:

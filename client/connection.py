@@ -67,3 +67,11 @@ def positive_float(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"must be over 0, not {text}")
     return value
+
+
+def non_negative_float(text: str) -> float:
+    """Reads a number that is 0 or more, for `argparse`."""
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be at least 0, not {text}")
+    return value

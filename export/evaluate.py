@@ -17,7 +17,7 @@ import sentencepiece
 import shtab
 
 from client.client import Client
-from client.connection import add_connection_flags, connect
+from client.connection import add_connection_flags, connect, non_negative_float
 from client.errors import TranslationError
 from client.job import patiently, translate_lines
 from client.lines import Line
@@ -171,7 +171,7 @@ def _add_server_flags(parser: argparse.ArgumentParser) -> None:
     server.add_argument("--model", metavar="NAME", help="default: the server's")
     server.add_argument(
         "--wait",
-        type=float,
+        type=non_negative_float,
         default=60.0,
         metavar="SECONDS",
         help="how long the server may be busy or away, without any answer (default: %(default)g)",

@@ -141,3 +141,12 @@ def test_a_key_that_cannot_be_read_or_sent_is_wrong_usage(
     assert server.run("list") == 2
     assert server.admin.requests == []
     assert "an API key must be printable ASCII" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seconds", ["-1", "0", "nan", "inf"])
+def test_a_deadline_that_is_none_is_wrong_usage(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--api-key-file", "x", "--deadline", seconds, "list"])
+
+    assert caught.value.code == 2
+    assert f"argument --deadline: must be over 0, not {seconds}" in capsys.readouterr().err
