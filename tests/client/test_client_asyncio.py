@@ -6,9 +6,7 @@ import grpc
 import pytest
 
 from client import AsyncClient
-from client.errors import (
-    ModelNotFound,
-)
+from client.errors import ModelNotFound
 from tests.client.scripted_server import ScriptedServer, ScriptedService
 
 

@@ -1,0 +1,77 @@
+import grpc
+import pytest
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+
+from client import Client
+from client.errors import (
+    InvalidRequest,
+    ModelNotFound,
+    Overloaded,
+    PermissionDenied,
+    ServerFailed,
+    Unauthenticated,
+)
+from tests.client.scripted_server import ScriptedServer, ScriptedService
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        (grpc.StatusCode.INVALID_ARGUMENT, InvalidRequest),
+        (grpc.StatusCode.NOT_FOUND, ModelNotFound),
+        (grpc.StatusCode.INTERNAL, ServerFailed),
+        (grpc.StatusCode.UNAUTHENTICATED, Unauthenticated),
+        (grpc.StatusCode.PERMISSION_DENIED, PermissionDenied),
+        (grpc.StatusCode.DATA_LOSS, ServerFailed),
+    ],
+)
+def test_other_failures_are_typed_and_not_retried(
+    client: Client, service: ScriptedService, code: grpc.StatusCode, error: type[Exception]
+) -> None:
+    service.failures.append((code, "no", ()))
+
+    with pytest.raises(error, match="no") as caught:
+        client.translate(["a"], target="de")
+
+    assert getattr(caught.value, "code", None) is code
+    assert service.num_attempts == 1
+
+
+def test_overload_that_lasts_says_when_to_come_back(client: Client, service: ScriptedService) -> None:
+    service.failures.extend(
+        [(grpc.StatusCode.RESOURCE_EXHAUSTED, "full", (("grpc-retry-pushback-ms", "40"),))] * 4,
+    )
+
+    with pytest.raises(Overloaded) as caught:
+        client.translate(["a"], target="de")
+
+    assert caught.value.retry_after_seconds == 0.04
+    assert caught.value.request_id == "request-7"
+
+
+def test_retry_info_tells_when_to_come_back_too(server: ScriptedServer, service: ScriptedService) -> None:
+    retry = RetryInfo()
+    retry.retry_delay.FromMilliseconds(2500)
+    status = Status(code=grpc.StatusCode.RESOURCE_EXHAUSTED.value[0])
+    status.details.add().Pack(retry)
+    for details in (status.SerializeToString(), Status().SerializeToString(), b"\xff"):
+        service.failures.append((grpc.StatusCode.RESOURCE_EXHAUSTED, "full", (("grpc-status-details-bin", details),)))
+
+    with Client(server.address, max_attempts=1) as client:
+        for seconds in (2.5, None, None):
+            with pytest.raises(Overloaded) as caught:
+                client.translate(["a"], target="de")
+            assert caught.value.retry_after_seconds == seconds
+
+
+def test_a_request_that_is_too_long_is_no_overload(client: Client, service: ScriptedService) -> None:
+    with pytest.raises(InvalidRequest, match=r"^contents: the request has \d+ bytes; the limit is 4194304$"):
+        client.translate(["a" * 2**20] * 4, target="de")
+    assert service.num_attempts == 0
+
+    too_long = "SERVER: Received message larger than max (5 vs. 4)"  # of another limit, a proxy's perhaps
+    service.failures.extend([(grpc.StatusCode.RESOURCE_EXHAUSTED, too_long, ())] * 4)
+    with pytest.raises(InvalidRequest, match="larger than max") as caught:
+        client.translate(["a"], target="de")
+    assert caught.value.code is grpc.StatusCode.RESOURCE_EXHAUSTED

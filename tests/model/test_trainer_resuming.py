@@ -1,0 +1,126 @@
+"""Runs that were stopped, and go on."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+import torch
+
+import model.trainer
+from model.checkpoint import load_checkpoint
+from model.optimizer import learning_rate
+from model.training import TrainingConfig
+from tests.model.runs import make, recipe
+
+
+@pytest.mark.parametrize("stop_at", [1, 4, 7])
+def test_a_run_that_was_interrupted_goes_on_to_the_very_same_losses(
+    tmp_path: Path, tokenizer: bytes, stop_at: int
+) -> None:
+    whole = make(tmp_path / "whole", tokenizer, recipe())
+    whole.run()
+    first = make(tmp_path / "parts", tokenizer, recipe(), stop_at=stop_at)
+    first.run()
+    torch.rand(100)  # what a new process has done with its generator must not matter
+    second = make(tmp_path / "parts", tokenizer, recipe())
+
+    assert second.restore_state()
+    second.run()
+
+    assert len(first.losses) == stop_at
+    assert first.losses + second.losses == whole.losses
+    assert len(whole.losses) == 12
+    assert whole.epoch >= 1  # the end of an epoch lies within
+    ours, theirs = (load_checkpoint(tmp_path / name / "final.pt").weights for name in ("parts", "whole"))
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+def test_the_cooldown_can_begin_wherever_a_run_was_stopped(tmp_path: Path, tokenizer: bytes) -> None:
+    whole = make(tmp_path / "whole", tokenizer, recipe(max_steps=50, cooldown_steps=4), stop_at=8)
+    whole.run()
+    make(tmp_path / "parts", tokenizer, recipe(max_steps=50, cooldown_steps=4), stop_at=5).run()
+    second = make(tmp_path / "parts", tokenizer, recipe(max_steps=9, cooldown_steps=4))
+
+    assert second.restore_state()
+    second.run()
+
+    assert second.losses[0] == whole.losses[5]  # made from the same weights
+    assert second.losses[2] != whole.losses[7]
+    assert second.step == 9
+    assert second.optimizer.learning_rate == pytest.approx(learning_rate(TrainingConfig(warmup_steps=5), 16, 9) / 4)
+    assert load_checkpoint(tmp_path / "parts" / "final.pt").facts["steps"] == 9
+
+
+def test_a_run_that_was_killed_goes_on_from_its_last_evaluation(tmp_path: Path, tokenizer: bytes) -> None:
+    whole = make(tmp_path / "whole", tokenizer, recipe(evaluate_every=3, max_steps=8))
+    whole.run()
+    killed = make(tmp_path / "killed", tokenizer, recipe(evaluate_every=3, max_steps=8), stop_at=3)
+    killed.run()
+    for path in (tmp_path / "killed").glob("step-*.pt"):
+        path.unlink()
+
+    again = make(tmp_path / "killed", tokenizer, recipe(evaluate_every=3, max_steps=8))
+    assert again.restore_state()
+    again.run()
+
+    assert again.losses == whole.losses[3:]
+
+
+def test_the_state_is_saved_between_evaluations(
+    tmp_path: Path, tokenizer: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model.trainer, "SAVE_EVERY", 4)
+    lost = make(tmp_path, tokenizer, recipe())
+    updates = []
+    monkeypatch.setattr(lost, "save_state", lambda: updates.append(lost.step))
+
+    lost.run()
+
+    assert updates == [4, 8, 12]  # the last by the evaluation
+
+
+def test_without_a_state_there_is_nothing_to_restore(tmp_path: Path, tokenizer: bytes) -> None:
+    assert not make(tmp_path, tokenizer, recipe()).restore_state()
+
+
+def test_a_final_model_is_written_though_the_checkpoints_are_gone(tmp_path: Path, tokenizer: bytes) -> None:
+    make(tmp_path, tokenizer, recipe(max_steps=4, evaluate_every=2)).run()
+    for path in (*tmp_path.glob("step-*.pt"), tmp_path / "final.pt"):
+        path.unlink()
+    again = make(tmp_path, tokenizer, recipe(max_steps=4, evaluate_every=2))
+    assert again.restore_state()
+
+    again.run()
+
+    final = load_checkpoint(tmp_path / "final.pt").weights
+    assert all(torch.equal(weight.half(), final[name]) for name, weight in again.model.state_dict().items())
+
+
+def test_a_state_without_a_recipe_and_of_another_model_is_refused(tmp_path: Path, tokenizer: bytes) -> None:
+    make(tmp_path, tokenizer, recipe(), stop_at=2).run()
+    document = torch.load(tmp_path / "state.pt", weights_only=True)
+    del document["recipe"]
+    torch.save(document, tmp_path / "state.pt")
+    how = dataclasses.replace(recipe(), model=dataclasses.replace(recipe().model, d_model=32))
+
+    assert make(tmp_path, tokenizer, recipe()).restore_state()
+    with pytest.raises(ValueError, match=r"state\.pt is of another model or optimizer than the recipe's$"):
+        make(tmp_path, tokenizer, how).restore_state()
+
+
+def test_a_run_draws_its_curve_and_goes_on_with_it(
+    tmp_path: Path, tokenizer: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(model.trainer, "_LOG_EVERY", 2)
+    make(tmp_path, tokenizer, recipe(max_steps=8, evaluate_every=4), stop_at=4).run()
+    (tmp_path / "curve.png").unlink()
+    again = make(tmp_path, tokenizer, recipe(max_steps=8, evaluate_every=4))
+    assert again.restore_state()
+
+    again.run()
+
+    assert [step for step, _ in again.loss_curve] == [2, 4, 6, 8]
+    assert again.loss_curve[-1][1] == pytest.approx(sum(again.losses[-2:]) / 2)
+    assert [step for step, *_ in again.score_curve] == [4, 8]
+    assert (tmp_path / "curve.png").exists()

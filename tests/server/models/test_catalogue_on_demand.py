@@ -1,0 +1,160 @@
+"""A catalogue whose models are loaded when they are borrowed."""
+
+import asyncio
+import contextlib
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from server.errors import NotServing
+from server.models.catalogue import Catalogue
+from server.models.loading import needed_bytes
+from server.models.model import Model, ServedModel
+from server.telemetry.catalogue_metrics import CatalogueMetrics
+from tests.server.echo_engine import with_weights
+from tests.server.models.catalogued import named, names
+
+SECONDS = 20
+
+
+class Shelf:
+    """Models that are offered, and which were loaded in turn."""
+
+    def __init__(self, model: Model, *names: str) -> None:
+        self.models = {name: named(with_weights(model), name) for name in names}
+        self.loaded: list[str] = []
+        self.may_load = asyncio.Event()
+        self.may_load.set()
+
+    async def load(self, name: str) -> Model:
+        self.loaded.append(name)
+        await self.may_load.wait()
+        if name == "broken":
+            raise NotServing("it is broken")
+        return named(self.models[name], name)
+
+    def catalogue(self, registry: CollectorRegistry, num_fitting: int) -> Catalogue:
+        (needed,) = {needed_bytes(each.manifest, each.variant) for each in self.models.values()}
+        catalogue = Catalogue(CatalogueMetrics(registry), (), self.load, num_fitting * needed)
+        for each in self.models.values():
+            catalogue.offer(ServedModel(manifest=each.manifest, variant=each.variant, metrics=each.metrics))
+        return catalogue
+
+
+async def test_models_are_loaded_on_demand_and_the_least_recently_used_leave(
+    model: Model, registry: CollectorRegistry
+) -> None:
+    shelf = Shelf(model, "a", "b", "c")
+    catalogue = shelf.catalogue(registry, num_fitting=2)
+    assert names(catalogue) == ["a", "b", "c"]
+
+    for name in ("a", "b", "a", "c", "a", "b"):
+        with await catalogue.borrow(name) as borrowed:
+            assert borrowed.manifest.name == name
+
+    assert shelf.loaded == ["a", "b", "c", "b"]  # c took b's place, and b c's
+    assert catalogue.are_ready() == {"a": True, "b": True, "c": True}
+    counts = [registry.get_sample_value("babelserve_models", {"state": state}) for state in ("loaded", "unloaded")]
+    assert counts == [2, 1]
+    evicted = {"model": "c", "reason": "evicted"}
+    assert registry.get_sample_value("babelserve_model_unloads_total", evicted) == 1
+    assert names(catalogue) == ["a", "b", "c"]
+    await asyncio.to_thread(catalogue.stop)
+
+
+async def test_a_model_in_use_leaves_when_its_last_request_has_ended(model: Model, registry: CollectorRegistry) -> None:
+    shelf = Shelf(model, "a", "b")
+    catalogue = shelf.catalogue(registry, num_fitting=1)
+    with await catalogue.borrow("a"):
+        waiting = asyncio.create_task(catalogue.borrow("b"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert shelf.loaded == ["a"]
+    with await waiting as borrowed:
+        assert borrowed.manifest.name == "b"
+
+
+async def test_models_that_take_turns_in_the_memory_for_one_are_borrowed_before_they_leave(
+    model: Model, registry: CollectorRegistry
+) -> None:
+    shelf = Shelf(model, "a", "b")
+    catalogue = shelf.catalogue(registry, num_fitting=1)
+
+    async def use(name: str) -> None:
+        with await catalogue.borrow(name):
+            await asyncio.sleep(0)
+
+    async with asyncio.timeout(SECONDS):
+        await asyncio.gather(*map(use, "ababab"))
+
+    assert shelf.loaded == ["a", "b"]
+
+
+async def test_whoever_waits_for_a_model_has_it_loaded_once_and_may_leave(
+    model: Model, registry: CollectorRegistry
+) -> None:
+    shelf = Shelf(model, "a")
+    catalogue = shelf.catalogue(registry, num_fitting=1)
+    shelf.may_load.clear()
+    first, second, third = (asyncio.create_task(catalogue.borrow("a")) for _ in range(3))
+    await asyncio.sleep(0)
+    first.cancel()
+    shelf.may_load.set()
+
+    for each in (second, third):
+        with await each as borrowed:
+            assert borrowed.manifest.name == "a"
+    assert shelf.loaded == ["a"]
+
+
+async def test_a_model_that_cannot_be_loaded_is_told_to_everybody_who_waits_and_tried_again(
+    model: Model, registry: CollectorRegistry
+) -> None:
+    shelf = Shelf(model, "broken")
+    catalogue = shelf.catalogue(registry, num_fitting=1)
+
+    for _ in range(2):
+        found = await asyncio.gather(*(catalogue.borrow("broken") for _ in range(2)), return_exceptions=True)
+        assert [str(each) for each in found] == ["it is broken"] * 2
+    assert shelf.loaded == ["broken"] * 2
+
+
+async def test_models_that_are_used_together_are_loaded_so_that_none_waits_while_another_is_lent(
+    model: Model, registry: CollectorRegistry
+) -> None:
+    catalogue = Shelf(model, "a", "b", "c").catalogue(registry, num_fitting=2)
+    for pair in ("ab", "bc", "ca"):
+        await catalogue.load_together(pair)
+
+        assert {name for name in "abc" if catalogue.loaded(name)[0]} == set(pair)
+
+
+async def test_models_that_do_not_fit_together_are_refused_at_once(model: Model, registry: CollectorRegistry) -> None:
+    shelf = Shelf(model, "a", "b", "c")
+    with pytest.raises(NotServing, match="models a, b, c do not fit into the memory for models together"):
+        await shelf.catalogue(registry, num_fitting=2).load_together("abc")
+
+    assert shelf.loaded == []
+
+
+async def test_pairs_that_take_turns_in_the_memory_for_one_do_not_wait_for_each_other(
+    model: Model, registry: CollectorRegistry
+) -> None:
+    catalogue = Shelf(model, "a", "b", "c", "d").catalogue(registry, num_fitting=2)
+    num_used = 0
+
+    async def use(names: str) -> None:
+        nonlocal num_used
+        if len(names) > 1:
+            await catalogue.load_together(names)
+        with contextlib.ExitStack() as held:
+            for name in names:
+                held.enter_context(await catalogue.borrow(name))
+            await asyncio.sleep(0)
+        num_used += 1
+
+    wanted = ("ab", "cd", "c", "ac", "a", "bd", "d") * 3
+    async with asyncio.timeout(SECONDS):
+        await asyncio.gather(*map(use, wanted))
+
+    assert num_used == len(wanted)
