@@ -1,14 +1,17 @@
 """Weights that sessions read where they are mapped."""
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
 
 from export.mapped import MappedWeights
 from server.bundle.bundle import Bundle
-from server.bundle.graphs import EMBEDDING, ENCODER_FILE, PLAIN_STEP, StepForm
+from server.bundle.graphs import EMBEDDING, ENCODER_FILE, PLAIN_STEP, WEIGHTS_FILE, StepForm
 from server.bundle.variants import VARIANTS
 from server.runtime.runner import open_runner
+from tests.export.memory import resident_bytes
 
 
 @pytest.mark.parametrize("file", [ENCODER_FILE, PLAIN_STEP.file])
@@ -48,3 +51,18 @@ def test_sessions_have_no_copy_of_them(tiny_bundle: Bundle) -> None:
     weights = mapped(tiny_bundle.read(f"cpu-fp32/{PLAIN_STEP.file}"))
 
     assert np.shares_memory(sessions.embedding, weights[EMBEDDING])
+
+
+def test_what_is_dropped_is_in_memory_no_more_and_comes_back(tmp_path: Path) -> None:
+    weight = onnx.numpy_helper.from_array(np.ones(2**24, np.float32), "weight")  # 64 MiB
+    graph = onnx.helper.make_graph([], "empty", [], [], [weight])
+    onnx.save(onnx.helper.make_model(graph), tmp_path / "g.onnx", save_as_external_data=True, location=WEIGHTS_FILE)
+    mapped = MappedWeights(tmp_path)
+    found = mapped((tmp_path / "g.onnx").read_bytes())["weight"]
+    assert found.sum() == 2**24
+    before = resident_bytes()
+
+    mapped.drop()
+
+    assert before - resident_bytes() > 2**25
+    assert found.sum() == 2**24
