@@ -7,7 +7,6 @@ whoever watches the engine (`server.models.supervisor`) sends it, and says that 
 import enum
 import logging
 import math
-import os
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -24,10 +23,10 @@ from server.engine.waiting_queue import WaitingQueue
 from server.errors import NotServing, TranslationError
 from server.network import Runner, StepKind
 from server.telemetry.model_metrics import ModelMetrics
+from server.threads import LANE_NICENESS, be_nice
 
 logger = logging.getLogger(__name__)
 
-_NICENESS = 5  # of a lane's thread: where cores are scarce, whoever answers calls, if only to refuse them, goes first
 _NUM_REMEMBERED = 101  # steps
 
 
@@ -145,7 +144,7 @@ class Lane:
     def run(self) -> None:
         """Steps while there is work, sleeps while there is none, until the queue is closed or the lane is out."""
         try:
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+            be_nice(LANE_NICENESS)
             while self._wait() and not self.is_out:
                 with self._queue.busy.lane(self._queue):
                     self._step_in_turn()

@@ -7,9 +7,8 @@ model until its folder has gone. A folder in which there is nothing at all is ta
 """
 
 import asyncio
+import functools
 import logging
-import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,11 +27,11 @@ from server.models.machine import usable_cores
 from server.models.model import Model, ServedModel
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
+from server.threads import LANE_NICENESS, be_nice
 
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
-_NICENESS = 5  # that of lanes: who loads a model takes no more of the processor than they
 
 _Versions = list[FoundBundle]
 _T = TypeVar("_T")
@@ -69,7 +68,7 @@ class FolderLoader:
         self._pinned: set[str] = set()
         self._faults: dict[Path, str] = {}
         self.turn = asyncio.Lock()
-        self._thread = ThreadPoolExecutor(1, "model-loader", _be_nice)
+        self._thread = ThreadPoolExecutor(1, "model-loader", functools.partial(be_nice, LANE_NICENESS))
 
     async def in_background(self, work: Callable[..., _T], *arguments: object) -> _T:
         """Has a thread call a method of this object, when it is done with what came before."""
@@ -285,7 +284,3 @@ async def watch_folder(loader: FolderLoader, catalogue: Catalogue, poll_seconds:
                     catalogue.remove(name)
                 del change  # or the model would stay in memory when it has been replaced
                 await catalogue.make_room()
-
-
-def _be_nice() -> None:
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

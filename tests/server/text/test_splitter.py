@@ -1,5 +1,6 @@
 import asyncio
 import itertools
+import os
 import threading
 import time
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
 from server.text import splitter
 from server.text.sentences import SplitText
 from server.text.splitter import MAX_SENTENCES, MAX_TEXT_BYTES, SplitRules, Splitter
+from server.threads import SPLITTER_NICENESS
 
 LONG = "A dog runs. " * 1000
 
@@ -127,3 +129,15 @@ async def test_too_much_text_at_once_is_refused(
     assert (caught.value.reason, caught.value.retry_after_seconds > 0) == ("splitting", True)
     assert str(len(LONG)) in str(caught.value)
     assert num_sentences(texts) == [1000, 1000]
+
+
+async def test_who_splits_long_texts_lets_others_go_first(tokenizer: Tokenizer, later: float) -> None:
+    seen: set[int] = set()
+
+    def encode(text: str) -> tuple[int, ...]:
+        seen.add(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        return tokenizer.encode(text)
+
+    await Splitter().split([LONG], [SplitRules("en", encode, 64)], later)
+
+    assert min(seen) >= SPLITTER_NICENESS
