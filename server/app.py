@@ -105,8 +105,7 @@ async def serve(settings: Settings, version: str) -> None:
                 return
             memory.max_bytes = _memory_of_requests(settings, models)
             serve_models(catalogue, models)
-            default = catalogue.models[0]
-            metrics.set_build_info(version=version, variant=default.variant, device=default.device)
+            _tell_build(metrics, version, catalogue.models[0])
             watching = asyncio.create_task(health.watch(catalogue.are_ready, catalogue.is_alive))
             await health.set_serving(True)
             metrics.start_duration_seconds.set(_process_age_seconds())
@@ -194,6 +193,11 @@ async def _serve_until(
     await asyncio.wait({stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
     if updates is not None:
         updates.cancel()
+
+
+def _tell_build(metrics: Metrics, version: str, default: ServedModel) -> None:
+    """Tells what is served first; a name for that model in `serve` would keep it in memory when it is replaced."""
+    metrics.set_build_info(version=version, variant=default.variant, device=default.device)
 
 
 def _memory_of_requests(settings: Settings, models: list[ServedModel]) -> int:

@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import os
 import re
+import shutil
 import signal
 import socket
 import sys
 import urllib.request
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
@@ -23,6 +26,8 @@ from protos.translation_pb2_grpc import TranslationServiceStub
 from server.app import _process_age_seconds, serve
 from server.bundle.bundle import Bundle
 from server.errors import BundleError, SettingsError
+from server.models.loading import load_model
+from server.models.model import Model, SentenceEngine
 from server.settings.settings import Settings
 
 REQUEST = pb.TranslateRequest(contents=["A dog runs."], target_language_code="de")
@@ -128,6 +133,36 @@ async def test_a_server_serves_until_a_signal_comes(tiny_bundle: Bundle, monkeyp
     for port in (address.rpartition(":")[2], health_port, admin_port, page.split(":")[2].partition("/")[0]):
         with socket.create_server(("127.0.0.1", int(port))):
             pass  # it is free again
+
+
+async def test_a_model_that_is_replaced_leaves_memory(
+    tiny_bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engines: list[weakref.ref[SentenceEngine]] = []
+
+    def load(*arguments: Any, **more: Any) -> Model:
+        model = load_model(*arguments, **more)
+        engines.append(weakref.ref(model.engine))
+        return model
+
+    monkeypatch.setattr("server.models.folder_loader.load_model", load)
+    shutil.copytree(tiny_bundle.directory, tmp_path / "models" / "tiny" / "1")
+    with stderr_pipe(monkeypatch) as stderr:
+        serving = asyncio.create_task(serve(settings(tmp_path, models=tmp_path / "models"), "1.2.3"))
+        line = await asyncio.wait_for(asyncio.to_thread(stderr.readline), SECONDS)
+        address = line.partition(" on ")[2].split()[0]
+        shutil.copytree(tiny_bundle.directory, tmp_path / "models" / "tiny" / "2")
+        async with grpc.aio.insecure_channel(address) as channel, asyncio.timeout(SECONDS):
+            stub = TranslationServiceStub(channel)
+            for _ in itertools.count():
+                await asyncio.sleep(0.1)
+                if (await stub.Translate(REQUEST)).model_version == "2" and engines[0]() is None:
+                    break
+        is_alive = engines[1]() is not None
+        signal.raise_signal(signal.SIGTERM)
+        await asyncio.wait_for(serving, SECONDS)
+
+    assert is_alive
 
 
 def test_a_process_gets_older() -> None:
