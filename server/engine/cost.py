@@ -1,8 +1,8 @@
 """What sentences cost, learned from those that the engine has run: predicted work, steps and seconds.
 
 Work is counted in row-steps: one row of a batch that takes one step. A lane's rate in row-steps is measured while
-sentences wait, so that it holds whatever else takes the lane's time. Before there is such a measurement, the rate is
-that of a full batch by the curve of step times.
+sentences wait, so that it holds whatever else takes the lane's time. Before there are a few such measurements, the rate
+is that of a full batch by the curve of step times.
 """
 
 import math
@@ -15,6 +15,7 @@ _MEMORY = 64  # observations that a mean looks back on
 _OUTLIER = 4.0
 _NEW_OUTLIER = 64.0  # of the first step of a size, against what the others say
 _STALE_STEPS = 200  # without anybody waiting, after which the rate that was measured while somebody did is forgotten
+_LEAST_BUSY_STEPS = 8  # measured while sentences wait, before that rate is taken: a lane's first ones are not full yet
 _FIRST_STEP_SECONDS = 0.003  # of one row, before any has been seen
 _LEAST_SECONDS = 1e-7  # of a row-step
 _FEW_ROWS = 8  # steps of fewer, as of the first sentence, say nothing of how time grows with rows
@@ -133,7 +134,7 @@ class CostModel:
     def row_step_seconds(self) -> float:
         """Seconds of a lane for one row-step when sentences wait."""
         seconds, rows = self._busy_seconds, self._busy_rows
-        if rows.count:
+        if rows.count >= _LEAST_BUSY_STEPS:
             return max(seconds.value / rows.value, _LEAST_SECONDS)
         return max(self.step_seconds(self._max_rows) / self._max_rows, _LEAST_SECONDS)
 

@@ -89,10 +89,18 @@ def test_what_is_seen_is_forgotten(cost: CostModel) -> None:
 def test_work_costs_what_a_full_batch_takes_until_sentences_have_waited(cost: CostModel) -> None:
     assert cost.row_step_seconds == pytest.approx(step_seconds(64) / 64)
 
-    cost.observe_step(10, 0.005, busy_rows=10)
+    for _ in range(8):
+        cost.observe_step(10, 0.005, busy_rows=10)
 
     assert cost.row_step_seconds == pytest.approx(0.0005)
     assert cost.seconds(Demand(work=50.0, steps=5.0, rows=1)) == pytest.approx(0.025)
+
+
+def test_a_lane_that_only_begins_to_fill_says_nothing_of_what_work_costs(cost: CostModel) -> None:
+    for rows in (1, 4, 16):
+        cost.observe_step(rows, 0.080, busy_rows=rows)
+
+    assert cost.row_step_seconds <= 0.080 / 16
 
 
 def test_a_step_may_take_for_ever_or_just_as_long_as_it_does(cost: CostModel) -> None:
@@ -182,7 +190,8 @@ def test_the_first_step_of_a_size_is_doubted_too(cost: CostModel) -> None:
 
 
 def test_a_rate_that_nobody_waited_for_is_forgotten(cost: CostModel) -> None:
-    cost.observe_step(SMALL, step_seconds(SMALL), busy_rows=SMALL)
+    for _ in range(8):
+        cost.observe_step(SMALL, step_seconds(SMALL), busy_rows=SMALL)
     assert cost.row_step_seconds == pytest.approx(step_seconds(SMALL) / SMALL)
 
     for _ in range(200):

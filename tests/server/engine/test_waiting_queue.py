@@ -220,7 +220,7 @@ def test_a_lane_takes_no_more_than_lets_its_sentences_be_in_time() -> None:
 
 def test_one_flow_leaves_rows_to_another_that_is_active() -> None:
     cost = CostModel(20)
-    cost.observe_step(20, 20.0, busy_rows=20)  # so slow that any sentence is more than a share
+    cost.observe_step(20, 20.0, busy_rows=0)  # so slow that any sentence is more than a share
     queue, limits = new_queue(max_rows=20, cost=cost), lane_limits(max_rows=20)
     queue.add([new_sentence(flow=Flow(name="b"))])
     queue.add([new_sentence(flow=Flow(name="a")) for _ in range(100)])
