@@ -52,7 +52,6 @@ class Bench:
         command: a closed loop without deadlines; the loads are made from it.
         saturation: sentences a second.
         saturation_tokens: target tokens a second, likewise: short sentences alone make a fine figure of the former.
-        calm_p99: seconds, at `CALM` of saturation.
         address: where the loads go: that of the server, or of its front.
         front_pid: of the front's process; None without one.
     """
@@ -64,7 +63,6 @@ class Bench:
     front_pid: int | None = None
     saturation: float = 0.0
     saturation_tokens: float = 0.0
-    calm_p99: float = 0.0
 
     def measure_saturation(self, seconds: float) -> Outcomes:
         """Runs the closed loop; counts sentences as the server ends them, for calls end in waves."""
