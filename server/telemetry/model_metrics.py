@@ -5,7 +5,7 @@ left, for who compares later, until others have come.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -37,7 +37,7 @@ _PREDICTION_RATIO = (0.1, 0.25, 0.5, 0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 4, 10
 
 @dataclass(frozen=True, slots=True)
 class EngineLoad:
-    """What an engine holds at a moment; in the order of `_GAUGES`."""
+    """What an engine holds at a moment; in the order of `_GAUGES`, and lanes in that of `LANE_STATES`."""
 
     waiting_sentences: int
     waiting_tokens: int
@@ -46,6 +46,9 @@ class EngineLoad:
     cache_bytes: int
     max_waiting_sentences: int
     max_waiting_tokens: int
+    serving_lanes: int = 0
+    suspect_lanes: int = 0
+    out_lanes: int = 0
 
 
 _GAUGES = (
@@ -57,6 +60,7 @@ _GAUGES = (
     ("babelserve_queue_depth_limit", "Waiting sentences at which requests are refused."),
     ("babelserve_queue_tokens_limit", "Source tokens of waiting sentences at which requests are refused."),
 )
+_LANES = "Lanes that take sentences (serving), must prove themselves first (suspect), or take no more (out)."
 
 
 class EngineGauges(Collector):
@@ -68,14 +72,16 @@ class EngineGauges(Collector):
     def collect(self) -> Iterable[Metric]:
         """See `Collector.collect`."""
         families = [GaugeMetricFamily(name, text, labels=["model", "version"]) for name, text in _GAUGES]
+        lanes = GaugeMetricFamily("babelserve_lanes", _LANES, labels=["model", "version", "state"])
+        series = [(family, ()) for family in families] + [(lanes, (state,)) for state in LANE_STATES]
         sums: dict[tuple[str, str], list[int]] = {}
         for version, read in list(self._engines):
-            so_far = sums.get(version, [0] * len(_GAUGES))
+            so_far = sums.get(version, [0] * len(series))
             sums[version] = [total + value for total, value in zip(so_far, astuple(read()), strict=True)]
         for version, values in sums.items():
-            for family, value in zip(families, values, strict=True):
-                family.add_metric(version, value)
-        return families
+            for (family, labels), value in zip(series, values, strict=True):
+                family.add_metric((*version, *labels), value)
+        return [*families, lanes]
 
     def watch(self, version: tuple[str, str], read: Callable[[], EngineLoad]) -> Callable[[], None]:
         """Adds an engine of a model's version; the returned function takes it out again."""
@@ -144,11 +150,6 @@ class EngineFamilies:
             "engine_last_step_timestamp_seconds", "Unix time of the last finished step."
         )
         self.engine_failures = counter("engine_failures", "Encoder runs and decoder steps that failed.")
-        self.lanes = gauge(
-            "lanes",
-            "Lanes that take sentences (serving), must prove themselves first (suspect), or take no more (out).",
-            "state",
-        )
         self.canaries = counter("canaries", "Golden sentences that lanes had to translate, by what came out.", "result")
         self.lane_rebuilds = counter("lane_rebuilds", "Lanes that were replaced by new ones.")
 
@@ -198,7 +199,6 @@ class ModelMetrics:
         self.engine_failures_total = families.engine_failures.labels(model, version)
         self.undelivered_tokens_total = families.undelivered_tokens.labels(model, version)
         self.lane_rebuilds_total = families.lane_rebuilds.labels(model, version)
-        self._lanes = {state: families.lanes.labels(model, version, state) for state in LANE_STATES}
         self._canaries = {result: families.canaries.labels(model, version, result) for result in CANARY_RESULTS}
         self._wait_prediction_ratio = families.wait_prediction_ratio.labels(model, version)
         self._wasted_tokens = {outcome: families.wasted_tokens.labels(model, version, outcome) for outcome in OUTCOMES}
@@ -218,11 +218,6 @@ class ModelMetrics:
     def count_sentences(self, outcome: str, count: int = 1) -> None:
         """Counts sentences that left the engine; `outcome` is one of `OUTCOMES`."""
         self._sentences[outcome].inc(count)
-
-    def set_lanes(self, counts: Mapping[str, int]) -> None:
-        """Says how many lanes are in each state; those that are not named, of `LANE_STATES`, have none."""
-        for state, gauge in self._lanes.items():
-            gauge.set(counts.get(state, 0))
 
     def count_canary(self, result: str) -> None:
         """Counts a golden sentence that came back; `result` is one of `CANARY_RESULTS`."""

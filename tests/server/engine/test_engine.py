@@ -15,6 +15,7 @@ from server.engine.busy import BusyEngines
 from server.engine.engine import Engine
 from server.errors import NotServing, Overloaded
 from server.telemetry.metrics import Metrics
+from server.telemetry.model_metrics import LANE_STATES
 from tests.fakes import EOS, CountingRunner, FakeClock, engine_limits
 from tests.server.engine.parts import GREEDY, tokens
 
@@ -113,6 +114,18 @@ def test_what_the_engine_holds_is_told(bench: Bench) -> None:
     assert (bench.sample("batch_slots"), bench.sample("batch_slots_used")) == (8, 8)
     assert (bench.sample("queue_depth"), bench.sample("queue_tokens")) == (4, 4 * 3)
     assert bench.sample("kv_cache_bytes") == bench.engine._lanes[0].cache_bytes > 0
+
+
+def test_lanes_are_told_from_the_start_by_their_state(manifest: Manifest) -> None:
+    bench = new_bench(manifest, num_lanes=3)
+    found = [bench.sample("lanes", state="serving")]
+
+    bench.runner.step_failures = [RuntimeError("broken")]
+    bench.submit(1)
+    bench.step()
+    bench.engine.lanes[1].take_out()
+
+    assert [*found, *(bench.sample("lanes", state=state) for state in LANE_STATES)] == [3, 1, 1, 1]
 
 
 def test_a_probe_runs_on_its_lane_alone(running: Callable[..., Bench]) -> None:
