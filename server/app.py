@@ -1,9 +1,8 @@
 """The server's life: listen, load, serve, drain.
 
 SIGTERM or SIGINT: health says NOT_SERVING; requests are taken for the drain delay yet, while balancers look elsewhere,
-or not at all after a SIGINT (Ctrl-C) while nobody calls.
-Then new ones are answered UNAVAILABLE and running ones finish, for at most the drain timeout; what is left is answered
-UNAVAILABLE too.
+after a SIGINT (Ctrl-C) only until nobody has called for a second. Then new ones are answered UNAVAILABLE and running
+ones finish, for at most the drain timeout; what is left is answered UNAVAILABLE too.
 A second signal leaves at once. When the engine is lost (`server.models.supervisor`), everybody has been answered
 UNAVAILABLE already: their answers go out, and the process ends with an exit code of its own, within seconds.
 Without the delay, rolling updates lose requests (measured: 4 of 3600).
@@ -220,17 +219,10 @@ async def _drain(
     """Ends the server's life as the module's docstring says."""
     logger.info("draining")
     await health.begin_draining()
-    delay = settings.drain_delay
     if stop.is_by_hand:
-        is_quiet = traffic.idle_seconds >= _NOBODY_SECONDS
-        delay = 0.0 if is_quiet else delay
-        wait = (
-            ""
-            if is_quiet
-            else f" in {delay:g} s, and what runs then in {settings.drain_timeout:g} s, as there are calls"
-        )
-        tell(f"babelserve: stopping{wait}; Ctrl-C again ends it at once")
-    await asyncio.sleep(delay)
+        await _wait_for_callers(settings, traffic)
+    else:
+        await asyncio.sleep(settings.drain_delay)
     traffic.refuse()
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(traffic.wait_until_idle(), settings.drain_timeout)
@@ -245,6 +237,17 @@ async def _drain(
         await asyncio.wait_for(traffic.wait_until_quiet(_QUIET_SECONDS), _LAST_CALLS_SECONDS)
     await servers.translation.stop(_LAST_GRACE_SECONDS)
     logger.info("stopped")
+
+
+async def _wait_for_callers(settings: Settings, traffic: Traffic) -> None:
+    """Returns when nobody has called for a while, at the latest after the drain delay."""
+    is_quiet = traffic.idle_seconds >= _NOBODY_SECONDS
+    most = f"{settings.drain_delay:g} s, and what runs then in {settings.drain_timeout:g} s"
+    wait = "" if is_quiet else f" when nobody has called for {_NOBODY_SECONDS:g} s, at the latest in {most}"
+    tell(f"babelserve: stopping{wait}; Ctrl-C again ends it at once")
+    if not is_quiet:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(traffic.wait_until_quiet(_NOBODY_SECONDS), settings.drain_delay)
 
 
 async def _give_up(traffic: Traffic, log: LineHandler) -> None:
