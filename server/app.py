@@ -1,9 +1,8 @@
 """The server's life: listen, load, serve, drain.
 
 SIGTERM or SIGINT: health says NOT_SERVING; requests are taken for the drain delay yet, while balancers look elsewhere,
-or not at all after a SIGINT (Ctrl-C) while nobody calls.
-Then new ones are answered UNAVAILABLE and running ones finish, for at most the drain timeout; what is left is answered
-UNAVAILABLE too.
+after a SIGINT (Ctrl-C) only until nobody has called for a second. Then new ones are answered UNAVAILABLE and running
+ones finish, for at most the drain timeout; what is left is answered UNAVAILABLE too.
 A second signal leaves at once. When the engine is lost (`server.models.supervisor`), everybody has been answered
 UNAVAILABLE already: their answers go out, and the process ends with an exit code of its own, within seconds.
 Without the delay, rolling updates lose requests (measured: 4 of 3600).
@@ -33,6 +32,7 @@ from server.models.loading import bundle_faults, process_memory
 from server.models.machine import resident_bytes
 from server.models.model import ServedModel
 from server.models.opening import describe, growth_of, new_catalogue, open_models, serve_models, stop_models
+from server.models.pivots import pivot_faults
 from server.rpc.admin import ModelAdminService
 from server.rpc.health import Health
 from server.rpc.intake import MAX_MESSAGE_BYTES, Intake, messages_at_once
@@ -223,17 +223,10 @@ async def _drain(
     """Ends the server's life as the module's docstring says."""
     logger.info("draining")
     await health.begin_draining()
-    delay = settings.drain_delay
     if stop.is_by_hand:
-        is_quiet = traffic.idle_seconds >= _NOBODY_SECONDS
-        delay = 0.0 if is_quiet else delay
-        wait = (
-            ""
-            if is_quiet
-            else f" in {delay:g} s, and what runs then in {settings.drain_timeout:g} s, as there are calls"
-        )
-        tell(f"babelserve: stopping{wait}; Ctrl-C again ends it at once")
-    await asyncio.sleep(delay)
+        await _wait_for_callers(settings, traffic)
+    else:
+        await asyncio.sleep(settings.drain_delay)
     traffic.refuse()
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(traffic.wait_until_idle(), settings.drain_timeout)
@@ -248,6 +241,17 @@ async def _drain(
         await asyncio.wait_for(traffic.wait_until_quiet(_QUIET_SECONDS), _LAST_CALLS_SECONDS)
     await servers.translation.stop(_LAST_GRACE_SECONDS)
     logger.info("stopped")
+
+
+async def _wait_for_callers(settings: Settings, traffic: Traffic) -> None:
+    """Returns when nobody has called for a while, at the latest after the drain delay."""
+    is_quiet = traffic.idle_seconds >= _NOBODY_SECONDS
+    most = f"{settings.drain_delay:g} s, and what runs then in {settings.drain_timeout:g} s"
+    wait = "" if is_quiet else f" when nobody has called for {_NOBODY_SECONDS:g} s, at the latest in {most}"
+    tell(f"babelserve: stopping{wait}; Ctrl-C again ends it at once")
+    if not is_quiet:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(traffic.wait_until_quiet(_NOBODY_SECONDS), settings.drain_delay)
 
 
 async def _give_up(traffic: Traffic, log: LineHandler) -> None:
@@ -288,6 +292,8 @@ def _process_age_seconds() -> float:
 
 
 def _announce(settings: Settings, servers: RpcServers, metrics_port: int, models: tuple[ServedModel, ...]) -> None:
+    for fault in pivot_faults(settings.pivots, [each.manifest for each in models]):
+        logger.warning("%s", fault)
     port, health_port, admin_port = servers.ports
     tell(
         f"babelserve: SERVING {describe(models)} on "

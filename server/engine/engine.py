@@ -7,6 +7,7 @@ sentence in it; every future ends. What one iteration does is in `server.engine.
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -19,7 +20,7 @@ from server.engine.batch import fail
 from server.engine.busy import BusyEngines
 from server.engine.cost import CostModel
 from server.engine.flow import ANYONE, Flow
-from server.engine.lane import Lane
+from server.engine.lane import Lane, LaneState
 from server.engine.limits import EngineLimits
 from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
@@ -198,6 +199,7 @@ class Engine:
         )
 
     def _load(self) -> EngineLoad:
+        num_lanes = Counter(lane.state for lane in self._lanes)
         return EngineLoad(
             waiting_sentences=self._queue.num_sentences,
             waiting_tokens=self._queue.num_tokens,
@@ -206,6 +208,9 @@ class Engine:
             cache_bytes=sum(lane.cache_bytes for lane in self._lanes),
             max_waiting_sentences=self._limits.max_waiting_sentences,
             max_waiting_tokens=self._limits.max_waiting_tokens,
+            serving_lanes=num_lanes[LaneState.SERVING],
+            suspect_lanes=num_lanes[LaneState.SUSPECT],
+            out_lanes=num_lanes[LaneState.OUT],
         )
 
 

@@ -84,9 +84,9 @@ class Administration:
             if not version:
                 self._catalogue.put(await self._done(self._loader.load_highest, name))
                 self._fit()
-            elif version not in self._loaded(name):
-                await self._add(name, version, found)
-            if version:
+            else:
+                if version not in self._loaded(name):
+                    await self._add(name, version, found)
                 self._loader.pin(name)
             return self._status(name, found)
 

@@ -67,6 +67,7 @@ class FolderLoader:
         self._served: dict[str, FoundBundle] = {}
         self._pinned: set[str] = set()
         self._faults: dict[Path, str] = {}
+        self._told: list[str] = []
         self.turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, "model-loader", functools.partial(be_nice, LANE_NICENESS))
 
@@ -161,13 +162,14 @@ class FolderLoader:
         Files that belong together are written in turn.
         """
         try:
-            found, _ = find_models(self._directory)
+            found, faults = find_models(self._directory)
         except SettingsError as error:
-            logger.warning("models stay as they are: %s", error)
-            return []
+            found, faults = {}, error.faults
         if not found:
-            logger.warning("models stay as they are: %s is empty", self._directory)
+            reasons = faults or [f"{self._directory} holds none"]
+            self._tell([f"they stay as they are: {reason}" for reason in reasons])
             return []
+        self._tell(faults)
         seen, self._seen = self._seen, found
         names = found.keys() | self._judged.keys()
         return sorted(name for name in names if found.get(name) == seen.get(name) != self._judged.get(name))
@@ -203,10 +205,16 @@ class FolderLoader:
 
     def _look_at_first(self) -> tuple[dict[str, _Versions], list[str]]:
         found, faults = find_models(self._directory)
-        for fault in faults:
-            logger.error("a folder is no model: %s", fault)
+        self._tell(faults)
         self._seen = found
         return found, faults
+
+    def _tell(self, faults: list[str]) -> None:
+        """Logs what is wrong with the folder, once while it lasts."""
+        for fault in faults:
+            if fault not in self._told:
+                logger.warning("models: %s", fault)
+        self._told = faults
 
     def _read(self, name: str, faults: list[str]) -> Iterator[ServedModel]:
         """Yields what the highest version says whose manifest is good, if there is one."""

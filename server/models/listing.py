@@ -9,6 +9,7 @@ from server.errors import BundleError
 from server.models.choosing import can_use_cuda, choose_variant
 from server.models.folder import FoundBundle, find_models
 from server.models.loading import Share, engine_limits, growth_bytes, needed_bytes
+from server.models.pivots import pivot_faults
 from server.settings.settings import Settings
 
 _FEW = 6  # directions that are named
@@ -22,7 +23,8 @@ def list_models(settings: Settings) -> Iterator[str]:
     """
     faults: list[str] = []
     total = 0
-    found, num_models = _found(settings, faults), 0
+    manifests: list[Manifest] = []
+    found = _found(settings, faults)
     for versions in found.values():
         for bundle in versions:
             try:
@@ -35,14 +37,15 @@ def list_models(settings: Settings) -> Iterator[str]:
             most = growth_bytes(manifest, variant, engine_limits(manifest, variant, settings, share))
             idle = needed_bytes(manifest, variant)
             total += idle
-            num_models += 1
+            manifests.append(manifest)
             name, version = bundle.name or manifest.name, bundle.version or manifest.version
             memory = f"{_mib(idle)} MiB, full caches up to {_mib(most)} MiB"
             yield f"{name} {version} ({variant}): {_languages(manifest)}; {memory}"
             break
-    if not num_models:
+    if not manifests:
         raise BundleError(faults or [f"--models: {settings.models} holds no model"])
-    yield f"{num_models} served, about {_mib(total)} MiB when all their steps are loaded"
+    yield from (f"warning: {fault}" for fault in pivot_faults(settings.pivots, manifests))
+    yield f"{len(manifests)} served, about {_mib(total)} MiB when all their steps are loaded"
 
 
 def _found(settings: Settings, faults: list[str]) -> dict[str, list[FoundBundle]]:

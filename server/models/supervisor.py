@@ -21,7 +21,6 @@ waited. So seconds between two looks count only up to `_MOST_ELAPSED_SECONDS`.
 import logging
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -118,7 +117,6 @@ class Supervisor:
         self._engine.alarm.set()
         if self._thread.is_alive():
             self._thread.join()
-        self._metrics.set_lanes({})  # or a lane that was out would be, for ever
 
     def is_ready(self) -> bool:
         """Says whether requests are welcome: some lane serves, and none is out or being replaced."""
@@ -140,7 +138,6 @@ class Supervisor:
         for index, watched in enumerate(self._watched):
             if not self._is_lost:
                 self._look_at(index, watched, elapsed, canary_seconds)
-        self._metrics.set_lanes(Counter(watched.lane.state.value for watched in self._watched))
 
     def _run(self) -> None:
         while not (self._is_stopped or self._is_lost):

@@ -5,7 +5,8 @@ All faults are reported at once. An unknown `BABELSERVE_` variable is a fault, s
 
 import argparse
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,6 +19,7 @@ from server.errors import SettingsError
 from server.settings.settings import AT_START, AUTO, BUILTIN_BUNDLE, ON_DEMAND, Settings
 
 PREFIX = "BABELSERVE_"
+_KINDS = {"file": stat.S_ISREG, "directory": stat.S_ISDIR}
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
@@ -76,8 +78,8 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str], vers
             faults.append(f"{source}: {error}")
     settings = Settings(**values)
     faults += _contradictions(settings)
-    if check is None and not _is(settings.bundle, Path.is_dir):
-        faults.append(f"--bundle: {settings.bundle} {_no('directory', settings.bundle)}")
+    if check is None:
+        faults += _path_faults("bundle", settings.bundle, "directory")
     if faults:
         raise SettingsError(faults)
     return CommandLine(settings=settings, check=check, make_key=make_key, list_models=list_models)
@@ -148,22 +150,13 @@ def _number(text: str, kind: type[int] | type[float], low: float, high: float | 
     return value
 
 
-def _is(path: Path, kind: Callable[[Path], bool]) -> bool:
+def _path_faults(name: str, path: Path | None, kind: str) -> Iterator[str]:
+    """A fault if there is a path and it is no "file" or "directory", whichever it should be."""
     try:
-        return kind(path)
-    except OSError:  # its name is too long, or a folder above is closed to us
-        return False
-
-
-def _no(kind: str, path: Path) -> str:
-    """Says why a path is not what it should be."""
-    try:
-        path.stat()
-    except PermissionError as error:
-        return f"cannot be read: {error.strerror}"
-    except OSError:
-        pass
-    return f"is no {kind}"
+        if path is not None and not _KINDS[kind](path.stat().st_mode):
+            yield f"{_flag(name)}: {path} is no {kind}"
+    except OSError as error:
+        yield f"{_flag(name)}: {path} cannot be read: {error.strerror}"
 
 
 def _contradictions(settings: Settings) -> Iterator[str]:
@@ -179,9 +172,7 @@ def _contradictions(settings: Settings) -> Iterator[str]:
     if settings.tls_client_ca is not None and settings.tls_cert is None:
         yield "--tls-client-ca: needs --tls-cert"
     for name in ("tls_cert", "tls_key", "tls_client_ca", "keys", "admin_keys"):
-        path = getattr(settings, name)
-        if path is not None and not _is(path, Path.is_file):
-            yield f"{_flag(name)}: {path} {_no('file', path)}"
+        yield from _path_faults(name, getattr(settings, name), "file")
     yield from _contradictions_of_models(settings)
     if settings.beam_size > settings.max_rows:
         yield f"--beam-size: {settings.beam_size} does not fit into --max-rows {settings.max_rows}"
@@ -191,8 +182,7 @@ def _contradictions(settings: Settings) -> Iterator[str]:
 
 def _contradictions_of_models(settings: Settings) -> Iterator[str]:
     if settings.models is not None:
-        if not _is(settings.models, Path.is_dir):
-            yield f"--models: {settings.models} is no directory"
+        yield from _path_faults("models", settings.models, "directory")
         if settings.bundle != BUILTIN_BUNDLE:
             yield "--bundle: --models takes its place"
     elif settings.default:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter
 
 from server.errors import Code
+from server.telemetry.metric_factory import MetricFactory
 
 RELOADED = ("certificates", "keys", "admin-keys")
 OUTCOMES = ("ok", "refused", "failed")
@@ -20,26 +21,21 @@ class AccessMetrics:
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def gauge(name: str, text: str, *labels: str) -> Gauge:
-            return Gauge(f"babelserve_{name}", text, labels, registry=registry)
-
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"babelserve_{name}", text, labels, registry=registry)
-
-        self.tls_certificate_expiry_timestamp_seconds = gauge(
+        new = MetricFactory(registry)
+        self.tls_certificate_expiry_timestamp_seconds = new.gauge(
             "tls_certificate_expiry_timestamp_seconds", "Unix time at which the certificate ends; NaN without TLS."
         )
-        self.last_reload_successful = gauge(
+        self.last_reload_successful = new.gauge(
             "last_reload_successful", "0 while what the files hold is bad, and older content in force.", "files"
         )
-        self.reloads_total = counter("reloads", "Changes of files, by whether they were taken.", "files", "outcome")
-        self.tenant_requests_total = counter(
+        self.reloads_total = new.counter("reloads", "Changes of files, by whether they were taken.", "files", "outcome")
+        self.tenant_requests_total = new.counter(
             "tenant_requests",
             "Calls that ended: ok, refused for want of capacity or quota, failed.",
             "tenant",
             "outcome",
         )
-        self.tenant_cost_seconds_total = counter(
+        self.tenant_cost_seconds_total = new.counter(
             "tenant_cost_seconds", "Predicted time on one lane of the requests that were accepted.", "tenant"
         )
         self._ended: dict[tuple[str, str], Counter] = {}

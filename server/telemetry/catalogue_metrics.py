@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
 from server.errors import Code
+from server.telemetry.metric_factory import MetricFactory
 
 LOAD_OUTCOMES = ("ok", "refused")
 UNLOAD_REASONS = ("replaced", "removed", "evicted")
@@ -22,53 +23,36 @@ class CatalogueMetrics:
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._models = Gauge(
-            "babelserve_models",
+        new = MetricFactory(registry)
+        self._told: set[tuple[str, str, str]] = set()
+        self._models = new.gauge(
+            "models",
             "Models in memory (loaded), those that are loaded when they are asked for (unloaded), and those that only"
             " answer what they have begun (retired).",
-            ("state",),
-            registry=registry,
+            "state",
         )
-        self._told: set[tuple[str, str, str]] = set()
-        self._model_info = Gauge(
-            "babelserve_model_info",
-            "1; its labels say which versions of a model are served.",
-            ("model", "version", "sha256"),
-            registry=registry,
+        self._model_info = new.gauge(
+            "model_info", "1; its labels say which versions of a model are served.", "model", "version", "sha256"
         )
-        self._traffic_percent = Gauge(
-            "babelserve_model_traffic_percent",
-            "Of a model's requests, how many go to a version, 0 to 100.",
-            ("model", "version"),
-            registry=registry,
+        self._traffic_percent = new.gauge(
+            "model_traffic_percent", "Of a model's requests, how many go to a version, 0 to 100.", "model", "version"
         )
-        self._loads = Counter(
-            "babelserve_model_loads",
+        self._loads = new.counter(
+            "model_loads",
             "Bundles that were read, verified and warmed up (ok), or found to be faulty (refused).",
-            ("model", "outcome"),
-            registry=registry,
+            "model",
+            "outcome",
         )
-        self._unloads = Counter(
-            "babelserve_model_unloads", "Models that left memory, and why.", ("model", "reason"), registry=registry
-        )
-        self._last_load_successful = Gauge(
-            "babelserve_model_last_load_successful",
+        self._unloads = new.counter("model_unloads", "Models that left memory, and why.", "model", "reason")
+        self._last_load_successful = new.gauge(
+            "model_last_load_successful",
             "0 while a model's folder holds a bundle that was refused, and another one is served, or none.",
-            ("model",),
-            registry=registry,
+            "model",
         )
-        self._admin_requests = Counter(
-            "babelserve_model_admin_requests",
-            "Calls of ModelAdmin, by status code.",
-            ("method", "code"),
-            registry=registry,
+        self._admin_requests = new.counter(
+            "model_admin_requests", "Calls of ModelAdmin, by status code.", "method", "code"
         )
-        self.load_seconds = Histogram(
-            "babelserve_model_load_seconds",
-            "To read, verify and warm up a model.",
-            buckets=_LOAD_SECONDS,
-            registry=registry,
-        )
+        self.load_seconds = new.histogram("model_load_seconds", "To read, verify and warm up a model.", _LOAD_SECONDS)
         for state in MODEL_STATES:
             self._models.labels(state)
         for method in ADMIN_METHODS:

@@ -12,9 +12,6 @@ from collections.abc import Callable
 
 from prometheus_client import (
     CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
     PlatformCollector,
     ProcessCollector,
     disable_created_metrics,
@@ -23,6 +20,7 @@ from prometheus_client import (
 from server.errors import Code
 from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.catalogue_metrics import CatalogueMetrics
+from server.telemetry.metric_factory import MetricFactory
 from server.telemetry.model_metrics import EngineFamilies, ModelMetrics
 
 METHODS = ("Translate", "TranslateStream", "ListModels", "other")
@@ -41,15 +39,7 @@ class Metrics:
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def gauge(name: str, text: str, *labels: str) -> Gauge:
-            return Gauge(f"babelserve_{name}", text, labels, registry=registry)
-
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"babelserve_{name}", text, labels, registry=registry)
-
-        def histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-            return Histogram(f"babelserve_{name}", text, labels, buckets=buckets, registry=registry)
-
+        new = MetricFactory(registry)
         disable_created_metrics()  # type: ignore[no-untyped-call]  # they would double the counters' series
         self.registry = registry
         ProcessCollector(registry=registry)
@@ -57,35 +47,39 @@ class Metrics:
         self._engines = EngineFamilies(registry)
         self.access = AccessMetrics(registry)
         self.catalogue = CatalogueMetrics(registry)
-        self._build_info = gauge(
+        self._build_info = new.gauge(
             "build_info", "1; its labels say which build runs.", "version", "python", "variant", "device"
         )
-        self.requests_started_total = counter("requests_started", "Calls that arrived.", "method")
-        self.requests_total = counter("requests", "Calls that ended, by status code.", "method", "code")
-        self.unread_messages_total = counter(
+        self.requests_started_total = new.counter("requests_started", "Calls that arrived.", "method")
+        self.requests_total = new.counter("requests", "Calls that ended, by status code.", "method", "code")
+        self.unread_messages_total = new.counter(
             "unread_messages", "Calls over before their message was read: it was too long, or the caller left."
         )
-        self.request_duration_seconds = histogram(
+        self.request_duration_seconds = new.histogram(
             "request_duration_seconds", "From a call's arrival to its end.", _REQUEST_SECONDS, "method"
         )
-        goodput = counter("goodput_requests", "Calls answered OK within their deadline.", "method")
+        goodput = new.counter("goodput_requests", "Calls answered OK within their deadline.", "method")
         self._goodput_requests = {method: goodput.labels(method) for method in METHODS}
-        self.goodput_tokens_total = counter("goodput_tokens", "Target tokens of calls answered within their deadline.")
-        self.requests_in_flight = gauge("requests_in_flight", "Calls that arrived and have not ended.", "method")
-        self.event_loop_lag_seconds = histogram(
+        self.goodput_tokens_total = new.counter(
+            "goodput_tokens", "Target tokens of calls answered within their deadline."
+        )
+        self.requests_in_flight = new.gauge("requests_in_flight", "Calls that arrived and have not ended.", "method")
+        self.event_loop_lag_seconds = new.histogram(
             "event_loop_lag_seconds", "How late the event loop woke up from a sleep.", _LAG_SECONDS
         )
-        self.log_messages_total = counter("log_messages", "Lines written to the log.", "level")
-        self.log_messages_dropped_total = counter("log_messages_dropped", "Log lines that nobody took.")
-        self.log_messages_suppressed_total = counter(
+        self.log_messages_total = new.counter("log_messages", "Lines written to the log.", "level")
+        self.log_messages_dropped_total = new.counter("log_messages_dropped", "Log lines that nobody took.")
+        self.log_messages_suppressed_total = new.counter(
             "log_messages_suppressed", "Warnings and errors left out of the log, as they repeated too often."
         )
-        self.native_log_lines_total = counter(
+        self.native_log_lines_total = new.counter(
             "native_log_lines", "Lines that native libraries wrote to stderr, logged or not."
         )
-        self.ready = gauge("ready", "1 while health says SERVING: loaded, not draining, no lane out or being replaced.")
-        self.draining = gauge("draining", "1 from the signal that ends the server.")
-        self.start_duration_seconds = gauge("start_duration_seconds", "From the start of the process to SERVING.")
+        self.ready = new.gauge(
+            "ready", "1 while health says SERVING: loaded, not draining, no lane out or being replaced."
+        )
+        self.draining = new.gauge("draining", "1 from the signal that ends the server.")
+        self.start_duration_seconds = new.gauge("start_duration_seconds", "From the start of the process to SERVING.")
         self._of_method = {
             method: (
                 self.requests_started_total.labels(method),

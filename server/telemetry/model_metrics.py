@@ -5,7 +5,7 @@ left, for who compares later, until others have come.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -13,6 +13,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from server.errors import REJECT_REASONS, Code
+from server.telemetry.metric_factory import MetricFactory
 from server.telemetry.translation_metrics import TranslationFamilies, TranslationMetrics
 
 OUTCOMES = ("ok", "cancelled", "deadline", "late", "error")  # late: dropped before its deadline, as it would miss it
@@ -37,7 +38,7 @@ _PREDICTION_RATIO = (0.1, 0.25, 0.5, 0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 4, 10
 
 @dataclass(frozen=True, slots=True)
 class EngineLoad:
-    """What an engine holds at a moment; in the order of `_GAUGES`."""
+    """What an engine holds at a moment; in the order of `_GAUGES`, and lanes in that of `LANE_STATES`."""
 
     waiting_sentences: int
     waiting_tokens: int
@@ -46,6 +47,9 @@ class EngineLoad:
     cache_bytes: int
     max_waiting_sentences: int
     max_waiting_tokens: int
+    serving_lanes: int = 0
+    suspect_lanes: int = 0
+    out_lanes: int = 0
 
 
 _GAUGES = (
@@ -57,6 +61,7 @@ _GAUGES = (
     ("babelserve_queue_depth_limit", "Waiting sentences at which requests are refused."),
     ("babelserve_queue_tokens_limit", "Source tokens of waiting sentences at which requests are refused."),
 )
+_LANES = "Lanes that take sentences (serving), must prove themselves first (suspect), or take no more (out)."
 
 
 class EngineGauges(Collector):
@@ -68,14 +73,16 @@ class EngineGauges(Collector):
     def collect(self) -> Iterable[Metric]:
         """See `Collector.collect`."""
         families = [GaugeMetricFamily(name, text, labels=["model", "version"]) for name, text in _GAUGES]
+        lanes = GaugeMetricFamily("babelserve_lanes", _LANES, labels=["model", "version", "state"])
+        series = [(family, ()) for family in families] + [(lanes, (state,)) for state in LANE_STATES]
         sums: dict[tuple[str, str], list[int]] = {}
         for version, read in list(self._engines):
-            so_far = sums.get(version, [0] * len(_GAUGES))
+            so_far = sums.get(version, [0] * len(series))
             sums[version] = [total + value for total, value in zip(so_far, astuple(read()), strict=True)]
         for version, values in sums.items():
-            for family, value in zip(families, values, strict=True):
-                family.add_metric(version, value)
-        return families
+            for (family, labels), value in zip(series, values, strict=True):
+                family.add_metric((*version, *labels), value)
+        return [*families, lanes]
 
     def watch(self, version: tuple[str, str], read: Callable[[], EngineLoad]) -> Callable[[], None]:
         """Adds an engine of a model's version; the returned function takes it out again."""
@@ -92,65 +99,62 @@ class EngineFamilies:
     """The families whose labels `model` and `version` are bound by `ModelMetrics`, on one registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"babelserve_{name}", text, ("model", "version", *labels), registry=registry)
-
-        def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
-            return Histogram(f"babelserve_{name}", text, ("model", "version"), buckets=buckets, registry=registry)
-
-        def gauge(name: str, text: str, *labels: str) -> Gauge:
-            return Gauge(f"babelserve_{name}", text, ("model", "version", *labels), registry=registry)
-
+        new = MetricFactory(registry, "model", "version")
         self._versions: dict[str, dict[str, None]] = {}  # of each model, the last that came last
         self._lock = threading.Lock()  # models are loaded on threads of their own
         self.gauges = EngineGauges()
         registry.register(self.gauges)
         self.translations = TranslationFamilies(registry)
-        self.requests = counter("model_requests", "Calls that a version of a model answered, by status code.", "code")
-        self.request_duration_seconds = histogram(
+        self.requests = new.counter(
+            "model_requests", "Calls that a version of a model answered, by status code.", "code"
+        )
+        self.request_duration_seconds = new.histogram(
             "model_request_duration_seconds", "From the arrival of such a call to its end.", _REQUEST_SECONDS
         )
-        self.request_source_tokens = histogram(
+        self.request_source_tokens = new.histogram(
             "request_source_tokens", "Source tokens of one well-formed call, without ends of sentences.", _TOKENS
         )
-        self.queue_rejected = counter("queue_rejected", _REFUSED, "reason")
-        self.queue_duration_seconds = histogram(
+        self.queue_rejected = new.counter("queue_rejected", _REFUSED, "reason")
+        self.queue_duration_seconds = new.histogram(
             "queue_duration_seconds", "Wait of a sentence for a row of a batch.", _QUEUE_SECONDS
         )
-        self.encode_duration_seconds = histogram("encode_duration_seconds", "One run of the encoder.", _STEP_SECONDS)
-        self.step_duration_seconds = histogram("step_duration_seconds", "One decoder step.", _STEP_SECONDS)
-        self.batch_rows = histogram("batch_rows", "Rows of one decoder step.", _ROWS)
-        self.source_tokens = counter("source_tokens", "Source tokens that were encoded, ends of sentences included.")
-        self.padded_source_tokens = counter("padded_source_tokens", "Source tokens that were encoded, with padding.")
-        self.generated_tokens = counter(
+        self.encode_duration_seconds = new.histogram(
+            "encode_duration_seconds", "One run of the encoder.", _STEP_SECONDS
+        )
+        self.step_duration_seconds = new.histogram("step_duration_seconds", "One decoder step.", _STEP_SECONDS)
+        self.batch_rows = new.histogram("batch_rows", "Rows of one decoder step.", _ROWS)
+        self.source_tokens = new.counter(
+            "source_tokens", "Source tokens that were encoded, ends of sentences included."
+        )
+        self.padded_source_tokens = new.counter(
+            "padded_source_tokens", "Source tokens that were encoded, with padding."
+        )
+        self.generated_tokens = new.counter(
             "generated_tokens", "Target tokens of answered sentences, ends of sentences included."
         )
-        self.sentences = counter("sentences", _LEFT, "outcome")
-        self.wasted_tokens = counter(
+        self.sentences = new.counter("sentences", _LEFT, "outcome")
+        self.wasted_tokens = new.counter(
             "wasted_tokens", "Target tokens decoded, per beam, of sentences that were not answered.", "outcome"
         )
-        self.undelivered_tokens = counter(
+        self.undelivered_tokens = new.counter(
             "undelivered_tokens", "Target tokens of translated sentences whose call failed, or had been left."
         )
-        self.wait_prediction_ratio = histogram(
+        self.wait_prediction_ratio = new.histogram(
             "queue_wait_prediction_ratio",
             "Time to an answer, by the time forecast at the door.",
             _PREDICTION_RATIO,
         )
-        self.sentence_cache = counter(
+        self.sentence_cache = new.counter(
             "sentence_cache", "Sentences that were kept (hit), under way (joined) or new (miss).", "result"
         )
-        self.engine_last_step_timestamp_seconds = gauge(
+        self.engine_last_step_timestamp_seconds = new.gauge(
             "engine_last_step_timestamp_seconds", "Unix time of the last finished step."
         )
-        self.engine_failures = counter("engine_failures", "Encoder runs and decoder steps that failed.")
-        self.lanes = gauge(
-            "lanes",
-            "Lanes that take sentences (serving), must prove themselves first (suspect), or take no more (out).",
-            "state",
+        self.engine_failures = new.counter("engine_failures", "Encoder runs and decoder steps that failed.")
+        self.canaries = new.counter(
+            "canaries", "Golden sentences that lanes had to translate, by what came out.", "result"
         )
-        self.canaries = counter("canaries", "Golden sentences that lanes had to translate, by what came out.", "result")
-        self.lane_rebuilds = counter("lane_rebuilds", "Lanes that were replaced by new ones.")
+        self.lane_rebuilds = new.counter("lane_rebuilds", "Lanes that were replaced by new ones.")
 
     def add(self, model: str, version: str) -> None:
         """Makes room for a version's series: of versions that came long ago and have no engine, they go."""
@@ -198,7 +202,6 @@ class ModelMetrics:
         self.engine_failures_total = families.engine_failures.labels(model, version)
         self.undelivered_tokens_total = families.undelivered_tokens.labels(model, version)
         self.lane_rebuilds_total = families.lane_rebuilds.labels(model, version)
-        self._lanes = {state: families.lanes.labels(model, version, state) for state in LANE_STATES}
         self._canaries = {result: families.canaries.labels(model, version, result) for result in CANARY_RESULTS}
         self._wait_prediction_ratio = families.wait_prediction_ratio.labels(model, version)
         self._wasted_tokens = {outcome: families.wasted_tokens.labels(model, version, outcome) for outcome in OUTCOMES}
@@ -218,11 +221,6 @@ class ModelMetrics:
     def count_sentences(self, outcome: str, count: int = 1) -> None:
         """Counts sentences that left the engine; `outcome` is one of `OUTCOMES`."""
         self._sentences[outcome].inc(count)
-
-    def set_lanes(self, counts: Mapping[str, int]) -> None:
-        """Says how many lanes are in each state; those that are not named, of `LANE_STATES`, have none."""
-        for state, gauge in self._lanes.items():
-            gauge.set(counts.get(state, 0))
 
     def count_canary(self, result: str) -> None:
         """Counts a golden sentence that came back; `result` is one of `CANARY_RESULTS`."""

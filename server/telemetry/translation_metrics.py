@@ -5,7 +5,9 @@ Observed when a sentence comes back to its request, so that kept translations co
 
 from collections.abc import Sequence
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry
+
+from server.telemetry.metric_factory import MetricFactory
 
 _TOKENS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 _LENGTH_RATIO = (0.25, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3)
@@ -19,32 +21,29 @@ class TranslationFamilies:
     """The families whose labels `model` and `version` are bound by `TranslationMetrics`, on one registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, text: str) -> Counter:
-            return Counter(f"babelserve_{name}", text, ("model", "version"), registry=registry)
-
-        def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
-            return Histogram(f"babelserve_{name}", text, ("model", "version"), buckets=buckets, registry=registry)
-
-        self.time_to_first_sentence_seconds = histogram(
+        new = MetricFactory(registry, "model", "version")
+        self.time_to_first_sentence_seconds = new.histogram(
             "time_to_first_sentence_seconds", "From a call's arrival to its first translated sentence.", _FIRST_SECONDS
         )
-        self.sentence_source_tokens = histogram(
+        self.sentence_source_tokens = new.histogram(
             "sentence_source_tokens", "Source tokens of one translated sentence, without its end.", _TOKENS
         )
-        self.sentence_target_tokens = histogram(
+        self.sentence_target_tokens = new.histogram(
             "sentence_target_tokens", "Target tokens of one translated sentence, without its end.", _TOKENS
         )
-        self.length_ratio = histogram(
+        self.length_ratio = new.histogram(
             "length_ratio", "Target by source tokens of one translated sentence.", _LENGTH_RATIO
         )
-        self.time_per_output_token_seconds = histogram(
+        self.time_per_output_token_seconds = new.histogram(
             "time_per_output_token_seconds", "Decoding time of one sentence by its target tokens.", _SECONDS_PER_TOKEN
         )
-        self.truncated_sentences = counter("truncated_sentences", "Translations that the limit of target tokens ended.")
-        self.repetitive_sentences = counter(
+        self.truncated_sentences = new.counter(
+            "truncated_sentences", "Translations that the limit of target tokens ended."
+        )
+        self.repetitive_sentences = new.counter(
             "repetitive_sentences", "Translations of which at least half of the 4-grams occurred before."
         )
-        self.unknown_source_tokens = counter(
+        self.unknown_source_tokens = new.counter(
             "unknown_source_tokens", "Source tokens of translated sentences that the vocabulary spells as bytes or unk."
         )
 

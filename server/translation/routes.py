@@ -8,17 +8,16 @@ source only, or the request says nothing at all (empty) and the operator has put
 look at the text wherever there are several.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from server.errors import InvalidRequest
 from server.models.catalogue import Catalogue
-from server.models.model import ServedModel
 from server.translation.detection import HINT, DetectedLanguage, LanguageDetection
-from server.translation.languages import find_target, is_same, known_languages
+from server.translation.languages import is_same, known_languages
 from server.translation.request import TranslationRequest
-from server.translation.routing import choose_model, first_model
+from server.translation.routing import choose_model, first_model, source_codes
 
 AUTO = "auto"
 
@@ -104,24 +103,17 @@ def _sources(catalogue: Catalogue, request: TranslationRequest, pivots: Sequence
     """Codes of the languages that the request's target can be reached from."""
     target = request.target_language_code
     models = [each for each in catalogue.models if request.model in ("", each.manifest.name)]
-    codes = dict.fromkeys(_direct_sources(models, target))
+    codes = dict.fromkeys(source_codes(models, target))
     for pivot in pivots if not request.model else ():
         if first_model(models, pivot, target) is not None:
-            codes |= dict.fromkeys(code for code in _direct_sources(models, pivot) if not is_same(code, target))
+            codes |= dict.fromkeys(code for code in source_codes(models, pivot) if not is_same(code, target))
     return tuple(codes)
-
-
-def _direct_sources(models: Iterable[ServedModel], target: str) -> Iterable[str]:
-    for each in models:
-        into = find_target(each.manifest, target) if target else None
-        if into is not None:
-            yield from each.manifest.sources_of(into)
 
 
 def _has_default(catalogue: Catalogue, request: TranslationRequest) -> bool:
     """Whether the operator has put a model first that has but one source for the target."""
     for each in catalogue.models:
-        sources = tuple(_direct_sources([each], request.target_language_code))
+        sources = source_codes([each], request.target_language_code)
         if sources:
             return len(sources) == 1 and each.manifest.name in catalogue.preferred and not request.model
     return False

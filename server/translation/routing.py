@@ -39,7 +39,7 @@ def choose_model(catalogue: Catalogue, request: TranslationRequest) -> str:
     first = first_model(having, source, target)
     if first is not None:
         return first
-    codes = _sources(having, target)
+    codes = source_codes(having, target)
     raise InvalidRequest("source_language_code", f"for this target must be {known_languages(codes, source)}")
 
 
@@ -54,6 +54,16 @@ def first_model(models: Sequence[ServedModel], source: str, target: str) -> str 
     return None
 
 
+def source_codes(models: Sequence[ServedModel], target: str) -> tuple[str, ...]:
+    """Returns the languages, each once, that some models translate from into what a request calls its target."""
+    codes: dict[str, None] = {}
+    for each in models:
+        into = find_target(each.manifest, target) if target else None
+        if into is not None:
+            codes |= dict.fromkeys(each.manifest.sources_of(into))
+    return tuple(codes)
+
+
 def _named(models: Sequence[ServedModel], name: str, source: str, target: str) -> str:
     names = [each.manifest.name for each in models]
     if name not in names:
@@ -66,19 +76,10 @@ def _named(models: Sequence[ServedModel], name: str, source: str, target: str) -
 
 
 def _of_open_source(catalogue: Catalogue, having: Sequence[ServedModel], target: str) -> str:
-    first, sources = having[0].manifest, _sources(having, target)
+    first, sources = having[0].manifest, source_codes(having, target)
     if first.name not in catalogue.preferred and len(sources) > 1:
         raise InvalidRequest("source_language_code", f"is required: {known_languages(sources, '')}")
     return first.name
-
-
-def _sources(having: Sequence[ServedModel], target: str) -> tuple[str, ...]:
-    """Codes of the languages that models translate from into one that each of them has."""
-    codes: dict[str, None] = {}
-    for each in having:
-        into = find_target(each.manifest, target)
-        codes |= dict.fromkeys(each.manifest.sources_of(into) if into is not None else ())
-    return tuple(codes)
 
 
 def _unknown_target(models: Sequence[ServedModel], target: str) -> str:

@@ -165,6 +165,14 @@ def test_each_text_goes_the_way_of_its_own_language(server: ServerProcess) -> No
     ]
 
 
+def test_a_pivot_that_nothing_passes_through_is_a_warning(server: ServerProcess) -> None:
+    warnings = [line for line in server.stderr().splitlines() if '"level": "warning"' in line]
+
+    assert [json.loads(line)["event"] for line in warnings] == [
+        "--pivot: no text can pass through en: models translate from de, en, fr into de, fr"
+    ]
+
+
 def test_both_models_of_a_way_are_loaded_on_demand_if_there_is_room(tiny_bundle: Bundle, tmp_path: Path) -> None:
     needed = needed_bytes(tiny_bundle.manifest, "cpu-fp32") / 2**20
     for source, target in (("en", "de"), ("de", "fr"), ("fr", "de")):

@@ -152,9 +152,18 @@ def test_ctrl_c_while_somebody_calls_waits_and_a_second_one_does_not(start: Star
     assert response.translations[0].text
     assert exit_code == 128 + signal.SIGINT
     assert (
-        "babelserve: stopping in 3600 s, and what runs then in 30 s, as there are calls; Ctrl-C again"
-        in server.stderr()
+        "babelserve: stopping when nobody has called for 1 s, at the latest in 3600 s, and what runs then in 30 s; "
+        "Ctrl-C again ends it at once" in server.stderr()
     )
+
+
+def test_ctrl_c_right_after_a_call_waits_no_longer_than_for_others_to_come(start: Start, dev_set: DevSet) -> None:
+    server = start("--drain-delay", "3600")
+    with open_stub(server.address) as stub:
+        stub.Translate(request(dev_set.sources[0]), timeout=TIMEOUT)
+        server.process.send_signal(signal.SIGINT)
+
+        assert server.process.wait(TIMEOUT) == 0
 
 
 def test_on_a_terminal_a_server_says_what_may_be_done_next(tiny_bundle: Bundle) -> None:

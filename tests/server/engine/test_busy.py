@@ -44,6 +44,21 @@ def in_turn(busy: BusyEngines, engine: Engine) -> tuple[threading.Event, Callabl
     return has_come, lambda: thread.join(SECONDS)
 
 
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody's turn comes merely because it has waited for long."""
+    monkeypatch.setattr("server.engine.busy._MOST_WAIT_SECONDS", 2 * SECONDS)
+
+
+def comes_beside(other: Engine, engine: Engine, busy: BusyEngines) -> bool:
+    """Whether an engine's turn comes while another has a lane at work."""
+    with busy.lane(other):
+        has_come, join = in_turn(busy, engine)
+        came = has_come.wait(SECONDS)
+    join()
+    return came
+
+
 def test_an_engine_is_the_only_one_while_no_other_runs_anything() -> None:
     busy, one, other = BusyEngines(), Engine(), Engine()
     seen = [busy.is_only(one)]
@@ -69,18 +84,13 @@ def test_who_has_had_its_share_waits_for_the_lanes_of_who_has_not(busy: BusyEngi
     assert (waited, came_early, has_come.is_set()) == (0.0, False, True)
 
 
-def test_nobody_waits_where_there_are_cores_for_all(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.engine.busy._MOST_WAIT_SECONDS", 2 * SECONDS)
+@pytest.mark.usefixtures("patience")
+def test_nobody_waits_where_there_are_cores_for_all(clock: FakeClock) -> None:
     busy, large, small = BusyEngines(num_cores=2, clock=clock), Engine(), Engine()
     use(busy, small, clock, 0.1)
     use(busy, large, clock, 9.0)
 
-    with busy.lane(small):
-        has_come, join = in_turn(busy, large)
-        came = has_come.wait(SECONDS)
-    join()
-
-    assert came
+    assert comes_beside(small, large, busy)
 
 
 def test_nobody_waits_for_ever(busy: BusyEngines, clock: FakeClock) -> None:
@@ -95,19 +105,14 @@ def test_nobody_waits_for_ever(busy: BusyEngines, clock: FakeClock) -> None:
     assert has_come.is_set()
 
 
-def test_what_an_engine_has_had_fades(busy: BusyEngines, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.engine.busy._MOST_WAIT_SECONDS", 2 * SECONDS)
+@pytest.mark.usefixtures("patience")
+def test_what_an_engine_has_had_fades(busy: BusyEngines, clock: FakeClock) -> None:
     large, small = Engine(), Engine()
     use(busy, small, clock, 0.1)
     use(busy, large, clock, 3.0)
     clock.now += 10.0
 
-    with busy.lane(small):
-        has_come, join = in_turn(busy, large)
-        came = has_come.wait(SECONDS)
-    join()
-
-    assert came
+    assert comes_beside(small, large, busy)
 
 
 def test_engines_that_have_gone_are_forgotten(busy: BusyEngines, clock: FakeClock) -> None:

@@ -1,88 +1,21 @@
-"""The engine over a fake network: stepped by hand, or on its own threads."""
+"""The engine over a fake network, its lanes stepped by hand."""
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from server.bundle.manifest import Manifest, SearchDefaults
 from server.decoding.options import DecodingOptions
-from server.decoding.result import FinishReason, Result
+from server.decoding.result import FinishReason
 from server.engine.busy import BusyEngines
 from server.engine.engine import Engine
 from server.errors import NotServing, Overloaded
 from server.telemetry.metrics import Metrics
+from server.telemetry.model_metrics import LANE_STATES
 from tests.fakes import EOS, CountingRunner, FakeClock, engine_limits
+from tests.server.engine.bench import Bench, new_bench
 from tests.server.engine.parts import GREEDY, tokens
-
-SECONDS = 20  # far above what any of these needs; a hang fails
-
-
-@dataclasses.dataclass
-class Bench:
-    """An engine whose lanes are stepped by hand."""
-
-    engine: Engine
-    runner: CountingRunner
-    clock: FakeClock
-    registry: CollectorRegistry
-
-    def submit(
-        self, *counts: int, options: DecodingOptions = GREEDY, deadline: float | None = None
-    ) -> list[Future[Result]]:
-        return self.engine.submit([(count, 50, EOS) for count in counts], options, deadline)
-
-    def step(self, times: int = 1, lane: int = 0) -> None:
-        for _ in range(times):
-            self.engine._lanes[lane].step()
-
-    def sample(self, name: str, **labels: str) -> float:
-        value = self.registry.get_sample_value(f"babelserve_{name}", {"model": "counting", "version": "1", **labels})
-        assert value is not None
-        return value
-
-
-def new_bench(
-    manifest: Manifest,
-    num_lanes: int = 1,
-    max_rows: int = 8,
-    max_waiting_sentences: int = 100,
-    busy: BusyEngines | None = None,
-) -> Bench:
-    runner, clock, registry = CountingRunner(), FakeClock(), CollectorRegistry()
-    engine = Engine(
-        runner,
-        manifest,
-        Metrics(registry).of_model("counting", "1"),
-        engine_limits(num_lanes, max_rows, max_waiting_sentences),
-        clock,
-        busy,
-    )
-    return Bench(engine=engine, runner=runner, clock=clock, registry=registry)
-
-
-@pytest.fixture
-def bench(manifest: Manifest) -> Bench:
-    return new_bench(manifest)
-
-
-@pytest.fixture
-def running(manifest: Manifest) -> Iterator[Callable[..., Bench]]:
-    """Makes benches whose lanes run on their own threads."""
-    benches: list[Bench] = []
-
-    def start(num_lanes: int = 1, max_rows: int = 8, max_waiting_sentences: int = 100) -> Bench:
-        benches.append(new_bench(manifest, num_lanes, max_rows, max_waiting_sentences))
-        benches[-1].engine.start()
-        return benches[-1]
-
-    yield start
-    for one in benches:
-        one.runner.may_step.set()
-        one.engine.stop()
 
 
 def test_limit_on_output_tokens_is_said(bench: Bench) -> None:
@@ -115,30 +48,16 @@ def test_what_the_engine_holds_is_told(bench: Bench) -> None:
     assert bench.sample("kv_cache_bytes") == bench.engine._lanes[0].cache_bytes > 0
 
 
-def test_a_probe_runs_on_its_lane_alone(running: Callable[..., Bench]) -> None:
-    bench = running(num_lanes=3)
-    futures = [bench.engine.probe(lane, (2, 50, EOS), GREEDY) for lane in bench.engine.lanes]
+def test_lanes_are_told_from_the_start_by_their_state(manifest: Manifest) -> None:
+    bench = new_bench(manifest, num_lanes=3)
+    found = [bench.sample("lanes", state="serving")]
 
-    assert [future.result(SECONDS).hypotheses[0].ids for future in futures] == [tokens(2)] * 3
-    assert bench.runner.num_decoders == 3
+    bench.runner.step_failures = [RuntimeError("broken")]
+    bench.submit(1)
+    bench.step()
+    bench.engine.lanes[1].take_out()
 
-
-def test_a_lane_that_died_is_replaced_by_a_new_one_that_is_to_be_proven(running: Callable[..., Bench]) -> None:
-    bench = running(num_lanes=1)
-    bench.runner.step_failures = [SystemExit()]
-    with pytest.raises(NotServing):
-        bench.submit(3)[0].result(SECONDS)
-    assert bench.engine.alarm.wait(SECONDS)
-
-    lane = bench.engine.replace(0)
-    (waits,) = bench.submit(1)
-    bench.engine.probe(lane, (2, 50, EOS), GREEDY).result(SECONDS)
-    assert not waits.done()
-    lane.forgive(0)
-
-    assert waits.result(SECONDS).hypotheses[0].ids == tokens(1)
-    assert bench.engine.lanes == (lane,)
-    assert bench.runner.num_decoders == 2
+    assert [*found, *(bench.sample("lanes", state=state) for state in LANE_STATES)] == [3, 1, 1, 1]
 
 
 def test_an_engine_is_idle_when_nothing_waits_or_runs(bench: Bench) -> None:
@@ -149,20 +68,6 @@ def test_an_engine_is_idle_when_nothing_waits_or_runs(bench: Bench) -> None:
     assert not bench.engine.is_idle
     bench.step()
     assert bench.engine.is_idle
-
-
-def test_an_abandoned_engine_has_answered_everybody_although_a_lane_hangs(running: Callable[..., Bench]) -> None:
-    bench = running(max_rows=4)
-    bench.runner.may_step.clear()
-    futures = bench.submit(*[30] * 8)
-    while bench.sample("batch_slots_used") < 4:
-        pass  # until the lane has taken them
-
-    bench.engine.abandon(NotServing("the engine is lost"))
-
-    assert all(isinstance(future.exception(0), NotServing) for future in futures)
-    with pytest.raises(NotServing):
-        bench.submit(1)
 
 
 def test_full_queue_refuses_a_request_whole(manifest: Manifest) -> None:
@@ -206,41 +111,6 @@ def test_cancelled_request_makes_room_by_the_next_step(manifest: Manifest) -> No
     assert bench.sample("queue_depth") == 0
     assert bench.sample("queue_tokens") == 0
     bench.submit(1)
-
-
-def test_all_sentences_are_translated_on_several_lanes(running: Callable[..., Bench]) -> None:
-    bench = running(num_lanes=3)
-    counts = [1 + i % 7 for i in range(90)]
-
-    futures = bench.submit(*counts)
-
-    assert [len(future.result(SECONDS).hypotheses[0].ids) for future in futures] == counts
-
-
-def test_stop_answers_whatever_is_left(running: Callable[..., Bench]) -> None:
-    bench = running(max_rows=4)
-    bench.runner.may_step.clear()
-    futures = bench.submit(*[30] * 8)
-    bench.runner.may_step.set()
-
-    bench.engine.stop()
-
-    for future in futures:
-        with contextlib.suppress(NotServing):
-            assert future.result(SECONDS).hypotheses[0].ids == tokens(30)
-    with pytest.raises(NotServing):
-        bench.submit(1)
-
-
-def test_an_engine_may_be_stopped_before_it_starts_and_twice(bench: Bench) -> None:
-    (future,) = bench.submit(1)
-
-    bench.engine.stop()
-    bench.engine.stop()
-
-    with pytest.raises(NotServing):
-        future.result(0)
-    assert bench.sample("sentences_total", outcome="error") == 1
 
 
 def test_two_engines_share_the_metrics_and_neither_hides_the_other(manifest: Manifest) -> None:
@@ -308,3 +178,14 @@ def test_a_lane_is_alone_while_no_other_engine_of_the_process_runs_anything(mani
 
     assert one.runner.was_alone == [True, False, True]
     assert other.runner.was_alone == [False, False]
+
+
+def test_an_engine_may_be_stopped_before_it_starts_and_twice(bench: Bench) -> None:
+    (future,) = bench.submit(1)
+
+    bench.engine.stop()
+    bench.engine.stop()
+
+    with pytest.raises(NotServing):
+        future.result(0)
+    assert bench.sample("sentences_total", outcome="error") == 1

@@ -168,7 +168,34 @@ def test_a_model_is_served_until_its_folder_has_gone_and_a_mount_comes_back(
         assert [loader.changed(), loader.changed()] == [[], []]
         models.mkdir()
         assert [loader.changed(), loader.changed()] == [[], []]
-    assert "models stay as they are" in caplog.text
+        (models / "a b").mkdir()
+        assert [loader.changed(), loader.changed()] == [[], []]
+    stay = "models: they stay as they are: "
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        f"{stay}--models: {models} cannot be read: No such file or directory",
+        f"{stay}{models} holds none",
+        f"{stay}{models / 'a b'}: no name of a model: letters, digits, '.', '_' and '-', at most 64",
+    ]
+
+
+def test_a_folder_that_is_no_model_is_told_once_whenever_it_comes(
+    models: Path, metrics: Metrics, add: Add, caplog: pytest.LogCaptureFixture
+) -> None:
+    add("m")
+    loader = loader_of(models, metrics)
+
+    def told() -> int:
+        return sum("no name of a model" in record.getMessage() for record in caplog.records)
+
+    with loaded(loader):
+        found = [told()]
+        for change in (Path.mkdir, Path.rmdir, Path.mkdir):
+            change(models / "a b")
+            loader.changed()
+            loader.changed()
+            found.append(told())
+
+    assert found == [0, 1, 1, 2]
 
 
 def test_models_are_read_first_and_loaded_one_by_one_when_they_are_wanted(

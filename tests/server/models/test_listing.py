@@ -37,6 +37,12 @@ def test_one_bundle_is_listed_too(tiny_bundle: Bundle) -> None:
     assert [line.partition(":")[0] for line in lines[:1]] == ["tiny 0 (cpu-int8)"]
 
 
+def test_a_language_that_no_text_can_pass_through_is_told(tiny_bundle: Bundle) -> None:
+    _, warning, _ = list_models(Settings(bundle=tiny_bundle.directory, pivot="fr"))
+
+    assert warning == "warning: --pivot: no text can pass through fr: models translate from en into de"
+
+
 def test_nothing_to_serve_is_a_fault(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="holds no model"):
         listed(tmp_path)

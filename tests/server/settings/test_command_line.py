@@ -104,7 +104,9 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
         (["--beam-size", "16", "--max-rows", "8"], "--beam-size: 16 does not fit into --max-rows 8"),
         (["--port", "9464"], "--metrics-port: 9464 is also --port"),
         (["--host", ""], "--host: must not be empty"),
-        (["--bundle", "x" * 300], f"--bundle: {'x' * 300} is no directory"),  # longer than a name may be
+        (["--bundle", "x" * 300], f"--bundle: {'x' * 300} cannot be read: File name too long"),
+        (["--bundle", __file__], f"--bundle: {__file__} is no directory"),
+        (["--keys", "/"], "--keys: / is no file"),
         (["--tls-client-ca", __file__], "--tls-client-ca: needs --tls-cert"),
         (["--port"], "argument --port: expected one argument"),
         (["extra"], "extra: unknown argument"),
@@ -167,10 +169,12 @@ def test_a_folder_that_is_closed_to_us_says_so(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Path, "stat", stat)
 
     with pytest.raises(SettingsError) as caught:
-        read_settings(["--bundle", str(closed), "--keys", str(closed)], {}, "1")
+        read_settings(["--bundle", str(closed), "--keys", str(closed), "--models", str(closed)], {}, "1")
 
     assert caught.value.faults == [
         f"--keys: {closed} cannot be read: Permission denied",
+        f"--models: {closed} cannot be read: Permission denied",
+        "--bundle: --models takes its place",
         f"--bundle: {closed} cannot be read: Permission denied",
     ]
 
@@ -188,7 +192,8 @@ def test_what_goes_with_a_folder_of_models_only_is_a_fault_without_one(tmp_path:
     assert faults("--models", str(tmp_path), "--bundle", bundle) == ["--bundle: --models takes its place"]
     assert faults("--bundle", bundle, "--load=on-demand") == ["--load: on-demand needs --models"]
     assert faults("--models", str(tmp_path), "--models-memory=9") == ["--models-memory: needs --load on-demand"]
-    assert faults("--models", str(tmp_path / "none")) == [f"--models: {tmp_path / 'none'} is no directory"]
+    none = str(tmp_path / "none")
+    assert faults("--models", none) == [f"--models: {none} cannot be read: No such file or directory"]
 
 
 def test_keys_of_operators_need_models_that_are_loaded_at_the_start(tmp_path: Path) -> None:
@@ -201,7 +206,9 @@ def test_keys_of_operators_need_models_that_are_loaded_at_the_start(tmp_path: Pa
         "--admin-keys: needs --models, loaded at-start"
     ]
     missing = str(tmp_path / "none")
-    assert faults("--models", str(tmp_path), "--admin-keys", missing) == [f"--admin-keys: {missing} is no file"]
+    assert faults("--models", str(tmp_path), "--admin-keys", missing) == [
+        f"--admin-keys: {missing} cannot be read: No such file or directory"
+    ]
 
 
 def test_pivots_are_languages(bundle: str) -> None:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from server.engine.lane import LaneState
@@ -85,13 +87,17 @@ def test_what_is_counted_is_counted_under_its_label_alone(metrics: Metrics) -> N
 
 def test_lanes_are_told_by_their_state(metrics: Metrics) -> None:
     model = metrics.of_model("m", "1")
+    idle = EngineLoad(0, 0, 0, 0, 0, 0, 0)
+    model.watch(lambda: replace(idle, serving_lanes=1, out_lanes=1))
+    end = model.watch(lambda: replace(idle, serving_lanes=2, suspect_lanes=3))  # of an exchanged bundle, say
 
-    for counts in ({"serving": 2}, {"serving": 1, "out": 1}):
-        model.set_lanes(counts)
+    found = [[count(metrics, "lanes", state=state) for state in LANE_STATES]]
+    end()
+    found.append([count(metrics, "lanes", state=state) for state in LANE_STATES])
     model.count_canary("wrong")
 
     assert {state.value for state in LaneState} == set(LANE_STATES)
-    assert [count(metrics, "lanes", state=state) for state in LANE_STATES] == [1, 0, 1]
+    assert found == [[3, 3, 1], [1, 0, 1]]
     assert [count(metrics, "canaries_total", result=result) for result in CANARY_RESULTS] == [0, 1, 0]
 
 

@@ -1,0 +1,112 @@
+"""A lane on a thread of its own, over a fake network: how it begins to idle, and how it ends."""
+
+import dataclasses
+import threading
+import time
+
+import pytest
+
+from server.engine.lane import Lane, LaneState
+from server.errors import NotServing
+from server.network import StepKind
+from tests.fakes import EOS
+from tests.server.engine.parts import Parts, sentence_of, tokens
+
+SECONDS = 20  # far above what any of these needs; a hang fails
+
+
+def run_on_thread(lane: Lane) -> None:
+    """Runs a lane to its end."""
+    thread = threading.Thread(target=lane.run)
+    thread.start()
+    thread.join(SECONDS)
+
+
+def test_a_lane_that_dies_answers_its_sentences_and_frees_their_rows(parts: Parts, lane: Lane) -> None:
+    futures = parts.submit(3, 3)
+    parts.runner.step_failures = [SystemExit()]
+
+    run_on_thread(lane)
+
+    assert all(isinstance(future.exception(0), NotServing) for future in futures)
+    assert (lane.state, lane.has_ended, lane.num_rows) == (LaneState.OUT, True, 0)
+    assert parts.queue._running_rows == 0
+    assert parts.alarm.is_set()
+
+
+def test_a_lane_that_is_taken_out_answers_its_sentences_and_its_probe(parts: Parts, lane: Lane) -> None:
+    (runs,) = parts.submit(30)
+    lane.step()
+    probe = sentence_of((2, 50, EOS))
+    lane.probe(probe)
+
+    lane.take_out()
+    run_on_thread(lane)
+
+    for future in (runs, probe.future):
+        assert isinstance(future.exception(0), NotServing)
+    assert parts.queue._running_rows == 0
+
+
+def test_an_abandoned_lane_that_hangs_has_answered_and_does_no_harm_when_it_comes_back(
+    parts: Parts, lane: Lane
+) -> None:
+    thread = threading.Thread(target=lane.run)
+    thread.start()
+    parts.runner.may_step.clear()
+    (future,) = parts.submit(3)
+    while lane.step_started is None:
+        pass  # until the lane has taken it
+
+    lane.abandon(NotServing("the engine is lost"))
+    error = future.exception(0)
+    parts.runner.may_step.set()
+    thread.join(SECONDS)
+
+    assert isinstance(error, NotServing)
+    assert (lane.has_ended, lane.num_rows, parts.queue._running_rows) == (True, 0, 0)
+
+
+def test_a_lane_runs_until_its_queue_is_closed_and_answers_who_is_left(parts: Parts, lane: Lane) -> None:
+    thread = threading.Thread(target=lane.run)
+    thread.start()
+    parts.submit(2)[0].result(SECONDS)
+    parts.runner.may_step.clear()
+    runs = parts.submit(40, 40)
+    while lane.num_rows < 2:
+        pass  # until the lane has taken them
+    (waits,) = parts.submit(40)
+
+    left = parts.queue.close()
+    parts.runner.may_step.set()
+    thread.join(SECONDS)
+
+    assert not thread.is_alive()
+    assert [sentence.future for sentence in left] == [waits]
+    for future in runs:
+        with pytest.raises(NotServing):
+            future.result(0)
+    assert lane.num_rows == 0
+
+
+def test_an_idle_lane_gives_its_caches_back_and_opens_others_when_it_is_wanted() -> None:
+    parts = Parts()
+    parts.limits = dataclasses.replace(parts.limits, idle_seconds=0.01)
+    lane = parts.open_lane()
+    thread = threading.Thread(target=lane.run)
+    thread.start()
+    try:
+        (first,) = parts.submit(3)
+        assert first.result(SECONDS).hypotheses[0].ids == tokens(3)
+        deadline = time.monotonic() + SECONDS
+        while lane.cache_bytes and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert lane.cache_bytes == 0
+        (second,) = parts.submit(2)
+        assert second.result(SECONDS).hypotheses[0].ids == tokens(2)
+    finally:
+        parts.queue.close()
+        thread.join(SECONDS)
+
+    assert parts.runner.num_decoders == 2
+    assert lane.kinds == [StepKind.PLAIN]
