@@ -2,8 +2,8 @@
 
 Splitting is work in Python under the interpreter's lock: some seconds for the longest request. So it is done on other
 threads, ends when nobody waits for it any more, and is refused when too much of it is under way. Those threads are few
-and of low priority: on one core, beside 52 calls of 2 MiB of U+FDFA, short calls' p95 was 1.3 times that of calm, and 34
-times on asyncio's own six threads (2026-11-23).
+and of low priority: on one core, beside 52 calls of 2 MiB of U+FDFA, short calls' p95 was 1.3 times that of calm, and
+34 times on asyncio's own six threads (2026-11-23).
 """
 
 import asyncio
