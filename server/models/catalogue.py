@@ -10,6 +10,7 @@ least recently, first those that nobody uses, until all fit into the budget; req
 
 import asyncio
 import contextlib
+import gc
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
@@ -261,6 +262,7 @@ class Catalogue:
         self._retired.remove(resident)
         gone = resident.gone
         del resident
+        await aside(gc.collect)  # it is in cycles, and the server has the collector come by seldom
         await aside(release_freed_memory)
         self._metrics.count_unload(manifest.name, reason)
         self._tell()

@@ -1,7 +1,6 @@
 """What this machine says of itself: cores, memory, open files, a CUDA device."""
 
 import ctypes
-import gc
 import math
 import os
 import re
@@ -35,12 +34,7 @@ def usable_cores(cgroup_2_quota: Path = _CGROUP_2_QUOTA, cgroup_1: Path = _CGROU
 
 
 def release_freed_memory() -> None:
-    """Gives the system what is garbage, and what was freed but is still the allocator's; only glibc can do the latter.
-
-    After loading that is 10 MiB. A model that has been unloaded may be in a cycle, which the collector alone frees, and
-    the server has that come by seldom.
-    """
-    gc.collect()
+    """Gives the system what was freed but is still the allocator's, 10 MiB after loading; only glibc can do that."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
