@@ -65,6 +65,11 @@ class WaitingRequest:
         """The next sentence."""
         return self.sentences[0]
 
+    @property
+    def small_work(self) -> float:
+        """Row-steps that it may have yet before it counts as large."""
+        return max(0.0, min(self.work, self._burst))
+
     def end(self, now: float, step_seconds: float, work_seconds: float) -> float:
         """Returns the instant at which it would be done if nothing else waited; once begun, its first sentence.
 
@@ -98,7 +103,7 @@ class FlowQueue:
     def __init__(self) -> None:
         self._small: list[WaitingRequest] = []  # sorted
         self._large: deque[WaitingRequest] = deque()
-        self._small_work = 0.0
+        self._small_work = 0.0  # what these may have before they count as large
         self._owed = 0.0  # work that large requests have waited for, by their share
         self.work = 0.0
         self.tag = 0.0
@@ -113,7 +118,7 @@ class FlowQueue:
     def add(self, request: WaitingRequest) -> None:
         """Adds a request."""
         self.work += request.work
-        self._small_work += request.work
+        self._small_work += request.small_work
         insort(self._small, request)
 
     def work_before(self, rank: int, due: float, *, is_large: bool) -> float:
@@ -123,7 +128,7 @@ class FlowQueue:
         small = self._small.copy()  # the door asks without the queue's lock: lanes may take some meanwhile
         place = bisect_right(small, (rank, due, math.inf), key=_key)
         is_last = place == len(small)
-        before = self._small_work if is_last else sum(request.work for request in small[:place])
+        before = self._small_work if is_last else sum(request.small_work for request in small[:place])
         return before + min(self.work - self._small_work, before * _LARGE_SHARE / (1 - _LARGE_SHARE))
 
     def next(self) -> WaitingRequest:
@@ -149,7 +154,7 @@ class FlowQueue:
             if request.is_large:
                 self._large.append(request)
             else:
-                self._small_work += request.work
+                self._small_work += request.small_work
                 insort(self._small, request)
         if not self._large:
             self._owed = 0.0
@@ -161,7 +166,7 @@ class FlowQueue:
         if request.is_large:
             self._large.remove(request)
         else:
-            self._small_work -= request.work
+            self._small_work -= request.small_work
             del self._small[bisect_left(self._small, request)]
 
 

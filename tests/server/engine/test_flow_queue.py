@@ -131,6 +131,16 @@ def test_the_end_of_a_request_counts_all_of_it_until_it_has_begun() -> None:
     assert request.end(1.0, step_seconds=0.1, work_seconds=0.01) == pytest.approx(2.0)
 
 
+def test_of_what_will_be_large_its_burst_alone_goes_before_a_small_one(queue: Queue) -> None:
+    queue.arrive(101, burst=3.0)
+    assert queue.work_before(0, 1.0, is_large=False) == pytest.approx(3 + 1)
+
+    queue.pop(queue.next())
+
+    assert queue.work_before(0, 1.0, is_large=False) == pytest.approx(2 + 2 / 3)
+    assert queue.work_before(0, 1.0, is_large=True) == 100
+
+
 def test_work_before_a_request_may_be_asked_while_a_lane_takes_some(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
