@@ -48,8 +48,10 @@ def run_tests(paths: Sequence[str], options: Options) -> Iterator[Check]:
     yield from run_command(["pytest", "-q", *paths], options)
 
 
+_FUZZ = ["tests.fuzz", "--runs", "250000", "--seconds", "1800"]  # for each of its targets
+
 CASES = (
-    Case("S1-fuzz", "a million inputs for each reader", partial(run_command, ["tests.fuzz"])),
+    Case("S1-fuzz", "a million inputs, and what they do to the readers of foreign bytes", partial(run_command, _FUZZ)),
     Case("S4", "attacks on HTTP/2", partial(run_command, ["tests.chaos.attacks", "all"])),
     Case("S4-envoy", "the same behind Envoy", partial(run_command, ["tests.chaos.attacks", "all", "--front", "envoy"])),
     Case("S5", "certificates", partial(run_tests, ["tests/server/access/test_certificates.py"])),
