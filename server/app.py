@@ -17,9 +17,7 @@ import logging
 import os
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
@@ -29,7 +27,7 @@ from server.models.administration import Administration
 from server.models.catalogue import Catalogue
 from server.models.folder_loader import watch_folder
 from server.models.loading import bundle_faults, process_memory
-from server.models.machine import resident_bytes
+from server.models.machine import process_age_seconds, resident_bytes
 from server.models.model import ServedModel
 from server.models.opening import describe, growth_of, new_catalogue, open_models, serve_models, stop_models
 from server.models.pivots import pivot_faults
@@ -65,7 +63,6 @@ _ENGINE_STOP_SECONDS = 10.0
 _MOST_LEAVING_SECONDS = 8.0  # of a process whose engine is lost: twice what it should take
 _SWITCH_SECONDS = 0.0005  # that a lane's Python may keep the event loop waiting; Python's own is 0.005
 _COLLECT_AFTER = 20_000  # new containers; Python's own is 700
-_OWN_STATUS = Path("/proc/self/stat")
 
 
 async def serve(settings: Settings, version: str) -> None:
@@ -108,7 +105,7 @@ async def serve(settings: Settings, version: str) -> None:
             _tell_build(metrics, version, catalogue.models[0])
             watching = asyncio.create_task(health.watch(catalogue.are_ready, catalogue.is_alive))
             await health.set_serving(True)
-            metrics.start_duration_seconds.set(_process_age_seconds())
+            metrics.start_duration_seconds.set(process_age_seconds())
             _tune_interpreter()
             _announce(settings, servers, page_port, catalogue.models)
             await _serve_until(stop, watching, watch_folder(loader, catalogue) if loader is not None else None)
@@ -285,19 +282,13 @@ def _tune_interpreter() -> None:
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 
-def _process_age_seconds() -> float:
-    """Seconds since this process began, loading the interpreter and its modules included."""
-    start_ticks = int(_OWN_STATUS.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[19])
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - start_ticks / os.sysconf("SC_CLK_TCK")
-
-
 def _announce(settings: Settings, servers: RpcServers, metrics_port: int, models: tuple[ServedModel, ...]) -> None:
     for fault in pivot_faults(settings.pivots, [each.manifest for each in models]):
         logger.warning("%s", fault)
     port, health_port, admin_port = servers.ports
     tell(
         f"babelserve: SERVING {describe(models)} on "
-        f"{address(settings.host, port)} after {_process_age_seconds():.2f} s; "
+        f"{address(settings.host, port)} after {process_age_seconds():.2f} s; "
         f"health on port {health_port}, admin on {admin_port}, "
         f"metrics on http://{address(settings.host, metrics_port)}/metrics"
         + (next_steps(settings, models[0].manifest, port, metrics_port) if is_watched() else "")

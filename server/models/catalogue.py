@@ -15,9 +15,9 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
 from server.errors import ModelNotFound, NotServing
+from server.models.allocator import memory_returned, release_freed_memory
 from server.models.loading import needed_bytes
 from server.models.loading_turns import LoadingTurns
-from server.models.machine import release_freed_memory
 from server.models.model import Model, ServedModel
 from server.models.residents import Resident, ServedVersions, aside
 from server.models.traffic_split import PERCENT, TrafficSplit
@@ -258,12 +258,13 @@ class Catalogue:
     async def _unload(self, resident: Resident) -> None:
         """Ends a model that nobody uses, and gives its memory back."""
         manifest, reason = resident.model.manifest, resident.reason
-        await aside(resident.model.stop)
-        self._retired.remove(resident)
-        gone = resident.gone
-        del resident
-        await aside(gc.collect)  # it is in cycles, and the server has the collector come by seldom
-        await aside(release_freed_memory)
+        with memory_returned():
+            await aside(resident.model.stop)
+            self._retired.remove(resident)
+            gone = resident.gone
+            del resident
+            await aside(gc.collect)  # it is in cycles, and the server has the collector come by seldom
+            await aside(release_freed_memory)
         self._metrics.count_unload(manifest.name, reason)
         self._tell()
         facts = {"model": manifest.name, "model_version": manifest.version, "reason": reason}

@@ -19,9 +19,10 @@ from server.engine.busy import BusyEngines
 from server.engine.engine import Engine
 from server.engine.limits import EngineLimits, LaneLimits
 from server.errors import SettingsError, StartupError
+from server.models.allocator import memory_returned, release_freed_memory
 from server.models.canary import Canary
 from server.models.choosing import can_use_cuda, choose_variant
-from server.models.machine import memory_limit_bytes, release_freed_memory, usable_cores
+from server.models.machine import memory_limit_bytes, usable_cores
 from server.models.model import Model, SentenceEngine
 from server.models.sentence_cache import SentenceCache
 from server.models.supervisor import Supervisor
@@ -63,6 +64,7 @@ class Share:
         return _IDLE_SECONDS if self.num_models > 1 else math.inf
 
 
+@memory_returned()
 def load_model(
     settings: Settings, metrics: Metrics, share: Share | None = None, *, name: str = "", version: str = ""
 ) -> Model:

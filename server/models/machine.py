@@ -1,10 +1,10 @@
 """What this machine says of itself: cores, memory, open files, a CUDA device."""
 
-import ctypes
 import math
 import os
 import re
 import resource
+import time
 from pathlib import Path
 
 _CGROUP_2_QUOTA = Path("/sys/fs/cgroup/cpu.max")
@@ -12,6 +12,7 @@ _CGROUP_1 = Path("/sys/fs/cgroup/cpu")
 _CGROUPS = Path("/sys/fs/cgroup")
 _OWN_CGROUPS = Path("/proc/self/cgroup")
 _OWN_STATUS = Path("/proc/self/status")
+_OWN_STAT = Path("/proc/self/stat")
 _NVIDIA_CONTROL = Path("/dev/nvidiactl")
 
 
@@ -33,13 +34,6 @@ def usable_cores(cgroup_2_quota: Path = _CGROUP_2_QUOTA, cgroup_1: Path = _CGROU
     return max(1, min(cores, math.ceil(limit))) if limit > 0 else cores
 
 
-def release_freed_memory() -> None:
-    """Gives the system what was freed but is still the allocator's, 10 MiB after loading; only glibc can do that."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
-
-
 def memory_limit_bytes(cgroups: Path = _CGROUPS, own_cgroups: Path = _OWN_CGROUPS) -> int:
     """Memory that this process may take: the least limit of its cgroups, of either version, or all that there is."""
     found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
@@ -57,6 +51,12 @@ def memory_limit_bytes(cgroups: Path = _CGROUPS, own_cgroups: Path = _OWN_CGROUP
 def resident_bytes(own_status: Path = _OWN_STATUS) -> int:
     """Memory that this process has."""
     return int(re.findall(r"^VmRSS:\s+(\d+) kB", _read(own_status), re.MULTILINE)[0]) << 10
+
+
+def process_age_seconds() -> float:
+    """Seconds since this process began, loading the interpreter and its modules included."""
+    start_ticks = int(_read(_OWN_STAT).rpartition(")")[2].split()[19])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - start_ticks / os.sysconf("SC_CLK_TCK")
 
 
 def raise_file_limit() -> int:

@@ -66,7 +66,7 @@ class ServedVersions:
         return all(self.versions[version].model.supervisor.is_ready() for version, _ in self.split.shares)
 
 
-async def aside(work: Callable[[], None]) -> None:
+async def aside(work: Callable[[], object]) -> None:
     """Does what may take long, or for ever: on a thread that nobody waits for when the process ends."""
     loop, done = asyncio.get_running_loop(), asyncio.Event()
 

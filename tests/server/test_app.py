@@ -23,7 +23,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from protos import translation_pb2 as pb
 from protos.translation_pb2_grpc import TranslationServiceStub
-from server.app import _process_age_seconds, serve
+from server.app import serve
 from server.bundle.bundle import Bundle
 from server.errors import BundleError, SettingsError
 from server.models.loading import load_model
@@ -163,9 +163,3 @@ async def test_a_model_that_is_replaced_leaves_memory(
         await asyncio.wait_for(serving, SECONDS)
 
     assert is_alive
-
-
-def test_a_process_gets_older() -> None:
-    before = _process_age_seconds()
-
-    assert 0.0 < before < _process_age_seconds()
