@@ -19,7 +19,7 @@ from tests.chaos.servers import BrokenServer, Spec, broken_server
 
 _STAYING_RATE = 20.0  # calls a second
 _LEAVING_RATE = 500.0
-_CALM_SECONDS = 5.0
+_CALM_SECONDS, _QUICK_CALM_SECONDS = 20.0, 5.0
 _LONGEST_STAY_SECONDS = 0.2
 _DEADLINES_SECONDS = (0.001, 0.050)
 _STEP_SECONDS = 0.08  # so long that a row which is not freed is seen: a sentence takes up to 25
@@ -63,7 +63,7 @@ async def _crowd(checks: list[Check], options: Options) -> AsyncIterator[Crowd]:
         async with clients([server.address], requests) as stay, clients([server.address], requests) as leave:
             timeout = _QUICK_TIMEOUT_SECONDS if options.is_quick else _STAYING_TIMEOUT_SECONDS
             stays = partial(stay.open, _STAYING_RATE, timeout=lambda: timeout)
-            await stays(_CALM_SECONDS)
+            await stays(_QUICK_CALM_SECONDS if options.is_quick else _CALM_SECONDS)
             calm_p99 = percentile([entry.latency for entry in stay.journal.entries], 99)
             before = resources(server.pid)
             yield Crowd(server, stay, leave, calm_p99, stays)

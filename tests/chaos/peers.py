@@ -26,7 +26,7 @@ from tests.chaos.requests import keyed_requests
 from tests.chaos.servers import BrokenServer, broken_server
 
 _HONEST_RATE = 20.0  # calls a second
-_CALM_SECONDS = 4.0
+_SECONDS, _QUICK_SECONDS = 20.0, 4.0  # of calm and of each trouble alike: a p99 of few calls says little
 _SLOW_PEERS = 10
 _MOST_BUSY_SECONDS = 30.0
 _MOST_GROWTH_BYTES = 32 << 20
@@ -38,10 +38,10 @@ _LOSS = 0.2
 
 async def slow(options: Options) -> list[Check]:
     """R10: readers that never read their stream, senders of a byte a second, and sockets that say nothing."""
-    seconds = 4.0 if options.is_quick else 20.0
+    seconds = _QUICK_SECONDS if options.is_quick else _SECONDS
     with broken_server() as server:
         async with clients([server.address], keyed_requests(500)) as honest:
-            await honest.open(_HONEST_RATE, _CALM_SECONDS)
+            await honest.open(_HONEST_RATE, seconds)
             calm_p99, first = _p99(honest, 0), len(honest.journal.entries)
             before = resources(server.pid)
             async with _lazy_readers(server), _lazy_writers(server):
@@ -114,21 +114,22 @@ async def _lazy_writers(server: BrokenServer) -> AsyncIterator[None]:
 async def crowded(options: Options) -> list[Check]:
     """R11: thousands of idle connections, then hundreds that come and go every second."""
     num_idle = min(options.count(_FILES_PER_PROCESS, 500), _spare_files())
+    seconds = _QUICK_SECONDS if options.is_quick else _SECONDS
     with broken_server() as server:
         async with clients([server.address], keyed_requests(500)) as honest:
-            await honest.open(_HONEST_RATE, _CALM_SECONDS)
+            await honest.open(_HONEST_RATE, seconds)
             calm_p99 = _p99(honest, 0)
             before = resources(server.pid)
             idle = [await _idle_connection(server) for _ in range(num_idle)]
             during = resources(server.pid)
             first = len(honest.journal.entries)
-            await honest.open(_HONEST_RATE, _CALM_SECONDS)
+            await honest.open(_HONEST_RATE, seconds)
             idle_p99 = _p99(honest, first)
             for writer in idle:
                 writer.close()
             first = len(honest.journal.entries)
-            churning = asyncio.create_task(_churn(server, options.count(20, 3)))
-            await honest.open(_HONEST_RATE, options.count(20, 3))
+            churning = asyncio.create_task(_churn(server, seconds))
+            await honest.open(_HONEST_RATE, seconds)
             num_churned = await churning
             churn_p99 = _p99(honest, first)
         left = await asyncio.to_thread(left_behind, server.process, before, 5.0)
@@ -138,7 +139,7 @@ async def crowded(options: Options) -> list[Check]:
         told("idle connections", str(num_idle)),
         at_most("memory of one", kib, _KIB_A_CONNECTION, " KiB"),
         _of_honest(idle_p99, calm_p99, 1.5, options),
-        told("connections that came and went", f"{num_churned / options.count(20, 3):.0f} a second"),
+        told("connections that came and went", f"{num_churned / seconds:.0f} a second"),
         _of_honest(churn_p99, calm_p99, 2.0 if options.is_quick else 1.5, options),
         none("left behind, 5 s after they left", left, "nothing"),
     ]
