@@ -125,7 +125,7 @@ class Pace:
             if is_over or wait > left or isinstance(error, TlsFailed):
                 raise error
             self._not_before = max(self._not_before, now + wait)
-            if not self._has_told and (not is_full or now - self._trouble_since >= _QUIET_SECONDS):
+            if not self._has_told and (not is_full or now + wait - self._trouble_since >= _QUIET_SECONDS):
                 self._has_told = True
                 self._tell(f"{error.code.name}: {error}; waiting for up to {left:.0f} s")
             self._changed.notify_all()

@@ -13,7 +13,7 @@ from server.decoding.options import DecodingOptions
 
 _MEMORY = 64  # observations that a mean looks back on
 _OUTLIER = 4.0
-_NEW_OUTLIER = 64.0  # of the first step of a size, against what the others say
+_NEW_OUTLIER = 8.0  # of the first step of a size, against what the others say: real ones were up to 4 times as much
 _STALE_STEPS = 200  # without anybody waiting, after which the rate that was measured while somebody did is forgotten
 _LEAST_BUSY_STEPS = 8  # measured while sentences wait, before that rate is taken: a lane's first ones are not full yet
 _FIRST_STEP_SECONDS = 0.003  # of one row, before any has been seen

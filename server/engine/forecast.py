@@ -10,7 +10,7 @@ from server.engine.limits import EngineLimits
 from server.errors import DeadlineExceeded, Overloaded
 
 _HOPELESS = 4.0  # times the time that is left
-_RETRY_SECONDS = (0.05, 30.0)  # bounds of what refused callers are told
+_RETRY_SECONDS = (0.05, 5.0)  # bounds of what refused callers are told: a forecast that far says little
 _NO_WAIT_SECONDS = 0.02  # waits of less say nothing
 _CROWDED = 0.5  # of the rows
 _KNOWN_PART = 0.25  # of a wait: so much of it is over before anybody who is refused for it would have run
@@ -40,14 +40,15 @@ class Forecast(NamedTuple):
     def check_alone(self) -> None:
         """Raises DeadlineExceeded if an idle engine would be much too late: neither a try nor a retry is worth it."""
         if self.alone > self.remaining * _HOPELESS:
-            message = f"the answer would take about {self.alone:.2g} s of an idle server"
-            raise DeadlineExceeded(f"{message}, {self.remaining:.2g} s are left for it")
+            message = f"the answer would take about {_rounded(self.alone)} s of an idle server"
+            raise DeadlineExceeded(f"{message}, {_rounded(self.remaining)} s are left for it")
 
     def check(self) -> None:
         """Raises Overloaded if the answer would be late, with the seconds after which it might not be."""
         if self.seconds > self.remaining:
             least, most = _RETRY_SECONDS
-            message = f"the answer would take about {self.seconds:.2g} s, {self.remaining:.2g} s are left for it"
+            message = f"the answer would take about {_rounded(self.seconds)} s"
+            message += f", {_rounded(self.remaining)} s are left for it"
             retry = min(max(self.seconds - self.remaining, least), most)
             raise Overloaded(message, "deadline", retry, min(retry, self.lasts))
 
@@ -114,3 +115,7 @@ def forecast(
         # What waits for large requests says nothing of small ones, and one that takes long by itself nothing of others.
         lasts=wait * _KNOWN_PART if wait > own and not is_large else 0.0,
     )
+
+
+def _rounded(seconds: float) -> str:
+    return f"{seconds:.2g}" if seconds < 10 else f"{seconds:.0f}"

@@ -170,7 +170,7 @@ def test_an_outage_is_told_once_and_a_busy_server_when_it_lasts() -> None:
         pace.failed(Unavailable("away"), pace.clock.now)
 
     assert pace.told == [
-        "RESOURCE_EXHAUSTED: full; waiting for up to 49 s",
+        "RESOURCE_EXHAUSTED: full; waiting for up to 55 s",
         "UNAVAILABLE: away; waiting for up to 60 s",
     ]
 

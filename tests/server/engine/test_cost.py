@@ -68,7 +68,7 @@ def test_a_single_sentences_steps_say_nothing_of_a_full_batch() -> None:
         forecasts.append(model.step_seconds(128))
         assert model.step_seconds(1) <= model.step_seconds(4) <= model.step_seconds(5) <= forecasts[-1]
 
-    assert forecasts == [pytest.approx(0.003 * 148 / 24)] * 3
+    assert forecasts == [pytest.approx(0.003 * 148 / 24, rel=0.02)] * 3
 
 
 def test_more_rows_never_seem_to_take_less() -> None:
@@ -186,7 +186,7 @@ def test_a_step_that_was_stopped_does_not_make_callers_unwelcome(cost: CostModel
 def test_the_first_step_of_a_size_is_doubted_too(cost: CostModel) -> None:
     cost.observe_step(16, 30.0, busy_rows=0)
 
-    assert cost.step_seconds(16) <= 64.1 * step_seconds(16)
+    assert cost.step_seconds(16) <= 8.1 * step_seconds(16)
 
 
 def test_a_rate_that_nobody_waited_for_is_forgotten(cost: CostModel) -> None:
