@@ -135,6 +135,6 @@ def _holder(tenant: Tenant, context: Any) -> Holder:
     return Holder(name=peer.rpartition(":")[0])
 
 
-def _has_expired(context: Any) -> bool:
+def _has_expired(context: Any, spare: float) -> bool:
     remaining = context.time_remaining()
-    return remaining is not None and remaining <= 0
+    return remaining is not None and remaining <= spare

@@ -26,7 +26,7 @@ CACHE_RESULTS = ("hit", "joined", "miss")
 LANE_STATES = ("serving", "suspect", "out")
 CANARY_RESULTS = ("passed", "wrong", "failed")
 
-_REQUEST_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 120)
+_REQUEST_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30, 120)
 _QUEUE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _STEP_SECONDS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1)
 _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -109,7 +109,9 @@ class EngineFamilies:
             "model_requests", "Calls that a version of a model answered, by status code.", "code"
         )
         self.request_duration_seconds = new.histogram(
-            "model_request_duration_seconds", "From the arrival of such a call to its end.", _REQUEST_SECONDS
+            "model_request_duration_seconds",
+            "From the arrival of such a call to its answer, if it was OK.",
+            _REQUEST_SECONDS,
         )
         self.request_source_tokens = new.histogram(
             "request_source_tokens", "Source tokens of one well-formed call, without ends of sentences.", _TOKENS
@@ -214,9 +216,10 @@ class ModelMetrics:
         return self._gauges.watch(self._version, read)
 
     def count_request(self, code: Code, seconds: float) -> None:
-        """Counts a call's end, so many seconds after it arrived."""
+        """Counts a call's end, so many seconds after it arrived; who reads durations asks for those of answers."""
         self._requests[code].inc()
-        self._request_duration_seconds.observe(seconds)
+        if code is Code.OK:
+            self._request_duration_seconds.observe(seconds)
 
     def count_sentences(self, outcome: str, count: int = 1) -> None:
         """Counts sentences that left the engine; `outcome` is one of `OUTCOMES`."""

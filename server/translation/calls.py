@@ -22,6 +22,7 @@ from server.telemetry.log import add_facts, begin_request, facts
 from server.telemetry.metrics import Metrics
 from server.telemetry.rate_limit import RateLimit
 from server.telemetry.tracing import CallTrace, TraceParent, Tracing, current_trace
+from server.translation.request import transit_seconds
 from server.translation.traffic import Traffic
 
 logger = logging.getLogger(__name__)
@@ -38,13 +39,13 @@ class Call:
     Attributes:
         method: one of `server.telemetry.metrics.METHODS`; any other counts as "other".
         request_id: from `choose_id`.
-        has_expired: says whether its deadline has passed.
+        has_expired: says whether its deadline has passed, or will within so many seconds.
         parent: the caller's span.
     """
 
     method: str
     request_id: str
-    has_expired: Callable[[], bool]
+    has_expired: Callable[[float], bool]
     parent: TraceParent | None = None
 
 
@@ -93,7 +94,7 @@ class Calls:
                 _add_reason(error)
                 raise
             except asyncio.CancelledError:
-                if call.has_expired():
+                if call.has_expired(transit_seconds(time.monotonic() - started)):
                     code = Code.DEADLINE_EXCEEDED
                 raise
             finally:
@@ -102,7 +103,7 @@ class Calls:
                 self._metrics.access.count_request(caller.get().name, code)
                 if "unread" in facts():
                     self._metrics.unread_messages_total.inc()
-                if code is Code.OK and not call.has_expired():
+                if code is Code.OK and not call.has_expired(0.0):
                     self._metrics.count_goodput(call.method, int(facts().get("target_tokens", 0)))
                 self._log_end(call.method, code, seconds, trace)
                 trace.end(code)

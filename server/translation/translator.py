@@ -20,7 +20,7 @@ from server.translation.doors import Doors
 from server.translation.groups import TextGroup, make_legs
 from server.translation.job import Job, raise_if_all_failed, start_job
 from server.translation.memory import MemoryBudget, sentences_need
-from server.translation.request import TranslationRequest
+from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Steps, Way, choose_ways
 from server.translation.rules import check_answer, check_mime_type, check_priority, check_texts, check_traffic_key
 
@@ -207,7 +207,7 @@ def _counted(model: Model, request: TranslationRequest) -> Iterator[None]:
         raise
     finally:
         now = time.monotonic()
-        if code is Code.CANCELLED and now >= request.deadline:
+        if code is Code.CANCELLED and now >= request.deadline - transit_seconds(now - request.arrived):
             code = Code.DEADLINE_EXCEEDED
         model.metrics.count_request(code, now - request.arrived)
 

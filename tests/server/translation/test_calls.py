@@ -17,7 +17,7 @@ from tests.fakes import FakeClock
 
 CANARY = "canary sentence"
 PARENT = TraceParent("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", is_sampled=True)
-CALL = Call("Translate", "my-id", has_expired=lambda: False)
+CALL = Call("Translate", "my-id", has_expired=lambda spare: False)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ async def test_what_is_answered_in_time_is_goodput(calls: Calls, metrics: Metric
         add_facts(target_tokens=7)
 
     await calls.run(CALL, answer)
-    await calls.run(Call("Translate", "late", has_expired=lambda: True), answer)
+    await calls.run(Call("Translate", "late", has_expired=lambda spare: True), answer)
 
     value = metrics.registry.get_sample_value
     assert counted(metrics, "OK") == 2
@@ -83,7 +83,7 @@ async def test_a_call_is_logged_with_its_trace_and_tells_it_to_who_records(
     calls = Calls(metrics, Traffic(), 60.0, Records())
 
     with caplog.at_level(logging.INFO), pytest.raises(InvalidRequest):
-        await calls.run(Call("Translate", "my-id", lambda: False, PARENT), answer)
+        await calls.run(Call("Translate", "my-id", lambda spare: False, PARENT), answer)
 
     assert codes == [Code.INVALID_ARGUMENT]
     assert vars(caplog.records[0])["facts"]["trace_id"] == "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -160,7 +160,7 @@ async def test_a_caller_who_leaves_is_counted_by_why(
         started.set()
         await asyncio.Event().wait()
 
-    running = asyncio.create_task(calls.run(Call("Translate", "id", lambda: has_expired), answer))
+    running = asyncio.create_task(calls.run(Call("Translate", "id", lambda spare: has_expired), answer))
     await started.wait()
     running.cancel()
 
