@@ -73,6 +73,8 @@ def _run(arguments: argparse.Namespace) -> int:
         if output and arguments.resume:
             done = output.skip_done(lines, as_json=arguments.json)
             progress.update(done.num_input_bytes)
+            if done.num_lines:
+                _complain(f"goes on after {done.num_lines} lines of {output.part}")
         file = output.open(done) if output else sys.stdout.buffer
         try:
             results = _translate(arguments, lines, done, stack)
