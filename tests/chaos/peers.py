@@ -28,7 +28,7 @@ from tests.chaos.servers import BrokenServer, broken_server
 _HONEST_RATE = 20.0  # calls a second
 _SECONDS, _QUICK_SECONDS = 20.0, 4.0  # of calm and of each trouble alike: a p99 of few calls says little
 _SLOW_PEERS = 10
-_MOST_BUSY_SECONDS = 30.0
+_MOST_BUSY_SECONDS, _QUIET_SECONDS = 30.0, 1.0
 _MOST_GROWTH_BYTES = 32 << 20
 _KIB_A_CONNECTION = 32.0
 _FILES_PER_PROCESS = 9000  # a server's limit is often 10,240
@@ -61,9 +61,9 @@ async def slow(options: Options) -> list[Check]:
 
 async def _until_idle(server: BrokenServer) -> None:
     """Waits until nothing is left to translate of what the readers asked for, or what they don't read holds it up."""
-    deadline = time.monotonic() + _MOST_BUSY_SECONDS
-    while metric(server.process, "batch_slots_used") and time.monotonic() < deadline:
-        await asyncio.sleep(0.1)
+    deadline, before = time.monotonic() + _MOST_BUSY_SECONDS, -1.0
+    while before != (before := metric(server.process, "generated_tokens_total")) and time.monotonic() < deadline:
+        await asyncio.sleep(_QUIET_SECONDS)
 
 
 @asynccontextmanager
