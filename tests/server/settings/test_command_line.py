@@ -109,6 +109,8 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
         (["--keys", "/"], "--keys: / is no file"),
         (["--tls-client-ca", __file__], "--tls-client-ca: needs --tls-cert"),
         (["--port"], "argument --port: expected one argument"),
+        (["--port=--"], "--port: -- is no value"),
+        (["--check=--"], "--check: -- is no value"),
         (["extra"], "extra: unknown argument"),
     ],
 )
