@@ -122,7 +122,8 @@ class Trainer:
             for parameter, grad in zip(self.model.parameters(), grads, strict=True):
                 parameter.grad = grad
         self.step += 1
-        self.optimizer.update(self.step)
+        with self._autocast():
+            self.optimizer.update(self.step)
         return float(total), num_tokens
 
     def dev_scores(self) -> tuple[float, float]:
