@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from client.arguments import DEFAULT_WAIT_SECONDS, build_parser
 from client.client import Client
-from client.connection import connect
+from client.connection import connect, parse
 from client.errors import InvalidRequest, ModelNotFound, PermissionDenied, TranslationError, Unauthenticated
 from client.files import Done, Output, UsageError, is_gzipped, read_lines
 from client.job import patiently, translate_lines
@@ -37,7 +37,7 @@ _ATTEMPTS = 4  # of a call that nobody wants to wait for
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
-    arguments = build_parser().parse_args(argv)
+    arguments = parse(build_parser(), argv)
     try:
         return _list_models(arguments) if arguments.list_models else _run(arguments)
     except UsageError as error:

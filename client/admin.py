@@ -12,7 +12,7 @@ import grpc
 import shtab
 
 from client.channel import call_metadata
-from client.connection import positive_float
+from client.connection import parse, positive_float
 from client.errors import ServerFailed, TranslationError, Unavailable, from_rpc_error
 from protos import model_admin_pb2 as pb
 from protos.model_admin_pb2_grpc import ModelAdminStub
@@ -24,7 +24,7 @@ _MODEL_HELP = "its name, as list shows it"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
-    arguments = build_parser().parse_args(argv)
+    arguments = parse(build_parser(), argv)
     try:
         metadata = call_metadata(arguments.api_key_file.read_text(encoding="utf-8").strip())
         statuses = _run(arguments, metadata)

@@ -20,7 +20,7 @@ def build_parser() -> argparse.ArgumentParser:
         "3 server unreachable or failed.",
     )
     add = parser.add_argument
-    add("texts", nargs="*", metavar="TEXT", help="texts to translate; none: the input's lines")
+    add("texts", nargs="*", default=[], metavar="TEXT", help="texts to translate; none: the input's lines")
     _add_file_flags(parser)
     _add_translation_flags(parser)
     add("--list-models", action="store_true", help="show the server's models and their languages, and end")

@@ -29,12 +29,19 @@ DEFAULT_DEADLINE_SECONDS = 120.0
 
 
 class _Connection:
-    """What is known of the way to a server: until it has answered once, a failure may be one of TLS."""
+    """What both clients know of the way to a server: until it has answered once, a failure may be one of TLS."""
 
-    def __init__(self, address: str, tls: TlsOptions | None) -> None:
+    def __init__(self, address: str, tls: TlsOptions | None, api_key: str | None, deadline_seconds: float) -> None:
         self.is_proven = False
         self._address = address
         self._tls = tls
+        self._metadata = call_metadata(api_key)
+        self._deadline_seconds = deadline_seconds
+
+    def terms(self, deadline_seconds: float | None) -> dict[str, Any]:
+        """What goes with a call: how long it may take, by default as long as the client says, and the key."""
+        seconds = self._deadline_seconds if deadline_seconds is None else deadline_seconds
+        return {"timeout": seconds, "metadata": self._metadata}
 
     def failure(self, error: Any) -> TranslationError:
         """Makes our error of gRPC's; may take some seconds to find out more."""
@@ -74,9 +81,7 @@ class Client:
         max_attempts: int = 4,
         watch_health: bool = True,
     ) -> None:
-        self._deadline_seconds = deadline_seconds
-        self._connection = _Connection(address, tls)
-        self._metadata = call_metadata(api_key)
+        self._connection = _Connection(address, tls, api_key, deadline_seconds)
         options = channel_options(max_attempts, tls, watch_health=watch_health)
         if tls is None:
             self._channel = grpc.insecure_channel(address, options=options)
@@ -106,7 +111,7 @@ class Client:
         request = translate_request(contents, target, **options)
         try:
             response: translation_pb2.TranslateResponse = self._stub.Translate(
-                request, timeout=self._deadline(deadline_seconds), metadata=self._metadata
+                request, **self._connection.terms(deadline_seconds)
             )
         except grpc.RpcError as error:
             raise self._connection.failure(error) from error
@@ -131,7 +136,7 @@ class Client:
     def _stream(
         self, request: translation_pb2.TranslateStreamRequest, deadline_seconds: float | None
     ) -> Iterator[StreamedSentence]:
-        call = self._stub.TranslateStream(request, timeout=self._deadline(deadline_seconds), metadata=self._metadata)
+        call = self._stub.TranslateStream(request, **self._connection.terms(deadline_seconds))
         try:
             for response in call:
                 self._connection.is_proven = True
@@ -149,7 +154,7 @@ class Client:
         """
         try:
             response: translation_pb2.ListModelsResponse = self._stub.ListModels(
-                translation_pb2.ListModelsRequest(), timeout=self._deadline(deadline_seconds), metadata=self._metadata
+                translation_pb2.ListModelsRequest(), **self._connection.terms(deadline_seconds)
             )
         except grpc.RpcError as error:
             raise self._connection.failure(error) from error
@@ -168,9 +173,6 @@ class Client:
     ) -> None:
         self.close()
 
-    def _deadline(self, deadline_seconds: float | None) -> float:
-        return self._deadline_seconds if deadline_seconds is None else deadline_seconds
-
 
 class AsyncClient:
     """The same for asyncio; make it inside the running loop. Cancelling a task that awaits it cancels the call.
@@ -188,9 +190,7 @@ class AsyncClient:
         max_attempts: int = 4,
         watch_health: bool = True,
     ) -> None:
-        self._deadline_seconds = deadline_seconds
-        self._connection = _Connection(address, tls)
-        self._metadata = call_metadata(api_key)
+        self._connection = _Connection(address, tls, api_key, deadline_seconds)
         options = channel_options(max_attempts, tls, watch_health=watch_health)
         if tls is None:
             self._channel = grpc.aio.insecure_channel(address, options=options)
@@ -210,7 +210,7 @@ class AsyncClient:
         request = translate_request(contents, target, **options)
         try:
             response: translation_pb2.TranslateResponse = await self._stub.Translate(
-                request, timeout=self._deadline(deadline_seconds), metadata=self._metadata
+                request, **self._connection.terms(deadline_seconds)
             )
         except grpc.aio.AioRpcError as error:
             raise await asyncio.to_thread(self._connection.failure, error) from error
@@ -232,7 +232,7 @@ class AsyncClient:
     async def _stream(
         self, request: translation_pb2.TranslateStreamRequest, deadline_seconds: float | None
     ) -> AsyncIterator[StreamedSentence]:
-        call = self._stub.TranslateStream(request, timeout=self._deadline(deadline_seconds), metadata=self._metadata)
+        call = self._stub.TranslateStream(request, **self._connection.terms(deadline_seconds))
         try:
             async for response in call:
                 self._connection.is_proven = True
@@ -246,7 +246,7 @@ class AsyncClient:
         """As `Client.list_models`."""
         try:
             response: translation_pb2.ListModelsResponse = await self._stub.ListModels(
-                translation_pb2.ListModelsRequest(), timeout=self._deadline(deadline_seconds), metadata=self._metadata
+                translation_pb2.ListModelsRequest(), **self._connection.terms(deadline_seconds)
             )
         except grpc.aio.AioRpcError as error:
             raise await asyncio.to_thread(self._connection.failure, error) from error
@@ -264,6 +264,3 @@ class AsyncClient:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
-
-    def _deadline(self, deadline_seconds: float | None) -> float:
-        return self._deadline_seconds if deadline_seconds is None else deadline_seconds

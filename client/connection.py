@@ -1,6 +1,7 @@
 """The flags that every command has which calls a server: where it is, and how to reach it."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from client.channel import TlsOptions
@@ -29,6 +30,15 @@ def add_connection_flags(parser: argparse.ArgumentParser) -> None:
     tls.add_argument("--tls-cert", type=Path, metavar="FILE", help="PEM certificate of this client")
     tls.add_argument("--tls-key", type=Path, metavar="FILE", help="PEM private key of this client")
     tls.add_argument("--tls-server-name", metavar="NAME", help="name in the server's certificate, if not the address's")
+
+
+def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:
+    """Parses a command line. Of `--flag=--` an older Python makes an empty list (its issue 109475): a fault as well."""
+    arguments = parser.parse_args(argv)
+    for name, value in vars(arguments).items():
+        if value == [] and value is not parser.get_default(name):
+            parser.error(f"argument {name.replace('_', '-')}: -- is no value")
+    return arguments
 
 
 def connect(address: str, arguments: argparse.Namespace, *, max_attempts: int) -> Client:

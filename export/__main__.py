@@ -13,6 +13,7 @@ from export.shortlist import learn_shortlist
 from export.subject import DevSet, subject_of
 from model.augment import Pair
 from model.checkpoint import load_checkpoint
+from model.command import parse
 from model.data import read_corpus
 from model.training import CorpusConfig
 from server.bundle.bundle import Bundle
@@ -85,8 +86,8 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _parse_arguments() -> argparse.Namespace:
     parser = build_parser()
-    arguments = parser.parse_args()
-    if any(len(files) > 2 for files in arguments.shortlist):
+    arguments = parse(parser)
+    if any(len(files) not in (1, 2) for files in arguments.shortlist):
         parser.error("argument --shortlist: expected 1 or 2 arguments; give it once for each corpus")
     return arguments
 

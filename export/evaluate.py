@@ -24,6 +24,7 @@ from client.lines import Line
 from client.messages import TranslateOptions
 from client.models import only_target
 from model.checkpoint import load_checkpoint
+from model.command import parse
 from model.data import read_corpus
 from model.search import default_max_tokens, search
 from model.training import CorpusConfig
@@ -156,7 +157,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _parse_arguments() -> argparse.Namespace:
     parser = build_parser()
-    arguments = parser.parse_args()
+    arguments = parse(parser)
     if bool(arguments.tsv) == bool(arguments.source and arguments.reference):
         parser.error("give either --tsv or both --source and --reference")
     if arguments.beam_size < 1:

@@ -1,5 +1,6 @@
-"""Console scripts whose packages are in an extra: without it they end in one line that names it, not in a traceback."""
+"""What console scripts share: a missing extra, or a flag without its value, is one line and not a traceback."""
 
+import argparse
 import importlib
 import sys
 
@@ -22,6 +23,15 @@ def run(module: str, extra: str) -> None:
             raise
         sys.exit(f"{sys.argv[0].rpartition('/')[2]}: needs {missing}: install 'babelserve[{extra}]'")
     main()
+
+
+def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Parses a command line. Of `--flag=--` an older Python makes an empty list (its issue 109475): a fault as well."""
+    arguments = parser.parse_args()
+    for name, value in vars(arguments).items():
+        if value == [] and value is not parser.get_default(name):
+            parser.error(f"argument {name.replace('_', '-')}: -- is no value")
+    return arguments
 
 
 def train() -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 import shtab
 
 from model.augment import Augmentation
+from model.command import parse
 from model.data import Corpus, epoch_pairs, has_examples, read_corpus, without_held_out
 from model.memory import keep_freed_memory
 from model.processes import joined, rank, wait_for_all
@@ -92,7 +93,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _parse_arguments() -> argparse.Namespace:
     parser = build_parser()
-    arguments = parser.parse_args()
+    arguments = parse(parser)
     needed = ("source", "target") if arguments.init is not None else ("recipe", "data", "out")
     others = {"recipe", "data", "out", "source", "target"} - {*needed}
     if missing := [_flag(name) for name in needed if getattr(arguments, name) is None]:

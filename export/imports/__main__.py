@@ -19,6 +19,7 @@ from export.imports.reference import compare, refusal
 from export.imports.report import ImportFault, Report
 from export.imports.samples import sample_set
 from export.imports.subject import build_subject
+from model.command import parse
 from server.bundle.bundle import Bundle
 from server.bundle.variants import VARIANTS
 
@@ -163,7 +164,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _parse_arguments() -> argparse.Namespace:
     parser = build_parser()
-    arguments = parser.parse_args()
+    arguments = parse(parser)
     if arguments.out is None and not arguments.dry_run:
         parser.error("say where the bundle is to be made, or --dry-run")
     if arguments.check and EXACT not in arguments.variants:

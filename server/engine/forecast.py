@@ -40,17 +40,18 @@ class Forecast(NamedTuple):
     def check_alone(self) -> None:
         """Raises DeadlineExceeded if an idle engine would be much too late: neither a try nor a retry is worth it."""
         if self.alone > self.remaining * _HOPELESS:
-            message = f"the answer would take about {_rounded(self.alone)} s of an idle server"
-            raise DeadlineExceeded(f"{message}, {_rounded(self.remaining)} s are left for it")
+            raise DeadlineExceeded(self._late(f"{_rounded(self.alone)} s of an idle server"))
 
     def check(self) -> None:
         """Raises Overloaded if the answer would be late, with the seconds after which it might not be."""
         if self.seconds > self.remaining:
             least, most = _RETRY_SECONDS
-            message = f"the answer would take about {_rounded(self.seconds)} s"
-            message += f", {_rounded(self.remaining)} s are left for it"
             retry = min(max(self.seconds - self.remaining, least), most)
+            message = self._late(f"{_rounded(self.seconds)} s")
             raise Overloaded(message, "deadline", retry, min(retry, self.lasts))
+
+    def _late(self, takes: str) -> str:
+        return f"the answer would take about {takes}, {_rounded(self.remaining)} s are left for it"
 
 
 class Load(NamedTuple):

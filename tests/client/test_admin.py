@@ -143,6 +143,15 @@ def test_a_key_that_cannot_be_read_or_sent_is_wrong_usage(
     assert "an API key must be printable ASCII" in capsys.readouterr().err
 
 
+def test_two_dashes_are_no_value_of_a_flag(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        server.run("--deadline=--", "list")
+
+    assert caught.value.code == 2
+    assert "deadline" in capsys.readouterr().err.splitlines()[-1]
+    assert server.admin.requests == []
+
+
 @pytest.mark.parametrize("seconds", ["-1", "0", "nan", "inf"])
 def test_a_deadline_that_is_none_is_wrong_usage(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:

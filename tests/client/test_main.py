@@ -105,6 +105,15 @@ def test_flags_out_of_range_are_wrong_usage(arguments: Sequence[str], capsys: py
     assert arguments[0] in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("flag", ["in-flight", "beam-size", "wait"])
+def test_two_dashes_are_no_value_of_a_flag(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--target", "de", f"--{flag}=--", "text"])
+
+    assert caught.value.code == 2
+    assert flag in capsys.readouterr().err.splitlines()[-1]
+
+
 def test_health_need_not_be_asked(server: ScriptedServer, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     server.set_serving(False)
     arguments = ["--address", server.address, "--target", "de", "hello"]

@@ -7,6 +7,7 @@ import pty
 import subprocess
 import termios
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -110,23 +111,30 @@ def test_a_busy_server_is_waited_for_in_its_own_time(server: ScriptedServer, ser
     assert (done.returncode, done.stdout, done.stderr) == (0, lines.upper(), b"")
 
 
-def test_a_file_job_that_is_killed_goes_on_where_it_was(
-    server: ScriptedServer, service: ScriptedService, tmp_path: Path
-) -> None:
-    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+@contextlib.contextmanager
+def stopped_at_half(server: ScriptedServer, source: Path, *flags: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Runs a job of 50 lines, and yields it when the server has line 20, which it keeps until it closes."""
     source.write_text("".join(f"line {number}\n" for number in range(50)))
-    files = ["--target", "de", "--batch-lines", "10", "--input", str(source), "--output", str(target)]
     at_half = threading.Event()
 
     def stop_at_half(request: translation_pb2.TranslateRequest) -> None:
         if request.contents[0] == "line 20":
             at_half.set()
-            service.is_closing.wait()
+            server.service.is_closing.wait()
 
-    service.before_answer = stop_at_half
-    process = subprocess.Popen(command(server, *files), cwd=ROOT)
-    with process:
+    server.service.before_answer = stop_at_half
+    with subprocess.Popen(command(server, *flags), cwd=ROOT, stderr=subprocess.PIPE) as process:
         assert at_half.wait(30)
+        yield process
+
+
+def test_a_file_job_that_is_killed_goes_on_where_it_was(
+    server: ScriptedServer, service: ScriptedService, tmp_path: Path
+) -> None:
+    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+    files = ["--target", "de", "--batch-lines", "10", "--input", str(source), "--output", str(target)]
+
+    with stopped_at_half(server, source, *files) as process:
         while not (part := tmp_path / "out.txt.part").is_file() or part.read_bytes().count(b"\n") < 20:
             pass
         process.kill()
@@ -189,21 +197,11 @@ def test_only_lines_with_an_output_can_be_gone_on_with(flags: list[str], capsys:
     assert "--resume goes on with the lines of an --output" in capsys.readouterr().err
 
 
-def test_a_job_outlives_its_server(server: ScriptedServer, service: ScriptedService, tmp_path: Path) -> None:
+def test_a_job_outlives_its_server(server: ScriptedServer, tmp_path: Path) -> None:
     source, target = tmp_path / "in.txt", tmp_path / "out.txt"
-    source.write_text("".join(f"line {number}\n" for number in range(50)))
-    at_half = threading.Event()
+    files = ["--target", "de", "--batch-lines", "10", "--input", str(source), "--output", str(target)]
 
-    def stop_at_half(request: translation_pb2.TranslateRequest) -> None:
-        if request.contents[0] == "line 20":
-            at_half.set()
-            service.is_closing.wait()
-
-    service.before_answer = stop_at_half
-    files = ["--batch-lines", "10", "--input", str(source), "--output", str(target)]
-    process = subprocess.Popen(command(server, "--target", "de", *files), cwd=ROOT, stderr=subprocess.PIPE)
-    with process:
-        assert at_half.wait(30)
+    with stopped_at_half(server, source, *files) as process:
         server.close()
         assert process.stderr is not None
         told = process.stderr.readline()

@@ -238,6 +238,7 @@ def test_a_server_that_does_not_answer_ends_with_one(command: Command, corpus: P
         ),
         (["--tsv", "a", "--server", "s", "--checkpoint", CHECKPOINT], "not allowed with argument"),
         (["--tsv", "a", "--checkpoint", CHECKPOINT, "--beam-size", "0"], "--beam-size: must be at least 1, not 0"),
+        (["--tsv", "a", "--checkpoint", CHECKPOINT, "--beam-size=--"], "beam-size: "),
         (["--tsv", "a", "--checkpoint", CHECKPOINT, "--beam-size", "many"], "invalid int value"),
         (["--tsv", "a", "--server", "localhost:1", "--wait", "-1"], "--wait: must be at least 0, not -1"),
         (["--tsv", "a", "--server", "localhost:1", "--wait", "nan"], "--wait: must be at least 0, not nan"),

@@ -150,6 +150,8 @@ def test_a_small_dev_set_ends_with_two(command: Command, tmp_path: Path) -> None
         ([CHECKPOINT, "out", "--dev", *DEV, "--variants", "cpu-int4"], "invalid choice: 'cpu-int4'"),
         ([CHECKPOINT, "out", "--dev", *DEV, "--max-bleu-loss", "x"], "invalid float value"),
         ([CHECKPOINT, "out", "--dev", *DEV, "--shortlist"], "expected at least one argument"),
+        ([CHECKPOINT, "out", "--dev", *DEV, "--max-bleu-loss=--"], "max-bleu-loss: "),
+        ([CHECKPOINT, "out", "--dev", *DEV, "--variants=--"], "variants: "),
         ([CHECKPOINT, "out", "--dev", *DEV, "--shortlist", *DEV, *DEV], "give it once for each corpus"),
     ],
 )

@@ -234,3 +234,10 @@ def test_where_to_write_must_be_said(command: Command) -> None:
 
     assert code == 2
     assert "say where the bundle is to be made, or --dry-run" in message
+
+
+def test_two_dashes_are_no_value_of_a_flag(command: Command) -> None:
+    code, message = command.fails(TINY, "--dry-run", "--min-chrf=--")
+
+    assert code == 2
+    assert "min-chrf: " in message

@@ -6,16 +6,13 @@ does not spin.
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from server.bundle.manifest import Manifest
 from server.errors import Code, NotServing
-from server.network import StepKind
-from tests.fakes import EOS
-from tests.server.engine.parts import SHORTLIST, tokens
+from tests.server.engine.parts import tokens
 from tests.server.models.watched import (
     ENDS,
     FAULTS,
@@ -24,17 +21,9 @@ from tests.server.models.watched import (
     on_first_decoder,
     once,
     raising,
-    watching,
 )
 
 MOST_LINES = 40
-
-
-@pytest.fixture
-def watch(manifest: Manifest) -> Iterator[Callable[..., Watched]]:
-    """Starts engines, which end with the test."""
-    with watching(manifest) as start:
-        yield start
 
 
 @pytest.mark.parametrize("fault", ["raise", "NaN", "no memory"])
@@ -208,72 +197,6 @@ def test_readiness_is_lost_while_a_lane_is_being_replaced(watch: Callable[..., W
 
     assert (False, True) in seen  # suspect, out, or new and not proven
     assert seen[-1] == (False, False)
-
-
-def test_an_idle_engine_translates_a_canary_on_every_lane_now_and_then(watch: Callable[..., Watched]) -> None:
-    watched = watch(2)
-    look_at = 9.5
-
-    watched.look_until(lambda: watched.clock.now == look_at)
-    assert watched.sample("canaries_total", result="passed") == 0
-    watched.look_until(lambda: watched.sample("canaries_total", result="passed") == 2)
-
-    assert watched.clock.now <= 11
-    assert watched.runner.num_decoders == 2
-
-
-def test_idle_engines_of_many_models_together_translate_as_many_canaries_as_one(watch: Callable[..., Watched]) -> None:
-    watched = watch(num_models=4)
-
-    seconds = watched.look_until(lambda: watched.sample("canaries_total", result="passed") == 2)
-
-    assert seconds >= 40.0
-
-
-def test_a_busy_lane_translates_its_canary_beside_the_others(watch: Callable[..., Watched]) -> None:
-    watched = watch(1)
-    callers = watched.submit(*[3] * 4)
-    running = True
-
-    def keep_busy(*_: Any) -> None:
-        if running and watched.engine._queue.num_sentences < 8:
-            callers.extend(watched.submit(*[3] * 8))
-
-    watched.runner.spoil = keep_busy
-    watched.look_until(lambda: watched.sample("canaries_total", result="passed") == 1)
-    running = False
-    watched.look_until(lambda: all(each.done() for each in callers))
-
-    assert watched.codes() == {Code.OK}
-    assert watched.supervisor.is_ready()
-
-
-def test_a_shortlist_that_only_fails_is_found_although_plain_steps_succeed(watch: Callable[..., Watched]) -> None:
-    watched = watch(1)
-
-    def fail_by_shortlist(*_: Any) -> None:
-        if watched.runner.kinds[-1] is StepKind.SHORTLIST:
-            raise RuntimeError("broken")
-
-    watched.runner.spoil = fail_by_shortlist
-    watched.submitted += watched.engine.submit([(3, 50, EOS)], SHORTLIST, None)
-
-    watched.look_until(lambda: watched.sample("lane_rebuilds_total") == 1 and watched.is_well())
-    watched.submitted += watched.engine.submit([(3, 50, EOS)], SHORTLIST, None)
-    watched.look_until(lambda: not watched.supervisor.is_alive())
-
-    assert watched.codes() == {Code.INTERNAL}
-    assert watched.sample("canaries_total", result="passed") >= 2  # by plain steps
-
-
-def test_one_failed_canary_may_be_anothers_fault(watch: Callable[..., Watched]) -> None:
-    watched = watch(1, once(raising(RuntimeError("broken"))))
-
-    watched.look_until(lambda: watched.sample("canaries_total", result="failed") == 1)  # of the idle engine
-    watched.look_until(watched.is_well)
-
-    assert watched.sample("canaries_total", result="passed") == 1
-    assert watched.sample("lane_rebuilds_total") == 0
 
 
 def test_it_watches_on_a_thread_of_its_own_until_it_is_stopped(watch: Callable[..., Watched]) -> None:

@@ -1,7 +1,6 @@
 """A job over an engine that echoes; no protocol."""
 
 import asyncio
-import dataclasses
 import threading
 import time
 from typing import Any
@@ -10,8 +9,7 @@ import pytest
 
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions
-from server.engine.flow import ANYONE
-from server.errors import DeadlineExceeded, EngineFailed, InvalidRequest, Overloaded
+from server.errors import DeadlineExceeded, EngineFailed, InvalidRequest
 from server.models.model import Model
 from server.telemetry.metrics import Metrics
 from server.telemetry.tracing import CallTrace, current_trace
@@ -20,8 +18,7 @@ from server.translation.answer import TextAnswer
 from server.translation.job import Job, raise_if_all_failed, start_job
 from server.translation.legs import Leg
 from tests.server.echo_engine import EchoEngine
-
-DOG, STARS = SourceSentence("A dog runs.", " ", (5, 3)), SourceSentence("***", " ", None)
+from tests.server.translation.parts import DOG, STARS
 
 
 def many_sentences(number: int) -> list[TextAnswer]:
@@ -233,116 +230,3 @@ async def test_long_answers_are_put_together_off_the_event_loop(
         thread = await job.assemble(threading.get_ident)
 
     assert (thread != threading.get_ident()) is is_aside
-
-
-FIRST_IDS, SECOND_IDS, THIRD_IDS = (5, 3), (6, 3), (7, 3)
-
-
-async def start_relay(model: Model, engines: tuple[EchoEngine, EchoEngine], *texts: SplitText) -> Job:
-    """Texts that two models pass on, each an echo."""
-    pair, options = model.manifest.language_pairs[0], DecodingOptions()
-    legs = tuple(
-        Leg(model=dataclasses.replace(model, engine=engine), pair=pair, options=options, spared_seconds=spared)
-        for engine, spared in zip(engines, (10.0, 0.0), strict=True)
-    )
-    return await start_job([TextAnswer(text, legs) for text in texts], time.monotonic() + 60, time.monotonic())
-
-
-def text_of(tokenizer: Tokenizer, *sentences: str) -> SplitText:
-    return SplitText("", tuple(SourceSentence(each, " ", tokenizer.encode(each)) for each in sentences))
-
-
-async def test_a_sentence_is_passed_on_as_soon_as_it_is_there(model: Model, tokenizer: Tokenizer) -> None:
-    engines = EchoEngine(is_holding=True, score=-1.0), EchoEngine(is_holding=True, score=-0.5)
-    text = text_of(tokenizer, "One dog.", "Two dogs.")
-    told = []
-    with await start_relay(model, engines, text, SplitText("", (STARS,))) as job:
-        completions = job.completions()
-        told.append(await anext(completions))
-        waiting = asyncio.ensure_future(anext(completions))
-        engines[0].release(1)
-        await engines[1].submitted.wait()
-        engines[1].release(0)
-        told.append(await waiting)
-        engines[1].submitted.clear()
-        engines[0].release(0)
-        waiting = asyncio.ensure_future(anext(completions))
-        await engines[1].submitted.wait()
-        engines[1].release(1)
-        told.append(await waiting)
-        with pytest.raises(StopAsyncIteration):
-            await anext(completions)
-
-    assert told == [(1, 0), (0, 1), (0, 0)]
-    assert [answer.text(0) for answer in job.answers] == ["One dog. Two dogs. ", "*** "]
-    assert job.answers[0].score(0) == -1.5
-    first, second = engines[0].deadlines[0], engines[1].deadlines[0]
-    assert first is not None
-    assert second == pytest.approx(first + 10.0)
-    assert engines[0].flows + engines[1].flows == [ANYONE] * 3
-
-
-async def test_a_text_fails_on_either_leg_and_takes_its_other_sentences_along(
-    model: Model, tokenizer: Tokenizer, metrics: Metrics
-) -> None:
-    refusal = Overloaded("full", "tokens")
-    failing = tokenizer.encode("Two dogs.")
-    for engines, error in (
-        ((EchoEngine(), EchoEngine(refuses=refusal)), refusal),
-        ((EchoEngine(), EchoEngine(fails=lambda ids: EngineFailed("failed") if ids == failing else None)), None),
-        ((EchoEngine(fails=lambda ids: EngineFailed("failed") if ids == failing else None), EchoEngine()), None),
-    ):
-        texts = text_of(tokenizer, "Two dogs.", "One dog."), SplitText("", (STARS,))
-        with await start_relay(model, engines, *texts) as job:
-            await job.finish()
-
-        assert job.answers[0].error is error or isinstance(job.answers[0].error, EngineFailed)
-        assert job.answers[1].text(0) == "*** "
-    labels = {"model": "echo", "version": "7", "reason": "tokens"}
-    assert metrics.registry.get_sample_value("babelserve_queue_rejected_total", labels) == 1
-
-
-async def test_leaving_a_job_cancels_both_legs(model: Model, tokenizer: Tokenizer) -> None:
-    engines = EchoEngine(is_holding=True), EchoEngine(is_holding=True)
-    with await start_relay(model, engines, text_of(tokenizer, "One dog.", "Two dogs.")) as job:
-        waiting = asyncio.ensure_future(anext(job.completions()))
-        engines[0].release(0)
-        await engines[1].submitted.wait()
-        waiting.cancel()
-
-    assert [future.cancelled() for engine in engines for future in engine.futures] == [False, True, True]
-
-
-async def test_texts_of_different_models_go_to_each_its_own(model: Model) -> None:
-    engines = EchoEngine(), EchoEngine()
-    pair, options = model.manifest.language_pairs[0], DecodingOptions()
-    answers = [
-        TextAnswer(SplitText("", (SourceSentence("x", "", ids),)), (leg,))
-        for ids, leg in zip(
-            (FIRST_IDS, SECOND_IDS),
-            [Leg(model=dataclasses.replace(model, engine=each), pair=pair, options=options) for each in engines],
-            strict=True,
-        )
-    ]
-    with await start_job(answers, time.monotonic() + 60, time.monotonic()) as job:
-        told = [place async for place in job.completions()]
-
-    assert sorted(told) == [(0, 0), (1, 0)]
-    assert [len(engine.futures) for engine in engines] == [1, 1]
-    assert [way[0].model.engine for way in job.ways] == [*engines]
-
-
-async def test_when_one_model_has_no_room_what_others_have_taken_is_cancelled(model: Model) -> None:
-    engines = EchoEngine(is_holding=True), EchoEngine(refuses=Overloaded("full", "tokens"))
-    pair, options = model.manifest.language_pairs[0], DecodingOptions()
-    answers = [
-        TextAnswer(
-            SplitText("", (SourceSentence("x", "", THIRD_IDS),)),
-            (Leg(model=dataclasses.replace(model, engine=each), pair=pair, options=options),),
-        )
-        for each in engines
-    ]
-    with pytest.raises(Overloaded):
-        await start_job(answers, time.monotonic() + 60, time.monotonic())
-
-    assert [future.cancelled() for future in engines[0].futures] == [True]

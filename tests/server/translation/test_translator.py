@@ -5,38 +5,20 @@ import dataclasses
 import gc
 import time
 import weakref
-from typing import Any
 
 import pytest
 
-from server.access.tenants import Priority, Tenant
-from server.access.token_bucket import TokenBucket
-from server.bundle.languages import LanguagePair, Languages, SourceLanguage, TargetLanguage
+from server.bundle.languages import Languages, SourceLanguage, TargetLanguage
 from server.bundle.manifest import TOKENIZER_FILE, SearchDefaults
 from server.bundle.tokenizer import Tokenizer
-from server.engine.flow import Flow
 from server.errors import Code, DeadlineExceeded, InvalidRequest, ModelNotFound, NotServing, Overloaded
 from server.models.model import Model
-from server.models.traffic_split import TrafficSplit
 from server.telemetry.metrics import Metrics
 from server.text.splitter import MAX_TEXT_BYTES
-from server.translation.detection import DetectedLanguage, LanguageDetection
 from server.translation.memory import MemoryBudget
-from server.translation.request import DecodingRequest, TranslationRequest
 from server.translation.translator import Translator, _counted
-from tests.server.echo_engine import EchoEngine, catalogue_of, idle_supervisor
-
-
-def request(*contents: str, seconds: float = 30.0, model: str = "", **decoding: Any) -> TranslationRequest:
-    now = time.monotonic()
-    return TranslationRequest(
-        contents=contents,
-        target_language_code="de",
-        model=model,
-        decoding=DecodingRequest(**decoding),
-        arrived=now,
-        deadline=now + seconds,
-    )
+from tests.server.echo_engine import EchoEngine, catalogue_of
+from tests.server.translation.parts import request
 
 
 async def test_texts_go_in_and_their_translations_come_out(translator: Translator) -> None:
@@ -146,74 +128,6 @@ async def test_requests_of_a_version_are_counted_by_how_they_end(
     assert value == expected["OK"]
 
 
-async def test_a_requests_key_decides_which_version_it_goes_to(translator: Translator, model: Model) -> None:
-    split = TrafficSplit.of({"7": 50, "8": 50})
-    manifest = dataclasses.replace(model.manifest, version="8")
-    translator.catalogue.add(dataclasses.replace(model, manifest=manifest, supervisor=idle_supervisor(manifest)))
-    translator.catalogue.split("echo", split)
-    keys = [f"key {number}" for number in range(20)]
-    versions = []
-    for key in keys:
-        with await translator.accept(dataclasses.replace(request("One dog."), traffic_key=key)) as job:
-            versions.append(job.ways[0][0].model.manifest.version)
-
-    assert versions == [split.choose("echo", key) for key in keys]
-    assert set(versions) == {"7", "8"}
-    with pytest.raises(InvalidRequest, match="traffic_key"):
-        await translator.accept(dataclasses.replace(request("One dog."), traffic_key="k" * 257))
-
-
-def of_tenant(bucket: TokenBucket, *contents: str) -> TranslationRequest:
-    return dataclasses.replace(request(*contents), tenant=Tenant(name="billing", weight=2.5, bucket=bucket))
-
-
-async def test_a_tenants_requests_are_a_flow_of_its_weight(translator: Translator, engine: EchoEngine) -> None:
-    billing = Tenant(name="billing", weight=2.5)
-    of_billing = dataclasses.replace(request("One dog."), tenant=billing, priority=Priority.LOW)
-    for given in (request("One dog."), of_billing):
-        with await translator.accept(given):
-            pass
-
-    assert engine.flows == [
-        Flow(name="anonymous", rank=Priority.NORMAL),
-        Flow(name="billing", weight=2.5, rank=Priority.LOW),
-    ]
-
-
-async def test_a_tenant_pays_by_tokens_and_beam_until_its_quota_is_used_up(
-    translator: Translator, metrics: Metrics
-) -> None:
-    bucket = TokenBucket(rate=0.1, burst=1.0)
-    with await translator.accept(of_tenant(bucket, "One dog. " * 10)) as job:
-        num_tokens = sum(sentence.num_tokens for sentence in job.answers[0].split.sentences)
-
-    with pytest.raises(Overloaded, match="quota of tenant billing") as caught:
-        await translator.accept(of_tenant(bucket, "One dog."))
-
-    cost = 4.0 * num_tokens
-    assert caught.value.reason == "quota"
-    assert caught.value.retry_after_seconds == pytest.approx((cost - 1.0) / 0.1, abs=1.0)
-    count = metrics.registry.get_sample_value
-    assert count("babelserve_queue_rejected_total", {"model": "echo", "version": "7", "reason": "quota"}) == 1
-    assert count("babelserve_tenant_cost_seconds_total", {"tenant": "billing"}) == pytest.approx(cost)
-
-
-class FullEngine(EchoEngine):
-    """Seems to have room, and then has none."""
-
-    def submit(self, *_: Any, **__: Any) -> Any:
-        raise Overloaded("full", "tokens")
-
-
-async def test_what_the_engine_refuses_costs_nothing(translator: Translator, model: Model) -> None:
-    bucket = TokenBucket(rate=0.001, burst=0.01)
-    translator.catalogue = catalogue_of(dataclasses.replace(model, engine=FullEngine()))
-
-    for _ in range(5):
-        with pytest.raises(Overloaded, match="full"):
-            await translator.accept(of_tenant(bucket, "One dog."))
-
-
 async def test_without_a_model_every_request_is_refused(translator: Translator, model: Model) -> None:
     translator.catalogue = catalogue_of()
 
@@ -289,91 +203,6 @@ async def test_what_a_request_leaves_open_is_the_servers_choice_then_the_models(
         await translator.accept(request("One dog.", max_output_tokens=1))
 
 
-async def test_a_refusal_closes_the_tenants_door_and_each_is_counted(
-    translator: Translator, engine: EchoEngine, metrics: Metrics
-) -> None:
-    billing, search = Tenant(name="billing"), Tenant(name="search")
-    translator.check_open(billing, 30.0)
-    engine.refuses = Overloaded("full", "tokens", lasts_seconds=60.0)
-    with pytest.raises(Overloaded):
-        await translator.accept(dataclasses.replace(request("One dog."), tenant=billing))
-
-    translator.check_open(search, 30.0)
-    with pytest.raises(Overloaded, match="full"):
-        translator.check_open(billing, None)
-
-    labels = {"model": "echo", "version": "7", "reason": "tokens"}
-    assert metrics.registry.get_sample_value("babelserve_queue_rejected_total", labels) == 2
-
-
-async def test_a_tenant_in_debt_is_refused_before_anything_is_read(translator: Translator) -> None:
-    bucket = TokenBucket(rate=0.1, burst=1.0)
-    bucket.take(5.0)
-
-    with pytest.raises(Overloaded, match="quota of tenant billing") as refusal:
-        translator.check_open(Tenant(name="billing", bucket=bucket), 30.0)
-
-    assert refusal.value.reason == "quota"
-    assert refusal.value.retry_after_seconds == pytest.approx(40.0, rel=0.01)
-
-
-async def test_a_server_without_a_model_has_no_doors(translator: Translator) -> None:
-    translator.catalogue = catalogue_of()
-
-    translator.check_open(Tenant(name="billing"), 30.0)
-
-
-async def test_a_busy_version_closes_no_door_to_another(
-    translator: Translator, model: Model, engine: EchoEngine
-) -> None:
-    manifest = dataclasses.replace(model.manifest, version="8")
-    idle = dataclasses.replace(model, manifest=manifest, engine=EchoEngine(), supervisor=idle_supervisor(manifest))
-    translator.catalogue.add(idle)
-    translator.catalogue.split("echo", TrafficSplit.of({"7": 50, "8": 50}))
-    engine.refuses = Overloaded("full", "tokens", lasts_seconds=60.0)
-    keys = [f"key {number}" for number in range(10)]
-    refused = 0
-    for key in keys:
-        translator.check_open(Tenant(name="anonymous"), 30.0)
-        try:
-            with await translator.accept(dataclasses.replace(request("One dog."), traffic_key=key)) as job:
-                await job.finish()
-        except Overloaded:
-            refused += 1
-
-    assert 0 < refused < len(keys)
-
-
-async def test_a_busy_model_closes_no_door_to_another(translator: Translator, model: Model, engine: EchoEngine) -> None:
-    other = dataclasses.replace(model, manifest=dataclasses.replace(model.manifest, name="other"), engine=EchoEngine())
-    translator.catalogue = catalogue_of(model, other)
-    engine.refuses = Overloaded("full", "tokens", lasts_seconds=60.0)
-    with pytest.raises(Overloaded):
-        await translator.accept(request("One dog.", model="echo"))
-
-    translator.check_open(Tenant(name="anonymous"), 30.0)
-    with await translator.accept(request("One dog.", model="other")) as job:
-        await job.finish()
-
-    assert job.ways[0][0].model.manifest.name == "other"
-
-
-async def test_a_request_ends_on_the_model_on_which_it_began(
-    translator: Translator, model: Model, engine: EchoEngine
-) -> None:
-    engine.is_holding = True
-    newer = dataclasses.replace(model, manifest=dataclasses.replace(model.manifest, version="8"), engine=EchoEngine())
-    with await translator.accept(request("One dog.")) as job:
-        translator.catalogue.put(newer)
-        with await translator.accept(request("One dog.")) as later:
-            await later.finish()
-        assert engine.refuses is None  # it has not been stopped
-        engine.release(0)
-        await job.finish()
-
-    assert [each.ways[0][0].model.manifest.version for each in (job, later)] == ["7", "8"]
-
-
 async def test_a_job_that_is_left_is_in_no_cycle_which_would_keep_its_model(translator: Translator) -> None:
     gc.disable()
     try:
@@ -385,62 +214,3 @@ async def test_a_job_that_is_left_is_in_no_cycle_which_would_keep_its_model(tran
         assert left() is None
     finally:
         gc.enable()
-
-
-def chain(translator: Translator, model: Model) -> tuple[EchoEngine, EchoEngine]:
-    """Has a model into English in front of the echo, which are joined by a pivot; returns both engines."""
-    pair = LanguagePair(source="fr", target="en")
-    manifest = dataclasses.replace(model.manifest, name="fren", language_pairs=(pair,))
-    engine = EchoEngine()
-    translator.catalogue.put(
-        dataclasses.replace(model, manifest=manifest, engine=engine, supervisor=idle_supervisor(manifest))
-    )
-    translator.pivots = ["en"]
-    assert isinstance(model.engine, EchoEngine)
-    return engine, model.engine
-
-
-async def test_both_legs_are_charged_and_both_models_lent_until_the_end(
-    translator: Translator, model: Model, metrics: Metrics
-) -> None:
-    engines = chain(translator, model)
-    bucket = TokenBucket(rate=0.001, burst=1000.0)
-    asked = dataclasses.replace(of_tenant(bucket, "One dog."), source_language_code="fr")
-    with await translator.accept(asked) as job:
-        translator.catalogue.remove("fren")
-        await job.finish()
-        (sentence,) = job.answers[0].split.sentences
-        assert engines[0].refuses is None  # it has not been stopped
-
-    cost = metrics.registry.get_sample_value("babelserve_tenant_cost_seconds_total", {"tenant": "billing"})
-    assert cost == 2 * 4.0 * sentence.num_tokens
-    assert [len(engine.futures) for engine in engines] == [1, 1]
-    assert [leg.model.manifest.name for leg in job.ways[0]] == ["fren", "echo"]
-
-
-async def test_a_second_leg_without_room_refuses_at_the_door(translator: Translator, model: Model) -> None:
-    engines = chain(translator, model)
-    engines[1].refuses = Overloaded("full", "tokens")
-
-    with pytest.raises(Overloaded):
-        await translator.accept(dataclasses.replace(request("One dog."), source_language_code="fr"))
-
-    assert engines[0].futures == []
-
-
-async def test_a_text_in_a_language_that_is_not_served_fails_alone(translator: Translator, model: Model) -> None:
-    chain(translator, model)
-
-    class Told(LanguageDetection):
-        is_available = True
-
-        async def detect(self, texts: Any, codes: Any) -> Any:
-            return [InvalidRequest("contents[0]", "detected language es"), DetectedLanguage("fr", 0.5)]
-
-    translator.detection = Told(translator.memory)
-    with await translator.accept(request("x " * MAX_TEXT_BYTES, "One dog.")) as job:
-        await job.finish()
-
-    refused, whole = job.answers
-    assert (str(refused.error), refused.legs) == ("contents[0]: detected language es", ())
-    assert (whole.text(0), whole.detected) == ("One dog.", ("fr", 0.5))

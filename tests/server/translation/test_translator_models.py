@@ -1,0 +1,110 @@
+"""Which models the translator sends a request to: one of two versions, or two in a row."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from server.access.token_bucket import TokenBucket
+from server.bundle.languages import LanguagePair
+from server.errors import InvalidRequest, Overloaded
+from server.models.model import Model
+from server.models.traffic_split import TrafficSplit
+from server.telemetry.metrics import Metrics
+from server.text.splitter import MAX_TEXT_BYTES
+from server.translation.detection import DetectedLanguage, LanguageDetection
+from server.translation.translator import Translator
+from tests.server.echo_engine import EchoEngine, idle_supervisor
+from tests.server.translation.parts import of_tenant, request
+
+
+async def test_a_requests_key_decides_which_version_it_goes_to(translator: Translator, model: Model) -> None:
+    split = TrafficSplit.of({"7": 50, "8": 50})
+    manifest = dataclasses.replace(model.manifest, version="8")
+    translator.catalogue.add(dataclasses.replace(model, manifest=manifest, supervisor=idle_supervisor(manifest)))
+    translator.catalogue.split("echo", split)
+    keys = [f"key {number}" for number in range(20)]
+    versions = []
+    for key in keys:
+        with await translator.accept(dataclasses.replace(request("One dog."), traffic_key=key)) as job:
+            versions.append(job.ways[0][0].model.manifest.version)
+
+    assert versions == [split.choose("echo", key) for key in keys]
+    assert set(versions) == {"7", "8"}
+    with pytest.raises(InvalidRequest, match="traffic_key"):
+        await translator.accept(dataclasses.replace(request("One dog."), traffic_key="k" * 257))
+
+
+async def test_a_request_ends_on_the_model_on_which_it_began(
+    translator: Translator, model: Model, engine: EchoEngine
+) -> None:
+    engine.is_holding = True
+    newer = dataclasses.replace(model, manifest=dataclasses.replace(model.manifest, version="8"), engine=EchoEngine())
+    with await translator.accept(request("One dog.")) as job:
+        translator.catalogue.put(newer)
+        with await translator.accept(request("One dog.")) as later:
+            await later.finish()
+        assert engine.refuses is None  # it has not been stopped
+        engine.release(0)
+        await job.finish()
+
+    assert [each.ways[0][0].model.manifest.version for each in (job, later)] == ["7", "8"]
+
+
+def chain(translator: Translator, model: Model) -> tuple[EchoEngine, EchoEngine]:
+    """Has a model into English in front of the echo, which are joined by a pivot; returns both engines."""
+    pair = LanguagePair(source="fr", target="en")
+    manifest = dataclasses.replace(model.manifest, name="fren", language_pairs=(pair,))
+    engine = EchoEngine()
+    translator.catalogue.put(
+        dataclasses.replace(model, manifest=manifest, engine=engine, supervisor=idle_supervisor(manifest))
+    )
+    translator.pivots = ["en"]
+    assert isinstance(model.engine, EchoEngine)
+    return engine, model.engine
+
+
+async def test_both_legs_are_charged_and_both_models_lent_until_the_end(
+    translator: Translator, model: Model, metrics: Metrics
+) -> None:
+    engines = chain(translator, model)
+    bucket = TokenBucket(rate=0.001, burst=1000.0)
+    asked = dataclasses.replace(of_tenant(bucket, "One dog."), source_language_code="fr")
+    with await translator.accept(asked) as job:
+        translator.catalogue.remove("fren")
+        await job.finish()
+        (sentence,) = job.answers[0].split.sentences
+        assert engines[0].refuses is None  # it has not been stopped
+
+    cost = metrics.registry.get_sample_value("babelserve_tenant_cost_seconds_total", {"tenant": "billing"})
+    assert cost == 2 * 4.0 * sentence.num_tokens
+    assert [len(engine.futures) for engine in engines] == [1, 1]
+    assert [leg.model.manifest.name for leg in job.ways[0]] == ["fren", "echo"]
+
+
+async def test_a_second_leg_without_room_refuses_at_the_door(translator: Translator, model: Model) -> None:
+    engines = chain(translator, model)
+    engines[1].refuses = Overloaded("full", "tokens")
+
+    with pytest.raises(Overloaded):
+        await translator.accept(dataclasses.replace(request("One dog."), source_language_code="fr"))
+
+    assert engines[0].futures == []
+
+
+async def test_a_text_in_a_language_that_is_not_served_fails_alone(translator: Translator, model: Model) -> None:
+    chain(translator, model)
+
+    class Told(LanguageDetection):
+        is_available = True
+
+        async def detect(self, texts: Any, codes: Any) -> Any:
+            return [InvalidRequest("contents[0]", "detected language es"), DetectedLanguage("fr", 0.5)]
+
+    translator.detection = Told(translator.memory)
+    with await translator.accept(request("x " * MAX_TEXT_BYTES, "One dog.")) as job:
+        await job.finish()
+
+    refused, whole = job.answers
+    assert (str(refused.error), refused.legs) == ("contents[0]: detected language es", ())
+    assert (whole.text(0), whole.detected) == ("One dog.", ("fr", 0.5))
