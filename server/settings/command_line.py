@@ -64,7 +64,8 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str], vers
     check, make_key, list_models = None, False, False
     try:
         flags, unknown = build_parser(version).parse_known_args(arguments)
-        if lost := [name for name, value in vars(flags).items() if value == []]:  # argparse's, for "--flag=--"
+        # For "--flag=--" older argparse has [].
+        if lost := [name for name, value in vars(flags).items() if value in ([], "--", Path("--"))]:
             raise SettingsError([f"{_flag(name)}: -- is no value" for name in lost])
         faults += [f"{argument}: unknown argument" for argument in unknown]
         check, make_key, list_models = flags.check, flags.make_key, flags.list
