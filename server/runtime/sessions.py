@@ -13,6 +13,7 @@ once and hold nothing. A proof, which loads every step and is in no hurry, may l
 import math
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,10 +95,6 @@ class Sessions:
         self._embedding_value = onnxruntime.OrtValue.ortvalue_from_numpy(self.embedding)
         graphs = _Graphs(bundle, variant, device, weights, self._embedding_value, lend, self._lent)
         self.cache_names, self.cross_names = all_cache_names(sizes), cache_names("cross", sizes.decoder_layers)
-        # Of CUDA's attention kernels the plain ones (16): they alone mind the lengths of a batch on every GPU, and need
-        # no plan for each shape.
-        self.encoder = graphs.load(ENCODER_FILE, num_threads, sdpa_kernel="16")
-        refuse(graphs.path(ENCODER_FILE), tensor_faults(self.encoder, list(ENCODER_NAMES), self.cross_names))
         self.self_caches = self_caches(sizes, bundle.manifest.variants[variant].dtype)
         self.copy_rows = self.copy_states = None
         if VARIANTS[variant].is_on_device:
@@ -109,7 +106,13 @@ class Sessions:
         self._graphs: _Graphs | None = graphs  # until every step is loaded
         self._steps: dict[tuple[StepForm, int], onnxruntime.InferenceSession] = {}
         self._loading = threading.Lock()
-        self.step_session(PLAIN_STEP, is_alone=True)  # every search begins with it
+        with ThreadPoolExecutor(1, "graph-loader") as loader:
+            plain_step = loader.submit(self.step_session, PLAIN_STEP, is_alone=True)  # every search begins with it
+            # Of CUDA's attention kernels the plain ones (16): they alone mind the lengths of a batch on every GPU, and
+            # need no plan for each shape.
+            self.encoder = graphs.load(ENCODER_FILE, num_threads, sdpa_kernel="16")
+        refuse(graphs.path(ENCODER_FILE), tensor_faults(self.encoder, list(ENCODER_NAMES), self.cross_names))
+        plain_step.result()
 
     def step_session(self, form: StepForm, is_alone: bool = False) -> onnxruntime.InferenceSession:
         """Returns the session of a step, loaded unless it is there; may be called from several threads.
