@@ -94,9 +94,9 @@ def _stamp(bundle: Path) -> _Stamp:
     """
     files: list[tuple[str, int, int, int, int]] = []
     for num_folders, (folder, _, names) in enumerate(os.walk(os.path.realpath(bundle))):
-        if num_folders + len(files) > _MOST_FILES:
+        if num_folders + len(files) >= _MOST_FILES:
             break
-        for name in names[:_MOST_FILES]:
+        for name in names[: _MOST_FILES - len(files)]:
             path = Path(folder, name)
             try:
                 status = path.stat()
