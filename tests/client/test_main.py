@@ -172,6 +172,13 @@ def test_models_are_listed(server: ScriptedServer) -> None:
     assert json.loads(as_json.stdout)["language_pairs"] == [["en", "de"]]
 
 
+def test_pairs_by_way_of_another_language_are_listed_too(server: ScriptedServer, service: ScriptedService) -> None:
+    service.language_pairs = [("fr", "en"), ("en", "de")]
+    service.pivots = ["en"]
+
+    assert translate(server, "--list-models").stdout.decode().splitlines()[2:] == ["by way of en: fr to de"]
+
+
 def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, service: ScriptedService) -> None:
     named = {action.dest for action in build_parser()._actions}
     assert TranslateOptions.__annotations__.keys() - named == {"traffic_key", "include_sentences"}
