@@ -18,7 +18,7 @@ CHECKPOINT ?= model/checkpoints/en-de-small.pt
 OUT ?= runs/bundle
 DEV ?= tests/data/multi30k_val.en.gz tests/data/multi30k_val.de.gz
 
-.PHONY: help demo serve install test check docs protos check-protos train export bench fuzz chaos check-imports check-cuda-placement clean
+.PHONY: help demo serve install test check docs reference protos check-protos train export bench fuzz chaos check-imports check-cuda-placement clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 22
@@ -42,6 +42,9 @@ check: .venv/installed-dev check-protos  ## format, lint, types, import walls, g
 
 docs: .venv/installed-docs  ## build the documentation into site/, strictly
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+reference: .venv/installed-dev  ## write the pages in docs/reference anew, of the source
+	@$(BIN)/python -m docs.generate
 
 protos: .venv/installed-dev  ## generate the code in protos/ anew
 	$(call protoc,.)

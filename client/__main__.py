@@ -43,7 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         return _fail(str(error), EXIT_USAGE)
     except (InvalidRequest, ModelNotFound, PermissionDenied, Unauthenticated) as error:
-        return _fail(f"refused by the server: {error}", EXIT_USAGE)
+        lacks_key = isinstance(error, Unauthenticated) and arguments.api_key_file is None
+        return _fail(f"refused by the server: {error}{'; see --api-key-file' if lacks_key else ''}", EXIT_USAGE)
     except TranslationError as error:
         request = f" (request {error.request_id})" if error.request_id else ""
         return _fail(f"{arguments.address}: {error.code.name}: {error}{request}", EXIT_SERVER)
@@ -60,7 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _list_models(arguments: argparse.Namespace) -> int:
     with _connect(arguments) as client:
         models = patiently(client.list_models, _patience(arguments), _complain)
-    print("\n".join(_as_json(dataclasses.asdict(info)) for info in models) if arguments.json else table(models))
+        pivots = patiently(client.list_pivots, _patience(arguments), _complain)
+    print("\n".join(_as_json(dataclasses.asdict(info)) for info in models) if arguments.json else table(models, pivots))
     return EXIT_OK
 
 

@@ -152,6 +152,17 @@ class Client:
         Raises:
             TranslationError: One of its subclasses.
         """
+        return model_infos(self._list(deadline_seconds))
+
+    def list_pivots(self, *, deadline_seconds: float | None = None) -> tuple[str, ...]:
+        """Lists the languages that texts may pass through where no model translates directly, the first first.
+
+        Raises:
+            TranslationError: One of its subclasses.
+        """
+        return tuple(self._list(deadline_seconds).pivot_language_codes)
+
+    def _list(self, deadline_seconds: float | None) -> translation_pb2.ListModelsResponse:
         try:
             response: translation_pb2.ListModelsResponse = self._stub.ListModels(
                 translation_pb2.ListModelsRequest(), **self._connection.terms(deadline_seconds)
@@ -159,7 +170,7 @@ class Client:
         except grpc.RpcError as error:
             raise self._connection.failure(error) from error
         self._connection.is_proven = True
-        return model_infos(response)
+        return response
 
     def close(self) -> None:
         """Closes the connection; calls in flight end with CANCELLED."""
@@ -244,6 +255,13 @@ class AsyncClient:
 
     async def list_models(self, *, deadline_seconds: float | None = None) -> tuple[ModelInfo, ...]:
         """As `Client.list_models`."""
+        return model_infos(await self._list(deadline_seconds))
+
+    async def list_pivots(self, *, deadline_seconds: float | None = None) -> tuple[str, ...]:
+        """As `Client.list_pivots`."""
+        return tuple((await self._list(deadline_seconds)).pivot_language_codes)
+
+    async def _list(self, deadline_seconds: float | None) -> translation_pb2.ListModelsResponse:
         try:
             response: translation_pb2.ListModelsResponse = await self._stub.ListModels(
                 translation_pb2.ListModelsRequest(), **self._connection.terms(deadline_seconds)
@@ -251,7 +269,7 @@ class AsyncClient:
         except grpc.aio.AioRpcError as error:
             raise await asyncio.to_thread(self._connection.failure, error) from error
         self._connection.is_proven = True
-        return model_infos(response)
+        return response
 
     async def close(self) -> None:
         """Closes the connection; calls in flight are cancelled."""

@@ -14,8 +14,10 @@ TranslationError            base: has `code` and `request_id`
   ServerFailed              any other: a fault of the server or on the way; `request_id` finds it in its log
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
+from urllib.parse import unquote
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -123,13 +125,16 @@ CLASSES: dict[grpc.StatusCode, type[TranslationError]] = {
 }
 
 
+_ESCAPED = re.compile(
+    r"\b(?:ipv6|unix|unix-abstract):\S*%\S*"
+)  # an address, as gRPC's core writes it: ipv6:%5B::1%5D:1
 _TOO_LONG = "message larger than max"  # so gRPC says, of either side; our server never does
 
 
 def from_rpc_error(error: Any) -> TranslationError:
     """Makes our error of gRPC's, sync (`grpc.RpcError`, which is a `grpc.Call`) or asyncio (`AioRpcError`)."""
     code: grpc.StatusCode = error.code()
-    details = error.details() or code.name
+    details = _ESCAPED.sub(_as_typed, error.details() or code.name)
     trailing = error.trailing_metadata()
     kind = CLASSES.get(code, ServerFailed)
     if kind is Overloaded and _TOO_LONG in details:
@@ -141,6 +146,11 @@ def from_rpc_error(error: Any) -> TranslationError:
         request_id=request_id if isinstance(request_id, str) else None,
         retry_after_seconds=_retry_after_seconds(trailing),
     )
+
+
+def _as_typed(escaped: re.Match[str]) -> str:
+    """Returns an address as people write it; control characters, which a terminal would obey, stay visible."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in unquote(escaped[0]))
 
 
 def _retry_after_seconds(trailing: Sequence[tuple[str, str | bytes]] | None) -> float | None:

@@ -1,6 +1,7 @@
 """What a command does with the list of a server's models: shows it, and takes a target language from it."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 
 from client.results import ModelInfo
 
@@ -31,8 +32,13 @@ def only_target(models: Sequence[ModelInfo], *, model: str | None, source: str |
     return targets.pop()
 
 
-def table(models: Sequence[ModelInfo]) -> str:
-    """Returns the models as lines of aligned columns, the first with their names."""
+def table(models: Sequence[ModelInfo], pivots: Sequence[str] = ()) -> str:
+    """Returns the models as lines of aligned columns, the first with their names; then a line for each pivot.
+
+    Args:
+        models: of the server.
+        pivots: of the server: languages between two models. Their pairs are found by codes as they are written.
+    """
     rows = [("NAME", "VERSION", "VARIANT", "BEAM", "SHORTLIST", "LANGUAGES")]
     rows += [
         (
@@ -46,13 +52,41 @@ def table(models: Sequence[ModelInfo]) -> str:
         for info in models
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    ways = _pivoted_pairs(models, pivots)
+    lines += [
+        f"by way of {pivot}: {_directions([pair for pair, way in ways.items() if way == pivot])}"
+        for pivot in dict.fromkeys(ways.values())
+    ]
+    return "\n".join(lines)
+
+
+def _pivoted_pairs(models: Sequence[ModelInfo], pivots: Sequence[str]) -> dict[tuple[str, str], str]:
+    """Returns the pairs that no model translates and two do, each with the first language between that joins them."""
+    direct = {pair: None for info in models for pair in _pairs(info)}
+    ways: dict[tuple[str, str], str] = {}
+    for pivot in pivots:
+        before = [source for source, target in direct if target == pivot]
+        behind = [target for source, target in direct if source == pivot]
+        for source, target in itertools.product(before, behind):
+            if source != target and (source, target) not in direct:
+                ways.setdefault((source, target), pivot)
+    return ways
+
+
+def _pairs(info: ModelInfo) -> Iterable[tuple[str, str]]:
+    pairs = info.language_pairs or itertools.product(info.source_languages, info.target_languages)
+    return ((source, target) for source, target in pairs if source != target)
 
 
 def _languages(info: ModelInfo) -> str:
     if info.language_pairs:
-        return _listed([f"{source} to {target}" for source, target in info.language_pairs])
+        return _directions(info.language_pairs)
     return f"any of {_listed(info.source_languages)} to any of {_listed(info.target_languages)}"
+
+
+def _directions(pairs: Sequence[tuple[str, str]]) -> str:
+    return _listed([f"{source} to {target}" for source, target in pairs])
 
 
 def _listed(words: Sequence[str]) -> str:

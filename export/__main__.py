@@ -9,6 +9,7 @@ import shtab
 from export.bundle import MAX_BLEU_LOSS, export_bundle
 from export.description import described_quality, described_sizes
 from export.endings import endings
+from export.files import FOR_CPUS
 from export.shortlist import learn_shortlist
 from export.subject import DevSet, subject_of
 from model.augment import Pair
@@ -63,7 +64,11 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", default="1", help="the model's version in the manifest (default 1)")
     parser.add_argument(
-        "--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS), help="what to write (default: all)"
+        "--variants",
+        nargs="+",
+        choices=list(VARIANTS),
+        default=list(FOR_CPUS),
+        help=f"what to write (default: {' '.join(FOR_CPUS)})",
     )
     parser.add_argument(
         "--max-bleu-loss",

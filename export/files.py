@@ -33,6 +33,7 @@ from server.bundle.variants import VARIANTS
 logger = logging.getLogger(__name__)
 
 EXACT = "cpu-fp32"  # what the others are measured by
+FOR_CPUS = (EXACT, "cpu-int8")  # what commands write unless they are told otherwise, with a GPU or without
 _ALIGNMENT = 64
 _INLINE_BYTES = 256  # smaller tensors stay in the graphs: shape inference sees them
 

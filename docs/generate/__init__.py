@@ -1,5 +1,6 @@
 """The reference: Markdown of what the code itself says of its flags, metrics, messages, keys and classes.
 
-`docs.hook` brings it to MkDocs at build time. Nothing here needs MkDocs, so that the tests of what the pages hold run
-without it. Weighed: mkdocs-gen-files, which would save ten lines of the hook, and brings a second MkDocs along.
+`make reference` writes it into `docs/reference`, and a test says when that is due. Its pages are in the repository, so
+that whoever reads the documentation there finds them. Weighed: to make them when the site is built, as changes of a
+flag would be in one file then; every link to them leads nowhere but in the site. Nothing here needs MkDocs.
 """

@@ -44,8 +44,9 @@ def api_page() -> str:
     blocks = [block for file in read_protos() for block in _File(file).blocks()]
     return page(
         "# gRPC API",
-        "What `protos/translation.proto` ([the file](translation.proto)) and, for operators, `protos/model_admin.proto`"
-        f" ([the file](model_admin.proto)) say: package {code(read_protos()[0].package)}, proto3.",
+        "What [`protos/translation.proto`](../../protos/translation.proto) and, for operators,"
+        " [`protos/model_admin.proto`](../../protos/model_admin.proto)"
+        f" say: package {code(read_protos()[0].package)}, proto3.",
         *blocks,
     )
 

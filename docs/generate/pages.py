@@ -1,12 +1,15 @@
 """Every page of the reference, by its path below `docs/`."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from docs.generate.api import api_page
 from docs.generate.commands import commands_page, settings_page
 from docs.generate.formats import manifest_page, recipe_page
 from docs.generate.metrics import alerts_page, metrics_page
 from docs.generate.python_client import client_page
+
+ROOT = Path(__file__).parents[1]
 
 PAGES: dict[str, Callable[[], str]] = {
     "reference/settings.md": settings_page,

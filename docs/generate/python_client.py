@@ -13,7 +13,8 @@ def client_page() -> str:
     """All public names of the client, and its options."""
     return page(
         "# Python client",
-        "`from client import Client`: the package `client` of the distribution `babelserve`.",
+        "`from client import Client`: the package `client` of the distribution `babelserve`. The site that `make docs`"
+        " builds shows each name with its docstring here, as `python -m pydoc client.client.Client` does in a shell.",
         *_sections(),
     )
 

@@ -10,7 +10,7 @@ from export.agreement import MIN_CHRF
 from export.bundle import export_bundle
 from export.description import described_quality, described_sizes
 from export.endings import endings
-from export.files import EXACT
+from export.files import EXACT, FOR_CPUS
 from export.imports.detect import opened, read_model
 from export.imports.foreign import ForeignModel
 from export.imports.formats.tensors import FormatError
@@ -22,8 +22,6 @@ from export.imports.subject import build_subject
 from model.command import parse
 from server.bundle.bundle import Bundle
 from server.bundle.variants import VARIANTS
-
-_VARIANTS = (EXACT, "cpu-int8")
 
 
 def main() -> None:
@@ -142,8 +140,8 @@ def build_parser() -> argparse.ArgumentParser:
         "--variants",
         nargs="+",
         choices=list(VARIANTS),
-        default=list(_VARIANTS),
-        help="what to write (default: for CPUs)",
+        default=list(FOR_CPUS),
+        help=f"what to write (default: {' '.join(FOR_CPUS)})",
     )
     parser.add_argument(
         "--min-chrf",

@@ -1,7 +1,7 @@
 """`--list`: what would be served, and the memory that it would take."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from server.bundle.bundle import open_bundle
 from server.bundle.manifest import Manifest
@@ -9,14 +9,14 @@ from server.errors import BundleError
 from server.models.choosing import can_use_cuda, choose_variant
 from server.models.folder import FoundBundle, find_models
 from server.models.loading import Share, engine_limits, growth_bytes, needed_bytes
-from server.models.pivots import pivot_faults
+from server.models.pivots import pivot_faults, pivoted_pairs
 from server.settings.settings import Settings
 
 _FEW = 6  # directions that are named
 
 
 def list_models(settings: Settings) -> Iterator[str]:
-    """Reads and verifies the bundles, without loading them; yields a line for each, and a sum.
+    """Reads and verifies the bundles, without loading them; yields a line for each, for each pivot, and a sum.
 
     Raises:
         StartupError: nothing could be served; lists every fault.
@@ -44,6 +44,9 @@ def list_models(settings: Settings) -> Iterator[str]:
             break
     if not manifests:
         raise BundleError(faults or [f"--models: {settings.models} holds no model"])
+    ways = pivoted_pairs(settings.pivots, manifests)
+    for pivot in dict.fromkeys(ways.values()):
+        yield f"by way of {pivot}: {_directions([pair for pair, way in ways.items() if way == pivot])}"
     yield from (f"warning: {fault}" for fault in pivot_faults(settings.pivots, manifests))
     yield f"{len(manifests)} served, about {_mib(total)} MiB when all their steps are loaded"
 
@@ -65,9 +68,12 @@ def _opened(bundle: FoundBundle, settings: Settings) -> tuple[Manifest, str]:
 def _languages(manifest: Manifest) -> str:
     if manifest.languages is not None:
         return f"{len(manifest.source_codes)} languages into {len(manifest.target_codes)}"
-    pairs = [f"{pair.source}-{pair.target}" for pair in manifest.language_pairs]
+    return _directions([(pair.source, pair.target) for pair in manifest.language_pairs])
+
+
+def _directions(pairs: Sequence[tuple[str, str]]) -> str:
     more = f" and {len(pairs) - _FEW} more" if len(pairs) > _FEW else ""
-    return ", ".join(pairs[:_FEW]) + more
+    return ", ".join(f"{source}-{target}" for source, target in pairs[:_FEW]) + more
 
 
 def _mib(num_bytes: int) -> str:

@@ -1,4 +1,4 @@
-"""Whether texts can pass through the languages of `--pivot`."""
+"""Which texts can pass through the languages of `--pivot`, if any."""
 
 from collections.abc import Sequence
 
@@ -23,6 +23,31 @@ def pivot_faults(pivots: Sequence[str], manifests: Sequence[Manifest]) -> list[s
         for pivot in pivots
         if any(table.find(pivot) is None for table in tables)
     ]
+
+
+def pivoted_pairs(pivots: Sequence[str], manifests: Sequence[Manifest]) -> dict[tuple[str, str], str]:
+    """Returns the pairs that no model translates and two do, by `server.translation.routes`, each with its pivot.
+
+    Args:
+        pivots: BCP-47 codes, the first first.
+        manifests: of the models that are served.
+    """
+    tables = [(each, CodeTable(each.source_codes), CodeTable(each.target_codes)) for each in manifests]
+
+    def is_direct(source: str, target: str) -> bool:
+        found = ((each, sources.find(source), targets.find(target)) for each, sources, targets in tables)
+        return any(from_ and into and each.find_pair(from_, into) for each, from_, into in found)
+
+    ways: dict[tuple[str, str], str] = {}
+    for pivot in pivots:
+        before = {code for each, _, targets in tables for code in each.sources_of(targets.find(pivot) or "")}
+        behind = {code for each, _, _ in tables for code in each.target_codes if is_direct(pivot, code)}
+        for source in sorted(before):
+            same = CodeTable([source])
+            for target in sorted(behind):
+                if same.find(target) is None and not is_direct(source, target):
+                    ways.setdefault((source, target), pivot)
+    return ways
 
 
 def _named(codes: Sequence[str]) -> str:

@@ -63,6 +63,19 @@ def change_search(bundle: Path) -> None:
     seal_manifest(bundle)
 
 
+def put_pair(bundle: Path, directory: Path, source: str, target: str) -> None:
+    """Puts a model into place that says it translates between other languages."""
+
+    def change(staged: Path) -> None:
+        manifest = json.loads((staged / "manifest.json").read_text(encoding="utf-8"))
+        manifest["language_pairs"] = [{"source": source, "target": target}]
+        manifest["golden"] |= {"source_language": source, "target_language": target}
+        (staged / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        seal_manifest(staged)
+
+    put(bundle, directory, change)
+
+
 def swap_under_load(
     server: ServerProcess, folder: Path, bundle: Path, sources: Sequence[str], num_swaps: int
 ) -> Swapped:

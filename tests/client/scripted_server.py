@@ -40,6 +40,7 @@ class ScriptedService(TranslationServiceServicer):
         self.before_answer: Callable[[translation_pb2.TranslateRequest], object] = lambda request: None
         self.language_pairs = [("en", "de")]
         self.target_languages: list[str] = []
+        self.pivots: list[str] = []
         self.most_texts = 1024
         self.late_text = self.refused_text = "none has this"
         self.failing_texts: list[str] = []
@@ -91,7 +92,7 @@ class ScriptedService(TranslationServiceServicer):
             max_beam_size=8,
             target_language_codes=self.target_languages,
         )
-        return translation_pb2.ListModelsResponse(models=[model])
+        return translation_pb2.ListModelsResponse(models=[model], pivot_language_codes=self.pivots)
 
     def _translation(self, request: translation_pb2.TranslateRequest, text: str) -> translation_pb2.Translation:
         if text in self.failing_texts:

@@ -86,6 +86,12 @@ def test_models_are_listed(client: Client) -> None:
     )
 
 
+def test_languages_between_are_listed(client: Client, service: ScriptedService) -> None:
+    service.pivots = ["en", "de"]
+
+    assert client.list_pivots() == ("en", "de")
+
+
 def test_what_the_package_exports_is_what_its_methods_give_and_raise() -> None:
     own = {
         name

@@ -17,10 +17,11 @@ async def test_the_asyncio_client_does_the_same(server: ScriptedServer, service:
         results = await asyncio.gather(*[client.translate([text], target="de") for text in "abc"])
         items = [item async for item in client.translate_stream(["a", "b"], target="de")]
         models = await client.list_models()
+        pivots = await client.list_pivots()
 
     assert [result.translations[0].text for result in results] == ["A", "B", "C"]
     assert [item.content_index for item in items] == [1, 0]
-    assert models[0].name == "scripted"
+    assert (models[0].name, pivots) == ("scripted", ())
 
 
 async def test_the_asyncio_client_raises_the_same_errors(server: ScriptedServer, service: ScriptedService) -> None:

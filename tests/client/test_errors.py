@@ -11,6 +11,7 @@ from client.errors import (
     PermissionDenied,
     ServerFailed,
     Unauthenticated,
+    Unavailable,
 )
 from tests.client.scripted_server import ScriptedServer, ScriptedService
 
@@ -63,6 +64,27 @@ def test_retry_info_tells_when_to_come_back_too(server: ScriptedServer, service:
             with pytest.raises(Overloaded) as caught:
                 client.translate(["a"], target="de")
             assert caught.value.retry_after_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("details", "shown"),
+    [
+        ("last error: ipv6:%5B::1%5D:50051: Connection refused", "last error: ipv6:[::1]:50051: Connection refused"),
+        ("ipv6:%5Bfe80::1%25eth0%5D:1: timed out", "ipv6:[fe80::1%eth0]:1: timed out"),
+        ("unix:/tmp/a%20b: no", "unix:/tmp/a b: no"),
+        ("unix:/tmp/%1B%5B2J%0A%C2%9B: no", r"unix:/tmp/\x1b[2J\n\x9b: no"),
+        ("model nope%5D: 5%25", "model nope%5D: 5%25"),
+    ],
+)
+def test_addresses_are_shown_as_people_write_them(
+    server: ScriptedServer, service: ScriptedService, details: str, shown: str
+) -> None:
+    service.failures.append((grpc.StatusCode.UNAVAILABLE, details, ()))
+
+    with Client(server.address, max_attempts=1) as client, pytest.raises(Unavailable) as caught:
+        client.translate(["a"], target="de")
+
+    assert str(caught.value) == shown
 
 
 def test_a_request_that_is_too_long_is_no_overload(client: Client, service: ScriptedService) -> None:

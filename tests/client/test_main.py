@@ -73,6 +73,13 @@ def test_the_api_key_comes_from_a_file(server: ScriptedServer, service: Scripted
     assert service.metadata[0]["authorization"] == "Bearer secret"
 
 
+def test_who_has_no_key_is_told_the_flag_for_it(server: ScriptedServer) -> None:
+    done = translate(server, "--target", "de", "?UNAUTHENTICATED a key is needed")
+
+    assert done.returncode == 2
+    assert done.stderr == b"babelserve-translate: refused by the server: a key is needed; see --api-key-file\n"
+
+
 def test_a_server_that_fails_is_told_by_code_and_request(server: ScriptedServer) -> None:
     done = translate(server, "--target", "de", "--batch-lines", "1", "a", "?INTERNAL internal error")
 
@@ -179,6 +186,13 @@ def test_models_are_listed(server: ScriptedServer) -> None:
         "de",
     ]
     assert json.loads(as_json.stdout)["language_pairs"] == [["en", "de"]]
+
+
+def test_pairs_by_way_of_another_language_are_listed_too(server: ScriptedServer, service: ScriptedService) -> None:
+    service.language_pairs = [("fr", "en"), ("en", "de")]
+    service.pivots = ["en"]
+
+    assert translate(server, "--list-models").stdout.decode().splitlines()[2:] == ["by way of en: fr to de"]
 
 
 def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, service: ScriptedService) -> None:

@@ -174,7 +174,7 @@ def test_a_job_that_is_given_up_says_how_to_go_on(server: ScriptedServer, tmp_pa
     assert done.returncode == 2
     assert done.stderr.decode().splitlines() == [
         f"babelserve-translate: what is done is in {target}.part; --resume goes on from there",
-        "babelserve-translate: refused by the server: unknown",
+        "babelserve-translate: refused by the server: unknown; see --api-key-file",
     ]
     source.write_text("a\nb\n")
     assert translate(server, *files, "--resume").returncode == 0

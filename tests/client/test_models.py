@@ -51,3 +51,12 @@ def test_the_table_has_a_line_for_each_model() -> None:
         "pairs  1.1      cpu-int8  to 8  yes        en to de, fr to it",
         "many   1.1      cpu-int8  to 8  no         any of s0, s1, s2, s3, s4, s5, s6, s7 and 2 more to any of de, pl",
     ]
+
+
+def test_the_pairs_that_a_pivot_adds_have_a_line_below_the_table() -> None:
+    models = [dataclasses.replace(PAIRS, language_pairs=(pair,)) for pair in (("fr", "en"), ("en", "de"), ("en", "fr"))]
+    any_to_any = dataclasses.replace(MANY, source_languages=("de", "en"), target_languages=("de", "en", "pl"))
+
+    assert table(models, ["nl", "en"]).splitlines()[4:] == ["by way of en: fr to de"]
+    assert table([*models, any_to_any], ["en", "de"]).splitlines()[5:] == ["by way of en: fr to de, fr to pl, de to fr"]
+    assert len(table(models).splitlines()) == 4

@@ -40,7 +40,3 @@ def test_every_public_name_of_the_client_is_rendered(site: Path) -> None:
 
 def test_no_code_is_published(site: Path) -> None:
     assert [*site.rglob("*.py*")] == []
-
-
-def test_pages_of_the_reference_are_not_in_the_repository() -> None:
-    assert [path for path in PAGES if (ROOT / "docs" / path).exists()] == []

@@ -12,10 +12,9 @@ import pytest
 from export.subject import DevSet
 from protos import translation_pb2 as pb
 from server.bundle.bundle import Bundle
-from server.bundle.manifest import seal_manifest
 from server.models.loading import needed_bytes
 from tests.acceptance.calls import open_stub
-from tests.acceptance.model_swaps import put
+from tests.acceptance.model_swaps import put_pair
 from tests.acceptance.server_process import ServerProcess, running_server
 from tests.e2e.conftest import metric
 
@@ -23,19 +22,6 @@ TIMEOUT = 50.0
 TOLERANCE = 1e-4  # of scores: sums in other orders
 HAS_DETECTOR = importlib.util.find_spec("py3langid") is not None
 needs_detector = pytest.mark.skipif(not HAS_DETECTOR, reason="py3langid is not installed: the extra `detect`")
-
-
-def put_pair(bundle: Path, directory: Path, source: str, target: str) -> None:
-    """Puts a model into place that says it translates between other languages."""
-
-    def change(staged: Path) -> None:
-        manifest = json.loads((staged / "manifest.json").read_text(encoding="utf-8"))
-        manifest["language_pairs"] = [{"source": source, "target": target}]
-        manifest["golden"] |= {"source_language": source, "target_language": target}
-        (staged / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-        seal_manifest(staged)
-
-    put(bundle, directory, change)
 
 
 @pytest.fixture(scope="module")

@@ -1,3 +1,4 @@
+import argparse
 import logging
 import re
 import signal
@@ -9,10 +10,12 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from export.__main__ import main
+from export.__main__ import build_parser, main
+from export.imports.__main__ import build_parser as build_import_parser
 from export.shortlist import NUM_COMMON
 from server.bundle.bundle import open_bundle
 from server.bundle.shortlist import Shortlist
+from server.bundle.variants import VARIANTS
 from server.models.checking import check_bundle
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
@@ -87,6 +90,16 @@ def test_a_variant_is_written_alone_if_that_is_asked_for(command: Command, tmp_p
     assert not (out / "cpu-fp32").exists()
     checked = list(check_bundle(out, Settings(), Metrics(CollectorRegistry())))
     assert checked[-1].startswith("cpu-int8: passes the golden sentence")
+
+
+@pytest.mark.parametrize("parser", [build_parser(), build_import_parser()], ids=lambda parser: parser.prog)
+def test_what_runs_on_cpus_is_written_unless_more_is_asked_for(parser: argparse.ArgumentParser) -> None:
+    def variants(*more: str) -> object:
+        dev = ["--dev", "a", "b"] if parser.prog == "babelserve-export" else []
+        return parser.parse_args(["model", "bundle", *dev, *more]).variants
+
+    assert variants() == ["cpu-fp32", "cpu-int8"]
+    assert variants("--variants", *VARIANTS) == list(VARIANTS)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from model.recipe import load_recipe
-from model.train import main, prepare
+from model.starter import write_starter
+from model.train import _export_command, main, prepare
 from model.training import AugmentationConfig, Recipe, TokenizerConfig
 from model.vocabulary import learn_vocabulary
 from tests.model.runs import CORPUS, DATA, ROOT, SMALL_RECIPE, recipe, small_data
@@ -146,7 +147,7 @@ def test_wrong_arguments_end_with_two(
 
 @pytest.mark.timeout(240)  # a process of its own, which starts slowly on a busy machine
 def test_where_stderr_is_a_file_loss_speed_and_end_are_told_and_the_next_command(tmp_path: Path) -> None:
-    data, out, path = small_data(tmp_path), tmp_path / "out", tmp_path / "recipe.toml"
+    data, out, path = small_data(tmp_path), tmp_path / "run", tmp_path / "recipe.toml"
     text = SMALL_RECIPE.format(training="evaluate_every = 10").replace("max_steps = 1000", "max_steps = 20")
     path.write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "model.train", str(path), "--data", str(data), "--out", str(out)]
@@ -159,7 +160,16 @@ def test_where_stderr_is_a_file_loss_speed_and_end_are_told_and_the_next_command
     assert told[0].startswith("step 1 of 20, epoch 0: loss ")
     assert told[-1].startswith("step 20 of 20, epoch ")
     assert " tokens/s, ends at about " in told[-1]
-    assert lines[-1] == f"next: babelserve-export {out}/final.pt {out}/bundle --dev {data}/dev.en {data}/dev.de"
+    assert lines[-1] == f"next: babelserve-export {out}/final.pt {tmp_path}/bundle --dev {data}/dev.en {data}/dev.de"
+
+
+def test_the_next_command_is_that_which_init_printed(tmp_path: Path) -> None:
+    folder = tmp_path / "fr-en"
+    said = write_starter(folder, "fr", "en")
+
+    command = _export_command(load_recipe(folder / "recipe.toml"), folder / "data", folder / "run")
+
+    assert command in said.split("\n  ")
 
 
 def test_a_full_disk_ends_with_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from server.errors import BundleError
 from server.models.listing import list_models
 from server.models.loading import needed_bytes
 from server.settings.settings import Settings
+from tests.acceptance.model_swaps import put_pair
 
 
 def listed(models: Path) -> list[str]:
@@ -41,6 +42,15 @@ def test_a_language_that_no_text_can_pass_through_is_told(tiny_bundle: Bundle) -
     _, warning, _ = list_models(Settings(bundle=tiny_bundle.directory, pivot="fr"))
 
     assert warning == "warning: --pivot: no text can pass through fr: models translate from en into de"
+
+
+def test_the_pairs_that_a_pivot_adds_are_listed(tiny_bundle: Bundle, tmp_path: Path) -> None:
+    for name, pair in (("a", ("fr", "en")), ("b", ("en", "de"))):
+        put_pair(tiny_bundle.directory, tmp_path / name, *pair)
+    settings = Settings(models=tmp_path, variant="cpu-fp32", lanes=1, pivot="en")
+
+    assert list(list_models(settings))[2] == "by way of en: fr-de"
+    assert not [line for line in listed(tmp_path) if line.startswith("by way of")]
 
 
 def test_nothing_to_serve_is_a_fault(tmp_path: Path) -> None:

@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 
 from server.bundle.bundle import Bundle
-from server.bundle.languages import LanguagePair
+from server.bundle.languages import LanguagePair, Languages, SourceLanguage, TargetLanguage
 from server.bundle.manifest import Manifest
-from server.models.pivots import pivot_faults
+from server.models.pivots import pivot_faults, pivoted_pairs
 
 
 @pytest.fixture
@@ -33,3 +33,20 @@ def test_of_many_languages_the_first_are_named(tiny_bundle: Bundle) -> None:
     (fault,) = pivot_faults(["de"], [replace(tiny_bundle.manifest, language_pairs=pairs)])
 
     assert fault.endswith("from aa, ab, ac, ad, ae, af, ag, ah, ai, aj, ak, al and 4 more into de")
+
+
+def test_pairs_that_none_translates_and_two_do_are_named_with_their_pivot(manifests: list[Manifest]) -> None:
+    assert pivoted_pairs([], manifests) == {}
+    assert pivoted_pairs(["nl", "eng_Latn", "en"], manifests) == {("fr", "de"): "eng_Latn"}
+
+
+def test_what_one_model_translates_passes_through_nothing(manifests: list[Manifest]) -> None:
+    many = Languages(
+        source={code: SourceLanguage() for code in ("deu_Latn", "en", "fr")},
+        target={code: TargetLanguage() for code in ("deu_Latn", "en", "fr", "it")},
+    )
+    of_many = replace(manifests[0], language_pairs=(), languages=many)
+    into_nl = replace(manifests[0], language_pairs=(LanguagePair(source="de", target="nl"),))
+
+    assert pivoted_pairs(["en"], [*manifests, of_many]) == {}
+    assert pivoted_pairs(["en", "de"], [*manifests, of_many, into_nl]) == {("en", "nl"): "de", ("fr", "nl"): "de"}
