@@ -61,8 +61,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _list_models(arguments: argparse.Namespace) -> int:
     with _connect(arguments) as client:
         models = patiently(client.list_models, _patience(arguments), _complain)
-        pivots = patiently(client.list_pivots, _patience(arguments), _complain)
-    print("\n".join(_as_json(dataclasses.asdict(info)) for info in models) if arguments.json else table(models, pivots))
+        if arguments.json:
+            print("\n".join(_as_json(dataclasses.asdict(info)) for info in models))
+        else:
+            print(table(models, patiently(client.list_pivots, _patience(arguments), _complain)))
     return EXIT_OK
 
 

@@ -125,9 +125,7 @@ CLASSES: dict[grpc.StatusCode, type[TranslationError]] = {
 }
 
 
-_ESCAPED = re.compile(
-    r"\b(?:ipv6|unix|unix-abstract):\S*%\S*"
-)  # an address, as gRPC's core writes it: ipv6:%5B::1%5D:1
+_ESCAPED = re.compile(r"\b(?:ipv6|unix|unix-abstract):\S*%\S*")  # as gRPC's core writes one: ipv6:%5B::1%5D:1
 _TOO_LONG = "message larger than max"  # so gRPC says, of either side; our server never does
 
 
