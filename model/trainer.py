@@ -20,6 +20,7 @@ from model.curve import can_draw, draw_curve
 from model.data import Batch, Corpus, epoch_batches, epoch_pairs
 from model.loss import smoothed_cross_entropy
 from model.optimizer import Optimizer
+from model.precision import is_bfloat16_faster
 from model.processes import rank, sum_over_processes, world_size
 from model.progress import Progress
 from model.run_state import load_run, save_run
@@ -203,9 +204,7 @@ class Trainer:
             )
 
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
-        wanted = self.recipe.training.bf16 and (
-            self.device.type == "cuda" or torch.cpu.get_capabilities().get("avx512_bf16", False)
-        )
+        wanted = self.recipe.training.bf16 and (self.device.type == "cuda" or is_bfloat16_faster())
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=wanted)
 
     def _evaluate_and_save(self, writer: SummaryWriter) -> None:

@@ -93,7 +93,7 @@ class TrainingConfig:
         average_last: checkpoints whose weights are averaged into the final model.
         seed: of all that is random.
         optimizer: "adam", or "muon" for the matrices of the layers (`model.optimizer`).
-        bf16: use bfloat16 autocast where the processor has it.
+        bf16: use bfloat16 autocast on a GPU, or where it makes the processor faster.
     """
 
     batch_tokens: int = 4096
