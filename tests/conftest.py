@@ -11,6 +11,7 @@ from export.subject import DevSet, subject_of
 from model.checkpoint import Checkpoint, load_checkpoint
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle
+from tests.captions import read_captions
 
 torch.set_num_threads(1)  # tiny tensors: a second thread only waits
 
@@ -23,10 +24,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def dev_set() -> DevSet:
-    """200 sentences of Multi30k's dev set with their German translations."""
-    sides = [(DATA / f"multi30k_val_200.{language}.txt").read_text(encoding="utf-8") for language in ("en", "de")]
-    sources, references = (side.splitlines() for side in sides)
-    return DevSet(sources=sources, references=references)
+    """200 sentences with their German translations."""
+    return read_captions()
 
 
 @pytest.fixture(scope="session")

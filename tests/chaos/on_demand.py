@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from export.bundle import export_bundle
-from export.subject import DevSet, subject_of
+from export.subject import subject_of
 from model.checkpoint import load_checkpoint
 from protos.translation_pb2 import TranslateRequest, Translation
 from protos.translation_pb2_grpc import TranslationServiceStub
@@ -18,6 +18,7 @@ from tests.acceptance.calls import open_stub
 from tests.acceptance.model_swaps import put, rss_mib
 from tests.acceptance.report import Check
 from tests.acceptance.server_process import running_server
+from tests.captions import read_captions
 from tests.chaos.callers import percentile
 from tests.chaos.case import Case, Options, Skipped, at_most, none
 from tests.chaos.probes import metric
@@ -40,7 +41,7 @@ def take_turns(options: Options) -> Iterator[Check]:
     names = [f"m{number}" for number in range(_NUM_MODELS)]
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        dev_set = _dev_set()
+        dev_set = read_captions()
         bundle = export_bundle(
             subject_of(load_checkpoint(_DATA / "tiny.pt")), directory / "tiny", dev_set, version="0", max_bleu_loss=3.0
         )
@@ -88,12 +89,6 @@ def take_turns(options: Options) -> Iterator[Check]:
         f"<= {_MOST_SLOWER:g}",
         p95 <= _MOST_SLOWER * p95_alone,
     )
-
-
-def _dev_set() -> DevSet:
-    sides = [_DATA / f"multi30k_val_200.{language}.txt" for language in ("en", "de")]
-    sources, references = (side.read_text(encoding="utf-8").splitlines() for side in sides)
-    return DevSet(sources=sources, references=references)
 
 
 def _ask(stub: TranslationServiceStub, source: str, model: str = "") -> tuple[Translation, float]:

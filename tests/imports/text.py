@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.captions import read_captions
+
 DATA = Path(__file__).parents[1] / "data"
 
 # What a normaliser, an unknown piece or a space could get wrong. No control tokens: `transformers` obeys them.
@@ -64,5 +66,5 @@ def _tatoeba() -> list[Pair]:
 
 
 def _multi30k() -> list[Pair]:
-    sides = [(DATA / f"multi30k_val_200.{code}.txt").read_text(encoding="utf-8").splitlines() for code in ("en", "de")]
-    return [Pair(*pair) for pair in zip(*sides, strict=True)]
+    captions = read_captions()
+    return [Pair(*pair) for pair in zip(captions.sources, captions.references, strict=True)]
