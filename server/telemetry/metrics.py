@@ -61,7 +61,7 @@ class Metrics:
         goodput = new.counter("goodput_requests", "Calls answered OK within their deadline.", "method")
         self._goodput_requests = {method: goodput.labels(method) for method in METHODS}
         self.goodput_tokens_total = new.counter(
-            "goodput_tokens", "Target tokens of calls answered within their deadline."
+            "goodput_tokens", "Target tokens of calls answered within their deadline, ends of sentences left out."
         )
         self.requests_in_flight = new.gauge("requests_in_flight", "Calls that arrived and have not ended.", "method")
         self.event_loop_lag_seconds = new.histogram(

@@ -17,7 +17,10 @@ from server.telemetry.metric_factory import MetricFactory
 from server.telemetry.translation_metrics import TranslationFamilies, TranslationMetrics
 
 OUTCOMES = ("ok", "cancelled", "deadline", "late", "error")  # late: dropped before its deadline, as it would miss it
-_LEFT = "Sentences that left the engine; late: dropped before a deadline that they would have missed."
+_LEFT = (
+    "Sentences that left the engine, golden ones that prove it too; late: dropped before a deadline that they would"
+    " have missed."
+)
 _REFUSED = (
     "Calls refused: too many sentences or tokens wait, or are being split; the answer would be too late (deadline);"
     " there is no memory; the message did not come in time (unfinished); the tenant's quota is used up."
@@ -58,7 +61,7 @@ _GAUGES = (
     ("babelserve_batch_slots", "Rows (beams of sentences) that all lanes can hold."),
     ("babelserve_batch_slots_used", "Rows that are taken."),
     ("babelserve_kv_cache_bytes", "Memory of the attention caches."),
-    ("babelserve_queue_depth_limit", "Waiting sentences at which requests are refused."),
+    ("babelserve_queue_depth_limit", "Waiting sentences at which requests are refused; the last may exceed it."),
     ("babelserve_queue_tokens_limit", "Source tokens of waiting sentences at which requests are refused."),
 )
 _LANES = "Lanes that take sentences (serving), must prove themselves first (suspect), or take no more (out)."
