@@ -16,7 +16,7 @@ DATA ?= data
 RUN ?= runs/en-de
 CHECKPOINT ?= model/checkpoints/en-de-small.pt
 OUT ?= runs/bundle
-DEV ?= tests/data/multi30k_val.en.gz tests/data/multi30k_val.de.gz
+DEV ?= tests/data/general_dev.en.gz tests/data/general_dev.de.gz
 
 .PHONY: help demo serve install test check docs reference protos check-protos train export bench fuzz chaos check-imports check-cuda-placement clean
 

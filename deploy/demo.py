@@ -21,11 +21,16 @@ from typing import BinaryIO
 from client import Client, TranslationError, Unavailable
 
 SAMPLES = (
-    "A man in a blue shirt is standing on a ladder cleaning a window.",
     "Two dogs are running through the snow.",
     "Where is the railway station?",
-    "I would like a cup of coffee, please. The children are playing in the park!",
+    "I would like a cup of coffee and the bill, please.",
+    "The government said on Monday that prices rose by 2.5 percent last year.",
+    "Hello {name}, you have %d new messages.",
+    "PLEASE CLOSE THE WINDOW.",
+    "You can find more information at https://example.org/help?id=42.",
+    "Thank you for your letter. We are happy to help you.\n\nPlease call us if you have any questions.",
 )
+EXPECT = "A model of 10 million weights, made in an hour or two: good for everyday sentences, often wrong about the rest."
 METRICS = (
     r'babelserve_requests_total{code="OK",method="Translate"}',
     r'babelserve_sentences_total{.*outcome="ok".*}',
@@ -53,6 +58,7 @@ def main() -> int:
         ):
             wait_until_serving(client, server)
             translate(client, texts)
+            print(f"{EXPECT}\n")
             show_metrics(f"http://127.0.0.1:{metrics_port}/metrics")
     except (DemoFailed, TranslationError, OSError) as error:
         print(f"demo: {error}", file=sys.stderr)
