@@ -47,6 +47,7 @@ def draft_manifest(subject: Subject, directory: Path, *, version: str) -> Manife
             max_beam_size=MAX_BEAM_SIZE,
         ),
         search=subject.search,
+        masking=subject.masking,
         tokenizer=files.pop(TOKENIZER_FILE, None),
         variants={},
         golden=Golden(source_text="", source_ids=(), beam_size=_GOLDEN_BEAM_SIZE, outputs={}),

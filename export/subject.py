@@ -10,7 +10,7 @@ from torch import Tensor
 from model.checkpoint import Checkpoint
 from model.transformer import Transformer
 from server.bundle.languages import Ids, LanguagePair, Languages
-from server.bundle.manifest import TOKENIZER_FILE, SearchDefaults
+from server.bundle.manifest import TOKENIZER_FILE, Masking, SearchDefaults
 from server.bundle.shortlist import Shortlist
 
 
@@ -23,7 +23,7 @@ class Subject:
         name: for the manifest.
         tokenizer: files of the bundle, by name.
         language_pairs, languages: as in `Manifest`; one of them is empty.
-        source_eos, search: as in `Manifest`.
+        source_eos, search, masking: as in `Manifest`.
         max_source_tokens, max_target_tokens: as in `Limits`.
         shortlist: for the bundle to offer; None for none.
         training, origin: for people.
@@ -36,6 +36,7 @@ class Subject:
     languages: Languages | None = None
     source_eos: bool = True
     search: SearchDefaults = field(default_factory=SearchDefaults)
+    masking: Masking = field(default_factory=Masking)
     max_source_tokens: int
     max_target_tokens: int
     shortlist: Shortlist | None = None
@@ -92,7 +93,17 @@ def subject_of(checkpoint: Checkpoint, shortlist: Shortlist | None = None) -> Su
         max_source_tokens=max_source_tokens,
         max_target_tokens=min(num_positions, 2 * max_source_tokens + 16),
         shortlist=shortlist,
+        masking=_masking(facts.get("recipe", {})),
         training={**facts, "weights_sha256": weights_hash(checkpoint.weights)},
+    )
+
+
+def _masking(recipe: Mapping[str, Any]) -> Masking:
+    """Returns what a recipe has taught its model to read."""
+    rewritings, tokenizer = recipe.get("augmentation", {}), recipe.get("tokenizer", {})
+    return Masking(
+        num_placeholders=tokenizer.get("num_placeholders", 0) if rewritings.get("placeholder") else 0,
+        folds_capitals=bool(rewritings.get("lower_case")),
     )
 
 

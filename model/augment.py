@@ -87,6 +87,7 @@ class Augmentation:
 
     def __init__(self, config: AugmentationConfig, num_placeholders: int) -> None:
         self._join = config.join
+        self._num_placeholders = num_placeholders if config.placeholder else 0  # for slots
         self._choices: list[tuple[float, Callable[[Pair, random.Random], Pair]]] = [
             (config.upper_case, upper_case),
             (config.title_case, title_case),
@@ -100,7 +101,7 @@ class Augmentation:
     def __call__(self, pair: Pair, rng: random.Random) -> Pair:
         """Returns the pair, rewritten or as it is."""
         if "⟦" in pair[0]:
-            return fill_slots(pair, rng)
+            return fill_slots(pair, rng, self._num_placeholders)
         draw = rng.random()
         for probability, rewrite in self._choices:
             if draw < probability:
@@ -123,9 +124,17 @@ class Augmentation:
         return joined
 
 
-def fill_slots(pair: Pair, rng: random.Random) -> Pair:
-    """Puts the same random text into the slots of the same name on both sides: ⟦time⟧, ⟦time2⟧, ⟦url⟧, ..."""
-    texts = {slot[0]: KINDS[slot[1]](rng) for slot in _SLOT.finditer(pair[0])}
+def fill_slots(pair: Pair, rng: random.Random, num_placeholders: int = 0) -> Pair:
+    """Puts the same random text into the slots of the same name on both sides: ⟦time⟧, ⟦time2⟧, ⟦url⟧, ...
+
+    Half of them get a placeholder symbol, each its own, if there are so many: that is what a server shows a network in
+    the place of an address.
+    """
+    kinds = {slot[0]: slot[1] for slot in _SLOT.finditer(pair[0])}
+    texts = {slot: KINDS[kind](rng) for slot, kind in kinds.items()}
+    if len(kinds) <= num_placeholders:
+        symbols = rng.sample(range(PLACEHOLDER_START, PLACEHOLDER_START + num_placeholders), len(kinds))
+        texts |= {slot: chr(symbol) for slot, symbol in zip(kinds, symbols, strict=True) if rng.random() < 0.5}
     source, target = (_SLOT.sub(lambda slot: texts[slot[0]], side) for side in pair)
     return source, target
 

@@ -48,11 +48,11 @@ class AugmentationConfig:
     Attributes:
         upper_case: ALL CAPS on both sides.
         title_case: the source as a heading.
-        lower_case: the source in small letters, without its full stop.
+        lower_case: the source in small letters, without its full stop; servers then show ALL CAPS to the model like that.
         noise: the source with typing errors.
         copy: something that is the same in both languages, such as an address or a number, is put into both sides.
         replace: a name, a number or a code that both sides share becomes another one.
-        placeholder: likewise a symbol that stands for what must not be translated.
+        placeholder: likewise a symbol; servers then show the model symbols in the place of addresses, codes and emoji.
         join: share of the examples that are two or three sentences.
     """
 

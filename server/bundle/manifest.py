@@ -16,7 +16,8 @@ from server.bundle.graphs import ATTENTION, SSRU, StepForm, self_caches
 from server.bundle.languages import Ids, LanguagePair, Languages
 from server.decoding.options import DecodingOptions, SearchRules
 
-REVISION = 5  # raised whenever a reader of the previous revision could not read a new bundle
+REVISION = 6  # raised whenever a reader of the previous revision could not read a new bundle
+FIRST_PLACEHOLDER, MAX_PLACEHOLDERS = 0xE000, 6400  # private-use characters of the basic plane
 MANIFEST_FILE = "manifest.json"
 SEAL_FILE = "manifest.json.sha256"  # what `sha256sum manifest.json` prints
 SHORTLIST_FILE = "shortlist.npz"  # optional: see `server.bundle.shortlist`
@@ -98,6 +99,20 @@ class SearchDefaults:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Masking:
+    """What a network has learned to read in the place of a text's own writing: see `server.text.masking`.
+
+    Attributes:
+        num_placeholders: symbols, U+E000 and those after it, that it copies in the place of addresses,
+            codes and emoji; 0 for none.
+        folds_capitals: whether it is shown ALL CAPS in small letters, and its translation of them is raised.
+    """
+
+    num_placeholders: int = 0
+    folds_capitals: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
     """The files of a variant, such as `cpu-int8`.
 
@@ -164,6 +179,7 @@ class Manifest:
         dimensions, special_ids, limits: facts of the network.
         source_eos: whether eos ends the encoder's input.
         search: for requests that leave it open.
+        masking: what sentences are shown to the network as.
         tokenizer: facts of `TOKENIZER_FILE`, unless other tokenizer files are among `extra_files`.
         variants: by name.
         golden: what a start is proved by.
@@ -184,6 +200,7 @@ class Manifest:
     source_eos: bool = True
     limits: Limits
     search: SearchDefaults = field(default_factory=SearchDefaults)
+    masking: Masking = field(default_factory=Masking)
     tokenizer: FileFacts | None = None
     variants: dict[str, Variant]
     golden: Golden

@@ -13,6 +13,7 @@ from server.bundle.graphs import MAX_BEAM_SIZE, MIXERS
 from server.bundle.languages import Ids
 from server.bundle.manifest import (
     MANIFEST_FILE,
+    MAX_PLACEHOLDERS,
     MOSES_FILE,
     REVISION,
     SEAL_FILE,
@@ -31,7 +32,7 @@ from server.errors import BundleError
 
 logger = logging.getLogger(__name__)
 
-_READABLE = (4, REVISION)
+_READABLE = (4, 5, REVISION)
 
 # Beyond these a manifest is mistaken; much is allocated by what it says, before any graph could contradict it.
 _GREATEST = {
@@ -81,7 +82,7 @@ def parse_manifest(data: bytes) -> Manifest:
         raise BundleError([f"cannot be read: {error}"]) from error
     revision = document.get("revision") if isinstance(document, dict) else None
     if revision not in _READABLE:
-        readable = " and ".join(map(str, _READABLE))
+        readable = f"{', '.join(map(str, _READABLE[:-1]))} and {REVISION}"
         raise BundleError([f"revision is {revision!s:.20}; this server reads revisions {readable}"])
     faults: list[str] = []
     manifest = parse(Manifest, document, "", faults)
@@ -102,6 +103,8 @@ def _check_manifest(manifest: Manifest) -> list[str]:
         faults.append(f"name, version and languages must have 1..{_MAX_NAME_CHARACTERS} characters, all printable")
     faults += [f"extra_files: {fault}" for fault in _check_plain(manifest.extra_files)]
     faults += _check_tokenizer(manifest)
+    if not 0 <= (number := manifest.masking.num_placeholders) <= MAX_PLACEHOLDERS:
+        faults.append(f"masking.num_placeholders must be in 0..{MAX_PLACEHOLDERS}, not {number}")
     if not manifest.variants:
         faults.append("variants is empty")
     for name, variant in manifest.variants.items():

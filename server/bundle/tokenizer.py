@@ -22,6 +22,7 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[att
 
 from server.bundle.languages import Ids
 from server.bundle.manifest import (
+    FIRST_PLACEHOLDER,
     MOSES_FILE,
     SOURCE_MODEL_FILE,
     SOURCE_PIECES_FILE,
@@ -58,6 +59,11 @@ class Tokenizer:
         self._unk_id = special_ids.unk
         self._suffix = (special_ids.eos,) if manifest.source_eos else ()
         self._unknown_ids = self._source.unknown_ids(special_ids.unk)
+        symbols = (chr(FIRST_PLACEHOLDER + index) for index in range(manifest.masking.num_placeholders))
+        lacking = (each for each in symbols if self.num_unknown(self._source.encode(each, special_ids.unk)))
+        _raise_any(
+            [f"masking.num_placeholders: the vocabulary lacks U+{ord(each):X}" for each in itertools.islice(lacking, 1)]
+        )
 
     def encode(self, text: str, prefix: Ids = ()) -> Ids:
         """Returns what the encoder is fed of one sentence: `prefix`, the text's ids, and eos where the model has that.

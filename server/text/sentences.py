@@ -16,7 +16,8 @@ beyond ASCII between an initial and a full stop, so every white space is shown t
 
 A sentence of too many tokens is cut in halves until they fit: at the clause mark nearest to its middle, else at white
 space, else between any two characters. A sentence without a letter (a number, a bullet, an emoji) is not translated but
-copied: there is nothing to translate, and a network that is given "***" invents something.
+copied: there is nothing to translate, and a network that is given "***" invents something. What a network is shown of
+the others is for `server.text.masking` to say.
 
 A tokenizer normalises, and some characters become many: U+FDFA, 3 bytes of a request, 34 ids to translate. A sentence
 that has more ids than bytes is cut round such characters, which are copied; so no text costs more ids than its bytes.
@@ -33,6 +34,7 @@ from dataclasses import dataclass
 import sentencex  # type: ignore[import-untyped]
 
 from server.errors import InvalidRequest
+from server.text.masking import NO_MASKING, Masked, Masker
 
 logger = logging.getLogger(__name__)
 
@@ -56,12 +58,14 @@ class SourceSentence:
         separator: white space that follows it; may be empty.
         source_ids: eos and prefixes included; None for one that is copied instead of translated.
         num_added: of its ids, those that are not the text's own.
+        masked: what the ids stand for, if that is not the text itself.
     """
 
     text: str
     separator: str
     source_ids: tuple[int, ...] | None
     num_added: int = 1
+    masked: Masked | None = None
 
     @property
     def num_tokens(self) -> int:
@@ -90,6 +94,7 @@ def split_text(
     max_tokens: int,
     watch: Watch = lambda num_sentences: None,
     num_added: int = 1,
+    masker: Masker = NO_MASKING,
 ) -> SplitText:
     """Splits a text into sentences of at most `max_tokens` ids. Takes time linear in the text.
 
@@ -100,6 +105,7 @@ def split_text(
         max_tokens: most ids of a sentence, those included, at least one more than them.
         watch: called again and again, and at the end, with the number of sentences so far; ends the work by raising.
         num_added: ids of a sentence that are not its text's: eos and prefixes.
+        masker: says what `encode` is shown of a sentence.
     """
     leading = ""
     sentences: list[SourceSentence] = []
@@ -114,12 +120,12 @@ def split_text(
         start = segment.index(stripped)
         gap.append(segment[:start])
         if core:
-            sentences.extend(_wrap(core, "".join(gap), encode, max_tokens, num_added))
+            sentences.extend(_wrap(core, "".join(gap), encode, max_tokens, num_added, masker))
         else:
             leading = "".join(gap)
         core, gap = stripped, [segment[start + len(stripped) :]]
     if core:
-        sentences.extend(_wrap(core, "".join(gap), encode, max_tokens, num_added))
+        sentences.extend(_wrap(core, "".join(gap), encode, max_tokens, num_added, masker))
     else:
         leading = "".join(gap)
     watch(len(sentences))
@@ -172,24 +178,27 @@ def _last_cut(text: str) -> int:
     return cuts[-1] if cuts else len(text)
 
 
-def _wrap(text: str, separator: str, encode: Encode, max_tokens: int, num_added: int) -> Iterator[SourceSentence]:
+def _wrap(
+    text: str, separator: str, encode: Encode, max_tokens: int, num_added: int, masker: Masker
+) -> Iterator[SourceSentence]:
     """Yields a sentence, or the pieces of one that has more than `max_tokens` ids, or more ids than bytes."""
-    if not any(map(str.isalpha, text)):
+    masked = masker.mask(text)
+    if not any(map(str.isalpha, masked.text)):
         yield SourceSentence(text, separator, None)
         return
-    ids = encode(text)
+    ids = encode(masked.text)
     if len(ids) > _most_ids(text) + num_added:
         cuts = _expansion_cuts(text)
         for piece, gap in _pieces(text, separator, cuts):
             if not cuts or _expands(piece[0]):
                 yield SourceSentence(piece, gap, None)
             else:
-                yield from _wrap(piece, gap, encode, max_tokens, num_added)
+                yield from _wrap(piece, gap, encode, max_tokens, num_added, masker)
     elif len(ids) > max_tokens and len(text) > 1:
         for piece, gap in _pieces(text, separator, [_middle_cut(text)]):
-            yield from _wrap(piece, gap, encode, max_tokens, num_added)
+            yield from _wrap(piece, gap, encode, max_tokens, num_added, masker)
     elif num_added < len(ids) <= max_tokens:
-        yield SourceSentence(text, separator, ids, num_added)
+        yield SourceSentence(text, separator, ids, num_added, masked if masked.text != text else None)
     else:  # it normalises to nothing, or to very many tokens
         yield SourceSentence(text, separator, None)
 

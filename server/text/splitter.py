@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
+from server.text.masking import NO_MASKING, Masker
 from server.text.sentences import Encode, SplitText, split_text
 from server.threads import SPLITTER_NICENESS, be_nice
 
@@ -35,12 +36,14 @@ class SplitRules:
         encode: a sentence's ids, eos and prefixes included.
         max_tokens: most ids of a sentence.
         num_added: ids of a sentence that are not its text's: eos and prefixes.
+        masker: says what `encode` is shown of a sentence.
     """
 
     language: str
     encode: Encode
     max_tokens: int
     num_added: int = 1
+    masker: Masker = NO_MASKING
 
 
 class Splitter:
@@ -118,4 +121,4 @@ def _split_text(field: str, text: str, rules: SplitRules, room: _Room, is_over: 
         if is_over():
             raise DeadlineExceeded("the time was over before the translation could start")
 
-    return split_text(text, rules.language, rules.encode, rules.max_tokens, watch, rules.num_added)
+    return split_text(text, rules.language, rules.encode, rules.max_tokens, watch, rules.num_added, rules.masker)

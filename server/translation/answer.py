@@ -36,8 +36,9 @@ class TranslatedSentence:
     @classmethod
     def decoded(cls, source: SourceSentence, result: Result, tokenizer: Tokenizer) -> "TranslatedSentence":
         """Returns a sentence as a model has translated it."""
+        restore = source.masked.restore if source.masked else str
         candidates = tuple(
-            Candidate(tokenizer.decode(each.ids), each.score, len(each.ids), each.finish_reason)
+            Candidate(restore(tokenizer.decode(each.ids)), each.score, len(each.ids), each.finish_reason)
             for each in result.hypotheses
         )
         return cls(source, candidates, result.timings)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from server.bundle.languages import LanguagePair
 from server.decoding.options import DecodingOptions
 from server.models.model import Model
+from server.text.masking import Masker
 from server.text.splitter import SplitRules
 
 
@@ -28,9 +29,11 @@ class Leg:
     @property
     def split_rules(self) -> SplitRules:
         """How texts are split for it."""
+        masking = self.model.manifest.masking
         return SplitRules(
             self.pair.source.partition("-")[0],
             functools.partial(self.model.tokenizer.encode, prefix=self.pair.source_prefix),
             self.model.manifest.limits.max_source_tokens,
             num_added=self.model.tokenizer.num_added(self.pair.source_prefix),
+            masker=Masker(masking.num_placeholders, masking.folds_capitals),
         )

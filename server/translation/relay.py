@@ -30,7 +30,9 @@ class Relay:
         """Splits a sentence's best translation for the second leg; what has no letter is copied there and then."""
         rules = leg.split_rules
         text = first.candidates[0].text
-        split = split_text(text, rules.language, rules.encode, rules.max_tokens, num_added=rules.num_added)
+        split = split_text(
+            text, rules.language, rules.encode, rules.max_tokens, num_added=rules.num_added, masker=rules.masker
+        )
         middle = TextAnswer(split, (leg,))
         for index, sentence in enumerate(split.sentences):
             if sentence.source_ids is None:

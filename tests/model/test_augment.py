@@ -208,3 +208,19 @@ def _kind(pair: tuple[str, str], rewritten: tuple[str, str]) -> str:
     if rewritten in fixed:
         return fixed[rewritten]
     return "placeholder" if SYMBOLS & set(rewritten[0]) else "copy"
+
+
+def test_half_of_the_slots_get_a_placeholder_symbol_of_their_own() -> None:
+    pair = "From ⟦url⟧ to ⟦url2⟧.", "Von ⟦url⟧ nach ⟦url2⟧."
+    filled = [fill_slots(pair, random.Random(seed), num_placeholders=2) for seed in range(200)]
+    symbols = [[ch for ch in source if ch in "\ue000\ue001"] for source, _ in filled]
+    assert [source.removeprefix("From ").replace(" to ", " nach ") for source, _ in filled] == [
+        target.removeprefix("Von ") for _, target in filled
+    ]
+    assert all(len(set(each)) == len(each) for each in symbols)
+    assert 150 <= sum(map(len, symbols)) <= 250
+
+
+def test_slots_get_text_where_there_are_fewer_symbols() -> None:
+    pair = "⟦email⟧ ⟦email2⟧", "⟦email⟧ ⟦email2⟧"
+    assert all("\ue000" not in fill_slots(pair, random.Random(seed), num_placeholders=1)[0] for seed in range(20))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from server.bundle.bundle import Bundle
-from server.bundle.manifest import REVISION, seal_manifest
+from server.bundle.manifest import REVISION, Masking, seal_manifest
 from server.bundle.manifest_file import read_manifest
 from server.errors import BundleError
 from server.settings.settings import BUILTIN_BUNDLE
@@ -52,13 +52,13 @@ def test_other_revision_is_refused_before_anything_else(directory: Path, revisio
     change_manifest(directory, lambda manifest: manifest.update(revision=revision, name=None))
 
     (fault,) = faults_of(directory)
-    assert f"revision is {revision}; this server reads revisions 4 and 5" in fault
+    assert f"revision is {revision}; this server reads revisions 4, 5 and 6" in fault
 
 
 def test_a_manifest_of_revision_4_is_read(tiny_bundle: Bundle, directory: Path) -> None:
     def make_old(manifest: dict[str, Any]) -> None:
         manifest["revision"] = 4
-        for name in ("languages", "source_eos", "search", "origin"):
+        for name in ("languages", "source_eos", "search", "masking", "origin"):
             del manifest[name]
         for name in ("source_vocab_size", "decoder_mixer"):
             del manifest["dimensions"][name]
@@ -71,7 +71,7 @@ def test_a_manifest_of_revision_4_is_read(tiny_bundle: Bundle, directory: Path) 
 
     manifest = tiny_bundle.manifest
     golden = dataclasses.replace(manifest.golden, source_language="", target_language="")
-    assert read_manifest(directory) == dataclasses.replace(manifest, revision=4, golden=golden)
+    assert read_manifest(directory) == dataclasses.replace(manifest, revision=4, golden=golden, masking=Masking())
 
 
 def test_the_built_in_manifest_is_read() -> None:
@@ -114,6 +114,7 @@ def test_missing_directory_is_a_fault_and_no_crash(tmp_path: Path) -> None:
         ),
         (lambda m: m["search"].update(beam_size=17), "search.beam_size must be in 1..16, not 17"),
         (lambda m: m["search"].update(length_penalty=11), "search.length_penalty must be in 0..10, not 11"),
+        (lambda m: m["masking"].update(num_placeholders=6401), "num_placeholders must be in 0..6400, not 6401"),
         (lambda m: m.update(search=[]), "search must be an object, not list"),
         (lambda m: m.update(languages={"source": []}), "languages.source must be dict[str, "),
         (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from server.bundle.files import FileFacts
 from server.bundle.languages import LanguagePair, Languages, SourceLanguage, TargetLanguage
-from server.bundle.manifest import TOKENIZER_FILE, Dimensions, Manifest, SpecialIds
+from server.bundle.manifest import TOKENIZER_FILE, Dimensions, Manifest, Masking, SpecialIds
 from server.bundle.tokenizer import Tokenizer
 from server.errors import BundleError
 from tests.server.conftest import EOS, SENTENCES, VOCAB_SIZE
@@ -294,3 +294,13 @@ def test_what_looks_like_a_language_is_still_there_as_text(tongued: tuple[Tokeni
 @given(text=typed_text())
 def test_no_text_becomes_a_control_token_of_our_own_models(tokenizer: Tokenizer, text: str) -> None:
     assert not {0, 1, 2, EOS} & set(tokenizer.encode(text)[:-1])
+
+
+def test_placeholders_that_the_vocabulary_lacks_are_a_fault(manifest: Manifest) -> None:
+    model = train(["<s>", "\ue000"])
+    both, one = Masking(num_placeholders=2), Masking(num_placeholders=1)
+
+    assert faults_of(dataclasses.replace(manifest, masking=both), {TOKENIZER_FILE: model}) == [
+        "masking.num_placeholders: the vocabulary lacks U+E001"
+    ]
+    open_tokenizer(dataclasses.replace(manifest, masking=one), {TOKENIZER_FILE: model})

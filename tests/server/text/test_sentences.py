@@ -4,6 +4,7 @@ import unicodedata
 
 import pytest
 
+from server.text.masking import Masker
 from server.text.sentences import WINDOW_CHARACTERS, SplitText, split_text
 
 
@@ -229,3 +230,25 @@ def test_such_characters_stay_where_a_sentence_is_long_enough_to_bear_them() -> 
         return (*range(len(text) // 3), 3)
 
     assert [s.text for s in split_text(text, "en", pieces, 100).sentences] == [text]
+
+
+def test_a_network_is_shown_what_the_masker_says() -> None:
+    shown: list[str] = []
+
+    def remember(text: str) -> tuple[int, ...]:
+        shown.append(text)
+        return encode(text)
+
+    parts = split_text(
+        "GO TO https://a.io/B NOW! {x} A dog.", "en", remember, 1000, masker=Masker(2, folds_capitals=True)
+    )
+
+    assert shown == ["go to \ue000 now!", "\ue000 A dog."]
+    assert [each.text for each in parts.sentences] == ["GO TO https://a.io/B NOW!", "{x} A dog."]
+    assert [each.masked.parts for each in parts.sentences if each.masked] == [("https://a.io/B",), ("{x}",)]
+
+
+def test_a_sentence_that_is_one_address_is_copied() -> None:
+    (sentence,) = split_text("https://a.io/B.", "en", encode, 1000, masker=Masker(2)).sentences
+
+    assert sentence.source_ids is None

@@ -1,6 +1,7 @@
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import FinishReason, Hypothesis, Result, Timings
 from server.errors import InvalidRequest
+from server.text.masking import Masker
 from server.text.sentences import SourceSentence, SplitText
 from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
 
@@ -72,3 +73,15 @@ def test_a_sentence_is_decoded_with_all_its_hypotheses(tokenizer: Tokenizer) -> 
 
     assert [(each.text, each.num_tokens) for each in sentence.candidates] == [("A dog runs.", len(ids)), ("A", 1)]
     assert (sentence.source, sentence.timings) == (ONE, timings)
+
+
+def test_what_was_masked_stands_in_every_candidate(tokenizer: Tokenizer) -> None:
+    masked = Masker(num_placeholders=1, folds_capitals=True).mask("A DOG RUNS.")
+    ids = tokenizer.encode("Ein Hund rennt.")[:-1]
+    hypotheses = (Hypothesis(ids, -1.0, FinishReason.STOP), Hypothesis(ids[:-1], -2.0, FinishReason.STOP))
+
+    sentence = TranslatedSentence.decoded(
+        SourceSentence("A DOG RUNS.", "", (5, 3), masked=masked), Result(hypotheses, Timings()), tokenizer
+    )
+
+    assert [each.text.upper() for each in sentence.candidates] == [each.text for each in sentence.candidates]
