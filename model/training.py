@@ -48,7 +48,7 @@ class AugmentationConfig:
     Attributes:
         upper_case: ALL CAPS on both sides.
         title_case: the source as a heading.
-        lower_case: the source in small letters, without its full stop; servers then show ALL CAPS to the model like that.
+        lower_case: the source in small letters, without its full stop; servers then show the model ALL CAPS so.
         noise: the source with typing errors.
         copy: something that is the same in both languages, such as an address or a number, is put into both sides.
         replace: a name, a number or a code that both sides share becomes another one.
