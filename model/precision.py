@@ -15,7 +15,7 @@ def is_bfloat16_faster() -> bool:
     """Says whether this machine's processor gains by bfloat16 autocast; takes some milliseconds, once.
 
     Measured, not looked up: of two processors that both have instructions for it, one took 1.7 times as long for a
-    product in bfloat16 as in float32.
+    product in bfloat16 as in float32. A neighbour may sway it: `training.bf16 = false` decides.
     """
     return _seconds(torch.float32) > _WORTH_IT * _seconds(torch.bfloat16)
 
