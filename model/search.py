@@ -9,19 +9,24 @@ The rules, which `server.decoding.beam_search` keeps too:
 - Hypotheses are ranked by log-probability / length^length_penalty, where the length counts eos.
 - A forced prefix is one beam of log-probability 0; its tokens count in the length and in `max_tokens`.
 - `SearchRules` say what else a model may want.
+- Where a source has placeholders, a candidate's log-probability is less by 6 for each that it ends without, and by 100
+  if its last token is one that it has too often; with W = 1 nothing is charged.
 Greedy search is W = 1. Source of the stopping rule: fairseq's sequence generator; of the others: HF transformers'
 `generate`, which imported models are compared with.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
 
 from model.data import pad
 from model.transformer import Transformer
+
+_DROPPED, _INVENTED = 6.0, 100.0  # nats, for placeholders
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,7 @@ class _Search:
         eos_id: int,
         prefix: Sequence[int] = (),
         rules: SearchRules = SearchRules(),
+        placeholders: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         if len(prefix) >= max_tokens:
             raise ValueError(f"a forced prefix of {len(prefix)} tokens must be shorter than max_tokens, {max_tokens}")
@@ -73,6 +79,7 @@ class _Search:
         self.eos_id = eos_id
         self.num_forced = len(prefix)
         self.rules = rules
+        self.placeholders = placeholders if beam_size > 1 else {}
         self.live = [_Beam(list(prefix), 0.0)]
         self.finished: list[Hypothesis] = []
 
@@ -96,12 +103,17 @@ class _Search:
         """Returns the 2W best beams that are one token longer; impossible ones, suppressed tokens, are left out."""
         top = log_probs.topk(min(2 * self.beam_size, log_probs.shape[-1]), dim=-1)
         extended = [
-            _Beam([*beam.ids, int(token)], beam.log_prob + float(value))
+            _Beam([*beam.ids, int(token)], beam.log_prob + float(value) - self._charge(beam.ids, int(token)))
             for beam, values, tokens in zip(self.live, top.values, top.indices, strict=True)
             for value, token in zip(values, tokens, strict=True)
             if value > -math.inf
         ]
         return sorted(extended, key=lambda beam: -beam.log_prob)[: 2 * self.beam_size]
+
+    def _charge(self, taken: list[int], token: int) -> float:
+        if token == self.eos_id:
+            return _DROPPED * sum(max(0, times - taken.count(each)) for each, times in self.placeholders.items())
+        return _INVENTED if taken.count(token) >= self.placeholders.get(token, math.inf) else 0.0
 
     def _is_over(self) -> bool:
         if len(self.finished) < self.beam_size or self.rules.early_stopping or not self.live:
@@ -131,6 +143,7 @@ def search(
     max_tokens: int | list[int] = 256,
     forced_prefixes: Sequence[Sequence[int]] = (),
     rules: SearchRules = SearchRules(),
+    placeholder_ids: Sequence[int] = (),
 ) -> list[list[Hypothesis]]:
     """Translates a batch of sentences.
 
@@ -143,6 +156,7 @@ def search(
         forced_prefixes: for each sentence what its translation must begin with, shorter than its `max_tokens`;
             hypotheses are without it. Nothing is nothing for all.
         rules: of the model.
+        placeholder_ids: of the vocabulary.
 
     Returns:
         For each sentence its hypotheses (`beam_size`, or fewer where the vocabulary is that small), best first.
@@ -153,8 +167,8 @@ def search(
     config = model.config
     limits = [max_tokens] * len(sources) if isinstance(max_tokens, int) else max_tokens
     searches = [
-        _Search(beam_size, length_penalty, limit, config.eos_id, prefix, rules)
-        for limit, prefix in zip(limits, forced_prefixes or [()] * len(sources), strict=True)
+        _Search(beam_size, length_penalty, limit, config.eos_id, prefix, rules, _count(placeholder_ids, source))
+        for limit, prefix, source in zip(limits, forced_prefixes or [()] * len(sources), sources, strict=True)
     ]
     device = model.embedding.tokens.weight.device
     memory, visible = model.encode(pad(sources, config.pad_id).to(device))
@@ -172,6 +186,12 @@ def search(
                 one.advance(log_probs[row : row + count])
                 row += count
     return [sorted(s.finished, key=lambda hypothesis: -hypothesis.score) for s in searches]
+
+
+def _count(placeholder_ids: Sequence[int], source: Sequence[int]) -> dict[int, int]:
+    """Returns how often a source has each placeholder, or nothing if it has none."""
+    counts = {each: source.count(each) for each in placeholder_ids}
+    return counts if any(counts.values()) else {}
 
 
 def default_max_tokens(source_tokens: int, limit: int) -> int:

@@ -46,6 +46,9 @@ class Tokenizer:
         manifest: of the bundle: which files there are, and what the ids mean.
         read: returns what a file holds that the manifest describes, as `Bundle.read` does.
 
+    Attributes:
+        placeholder_ids: of the symbols that the model copies, as its manifest says.
+
     Raises:
         BundleError: every fault: what is no SentencePiece model or no table, or does not fit the network.
     """
@@ -59,11 +62,13 @@ class Tokenizer:
         self._unk_id = special_ids.unk
         self._suffix = (special_ids.eos,) if manifest.source_eos else ()
         self._unknown_ids = self._source.unknown_ids(special_ids.unk)
-        symbols = (chr(FIRST_PLACEHOLDER + index) for index in range(manifest.masking.num_placeholders))
-        lacking = (each for each in symbols if self.num_unknown(self._source.encode(each, special_ids.unk)))
+        symbols = [chr(FIRST_PLACEHOLDER + index) for index in range(manifest.masking.num_placeholders)]
+        encoded = {each: self._source.encode(each, special_ids.unk) for each in symbols}
+        lacking = (each for each, ids in encoded.items() if self.num_unknown(ids))
         _raise_any(
             [f"masking.num_placeholders: the vocabulary lacks U+{ord(each):X}" for each in itertools.islice(lacking, 1)]
         )
+        self.placeholder_ids = tuple(ids[-1] for ids in encoded.values())
 
     def encode(self, text: str, prefix: Ids = ()) -> Ids:
         """Returns what the encoder is fed of one sentence: `prefix`, the text's ids, and eos where the model has that.

@@ -4,10 +4,15 @@ The rules are those of `model.search`, the oracle, restated for one step at a ti
 Those that a model may choose are `SearchRules`; without early stopping they are Hugging Face's (transformers 5).
 """
 
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import FinishReason, Hypothesis
 
 DEFAULT_RULES = SearchRules()
+DROPPED, INVENTED = 6.0, 100.0  # nats: a beam that has all of them is mostly less behind; no beam is so far
 
 
 class BeamSearch:
@@ -19,6 +24,9 @@ class BeamSearch:
         bos_id: fed to the first step.
         eos_id: ends a translation.
         rules: the model's.
+        placeholders: for each id of a placeholder how often the source has it. Beams that end without one are charged
+            `DROPPED` for each, those that have one too often `INVENTED`. Empty if the source has none. Greedy search
+            has no choice.
 
     Attributes:
         last_ids: tokens that the live beams feed to the next step, best beam first.
@@ -36,6 +44,7 @@ class BeamSearch:
         bos_id: int,
         eos_id: int,
         rules: SearchRules = DEFAULT_RULES,
+        placeholders: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self._options = options
         self._beam_size = options.beam_size
@@ -45,6 +54,7 @@ class BeamSearch:
         self._last_step = max_tokens - 1 if rules.forced_eos else max_tokens
         self._eos_id = eos_id
         self._rules = rules
+        self._placeholders = placeholders if options.beam_size > 1 else {}
         self._num_forced = len(options.forced_prefix)
         self.is_greedy = options.beam_size == 1 and not options.forced_prefix
         self._prefixes: list[list[int]] = [[]]
@@ -66,13 +76,7 @@ class BeamSearch:
         """
         if self.num_tokens < self._num_forced:
             return self._follow_prefix()
-        width = min(self.top_k, len(top_ids[0]))
-        candidates = [
-            (-(total + log_prob), parent, place)
-            for parent, (total, log_probs) in enumerate(zip(self._log_probs, top_log_probs, strict=True))
-            for place, log_prob in enumerate(log_probs[:width])
-        ]
-        candidates.sort()  # of equals, the better beam's better token first
+        candidates = self._candidates(top_ids, top_log_probs)
         parents: list[int] = []
         ids: list[int] = []
         totals: list[float] = []
@@ -98,6 +102,30 @@ class BeamSearch:
             self._finish_live()
             return []
         return parents
+
+    def _candidates(self, top_ids: list[list[int]], top_log_probs: list[list[float]]) -> list[tuple[float, int, int]]:
+        """Returns what may extend a beam, best first: its negated log-probability, the beam, and the token's place."""
+        width = min(self.top_k, len(top_ids[0]))
+        candidates = [
+            (-(total + log_prob), parent, place)
+            for parent, (total, log_probs) in enumerate(zip(self._log_probs, top_log_probs, strict=True))
+            for place, log_prob in enumerate(log_probs[:width])
+        ]
+        if self._placeholders:
+            candidates = [
+                (negated + self._charge(parent, top_ids[parent][place]), parent, place)
+                for negated, parent, place in candidates
+            ]
+        candidates.sort()  # of equals, the better beam's better token first
+        return candidates
+
+    def _charge(self, beam: int, token: int) -> float:
+        """Returns what a token costs a beam for placeholders that it ends without, or has too often."""
+        taken = self._prefixes[beam]
+        if token == self._eos_id:
+            return DROPPED * sum(max(0, times - taken.count(each)) for each, times in self._placeholders.items())
+        is_due = taken.count(token) < self._placeholders.get(token, math.inf)
+        return 0.0 if is_due else INVENTED
 
     def _follow_prefix(self) -> list[int]:
         """Feeds the next token of the forced prefix to the one beam that there is, whatever the step has returned."""

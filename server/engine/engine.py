@@ -39,6 +39,7 @@ class Engine:
         limits: lanes, and what they and the queue hold.
         clock: seconds, monotonic; deadlines are its instants.
         busy: of the process.
+        placeholder_ids: of the vocabulary, that beams copy.
 
     Attributes:
         alarm: set whenever a lane has failed or ended, for who watches them and clears it.
@@ -52,9 +53,11 @@ class Engine:
         limits: EngineLimits,
         clock: Callable[[], float] = time.monotonic,
         busy: BusyEngines | None = None,
+        placeholder_ids: Sequence[int] = (),
     ) -> None:
         self._special_ids = manifest.special_ids
         self._rules = manifest.search.rules
+        self._placeholder_ids = frozenset(placeholder_ids)
         self._max_target_tokens = manifest.limits.max_target_tokens
         self._metrics = metrics
         self._limits = limits
@@ -114,7 +117,7 @@ class Engine:
             Sentence(
                 source_ids=source_ids,
                 options=options,
-                search=self._search(options, len(source_ids)),
+                search=self._search(options, source_ids),
                 deadline=deadline,
                 submitted=now,
                 flow=flow,
@@ -163,7 +166,7 @@ class Engine:
         sentence = Sentence(
             source_ids=source_ids,
             options=options,
-            search=self._search(options, len(source_ids)),
+            search=self._search(options, source_ids),
             deadline=None,
             submitted=self._clock(),
             steps=self._cost.steps(len(source_ids), options),
@@ -188,14 +191,16 @@ class Engine:
         for lane in self._lanes:
             lane.abandon(error)
 
-    def _search(self, options: DecodingOptions, source_tokens: int) -> BeamSearch:
-        max_tokens = options.max_output_tokens or default_max_tokens(source_tokens, self._max_target_tokens)
+    def _search(self, options: DecodingOptions, source_ids: tuple[int, ...]) -> BeamSearch:
+        max_tokens = options.max_output_tokens or default_max_tokens(len(source_ids), self._max_target_tokens)
+        has_none = self._placeholder_ids.isdisjoint(source_ids)
         return BeamSearch(
             options,
             max_tokens=min(len(options.forced_prefix) + max_tokens, self._max_target_tokens),
             bos_id=self._special_ids.bos,
             eos_id=self._special_ids.eos,
             rules=self._rules,
+            placeholders={} if has_none else {each: source_ids.count(each) for each in self._placeholder_ids},
         )
 
     def _load(self) -> EngineLoad:

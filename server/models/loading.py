@@ -143,7 +143,7 @@ def start_model(
     tokenizer = Tokenizer(manifest, bundle.read)
     limits = engine_limits(manifest, variant, settings, share)
     model_metrics = metrics.of_model(manifest.name, manifest.version)
-    engine = Engine(runner, manifest, model_metrics, limits, busy=share.busy)
+    engine = Engine(runner, manifest, model_metrics, limits, busy=share.busy, placeholder_ids=tokenizer.placeholder_ids)
     engine.start()
     front = _with_cache(engine, bundle, variant, settings, model_metrics)
     supervisor = Supervisor(

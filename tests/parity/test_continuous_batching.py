@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from model.search import default_max_tokens, search
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle
+from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.engine import Engine
@@ -40,6 +41,7 @@ class Stepper:
                 max_waiting_tokens=10**6,
                 max_waiting_sentences=10**6,
             ),
+            placeholder_ids=Tokenizer(bundle.manifest, bundle.read).placeholder_ids,
         )
 
         self.futures: list[Future[Result]] = []
@@ -189,6 +191,25 @@ def test_scores_and_hypotheses_equal_the_oracles(
         assert [list(hypothesis.ids) for hypothesis in found] == [hypothesis.ids for hypothesis in expected]
         # float32 log-probabilities of up to 20 tokens, summed in another order
         assert [h.score for h in found] == pytest.approx([h.score for h in expected], abs=1e-4)
+
+
+def test_beams_copy_placeholders_as_the_oracle_does(
+    tiny_model: Transformer, tiny_bundle: Bundle, stepper: Stepper, sources: list[list[int]]
+) -> None:
+    placeholder_ids = Tokenizer(tiny_bundle.manifest, tiny_bundle.read).placeholder_ids
+    marked = [
+        [*source[:2], placeholder_ids[i % 16], *source[2:-1], placeholder_ids[(i * 7 + 1) % 16], source[-1]]
+        for i, source in enumerate(sources[:40])
+    ]
+    futures = [stepper.submit(source, WIDTHS[i % 4], max_output_tokens=40) for i, source in enumerate(marked)]
+    stepper.finish()
+
+    for i, (source, future) in enumerate(zip(marked, futures, strict=True)):
+        (oracle,) = search(
+            tiny_model, [source], beam_size=WIDTHS[i % 4], max_tokens=40, placeholder_ids=placeholder_ids
+        )
+        assert list(best(future)) == oracle[0].ids
+        assert WIDTHS[i % 4] == 1 or all(best(future).count(each) <= source.count(each) for each in placeholder_ids)
 
 
 def test_greedy_search_without_scores_gives_the_same_ids(
