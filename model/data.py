@@ -59,6 +59,8 @@ def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
     whole = [(s, t) for s, t in pairs if s is not None and t is not None and s and t]
     if len(whole) < len(pairs):
         logger.warning("%s: left out %d broken lines of %d", name, len(pairs) - len(whole), len(pairs))
+    if config.reverse:
+        whole = [(target, source) for source, target in whole]
     kept, held_out = hold_out(whole[: config.limit or None], config.hold_out)
     return Corpus(pairs=kept, held_out=held_out, weight=config.weight)
 

@@ -21,6 +21,8 @@ _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: 
 def load_recipe(path: Path) -> Recipe:
     """Reads a recipe, such as `model/configs/tiny.toml`.
 
+    One that has nothing but `name` and `reverse_of`, a file beside it, is that recipe for the other direction.
+
     Raises:
         OSError: there is no such file.
         ValueError: every fault, one a line: a name is unknown or missing, a value is of another kind or out of range;
@@ -30,6 +32,8 @@ def load_recipe(path: Path) -> Recipe:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
+    if "reverse_of" in document:
+        return _reverse(path, document)
     faults: list[str] = []
     for name, kind in _TABLES.items():
         if name in document:
@@ -44,6 +48,27 @@ def load_recipe(path: Path) -> Recipe:
     if faults or recipe is None:
         raise ValueError("\n".join(f"{path}: {fault}" for fault in faults))
     return typing.cast("Recipe", recipe)
+
+
+def _reverse(path: Path, document: dict[str, Any]) -> Recipe:
+    if document.keys() != {"name", "reverse_of"} or not all(isinstance(value, str) for value in document.values()):
+        raise ValueError(f"{path}: a recipe with reverse_of has name beside it, both texts, and nothing else")
+    base = path.with_name(document["reverse_of"])
+    if base == path:
+        raise ValueError(f"{path}: reverse_of names the recipe itself")
+    recipe = load_recipe(base)
+    train, dev = (
+        tuple(dataclasses.replace(corpus, reverse=not corpus.reverse) for corpus in corpora)
+        for corpora in (recipe.train, recipe.dev)
+    )
+    return dataclasses.replace(
+        recipe,
+        name=document["name"],
+        source_language=recipe.target_language,
+        target_language=recipe.source_language,
+        train=train,
+        dev=dev,
+    )
 
 
 def _build(kind: type[Any], values: Any, where: str, faults: list[str]) -> Any:

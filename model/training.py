@@ -21,6 +21,7 @@ class CorpusConfig:
         weight: share of the pairs that each epoch sees: 0.5 is another random half every epoch, 2 is every pair twice.
         hold_out: so many distinct source sentences, with all their translations, are kept out of training.
         limit: only so many pairs, from the first; 0 is all.
+        reverse: exchange the sides: the file has the target's language first.
     """
 
     source: str = ""
@@ -29,6 +30,7 @@ class CorpusConfig:
     weight: float = 1.0
     hold_out: int = 0
     limit: int = 0
+    reverse: bool = False
 
     def __post_init__(self) -> None:
         faults = []

@@ -53,6 +53,11 @@ class TestReading:
 
         assert read_corpus(CorpusConfig(tsv="a.tsv"), tmp_path).pairs == [("one", "eins"), ("two", "zwei")]
 
+    def test_the_sides_of_a_corpus_may_be_exchanged(self, tmp_path: Path) -> None:
+        (tmp_path / "a.tsv").write_text("one\teins\none\n", encoding="utf-8")
+
+        assert read_corpus(CorpusConfig(tsv="a.tsv", reverse=True), tmp_path).pairs == [("eins", "one")]
+
     def test_a_limit_takes_the_first_pairs(self, tmp_path: Path) -> None:
         (tmp_path / "a.tsv").write_text("one\teins\ntwo\tzwei\nthree\tdrei\n", encoding="utf-8")
 

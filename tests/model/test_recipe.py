@@ -21,11 +21,21 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["tiny", "general", "multi30k", "base", "big"])
-def test_every_recipe_that_ships_loads(name: str) -> None:
-    recipe = load_recipe(CONFIGS / f"{name}.toml")
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("tiny", "en-de-tiny"),
+        ("general", "en-de-small"),
+        ("general.de-en", "de-en-small"),
+        ("multi30k", "en-de-multi30k"),
+        ("base", "en-de-base"),
+        ("big", "en-de-big"),
+    ],
+)
+def test_every_recipe_that_ships_loads(file: str, name: str) -> None:
+    recipe = load_recipe(CONFIGS / f"{file}.toml")
 
-    assert recipe.name == ("en-de-small" if name == "general" else f"en-de-{name}")  # the built-in model's
+    assert recipe.name == name
     assert recipe.train
     assert all(corpus.tsv or (corpus.source and corpus.target) for corpus in (*recipe.train, *recipe.dev))
     assert recipe.dev
@@ -149,3 +159,29 @@ def test_ranges_are_told_where_every_kind_is_right(tmp_path: Path) -> None:
         load_recipe(write(tmp_path, RECIPE + "[training]\nmax_steps = 0\nwarmup_steps = 0\n"))
 
     assert len(str(caught.value).splitlines()) == 2
+
+
+def test_a_reverse_recipe_is_the_other_direction_of_another(tmp_path: Path) -> None:
+    corpora = '[[train]]\ntsv = "a.tsv"\n[[train]]\ntsv = "b.tsv"\nreverse = true\n[dev]\ntsv = "dev.tsv"\n'
+    base = load_recipe(write(tmp_path, RECIPE + corpora))
+    (tmp_path / "back.toml").write_text('name = "back"\nreverse_of = "recipe.toml"\n', encoding="utf-8")
+
+    recipe = load_recipe(tmp_path / "back.toml")
+
+    assert (recipe.name, recipe.source_language, recipe.target_language) == ("back", "de", "en")
+    assert recipe.train == (CorpusConfig(tsv="a.tsv", reverse=True), CorpusConfig(tsv="b.tsv"))
+    assert recipe.dev == (CorpusConfig(tsv="dev.tsv", reverse=True),)
+    assert (recipe.model, recipe.training) == (base.model, base.training)
+
+
+@pytest.mark.parametrize(
+    "text", ['name = "x"\nreverse_of = "y.toml"\nseed = 1', 'reverse_of = "y.toml"', 'name = "x"\nreverse_of = 1']
+)
+def test_a_reverse_recipe_has_nothing_of_its_own_but_a_name(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ValueError, match="a recipe with reverse_of has name beside it, both texts, and nothing else"):
+        load_recipe(write(tmp_path, text))
+
+
+def test_a_recipe_is_not_the_reverse_of_itself(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="reverse_of names the recipe itself"):
+        load_recipe(write(tmp_path, 'name = "x"\nreverse_of = "recipe.toml"'))
