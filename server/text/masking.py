@@ -19,10 +19,10 @@ FIRST_SYMBOL = 0xE000
 _SYMBOLS = re.compile("[\ue000-\uf8ff]")
 _LEAST_CAPITALS = 5  # of a single word that is folded: shorter ones are mostly names, such as NATO
 
-_TOP_LEVEL = "com|org|net|edu|gov|info|dev|app|io|eu|de|at|ch|uk|fr|es|it|nl"
+_TOP_LEVEL = "com|org|net|edu|gov|info|dev|app|io|eu|de|ch|uk|fr|nl"  # no word that may follow a forgotten space
 _EXTENSIONS = (
     "pdf|txt|png|jpe?g|gif|svg|zip|tar|gz|json|docx?|xlsx?|pptx?|csv|tsv|py|js|ts|html?|css|xml|md|mp[34]|exe|dll|log"
-    "|cfg|conf|ini|ya?ml|toml|sh|bat|iso|deb|rpm|sql|so|cpp|rs|go|java"
+    r"|cfg|conf|ini|ya?ml|toml|sh|bat|iso|deb|rpm|sql|so(?=\.\d)|cpp|rs|java"
 )
 # Without any of these there is no part; most sentences have none.
 _SIGNS = re.compile(r"[\d@/\\{<&%$#_`[\u203c-\U0010ffff]|\.\w")

@@ -28,6 +28,7 @@ MASKER = Masker(num_placeholders=3, folds_capitals=True)
         ("Error 0x80070057 in 9f8e7d6c", ["0x80070057", "9f8e7d6c"]),
         ("max_tokens is too small", ["max_tokens"]),
         ("Call +49 30 901820.", ["+49 30 901820"]),
+        ("libfoo.so.6 is missing", ["libfoo.so.6"]),
         ("Great 👍🏽👩‍🚀 and 🇩🇪!", ["👍🏽👩‍🚀", "🇩🇪"]),
     ],
 )
@@ -47,6 +48,7 @@ def test_parts_stand_again_in_their_places(text: str, parts: list[str]) -> None:
         "COVID-19, the 1990s, a 21-year-old, 20th, F-16, 10km",
         "a < b and c > d; it's 5 o'clock (or six).",
         "Wait... what?! No – yes.",
+        "I saw it.It was there, look.at it.so what?",
     ],
 )
 def test_what_languages_write_in_different_ways_stays(text: str) -> None:
