@@ -116,7 +116,7 @@ NO_MASKING = Masker()
 
 def _is_all_caps(text: str) -> bool:
     """Whether there is no small letter, but more than a name in capitals."""
-    if not text.isupper():
+    if not text.isupper() or len(text.lower()) != len(text):  # few letters become several
         return False
     words = [word for word in text.split() if any(map(str.isalpha, word))]
     return len(words) > 1 or sum(map(str.isalpha, text)) >= _LEAST_CAPITALS

@@ -85,7 +85,7 @@ def test_all_caps_are_shown_in_small_letters_and_raised_again(text: str) -> None
     assert masked.restore("große {x}") == "GROSSE {X}"
 
 
-@pytest.mark.parametrize("text", ["NATO", "OK!", "A", "Hello WORLD", "USA 2024", "\ue000 STOP it"])
+@pytest.mark.parametrize("text", ["NATO", "OK!", "A", "Hello WORLD", "USA 2024", "İSTANBUL İÇİN", "\ue000 STOP it"])
 def test_names_and_mixed_case_stay(text: str) -> None:
     assert not MASKER.mask(text).is_folded
 
