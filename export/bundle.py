@@ -177,7 +177,9 @@ class _Export:
         # not CUDA's kernels.
         mapped = MappedWeights(self.directory / name)
         runner = open_runner(bundle, name, "cpu", num_threads=torch.get_num_threads(), lend=mapped)
-        with open_translator(runner, bundle, let_go=mapped.drop) as translator:
+        with open_translator(
+            runner, bundle, let_go=mapped.drop, placeholder_ids=self.tokenizer.placeholder_ids
+        ) as translator:
             self.outputs[name] = self._golden_output(translator)
             if not self.has_references and name == EXACT:
                 self.exact = self._translate(translator)

@@ -73,7 +73,7 @@ def translate_by_server(
 
 
 def translate_by_checkpoint(path: Path, sources: list[str], beam_size: int) -> list[str]:
-    """Translates with the torch oracle, sentence by sentence as they stand (no splitting).
+    """Translates with the torch oracle, sentence by sentence as they stand: servers split them, and mask their parts.
 
     Raises:
         OSError: the file cannot be read.

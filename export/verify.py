@@ -62,10 +62,12 @@ class IdTranslator:
     Attributes:
         engine: running.
         let_go: frees the memory of its weights until it runs again.
+        placeholder_ids: of the vocabulary, that beams copy.
     """
 
     engine: Engine
     let_go: Callable[[], None] = _keep
+    placeholder_ids: Sequence[int] = ()
 
     def __call__(
         self, sources: list[list[int]], options: DecodingOptions, prefixes: Sequence[Ids] = ()
@@ -98,9 +100,13 @@ class IdTranslator:
 
 @contextmanager
 def open_translator(
-    runner: Runner, bundle: Bundle, max_rows: int = 64, let_go: Callable[[], None] = _keep
+    runner: Runner,
+    bundle: Bundle,
+    max_rows: int = 64,
+    let_go: Callable[[], None] = _keep,
+    placeholder_ids: Sequence[int] = (),
 ) -> Iterator[IdTranslator]:
-    """Runs an engine of one lane for the time of a `with` block; `let_go` is as in `IdTranslator`."""
+    """Runs an engine of one lane for the time of a `with` block; the last two are as in `IdTranslator`."""
     engine = Engine(
         runner,
         bundle.manifest,
@@ -111,10 +117,11 @@ def open_translator(
             max_waiting_tokens=10**9,
             max_waiting_sentences=10**9,
         ),
+        placeholder_ids=placeholder_ids,
     )
     engine.start()
     try:
-        yield IdTranslator(engine, let_go)
+        yield IdTranslator(engine, let_go, placeholder_ids)
     finally:
         engine.stop()
 
@@ -208,6 +215,7 @@ def check_ids(
             max_tokens=limits,
             forced_prefixes=forced,
             rules=rules,
+            placeholder_ids=translator.placeholder_ids,
         )
         for i, (source, limit, expected) in enumerate(zip(chunk, limits, oracle, strict=True), start=start):
             answer, prefix = answers[i], prefixes[i]

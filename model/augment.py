@@ -14,6 +14,7 @@ from model.verbatim import KINDS, PLACEHOLDER_START, anything, field, name
 Pair = tuple[str, str]
 
 _SLOT = re.compile(r"⟦([a-z]+)\d?⟧")
+_MASKED = ("url", "email", "code", "phone", "handle", "emoji", "field")  # kinds of slots
 _ENDS = (".", "!", "?", "…", '"', "”", "“")  # of a sentence, in either language
 _WORD = re.compile(r"[^\W_]+(?:[.,:/-][^\W_]+)*")
 _FALSE_FRIENDS = frozenset(
@@ -127,14 +128,15 @@ class Augmentation:
 def fill_slots(pair: Pair, rng: random.Random, num_placeholders: int = 0) -> Pair:
     """Puts the same random text into the slots of the same name on both sides: ⟦time⟧, ⟦time2⟧, ⟦url⟧, ...
 
-    Half of them get a placeholder symbol, each its own, if there are so many: that is what a server shows a network in
-    the place of an address.
+    Half of those that a server would mask (`server.text.masking`) get a placeholder symbol, each its own, if there are
+    so many.
     """
     kinds = {slot[0]: slot[1] for slot in _SLOT.finditer(pair[0])}
     texts = {slot: KINDS[kind](rng) for slot, kind in kinds.items()}
-    if len(kinds) <= num_placeholders:
-        symbols = rng.sample(range(PLACEHOLDER_START, PLACEHOLDER_START + num_placeholders), len(kinds))
-        texts |= {slot: chr(symbol) for slot, symbol in zip(kinds, symbols, strict=True) if rng.random() < 0.5}
+    masked = [slot for slot, kind in kinds.items() if kind in _MASKED]
+    if len(masked) <= num_placeholders:
+        symbols = rng.sample(range(PLACEHOLDER_START, PLACEHOLDER_START + num_placeholders), len(masked))
+        texts |= {slot: chr(symbol) for slot, symbol in zip(masked, symbols, strict=True) if rng.random() < 0.5}
     source, target = (_SLOT.sub(lambda slot: texts[slot[0]], side) for side in pair)
     return source, target
 

@@ -28,10 +28,7 @@ def load_recipe(path: Path) -> Recipe:
         ValueError: every fault, one a line: a name is unknown or missing, a value is of another kind or out of range;
             each with its table.
     """
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+    document = _read(path)
     if "reverse_of" in document:
         return _reverse(path, document)
     faults: list[str] = []
@@ -50,12 +47,19 @@ def load_recipe(path: Path) -> Recipe:
     return typing.cast("Recipe", recipe)
 
 
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
 def _reverse(path: Path, document: dict[str, Any]) -> Recipe:
     if document.keys() != {"name", "reverse_of"} or not all(isinstance(value, str) for value in document.values()):
         raise ValueError(f"{path}: a recipe with reverse_of has name beside it, both texts, and nothing else")
-    base = path.with_name(document["reverse_of"])
-    if base == path:
-        raise ValueError(f"{path}: reverse_of names the recipe itself")
+    base = path.parent / document["reverse_of"]
+    if "reverse_of" in _read(base):
+        raise ValueError(f"{path}: reverse_of must name a recipe that is not itself the reverse of one")
     recipe = load_recipe(base)
     train, dev = (
         tuple(dataclasses.replace(corpus, reverse=not corpus.reverse) for corpus in corpora)

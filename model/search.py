@@ -111,9 +111,10 @@ class _Search:
         return sorted(extended, key=lambda beam: -beam.log_prob)[: 2 * self.beam_size]
 
     def _charge(self, taken: list[int], token: int) -> float:
+        chosen = taken[self.num_forced :]
         if token == self.eos_id:
-            return _DROPPED * sum(max(0, times - taken.count(each)) for each, times in self.placeholders.items())
-        return _INVENTED if taken.count(token) >= self.placeholders.get(token, math.inf) else 0.0
+            return _DROPPED * sum(max(0, times - chosen.count(each)) for each, times in self.placeholders.items())
+        return _INVENTED if token in self.placeholders and chosen.count(token) >= self.placeholders[token] else 0.0
 
     def _is_over(self) -> bool:
         if len(self.finished) < self.beam_size or self.rules.early_stopping or not self.live:

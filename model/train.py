@@ -73,6 +73,8 @@ def _told(*kinds: type[Exception]) -> Iterator[None]:
 def _export_command(recipe: Recipe, data: Path, out: Path) -> str:
     dev = next((each for each in recipe.dev if each.source), None)
     files = ["SOURCE", "TARGET"] if dev is None else [str(data / dev.source), str(data / dev.target)]
+    if dev is not None and dev.reverse:
+        files.reverse()
     bundle = out.parent / "bundle"  # where --init says, too
     return shlex.join(["babelserve-export", str(out / "final.pt"), str(bundle), "--dev", *files])
 

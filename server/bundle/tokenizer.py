@@ -64,7 +64,7 @@ class Tokenizer:
         self._unknown_ids = self._source.unknown_ids(special_ids.unk)
         symbols = [chr(FIRST_PLACEHOLDER + index) for index in range(manifest.masking.num_placeholders)]
         encoded = {each: self._source.encode(each, special_ids.unk) for each in symbols}
-        lacking = (each for each, ids in encoded.items() if self.num_unknown(ids))
+        lacking = (each for each, ids in encoded.items() if self.num_unknown(ids) or self._target.decode(ids) != each)
         _raise_any(
             [f"masking.num_placeholders: the vocabulary lacks U+{ord(each):X}" for each in itertools.islice(lacking, 1)]
         )

@@ -4,7 +4,6 @@ The rules are those of `model.search`, the oracle, restated for one step at a ti
 Those that a model may choose are `SearchRules`; without early stopping they are Hugging Face's (transformers 5).
 """
 
-import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -12,7 +11,9 @@ from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import FinishReason, Hypothesis
 
 DEFAULT_RULES = SearchRules()
-DROPPED, INVENTED = 6.0, 100.0  # nats: a beam that has all of them is mostly less behind; no beam is so far
+# In nats, for a placeholder that a beam ends without, and for one that it has too often. With all of them it is seldom
+# 6 behind one without; nothing is 100 behind.
+DROPPED, INVENTED = 6.0, 100.0
 
 
 class BeamSearch:
@@ -124,7 +125,7 @@ class BeamSearch:
         taken = self._prefixes[beam]
         if token == self._eos_id:
             return DROPPED * sum(max(0, times - taken.count(each)) for each, times in self._placeholders.items())
-        is_due = taken.count(token) < self._placeholders.get(token, math.inf)
+        is_due = token not in self._placeholders or taken.count(token) < self._placeholders[token]
         return 0.0 if is_due else INVENTED
 
     def _follow_prefix(self) -> list[int]:
@@ -144,8 +145,9 @@ class BeamSearch:
     def _finish_live(self) -> None:
         """Finishes what lives at the last step."""
         self.num_tokens = self._max_tokens  # with the eos that may be forced
-        for prefix, total in zip(self._prefixes, self._log_probs, strict=True):
-            self._finish(prefix, total, FinishReason.LENGTH)
+        for beam, (prefix, total) in enumerate(zip(self._prefixes, self._log_probs, strict=True)):
+            charge = self._charge(beam, self._eos_id) if self._rules.forced_eos and self._placeholders else 0.0
+            self._finish(prefix, total - charge, FinishReason.LENGTH)
 
     def num_common(self, beam: int, other: int) -> int:
         """Returns how many positions, bos included, are the same in two beams that the last step was taken with."""

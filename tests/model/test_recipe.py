@@ -182,6 +182,6 @@ def test_a_reverse_recipe_has_nothing_of_its_own_but_a_name(tmp_path: Path, text
         load_recipe(write(tmp_path, text))
 
 
-def test_a_recipe_is_not_the_reverse_of_itself(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="reverse_of names the recipe itself"):
+def test_a_recipe_is_not_the_reverse_of_a_reverse(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="must name a recipe that is not itself the reverse of one"):
         load_recipe(write(tmp_path, 'name = "x"\nreverse_of = "recipe.toml"'))
