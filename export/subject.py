@@ -10,7 +10,8 @@ from torch import Tensor
 from model.checkpoint import Checkpoint
 from model.transformer import Transformer
 from server.bundle.languages import Ids, LanguagePair, Languages
-from server.bundle.manifest import TOKENIZER_FILE, Masking, SearchDefaults
+from server.bundle.manifest import TOKENIZER_FILE, SearchDefaults
+from server.bundle.masking import Masking
 from server.bundle.shortlist import Shortlist
 
 

@@ -51,10 +51,6 @@ class VerificationError(Exception):
     """The bundle is not what the checkpoint is; `str()` lists every failure."""
 
 
-def _keep() -> None:
-    """Frees nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class IdTranslator:
     """An engine over one variant, for translating token ids without a server.
@@ -62,20 +58,17 @@ class IdTranslator:
     Attributes:
         engine: running.
         let_go: frees the memory of its weights until it runs again.
-        placeholder_ids: of the vocabulary, that beams copy.
+        placeholder_ids: of the vocabulary.
     """
 
     engine: Engine
-    let_go: Callable[[], None] = _keep
+    let_go: Callable[[], None] = lambda: None
     placeholder_ids: Sequence[int] = ()
 
     def __call__(
         self, sources: list[list[int]], options: DecodingOptions, prefixes: Sequence[Ids] = ()
     ) -> list[Hypothesis]:
-        """Returns the best hypothesis of each sentence; they share batches.
-
-        `prefixes` are what their translations are forced to begin with; those of `options` if left out.
-        """
+        """Returns each sentence's best hypothesis, in shared batches; `prefixes`, or those of `options`, are forced."""
         return [future.result().hypotheses[0] for future in self._submit(sources, options, prefixes)]
 
     def one_by_one(
@@ -103,7 +96,7 @@ def open_translator(
     runner: Runner,
     bundle: Bundle,
     max_rows: int = 64,
-    let_go: Callable[[], None] = _keep,
+    let_go: Callable[[], None] = lambda: None,
     placeholder_ids: Sequence[int] = (),
 ) -> Iterator[IdTranslator]:
     """Runs an engine of one lane for the time of a `with` block; the last two are as in `IdTranslator`."""
@@ -131,7 +124,7 @@ def check_step_logits(
     runner: HostRunner,
     sources: list[list[int]],
     targets: list[list[int]],
-    let_go: Callable[[], None] = _keep,
+    let_go: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Feeds the targets token by token and compares each step's logits with teacher forcing, position by position.
 

@@ -14,10 +14,10 @@ import numpy as np
 from server.bundle.files import FileFacts
 from server.bundle.graphs import ATTENTION, SSRU, StepForm, self_caches
 from server.bundle.languages import Ids, LanguagePair, Languages
+from server.bundle.masking import Masking
 from server.decoding.options import DecodingOptions, SearchRules
 
 REVISION = 6  # raised whenever a reader of the previous revision could not read a new bundle
-FIRST_PLACEHOLDER, MAX_PLACEHOLDERS = 0xE000, 6400  # private-use characters of the basic plane
 MANIFEST_FILE = "manifest.json"
 SEAL_FILE = "manifest.json.sha256"  # what `sha256sum manifest.json` prints
 SHORTLIST_FILE = "shortlist.npz"  # optional: see `server.bundle.shortlist`
@@ -96,20 +96,6 @@ class SearchDefaults:
     def rules(self) -> SearchRules:
         """What no request can change."""
         return SearchRules(early_stopping=self.early_stopping, forced_eos=self.forced_eos)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Masking:
-    """What a network has learned to read in the place of a text's own writing: see `server.text.masking`.
-
-    Attributes:
-        num_placeholders: symbols, U+E000 and those after it, that it copies in the place of addresses,
-            codes and emoji; 0 for none.
-        folds_capitals: whether it is shown ALL CAPS in small letters, and its translation of them is raised.
-    """
-
-    num_placeholders: int = 0
-    folds_capitals: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

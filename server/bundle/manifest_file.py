@@ -13,7 +13,6 @@ from server.bundle.graphs import MAX_BEAM_SIZE, MIXERS
 from server.bundle.languages import Ids
 from server.bundle.manifest import (
     MANIFEST_FILE,
-    MAX_PLACEHOLDERS,
     MOSES_FILE,
     REVISION,
     SEAL_FILE,
@@ -25,6 +24,7 @@ from server.bundle.manifest import (
     Variant,
     seal,
 )
+from server.bundle.masking import MAX_PLACEHOLDERS
 from server.bundle.parsing import parse, parse_json
 from server.bundle.variants import VARIANTS
 from server.decoding.options import MAX_LENGTH_PENALTY

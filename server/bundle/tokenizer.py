@@ -22,7 +22,6 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[att
 
 from server.bundle.languages import Ids
 from server.bundle.manifest import (
-    FIRST_PLACEHOLDER,
     MOSES_FILE,
     SOURCE_MODEL_FILE,
     SOURCE_PIECES_FILE,
@@ -31,6 +30,7 @@ from server.bundle.manifest import (
     TOKENIZER_FILE,
     Manifest,
 )
+from server.bundle.masking import FIRST_PLACEHOLDER
 from server.bundle.moses import MosesFile, MosesSource, MosesTarget
 from server.bundle.parsing import parse, parse_json
 from server.errors import BundleError

@@ -108,19 +108,18 @@ class Masker:
     folds_capitals: bool = False
 
     def mask(self, text: str) -> Masked:
-        """Returns a sentence with symbols for its parts."""
-        parts: list[str] = []
-        masked = text
-        if self.num_placeholders and _SIGNS.search(text):
-            found = itertools.islice(_PARTS.finditer(text), self.num_placeholders)
-            pieces, end = [], 0
-            for part in found:
-                pieces += [text[end : part.start()], chr(FIRST_SYMBOL + len(parts))]
-                parts.append(part[0])
-                end = part.end()
-            masked = "".join([*pieces, text[end:]])
+        """Returns a sentence with symbols for its parts, or as it is if some of its own were left beside them."""
+        found = list(itertools.islice(_PARTS.finditer(text), self.num_placeholders + 1)) if _SIGNS.search(text) else []
+        if len(found) > self.num_placeholders:
+            found = [] if _SYMBOLS.search(text) else found[:-1]
+        pieces, end = [], 0
+        for index, part in enumerate(found):
+            pieces += [text[end : part.start()], chr(FIRST_SYMBOL + index)]
+            end = part.end()
+        masked = "".join([*pieces, text[end:]])
+        parts = tuple(part[0] for part in found)
         is_folded = self.folds_capitals and _is_all_caps(masked)
-        return Masked(masked.lower() if is_folded else masked, tuple(parts), is_folded)
+        return Masked(masked.lower() if is_folded else masked, parts, is_folded)
 
 
 NO_MASKING = Masker()

@@ -3,6 +3,7 @@
 Source of the idea: text-generation-inference's tests of its seq2seq model.
 """
 
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -30,7 +31,14 @@ WIDTHS = (1, 4, 2, 5)
 class Stepper:
     """An engine of one lane over a real bundle, stepped by hand."""
 
-    def __init__(self, bundle: Bundle, variant: str, max_rows: int = 64, device: str = "cpu") -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        variant: str,
+        max_rows: int = 64,
+        device: str = "cpu",
+        placeholder_ids: Sequence[int] = (),
+    ) -> None:
         self.engine = Engine(
             open_runner(bundle, variant, device),
             bundle.manifest,
@@ -41,7 +49,7 @@ class Stepper:
                 max_waiting_tokens=10**6,
                 max_waiting_sentences=10**6,
             ),
-            placeholder_ids=Tokenizer(bundle.manifest, bundle.read).placeholder_ids,
+            placeholder_ids=placeholder_ids,
         )
 
         self.futures: list[Future[Result]] = []
@@ -194,9 +202,10 @@ def test_scores_and_hypotheses_equal_the_oracles(
 
 
 def test_beams_copy_placeholders_as_the_oracle_does(
-    tiny_model: Transformer, tiny_bundle: Bundle, stepper: Stepper, sources: list[list[int]]
+    tiny_model: Transformer, tiny_bundle: Bundle, sources: list[list[int]]
 ) -> None:
     placeholder_ids = Tokenizer(tiny_bundle.manifest, tiny_bundle.read).placeholder_ids
+    stepper = Stepper(tiny_bundle, "cpu-fp32", placeholder_ids=placeholder_ids)
     marked = [
         [*source[:2], placeholder_ids[i % 16], *source[2:-1], placeholder_ids[(i * 7 + 1) % 16], source[-1]]
         for i, source in enumerate(sources[:40])

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from server.bundle.bundle import Bundle
-from server.bundle.manifest import REVISION, Masking, seal_manifest
+from server.bundle.manifest import REVISION, seal_manifest
 from server.bundle.manifest_file import read_manifest
+from server.bundle.masking import Masking
 from server.errors import BundleError
 from server.settings.settings import BUILTIN_BUNDLE
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from server.bundle.files import FileFacts
 from server.bundle.languages import LanguagePair, Languages, SourceLanguage, TargetLanguage
-from server.bundle.manifest import TOKENIZER_FILE, Dimensions, Manifest, Masking, SpecialIds
+from server.bundle.manifest import TOKENIZER_FILE, Dimensions, Manifest, SpecialIds
+from server.bundle.masking import Masking
 from server.bundle.tokenizer import Tokenizer
 from server.errors import BundleError
 from tests.server.conftest import EOS, SENTENCES, VOCAB_SIZE

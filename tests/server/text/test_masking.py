@@ -88,6 +88,10 @@ def test_symbols_of_the_texts_own_are_parts() -> None:
     assert (masked.text, masked.parts) == ("\ue000 and \ue001", ("\ue001", "{name}"))
 
 
+def test_a_text_with_more_symbols_of_its_own_than_there_are_is_left_alone() -> None:
+    assert MASKER.mask("\ue001\ue001 \ue001 \ue001 a.txt") == Masked("\ue001\ue001 \ue001 \ue001 a.txt")
+
+
 @pytest.mark.parametrize("text", ["MIND THE GAP!", "STOP IT", "WARNING!", "ÖFFNEN: 2 TÜREN", "GROßE STRAßE"])
 def test_all_caps_are_shown_in_small_letters_and_raised_again(text: str) -> None:
     masked = MASKER.mask(text)

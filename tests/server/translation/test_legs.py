@@ -1,6 +1,6 @@
 import dataclasses
 
-from server.bundle.manifest import Masking
+from server.bundle.masking import Masking
 from server.decoding.options import DecodingOptions
 from server.models.model import Model
 from server.text.masking import Masker
