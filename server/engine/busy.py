@@ -1,8 +1,9 @@
 """Which engines of a process run anything, and whose turn it is where they have more lanes than there are cores.
 
-An engine has its share of the cores as the others have that are active. One that has had less of late is modest: its
-lanes step at once. Those of an engine that has had more leave the cores to modest ones between two steps, so that a
-small load notices little of a large one; whoever is left waiting falls below its share, and is modest itself.
+Every active engine can count on half an even share of the cores; what is left is for the one that runs the fewest rows,
+as it asks for least. An engine that has had less than that of late is modest: its lanes step at once. Those of an
+engine that has had more leave the cores to modest ones between two steps, so that a small load notices little of a
+large one; whoever is left waiting falls below its part, and is modest itself.
 """
 
 import contextlib
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 
 _MEMORY_SECONDS = 2.0  # time constant of what an engine has had
 _ACTIVE_PART = 0.01  # of the time of one core; who has had less counts only while a lane runs
-_MOST_WAIT_SECONDS = 0.1  # for one step, whatever the others do
+_MOST_WAIT_SECONDS = 0.4  # for one step, whatever the others do
 
 
 @dataclass(slots=True)
@@ -41,21 +42,21 @@ class BusyEngines:
     def __init__(self, num_cores: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
         self._num_cores = num_cores
         self._clock = clock
-        self._busy: set[object] = set()
+        self._rows: dict[object, int] = {}  # of engines that have any; changed and copied without a lock
         self._uses: weakref.WeakKeyDictionary[object, _Use] = weakref.WeakKeyDictionary()
         self._changed = threading.Condition()
         self._num_immodest = 0  # lanes that step though their engines have had their share
 
-    def note(self, engine: object, *, is_busy: bool) -> None:
-        """Notes whether an engine runs anything."""
-        if is_busy:
-            self._busy.add(engine)
+    def note(self, engine: object, *, num_rows: int) -> None:
+        """Notes how many rows an engine runs."""
+        if num_rows:
+            self._rows[engine] = num_rows
         else:
-            self._busy.discard(engine)
+            self._rows.pop(engine, None)
 
     def is_only(self, engine: object) -> bool:
         """Says whether no engine but this one runs anything."""
-        return self._busy <= {engine}
+        return self._rows.keys() <= {engine}
 
     @contextlib.contextmanager
     def lane(self, engine: object) -> Iterator[None]:
@@ -92,11 +93,18 @@ class BusyEngines:
                 self._changed.notify_all()
 
     def _is_modest(self, engine: object, now: float) -> bool:
-        """Says whether an engine has had less than its share of the cores."""
+        """Says whether an engine has had less than its part of the cores."""
         all_seconds = self._num_cores * _MEMORY_SECONDS
         least = _ACTIVE_PART * _MEMORY_SECONDS
-        num_active = sum(bool(use.num_lanes) or use.faded(now) > least for use in self._uses.values())
-        return self._uses[engine].faded(now) <= all_seconds / max(1, num_active)
+        num_active = max(1, sum(bool(use.num_lanes) or use.faded(now) > least for use in self._uses.values()))
+        part = all_seconds / (2 * num_active)
+        rows = self._rows.copy()
+        mine = rows.pop(engine, 0)
+        if mine < min(rows.values(), default=0):
+            part = all_seconds - (num_active - 1) * part
+        elif mine == min(rows.values(), default=mine):
+            part *= 2
+        return self._uses[engine].faded(now) <= part
 
     def _may_step(self, engine: object) -> bool:
         now = self._clock()

@@ -292,7 +292,7 @@ class WaitingQueue:
 
     def _run(self, num_rows: int) -> None:
         self._running_rows += num_rows
-        self.busy.note(self, is_busy=self._running_rows > 0)
+        self.busy.note(self, num_rows=self._running_rows)
 
     def _count(self, sentences: Collection[Sentence], sign: int) -> None:
         self.num_sentences += sign * len(sentences)

@@ -62,8 +62,8 @@ def comes_beside(other: Engine, engine: Engine, busy: BusyEngines) -> bool:
 def test_an_engine_is_the_only_one_while_no_other_runs_anything() -> None:
     busy, one, other = BusyEngines(), Engine(), Engine()
     seen = [busy.is_only(one)]
-    for engine, is_busy in ((one, True), (other, True), (one, False), (other, False)):
-        busy.note(engine, is_busy=is_busy)
+    for engine, num_rows in ((one, 4), (other, 1), (one, 0), (other, 0)):
+        busy.note(engine, num_rows=num_rows)
         seen.append(busy.is_only(one))
 
     assert seen == [True, True, False, False, True]
@@ -103,6 +103,21 @@ def test_nobody_waits_for_ever(busy: BusyEngines, clock: FakeClock) -> None:
         join()
 
     assert has_come.is_set()
+
+
+def test_who_runs_fewest_rows_may_have_all_but_the_others_half_shares(busy: BusyEngines, clock: FakeClock) -> None:
+    large, small = Engine(), Engine()
+    busy.note(large, num_rows=64)
+    busy.note(small, num_rows=4)
+    use(busy, large, clock, 0.7)
+    use(busy, small, clock, 1.3)  # of two seconds: more than an even share
+
+    with busy.lane(large), busy.lane(small):
+        assert (busy._is_modest(small, clock.now), busy._is_modest(large, clock.now)) == (True, True)
+        use(busy, small, clock, 0.6)
+        assert (busy._is_modest(small, clock.now), busy._is_modest(large, clock.now)) == (False, True)
+        use(busy, large, clock, 0.6)
+        assert not busy._is_modest(large, clock.now)
 
 
 @pytest.mark.usefixtures("patience")
