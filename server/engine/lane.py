@@ -23,7 +23,7 @@ from server.engine.waiting_queue import WaitingQueue
 from server.errors import NotServing, TranslationError
 from server.network import Runner, StepKind
 from server.telemetry.model_metrics import ModelMetrics
-from server.threads import be_nice
+from server.threads import LANE_NICENESS, be_nice
 
 logger = logging.getLogger(__name__)
 
@@ -144,7 +144,7 @@ class Lane:
     def run(self) -> None:
         """Steps while there is work, sleeps while there is none, until the queue is closed or the lane is out."""
         try:
-            be_nice(self._limits.niceness)
+            be_nice(LANE_NICENESS)
             while self._wait() and not self.is_out:
                 with self._queue.busy.lane(self._queue):
                     self._step_in_turn()

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from server.bundle.graphs import SLOT_ROWS
-from server.threads import LANE_NICENESS
 
 _MOST_PADDED = 4  # times the cached positions that are counted, by one sentence much longer than the others
 
@@ -48,14 +47,12 @@ class LaneLimits:
         max_encode_tokens: sentences x source tokens of the longest one in an encoder run, which bounds how long the
             running rows stall.
         idle_seconds: without a sentence, after which a lane gives back its caches.
-        niceness: of its thread.
     """
 
     max_rows: int
     max_cached_positions: int
     max_encode_tokens: int
     idle_seconds: float = math.inf
-    niceness: int = LANE_NICENESS
 
     def allow(self, footprint: Footprint, longest: int) -> bool:
         """Whether a lane may hold as much when its longest row has so many positions."""

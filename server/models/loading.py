@@ -31,7 +31,6 @@ from server.runtime.processor import has_int8_dot_product
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 from server.telemetry.model_metrics import ModelMetrics
-from server.threads import LANE_NICENESS
 
 if TYPE_CHECKING:
     from server.runtime.runner import DeviceRunner, HostRunner
@@ -44,8 +43,6 @@ _LARGEST_CACHES = 2  # times what is counted, while sentences of different lengt
 # its weights, which ONNX Runtime copies into each of its sessions, and 3.5 to 6 MiB.
 _WEIGHTS_COPIES = 4
 _OWN_BYTES = 6 << 20
-_SMALL_BYTES = 16 << 20  # of weights, and less: their steps take a few milliseconds
-_NICENESS_PER_DOUBLING, _MOST_NICENESS = 3, 15  # three steps halve what a thread gets beside another
 _IDLE_SECONDS = 5.0  # after which lanes of one model among several give back their caches
 
 
@@ -182,7 +179,6 @@ def engine_limits(manifest: Manifest, variant: str, settings: Settings, share: S
     if not settings.max_cache_mib and not kind.is_on_device:
         cache_bytes = min(cache_bytes, process_memory(settings) // (_CACHE_SHARE * num_lanes * share.num_models))
     state_bytes = settings.max_rows * manifest.state_bytes
-    weights_bytes = manifest.variants[variant].files[WEIGHTS_FILE].bytes
     return EngineLimits(
         num_lanes=num_lanes,
         lane=LaneLimits(
@@ -190,21 +186,10 @@ def engine_limits(manifest: Manifest, variant: str, settings: Settings, share: S
             max_cached_positions=max(1, (cache_bytes - state_bytes) // manifest.position_bytes(variant)),
             max_encode_tokens=settings.max_encode_tokens or kind.max_encode_tokens,
             idle_seconds=share.idle_seconds,
-            niceness=lane_niceness(weights_bytes, share.num_models),
         ),
         max_waiting_tokens=settings.max_waiting_tokens,
         max_waiting_sentences=settings.max_waiting_sentences,
     )
-
-
-def lane_niceness(weights_bytes: int, num_models: int) -> int:
-    """Returns the niceness of a model's lanes: among several models, higher for a larger one.
-
-    Its steps take longer, and cannot be interrupted: who comes during one should not have to share the core evenly.
-    What each model has of the cores over time is for `server.engine.busy` to say.
-    """
-    doublings = math.log2(max(1.0, weights_bytes / _SMALL_BYTES)) if num_models > 1 else 0.0
-    return min(_MOST_NICENESS, LANE_NICENESS + round(_NICENESS_PER_DOUBLING * doublings))
 
 
 def process_memory(settings: Settings) -> int:

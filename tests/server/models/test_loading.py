@@ -14,10 +14,9 @@ from server.bundle.manifest import MANIFEST_FILE, Manifest, seal_manifest
 from server.bundle.variants import VARIANTS
 from server.decoding.options import DecodingOptions
 from server.errors import BundleError, SettingsError
-from server.models.loading import Share, engine_limits, lane_niceness, load_model, open_network
+from server.models.loading import Share, engine_limits, load_model, open_network
 from server.settings.settings import BUILTIN_BUNDLE, Settings
 from server.telemetry.metrics import Metrics
-from server.threads import LANE_NICENESS
 
 Harm = Callable[[Path], None]
 
@@ -178,8 +177,3 @@ def test_models_share_the_memory_of_one_and_give_it_back_when_idle(base: Manifes
     )
     assert alone.idle_seconds == float("inf")
     assert one_of_four.idle_seconds < 60
-
-
-def test_lanes_of_larger_models_are_nicer_among_several() -> None:
-    assert [lane_niceness(size << 20, num_models=2) for size in (1, 16, 64, 1 << 20)] == [5, 5, 11, 15]
-    assert lane_niceness(1 << 40, num_models=1) == LANE_NICENESS
