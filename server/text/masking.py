@@ -115,9 +115,9 @@ class Masker:
 
     def mask(self, text: str) -> Masked:
         """Returns a sentence with symbols for its parts, or as it is if some of its own were left beside them."""
-        found = (
-            list(itertools.islice(_parts().finditer(text), self.num_placeholders + 1)) if _SIGNS.search(text) else []
-        )
+        found: list[re.Match[str]] = []
+        if self.num_placeholders and _SIGNS.search(text):
+            found = list(itertools.islice(_parts().finditer(text), self.num_placeholders + 1))
         if len(found) > self.num_placeholders:
             found = [] if _SYMBOLS.search(text) else found[:-1]
         pieces, end = [], 0
