@@ -29,8 +29,17 @@ def load_recipe(path: Path) -> Recipe:
             each with its table.
     """
     document = _read(path)
-    if "reverse_of" in document:
-        return _reverse(path, document)
+    return _reverse(path, document) if "reverse_of" in document else _build_recipe(path, document)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _build_recipe(path: Path, document: dict[str, Any]) -> Recipe:
     faults: list[str] = []
     for name, kind in _TABLES.items():
         if name in document:
@@ -47,32 +56,25 @@ def load_recipe(path: Path) -> Recipe:
     return typing.cast("Recipe", recipe)
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-
-
 def _reverse(path: Path, document: dict[str, Any]) -> Recipe:
     if document.keys() != {"name", "reverse_of"} or not all(isinstance(value, str) for value in document.values()):
         raise ValueError(f"{path}: a recipe with reverse_of has name beside it, both texts, and nothing else")
     base = path.parent / document["reverse_of"]
-    if "reverse_of" in _read(base):
+    original = _read(base)
+    if "reverse_of" in original:
         raise ValueError(f"{path}: reverse_of must name a recipe that is not itself the reverse of one")
-    recipe = load_recipe(base)
+    recipe = _build_recipe(base, original)
     train, dev = (
         tuple(dataclasses.replace(corpus, reverse=not corpus.reverse) for corpus in corpora)
         for corpora in (recipe.train, recipe.dev)
     )
-    return dataclasses.replace(
-        recipe,
-        name=document["name"],
-        source_language=recipe.target_language,
-        target_language=recipe.source_language,
-        train=train,
-        dev=dev,
-    )
+    source, target = recipe.source_language, recipe.target_language
+    try:
+        return dataclasses.replace(
+            recipe, name=document["name"], source_language=target, target_language=source, train=train, dev=dev
+        )
+    except ValueError as error:  # the name
+        raise ValueError(f"{path}: {error}") from error
 
 
 def _build(kind: type[Any], values: Any, where: str, faults: list[str]) -> Any:

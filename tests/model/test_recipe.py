@@ -185,3 +185,11 @@ def test_a_reverse_recipe_has_nothing_of_its_own_but_a_name(tmp_path: Path, text
 def test_a_recipe_is_not_the_reverse_of_a_reverse(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must name a recipe that is not itself the reverse of one"):
         load_recipe(write(tmp_path, 'name = "x"\nreverse_of = "recipe.toml"'))
+
+
+def test_a_reverse_recipe_has_a_name_that_can_be_shown(tmp_path: Path) -> None:
+    write(tmp_path, RECIPE)
+    (tmp_path / "back.toml").write_text('name = ""\nreverse_of = "recipe.toml"\n', encoding="utf-8")
+
+    with pytest.raises(ValueError, match=r"back.toml: name must have 1\.\.128 characters"):
+        load_recipe(tmp_path / "back.toml")
