@@ -1,7 +1,7 @@
 """Which engines of a process run anything, and whose turn it is where they have more lanes than there are cores.
 
-Every active engine can count on half an even share of the cores; what is left is for the one that runs the fewest rows,
-as it asks for least. An engine that has had less than that of late is modest: its lanes step at once. Those of an
+Every active engine can count on half an even share of the cores; what is left is for who runs the fewest rows, as it
+asks for least. An engine that has had less than that of late is modest: its lanes step at once. Those of an
 engine that has had more leave the cores to modest ones between two steps, so that a small load notices little of a
 large one; whoever is left waiting falls below its part, and is modest itself.
 """
@@ -42,7 +42,7 @@ class BusyEngines:
     def __init__(self, num_cores: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
         self._num_cores = num_cores
         self._clock = clock
-        self._rows: dict[object, int] = {}  # of engines that have any; changed and copied without a lock
+        self._rows: dict[object, int] = {}  # of engines that have any
         self._uses: weakref.WeakKeyDictionary[object, _Use] = weakref.WeakKeyDictionary()
         self._changed = threading.Condition()
         self._num_immodest = 0  # lanes that step though their engines have had their share
@@ -78,7 +78,7 @@ class BusyEngines:
             return
         came = self._clock()
         with self._changed:
-            is_immodest = not self._is_modest(engine, came)
+            is_immodest = engine not in self._modest(came)
             if is_immodest:
                 self._changed.wait_for(lambda: self._may_step(engine), _MOST_WAIT_SECONDS)
             self._num_immodest += is_immodest
@@ -92,21 +92,19 @@ class BusyEngines:
                 use.seconds, use.noted = use.faded(now) + now - started, now
                 self._changed.notify_all()
 
-    def _is_modest(self, engine: object, now: float) -> bool:
-        """Says whether an engine has had less than its part of the cores."""
+    def _modest(self, now: float) -> list[object]:
+        """Returns the engines that have had less than their part of the cores."""
         all_seconds = self._num_cores * _MEMORY_SECONDS
-        least = _ACTIVE_PART * _MEMORY_SECONDS
-        num_active = max(1, sum(bool(use.num_lanes) or use.faded(now) > least for use in self._uses.values()))
-        part = all_seconds / (2 * num_active)
-        rows = self._rows.copy()
-        mine = rows.pop(engine, 0)
-        if mine < min(rows.values(), default=0):
-            part = all_seconds - (num_active - 1) * part
-        elif mine == min(rows.values(), default=mine):
-            part *= 2
-        return self._uses[engine].faded(now) <= part
+        seconds = {engine: use.faded(now) for engine, use in self._uses.items()}
+        at_work = [engine for engine, use in self._uses.items() if use.num_lanes]
+        recent = [engine for engine in seconds if seconds[engine] > _ACTIVE_PART * _MEMORY_SECONDS]
+        part = all_seconds / (2 * max(1, len({*at_work, *recent})))
+        rows = {engine: self._rows.get(engine, 0) for engine in at_work}
+        fewest = [engine for engine in at_work if rows[engine] == min(rows.values())]
+        parts = {engine: part + all_seconds / (2 * len(fewest)) for engine in fewest}
+        return [engine for engine in seconds if seconds[engine] <= parts.get(engine, part)]
 
     def _may_step(self, engine: object) -> bool:
-        now = self._clock()
-        num_modest = sum(use.num_lanes for other, use in self._uses.items() if self._is_modest(other, now))
-        return self._is_modest(engine, now) or num_modest + self._num_immodest < self._num_cores
+        modest = self._modest(self._clock())
+        num_modest = sum(self._uses[other].num_lanes for other in modest)
+        return engine in modest or num_modest + self._num_immodest < self._num_cores

@@ -113,11 +113,12 @@ def test_who_runs_fewest_rows_may_have_all_but_the_others_half_shares(busy: Busy
     use(busy, small, clock, 1.3)  # of two seconds: more than an even share
 
     with busy.lane(large), busy.lane(small):
-        assert (busy._is_modest(small, clock.now), busy._is_modest(large, clock.now)) == (True, True)
-        use(busy, small, clock, 0.6)
-        assert (busy._is_modest(small, clock.now), busy._is_modest(large, clock.now)) == (False, True)
-        use(busy, large, clock, 0.6)
-        assert not busy._is_modest(large, clock.now)
+        modest = [{*busy._modest(clock.now)}]
+        for engine in (small, large):
+            use(busy, engine, clock, 0.6)
+            modest.append({*busy._modest(clock.now)})
+
+    assert modest == [{large, small}, {large}, {small}]
 
 
 @pytest.mark.usefixtures("patience")
