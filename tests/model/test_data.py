@@ -49,14 +49,11 @@ class TestReading:
         assert corpus.weight == 0.5
 
     def test_a_tsv_file_is_read_and_further_columns_are_ignored(self, tmp_path: Path) -> None:
-        (tmp_path / "a.tsv").write_text("one\teins\ntwo \t zwei\tCC-BY\t#12\n", encoding="utf-8")
+        (tmp_path / "a.tsv").write_text("one\teins\ntwo \t zwei\tCC-BY\t#12\nthree\n", encoding="utf-8")
 
         assert read_corpus(CorpusConfig(tsv="a.tsv"), tmp_path).pairs == [("one", "eins"), ("two", "zwei")]
-
-    def test_the_sides_of_a_corpus_may_be_exchanged(self, tmp_path: Path) -> None:
-        (tmp_path / "a.tsv").write_text("one\teins\none\n", encoding="utf-8")
-
-        assert read_corpus(CorpusConfig(tsv="a.tsv", reverse=True), tmp_path).pairs == [("eins", "one")]
+        exchanged = read_corpus(CorpusConfig(tsv="a.tsv", reverse=True), tmp_path)
+        assert exchanged.pairs == [("eins", "one"), ("zwei", "two")]
 
     def test_a_limit_takes_the_first_pairs(self, tmp_path: Path) -> None:
         (tmp_path / "a.tsv").write_text("one\teins\ntwo\tzwei\nthree\tdrei\n", encoding="utf-8")
