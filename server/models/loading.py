@@ -1,8 +1,8 @@
 """From settings to a model that serves: variant, bundle, tokenizer, runner, engine, warm-up.
 
-Several models have one processor and one memory. A model has as many lanes as any other: what is idle sleeps, and those
-that are busy have the same share of the cores (`server.engine.busy`). All models' caches together have the part of the
-memory that one model's would.
+Several models have one processor and one memory. A model has as many lanes as any other: what is idle sleeps, and whose
+turn it is among those that are busy is decided in `server.engine.busy`. All models' caches together have the part of
+the memory that one model's would.
 """
 
 import logging
