@@ -1,4 +1,4 @@
-"""`state.pt`: all that a stopped run needs to go on, and whether a recipe is still that of the run."""
+"""Where a run starts from, and whether it fits the recipe: `state.pt`, with all that goes on, or a trained model."""
 
 import dataclasses
 import pickle
@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from model.checkpoint import save_atomically
+from model.checkpoint import Checkpoint, load_checkpoint, save_atomically
 from model.training import Recipe
 
 _MAY_CHANGE = ("dropout", "inner_dropout")  # of a model under way; whatever else shapes it may not
@@ -45,6 +45,21 @@ def load_run(path: Path, recipe: Recipe) -> dict[str, Any]:
         raise ValueError("\n".join([advice, *(f"{path.parent}: {difference}" for difference in differences)]))
     state: dict[str, Any] = document
     return state
+
+
+def load_pretrained(path: Path, recipe: Recipe) -> Checkpoint:
+    """Reads a trained model, of any languages, for a run that begins with its weights and vocabulary.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no checkpoint, or its network is not the recipe's: every difference, one a line.
+    """
+    checkpoint = load_checkpoint(path)
+    model = dataclasses.asdict(checkpoint.config)
+    if differences := list(_differences({"model": model}, dataclasses.asdict(recipe))):
+        advice = f"{path} is another network; take its [model], or train without it"
+        raise ValueError("\n".join([advice, *(f"{path}: {difference}" for difference in differences)]))
+    return checkpoint
 
 
 def _differences(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:

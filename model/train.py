@@ -4,6 +4,8 @@ In the output directory: `final.pt` (in float16; the average of the last checkpo
 higher on the dev set), `best.pt`, `step-N.pt`, `state.pt` (all that a restart needs to go on with the same losses),
 `tokenizer.model` (one that is there already is taken), `held-out.tsv`, `curve.png` and TensorBoard scalars. Ctrl-C
 saves and ends; the same command goes on, by the recipe as it is then: lower `max_steps` to begin the cooldown early.
+`--pretrained final.pt` begins with the weights and the vocabulary of another run: to fine-tune its model on other text,
+or, as its embeddings know both languages, to train the other direction sooner.
 With several processes start it by `torchrun`; each takes its share of every update's batches.
 
 `babelserve-train --init DIR --source fr --target en` writes a recipe to begin with.
@@ -22,18 +24,21 @@ from pathlib import Path
 import shtab
 
 from model.augment import Augmentation
+from model.checkpoint import Checkpoint
 from model.command import parse
 from model.data import Corpus, epoch_pairs, has_examples, read_corpus, without_held_out
 from model.memory import keep_freed_memory
 from model.processes import joined, rank, wait_for_all
 from model.recipe import load_recipe
-from model.run_state import load_run
+from model.run_state import load_pretrained, load_run
 from model.starter import write_starter
 from model.trainer import Trainer
 from model.training import Recipe
 from model.vocabulary import learn_vocabulary, vocabulary_faults
 
 logger = logging.getLogger(__name__)
+
+_VOCABULARY = "tokenizer.model"
 
 
 def main() -> None:
@@ -48,7 +53,7 @@ def main() -> None:
     with joined():
         with _told(OSError, ValueError):
             recipe = load_recipe(arguments.recipe)
-            trainer = prepare(recipe, arguments.data, arguments.out)
+            trainer = prepare(recipe, arguments.data, arguments.out, arguments.pretrained)
 
         def request_stop(_signum: int, _frame: object) -> None:
             trainer.stop_requested = True
@@ -86,6 +91,12 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", type=Path, metavar="DIR", help="directory that the recipe's corpora are relative to")
     parser.add_argument("--out", type=Path, metavar="DIR", help="for checkpoints; an existing run goes on")
     parser.add_argument(
+        "--pretrained",
+        type=Path,
+        metavar="FILE",
+        help="final.pt of another run, or a best.pt: a new run begins with its weights and vocabulary",
+    )
+    parser.add_argument(
         "--init", type=Path, metavar="DIR", help="instead: write a commented recipe there, say what else is needed, end"
     )
     parser.add_argument("--source", metavar="CODE", help="with --init: the source language, such as fr")
@@ -98,7 +109,9 @@ def _parse_arguments() -> argparse.Namespace:
     parser = build_parser()
     arguments = parse(parser)
     needed = ("source", "target") if arguments.init is not None else ("recipe", "data", "out")
-    others = {"recipe", "data", "out", "source", "target"} - {*needed}
+    others = {"recipe", "data", "out", "pretrained", "source", "target"} - {*needed}
+    if arguments.init is None:
+        others.remove("pretrained")
     if missing := [_flag(name) for name in needed if getattr(arguments, name) is None]:
         parser.error(f"{', '.join(missing)} must be given, or --init with --source and --target")
     if given := sorted(_flag(name) for name in others if getattr(arguments, name) is not None):
@@ -110,19 +123,21 @@ def _flag(name: str) -> str:
     return name.upper() if name == "recipe" else f"--{name}"
 
 
-def prepare(recipe: Recipe, data: Path, out: Path) -> Trainer:
+def prepare(recipe: Recipe, data: Path, out: Path, pretrained: Path | None = None) -> Trainer:
     """Reads the data, learns the vocabulary once, and returns a trainer that goes on where the last run stopped.
+
+    Args:
+        recipe: of the run.
+        data: directory that its corpora are relative to.
+        out: for checkpoints.
+        pretrained: a checkpoint with whose weights and vocabulary a run begins that has no `state.pt` yet.
 
     Raises:
         OSError: a file cannot be read or written.
-        ValueError: the corpora, or what an earlier run has left, do not fit the recipe.
+        ValueError: the corpora, the pretrained model, or what an earlier run has left, do not fit the recipe.
     """
     out.mkdir(parents=True, exist_ok=True)
-    if (out / "state.pt").exists():
-        load_run(out / "state.pt", recipe)  # its faults first: what it says may explain those of the vocabulary
-    vocabulary = out / "tokenizer.model"
-    if vocabulary.exists():
-        _check_vocabulary(vocabulary, recipe)
+    checkpoint = _check_start(recipe, out, pretrained)
     corpora = without_held_out([read_corpus(corpus, data) for corpus in recipe.train])
     if not corpora:
         raise ValueError("the recipe names no [[train]] corpus")
@@ -132,34 +147,60 @@ def prepare(recipe: Recipe, data: Path, out: Path) -> Trainer:
     if rank() == 0:
         held_out = [f"{source}\t{target}\n" for corpus in corpora for source, target in corpus.held_out]
         (out / "held-out.tsv").write_text("".join(held_out), encoding="utf-8")
+        vocabulary = out / _VOCABULARY
         if not vocabulary.exists():
-            sentences = _sentences(recipe, corpora)
-            logger.info("learning a vocabulary of %d pieces from %d sentences", recipe.model.vocab_size, len(sentences))
-            draft = vocabulary.with_name("tokenizer.model.tmp")
-            draft.write_bytes(learn_vocabulary(sentences, recipe))
+            draft = vocabulary.with_name(f"{_VOCABULARY}.tmp")
+            draft.write_bytes(checkpoint.tokenizer if checkpoint else _learn_vocabulary(recipe, corpora))
             draft.replace(vocabulary)
     wait_for_all()
-    trainer = Trainer(recipe, corpora, dev, vocabulary.read_bytes(), out)
+    trainer = Trainer(recipe, corpora, dev, (out / _VOCABULARY).read_bytes(), out)
     if not has_examples(corpora, trainer.tokenizer, recipe.training):
         longest = recipe.training.max_tokens
         raise ValueError(f"the [[train]] corpora have no pair of fewer than {longest} tokens, training.max_tokens")
-    num_weights = sum(p.numel() for p in trainer.model.parameters())
-    resumed = trainer.restore_state()
-    logger.info(
-        "%s: %.1f million weights, %d pairs, %s step %d",
-        recipe.name,
-        num_weights / 1e6,
-        sum(len(corpus.pairs) for corpus in corpora),
-        "resuming at" if resumed else "starting at",
-        trainer.step,
-    )
+    if checkpoint:
+        trainer.begin_with(checkpoint)
+    trainer.restore_state()
+    _tell_start(trainer)
     return trainer
 
 
-def _check_vocabulary(path: Path, recipe: Recipe) -> None:
-    """Raises ValueError with all that keeps a vocabulary which is there from being the recipe's."""
-    if faults := vocabulary_faults(path.read_bytes(), recipe):
+def _tell_start(trainer: Trainer) -> None:
+    logger.info(
+        "%s: %.1f million weights%s, %d pairs, %s step %d",
+        trainer.recipe.name,
+        sum(p.numel() for p in trainer.model.parameters()) / 1e6,
+        f", at first those of {trainer.pretrained}" if trainer.pretrained else "",
+        sum(len(corpus.pairs) for corpus in trainer.corpora),
+        "resuming at" if trainer.step else "starting at",
+        trainer.step,
+    )
+
+
+def _check_start(recipe: Recipe, out: Path, pretrained: Path | None) -> Checkpoint | None:
+    """Returns the model that a new run begins with, if any. Raises as `prepare`, for what a run starts from."""
+    checkpoint, state, vocabulary = None, out / "state.pt", out / _VOCABULARY
+    if state.exists():
+        load_run(state, recipe)  # its faults first: what it says may explain those of the vocabulary
+    elif pretrained is not None:
+        checkpoint = load_pretrained(pretrained, recipe)
+        _check_vocabulary(pretrained, checkpoint.tokenizer, recipe)
+    if vocabulary.exists():
+        _check_vocabulary(vocabulary, vocabulary.read_bytes(), recipe)
+        if checkpoint is not None and vocabulary.read_bytes() != checkpoint.tokenizer:
+            raise ValueError(f"{vocabulary} is not the vocabulary of {pretrained}; remove it, or take another --out")
+    return checkpoint
+
+
+def _check_vocabulary(path: Path, content: bytes, recipe: Recipe) -> None:
+    """Raises ValueError with all that keeps a file's vocabulary from being the recipe's."""
+    if faults := vocabulary_faults(content, recipe):
         raise ValueError("\n".join(f"{path}: {fault}" for fault in faults))
+
+
+def _learn_vocabulary(recipe: Recipe, corpora: list[Corpus]) -> bytes:
+    sentences = _sentences(recipe, corpora)
+    logger.info("learning a vocabulary of %d pieces from %d sentences", recipe.model.vocab_size, len(sentences))
+    return learn_vocabulary(sentences, recipe)
 
 
 def _sentences(recipe: Recipe, corpora: list[Corpus]) -> list[str]:

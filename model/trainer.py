@@ -55,10 +55,16 @@ class Trainer:
         self.best_bleu = 0.0
         self.mean_loss = 0.0  # of the last hundred updates or so
         self.seconds = 0.0
+        self.pretrained = ""  # name of the model whose weights it began with
         self.loss_curve: list[tuple[int, float]] = []
         self.score_curve: list[tuple[int, float, float]] = []  # BLEU and chrF
         self.stop_requested = False
         self._is_stopping = False  # all processes agree on the step that is the last
+
+    def begin_with(self, checkpoint: Checkpoint) -> None:
+        """Takes the weights of a trained model of the same network."""
+        self.model.load_state_dict(checkpoint.weights)
+        self.pretrained = checkpoint.facts["name"]
 
     @property
     def is_finished(self) -> bool:
@@ -258,10 +264,22 @@ class Trainer:
             "device": self.device.type,
             "dev_bleu_greedy": round(bleu, 2),
         }
+        if self.pretrained:
+            facts["pretrained"] = self.pretrained
         return Checkpoint(config=self.recipe.model, weights=weights, tokenizer=self.tokenizer_bytes, facts=facts)
 
 
-_PROGRESS = ("step", "epoch", "next_group", "best_bleu", "mean_loss", "seconds", "loss_curve", "score_curve")
+_PROGRESS = (
+    "step",
+    "epoch",
+    "next_group",
+    "best_bleu",
+    "mean_loss",
+    "seconds",
+    "pretrained",
+    "loss_curve",
+    "score_curve",
+)
 
 
 def replace_words(target_in: Tensor, share: float, last_special_id: int, vocab_size: int) -> Tensor:

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from model.checkpoint import load_checkpoint, save_checkpoint
 from model.recipe import load_recipe
 from model.starter import write_starter
 from model.train import _export_command, main, prepare
 from model.training import AugmentationConfig, Recipe, TokenizerConfig
 from model.vocabulary import learn_vocabulary
 from tests.model.runs import CORPUS, DATA, ROOT, SMALL_RECIPE, recipe, small_data
+
+REVERSED = dataclasses.replace(CORPUS, reverse=True)
 
 
 def test_the_tiny_recipe_learns(tmp_path: Path) -> None:
@@ -107,6 +111,53 @@ def test_a_run_of_another_recipe_is_refused_before_anything_is_read(tmp_path: Pa
         prepare(dataclasses.replace(recipe(), target_language="fr"), tmp_path / "no data", tmp_path)
 
     assert "target_language was 'de', the recipe says 'fr'" in str(caught.value)
+
+
+def pretrained(folder: Path) -> Path:
+    trainer = prepare(recipe(), DATA, folder)
+    with torch.no_grad():
+        for weight in trainer.model.parameters():
+            weight.add_(0.25)
+    path = folder / "final.pt"
+    save_checkpoint(path, trainer._checkpoint(trainer.model.state_dict(), 0.0))
+    return path
+
+
+def test_a_run_begins_with_a_trained_model_and_goes_on_with_its_own(tmp_path: Path) -> None:
+    path = pretrained(tmp_path / "first")
+    other_way = dataclasses.replace(
+        recipe(), name="back", source_language="de", target_language="en", train=(REVERSED,), dev=(REVERSED,)
+    )
+
+    trainer = prepare(other_way, DATA, tmp_path / "second", path)
+
+    for name, weight in load_checkpoint(path).weights.items():
+        assert torch.equal(trainer.model.state_dict()[name], weight)
+    assert trainer.tokenizer_bytes == load_checkpoint(path).tokenizer
+    assert trainer._checkpoint({}, 0.0).facts["pretrained"] == "test"
+    trainer.step = 7
+    trainer.model.output_weight.data.fill_(0.5)
+    trainer.save_state()
+    again = prepare(other_way, DATA, tmp_path / "second", path)
+    assert (again.step, again.pretrained) == (7, "test")
+    assert (again.model.output_weight == 0.5).all()
+
+
+def test_a_trained_model_of_another_network_or_vocabulary_is_refused(tmp_path: Path) -> None:
+    path = pretrained(tmp_path / "first")
+    wide = dataclasses.replace(recipe(), model=dataclasses.replace(recipe().model, d_model=32, dropout=0.0))
+    (tmp_path / "third").mkdir()
+    english = (DATA / CORPUS.source).read_text(encoding="utf-8").splitlines()
+    (tmp_path / "third" / "tokenizer.model").write_bytes(learn_vocabulary(english, recipe()))
+
+    with pytest.raises(ValueError, match="another network") as caught:
+        prepare(wide, DATA, tmp_path / "second", path)
+    assert str(caught.value).splitlines()[1:] == [f"{path}: model.d_model was 16, the recipe says 32"]
+    with pytest.raises(ValueError, match=r"third.tokenizer.model is not the vocabulary of .*final.pt"):
+        prepare(recipe(), DATA, tmp_path / "third", path)
+    many = dataclasses.replace(recipe(), tokenizer=TokenizerConfig(num_placeholders=32))
+    with pytest.raises(ValueError, match=r"final.pt: lacks U\+E010 and others of the recipe's"):
+        prepare(many, DATA, tmp_path / "fourth", path)
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
