@@ -19,6 +19,7 @@ from typing import TypeVar
 from server.bundle.manifest_file import read_manifest
 from server.engine.busy import BusyEngines
 from server.errors import BundleError, NotServing, SettingsError, StartupError
+from server.models.allocator import memory_returned
 from server.models.catalogue import Catalogue
 from server.models.choosing import can_use_cuda, choose_variant
 from server.models.folder import FoundBundle, find_models
@@ -250,7 +251,8 @@ class FolderLoader:
         share = Share(num_models=len(self._seen), busy=self._busy)
         facts: dict[str, str | float] = {"model": bundle.name, "model_version": bundle.version}
         try:
-            model = load_model(settings, self._metrics, share, name=bundle.name, version=bundle.version)
+            with memory_returned():
+                model = load_model(settings, self._metrics, share, name=bundle.name, version=bundle.version)
         except StartupError as error:
             self._refuse(bundle, error, faults)
             return None

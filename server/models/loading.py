@@ -19,7 +19,7 @@ from server.engine.busy import BusyEngines
 from server.engine.engine import Engine
 from server.engine.limits import EngineLimits, LaneLimits
 from server.errors import SettingsError, StartupError
-from server.models.allocator import memory_returned, release_freed_memory
+from server.models.allocator import release_freed_memory
 from server.models.canary import Canary
 from server.models.choosing import can_use_cuda, choose_variant
 from server.models.machine import memory_limit_bytes, usable_cores
@@ -64,7 +64,6 @@ class Share:
         return _IDLE_SECONDS if self.num_models > 1 else math.inf
 
 
-@memory_returned()
 def load_model(
     settings: Settings, metrics: Metrics, share: Share | None = None, *, name: str = "", version: str = ""
 ) -> Model:

@@ -68,7 +68,7 @@ _PATTERNS = (
     rf"(?:[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}{_EMOJI_MARK}*+(?:\u200d{_EMOJI}{_EMOJI_MARK}*+)*+)++",
     r"[\ue000-\uf8ff]",
 )
-_SIGNS = re.compile(r"[\d@/\\{<&%$#_`[\u203c-\U0010ffff]|\.\w")  # any part has one; most sentences have none
+_SIGNS = re.compile(r"[\d@/\\{<&%$#_`[]|[^\x00-\u203b]|\.\w")  # any part has one; most sentences have none
 
 
 @functools.cache
