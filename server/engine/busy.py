@@ -37,6 +37,9 @@ class BusyEngines:
     Args:
         num_cores: that the lanes have.
         clock: seconds.
+
+    Attributes:
+        is_shared: whether lanes of more than one engine have run, so that a step is to wait for its `turn`.
     """
 
     def __init__(self, num_cores: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
@@ -44,6 +47,7 @@ class BusyEngines:
         self._clock = clock
         self._rows: dict[object, int] = {}  # of engines that have any
         self._uses: weakref.WeakKeyDictionary[object, _Use] = weakref.WeakKeyDictionary()
+        self.is_shared = False
         self._changed = threading.Condition()
         self._num_immodest = 0  # lanes that step though their engines have had their share
 
@@ -56,13 +60,14 @@ class BusyEngines:
 
     def is_only(self, engine: object) -> bool:
         """Says whether no engine but this one runs anything."""
-        return self._rows.keys() <= {engine}
+        return len(self._rows) == (engine in self._rows)  # asked at every step
 
     @contextlib.contextmanager
     def lane(self, engine: object) -> Iterator[None]:
         """Counts a lane while it has anything to run."""
         with self._changed:
             self._uses.setdefault(engine, _Use()).num_lanes += 1
+            self.is_shared = len(self._uses) > 1
         try:
             yield
         finally:
@@ -73,9 +78,6 @@ class BusyEngines:
     @contextlib.contextmanager
     def turn(self, engine: object) -> Iterator[float]:
         """Waits for a lane's turn, which is the `with` block; yields the seconds that it has waited."""
-        if len(self._uses) < 2:
-            yield 0.0
-            return
         came = self._clock()
         with self._changed:
             is_immodest = engine not in self._modest(came)

@@ -175,8 +175,12 @@ class Lane:
                     self._alarm.set()
 
     def _step_in_turn(self) -> None:
-        with self._queue.busy.turn(self._queue) as waited:
-            self.step(waited)
+        busy = self._queue.busy
+        if busy.is_shared:
+            with busy.turn(self._queue) as waited:
+                self.step(waited)
+        else:
+            self.step()
 
     @property
     def _is_running(self) -> bool:
