@@ -16,7 +16,7 @@ import shtab
 from server.bundle.codes import canonical_code
 from server.bundle.variants import VARIANTS
 from server.errors import SettingsError
-from server.settings.settings import AT_START, AUTO, BUILTIN_BUNDLE, ON_DEMAND, Settings
+from server.settings.settings import AT_START, AUTO, BUILTIN, BUILTIN_BUNDLE, ON_DEMAND, Settings
 
 PREFIX = "BABELSERVE_"
 _KINDS = {"file": stat.S_ISREG, "directory": stat.S_ISDIR}
@@ -68,7 +68,8 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str], vers
         if lost := [name for name, value in vars(flags).items() if value in ([], "--", Path("--"))]:
             raise SettingsError([f"{_flag(name)}: -- is no value" for name in lost])
         faults += [f"{argument}: unknown argument" for argument in unknown]
-        check, make_key, list_models = flags.check, flags.make_key, flags.list
+        check = _path("check", flags.check) if flags.check is not None else None
+        make_key, list_models = flags.make_key, flags.list
         named = {name: value for name, value in vars(flags).items() if name in fields and value is not None}
         given |= {name: (_flag(name), value) for name, value in named.items()}
     except SettingsError as error:
@@ -105,7 +106,7 @@ def build_parser(version: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"babelserve {version}")
-    parser.add_argument("--check", type=Path, metavar="BUNDLE", help="check a bundle, say what is wrong, and end")
+    parser.add_argument("--check", metavar="BUNDLE", help="check a bundle, say what is wrong, and end")
     parser.add_argument("--list", action="store_true", help="say what would be served, with its memory, and end")
     parser.add_argument("--make-key", action="store_true", help="print a new API key and its hash for --keys, and end")
     shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
@@ -138,7 +139,13 @@ def _convert(each: "dataclasses.Field[Any]", text: str) -> Any:
         raise ValueError(f"must be one of {', '.join(choices)}, not {text!r}")
     if not text and default != "":
         raise ValueError("must not be empty")
-    return text if isinstance(default, str) else Path(text)
+    return text if isinstance(default, str) else _path(each.name, text)
+
+
+def _path(name: str, text: str) -> Path:
+    """Returns a path; of models one in the server's own folder if it begins with its name, unless with "./"."""
+    is_builtin = name in ("bundle", "models", "check") and text.split("/", maxsplit=1)[0] == BUILTIN.name
+    return BUILTIN.parent / text if is_builtin else Path(text)
 
 
 def _number(text: str, kind: type[int] | type[float], low: float, high: float | None) -> float:

@@ -11,7 +11,8 @@ from server.telemetry.tracing import EXPORTERS
 
 AUTO = "auto"
 AT_START, ON_DEMAND = "at-start", "on-demand"
-BUILTIN_BUNDLE = Path(__file__).parents[1] / "builtin" / "en-de"
+BUILTIN = Path(__file__).parents[1] / "builtin"  # a folder of models, which settings call by its name
+BUILTIN_BUNDLE = BUILTIN / "en-de"
 
 
 def _setting(default: Any, text: str, *, low: float | None = None, high: float | None = None, **more: Any) -> Any:
@@ -37,11 +38,12 @@ class Settings:
     health_port: int = _port(50052, "port of the health service, which has neither TLS nor limits")
     admin_port: int = _port(50053, "port of the admin services (channelz, ModelAdmin), on the loopback only")
     metrics_port: int = _port(9464, "port of the metrics page, over HTTP")
-    bundle: Path = _setting(BUILTIN_BUNDLE, "directory of the model")
+    bundle: Path = _setting(BUILTIN_BUNDLE, "directory of the model; builtin/NAME: one that comes with the server")
     models: Path | None = _setting(
         None,
         "directory of several models, instead of --bundle: each folder is a bundle, or holds versions of one, of which"
-        " the highest is served; what changes in it is taken without a restart",
+        " the highest is served; what changes in it is taken without a restart; builtin: those that come with the"
+        " server",
     )
     default: str = _setting(
         "", "model of --models that requests go to which name none, if it translates what they want; or several: A,B"

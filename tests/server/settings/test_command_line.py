@@ -7,7 +7,7 @@ import pytest
 
 from server.errors import SettingsError
 from server.settings.command_line import CommandLine, read_settings
-from server.settings.settings import BUILTIN_BUNDLE, Settings
+from server.settings.settings import BUILTIN, BUILTIN_BUNDLE, Settings
 
 
 @pytest.fixture
@@ -128,6 +128,16 @@ def test_checking_a_bundle_needs_no_other(tmp_path: Path) -> None:
     command = read("--check", str(tmp_path), "--bundle", str(tmp_path / "none"))
 
     assert command.check == tmp_path
+
+
+def test_models_that_come_with_the_server_are_called_by_the_name_of_their_folder() -> None:
+    assert read("--models", "builtin").settings.models == BUILTIN
+    assert read("--bundle", "builtin/en-de").settings.bundle == BUILTIN_BUNDLE
+    assert read("--check", "builtin/en-de").check == BUILTIN_BUNDLE
+    for path in ("./builtin", "builtins"):  # somebody's own
+        with pytest.raises(SettingsError) as caught:
+            read("--models", path)
+        assert caught.value.faults == [f"--models: {Path(path)} cannot be read: No such file or directory"]
 
 
 def test_a_key_is_made_where_it_is_asked_for(bundle: str) -> None:
