@@ -60,6 +60,9 @@ def _run(arguments: argparse.Namespace, metadata: tuple[tuple[str, str], ...]) -
                     ]
                     return [stub.SetTraffic(pb.SetTrafficRequest(model=arguments.model, traffic=traffic), **how)]
         except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                why = "this is no admin port, or the server was started without --admin-keys"
+                raise ServerFailed(why, code=error.code()) from error
             raise from_rpc_error(error) from error
 
 

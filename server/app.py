@@ -29,8 +29,7 @@ from server.models.folder_loader import watch_folder
 from server.models.loading import bundle_faults, process_memory
 from server.models.machine import process_age_seconds, resident_bytes
 from server.models.model import ServedModel
-from server.models.opening import describe, growth_of, new_catalogue, open_models, serve_models, stop_models
-from server.models.pivots import pivot_faults
+from server.models.opening import describe, growth_of, misfits, new_catalogue, open_models, serve_models, stop_models
 from server.rpc.admin import ModelAdminService
 from server.rpc.health import Health
 from server.rpc.intake import MAX_MESSAGE_BYTES, Intake, messages_at_once
@@ -284,7 +283,7 @@ def _tune_interpreter() -> None:
 
 
 def _announce(settings: Settings, servers: RpcServers, metrics_port: int, models: tuple[ServedModel, ...]) -> None:
-    for fault in pivot_faults(settings.pivots, [each.manifest for each in models]):
+    for fault in misfits(settings, [(each.manifest, each.variant) for each in models]):
         logger.warning("%s", fault)
     port, health_port, admin_port = servers.ports
     tell(

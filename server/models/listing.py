@@ -9,7 +9,8 @@ from server.errors import BundleError
 from server.models.choosing import can_use_cuda, choose_variant
 from server.models.folder import FoundBundle, find_models
 from server.models.loading import Share, engine_limits, growth_bytes, needed_bytes
-from server.models.pivots import pivot_faults, pivoted_pairs
+from server.models.opening import misfits
+from server.models.pivots import pivoted_pairs
 from server.settings.settings import Settings
 
 _FEW = 6  # directions that are named
@@ -23,7 +24,7 @@ def list_models(settings: Settings) -> Iterator[str]:
     """
     faults: list[str] = []
     total = 0
-    manifests: list[Manifest] = []
+    served: list[tuple[Manifest, str]] = []
     found = _found(settings, faults)
     for versions in found.values():
         for bundle in versions:
@@ -37,18 +38,18 @@ def list_models(settings: Settings) -> Iterator[str]:
             most = growth_bytes(manifest, variant, engine_limits(manifest, variant, settings, share))
             idle = needed_bytes(manifest, variant)
             total += idle
-            manifests.append(manifest)
             name, version = bundle.name or manifest.name, bundle.version or manifest.version
+            served.append((dataclasses.replace(manifest, name=name), variant))
             memory = f"{_mib(idle)} MiB, full caches up to {_mib(most)} MiB"
             yield f"{name} {version} ({variant}): {_languages(manifest)}; {memory}"
             break
-    if not manifests:
+    if not served:
         raise BundleError(faults or [f"--models: {settings.models} holds no model"])
-    ways = pivoted_pairs(settings.pivots, manifests)
+    ways = pivoted_pairs(settings.pivots, [manifest for manifest, _ in served])
     for pivot in dict.fromkeys(ways.values()):
         yield f"by way of {pivot}: {_directions([pair for pair, way in ways.items() if way == pivot])}"
-    yield from (f"warning: {fault}" for fault in pivot_faults(settings.pivots, manifests))
-    yield f"{len(manifests)} served, about {_mib(total)} MiB when all their steps are loaded"
+    yield from (f"warning: {fault}" for fault in misfits(settings, served))
+    yield f"{len(served)} served, about {_mib(total)} MiB when all their steps are loaded"
 
 
 def _found(settings: Settings, faults: list[str]) -> dict[str, list[FoundBundle]]:

@@ -1,9 +1,14 @@
 """What the settings want to be served: one bundle, or a folder of models, in memory from the start or on demand."""
 
+import math
+from collections.abc import Sequence
+
+from server.bundle.manifest import Manifest
 from server.models.catalogue import Catalogue
 from server.models.folder_loader import FolderLoader
 from server.models.loading import Share, engine_limits, growth_bytes, load_model, needed_bytes, process_memory
 from server.models.model import Model, ServedModel
+from server.models.pivots import pivot_faults
 from server.settings.settings import ON_DEMAND, Settings
 from server.telemetry.metrics import Metrics
 
@@ -66,6 +71,17 @@ def growth_of(models: list[ServedModel], settings: Settings) -> int:
             growth += growth_bytes(each.manifest, each.variant, limits)
             loaded += needed_bytes(each.manifest, each.variant)
     return growth + min(loaded, _budget_bytes(settings))
+
+
+def misfits(settings: Settings, served: Sequence[tuple[Manifest, str]]) -> list[str]:
+    """Says what of the settings does not suit the models, each with its variant; they are served all the same."""
+    faults = pivot_faults(settings.pivots, [manifest for manifest, _ in served])
+    budget = _budget_bytes(settings) if settings.load == ON_DEMAND else math.inf
+    for manifest, variant in served:
+        if (size := needed_bytes(manifest, variant)) > budget:
+            most = f"more than {budget / (1 << 20):.0f}; it will be loaded alone"
+            faults.append(f"--models-memory: {manifest.name} takes {size / (1 << 20):.0f} MiB, {most}")
+    return faults
 
 
 def describe(models: tuple[ServedModel, ...]) -> str:

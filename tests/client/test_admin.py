@@ -114,6 +114,13 @@ def test_a_refusal_is_told_and_the_exit_code_says_whose_fault_it_is(
     assert capsys.readouterr().err == f"babelserve-models: {server.address}: {code}: the reason\n"
 
 
+def test_a_server_that_takes_no_changes_says_what_it_lacks(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    assert server.run("load", "en-de", "UNIMPLEMENTED") == 3
+    assert capsys.readouterr().err.endswith(
+        ": UNIMPLEMENTED: this is no admin port, or the server was started without --admin-keys\n"
+    )
+
+
 def test_a_server_that_is_not_there_is_exit_code_3(
     dead_address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,3 +1,4 @@
+import dataclasses
 import os
 import shutil
 from pathlib import Path
@@ -42,6 +43,17 @@ def test_a_language_that_no_text_can_pass_through_is_told(tiny_bundle: Bundle) -
     _, warning, _ = list_models(Settings(bundle=tiny_bundle.directory, pivot="fr"))
 
     assert warning == "warning: --pivot: no text can pass through fr: models translate from en into de"
+
+
+def test_a_model_that_is_more_than_all_may_take_on_demand_is_told(tiny_bundle: Bundle, tmp_path: Path) -> None:
+    shutil.copytree(tiny_bundle.directory, tmp_path / "a")
+    on_demand = Settings(models=tmp_path, variant="cpu-fp32", lanes=1, load="on-demand", models_memory=1)
+
+    mib = f"{needed_bytes(tiny_bundle.manifest, 'cpu-fp32') / (1 << 20):.0f}"
+    expected = f"warning: --models-memory: a takes {mib} MiB, more than 1; it will be loaded alone"
+    assert list(list_models(on_demand))[1] == expected
+    for settings in (dataclasses.replace(on_demand, models_memory=99), dataclasses.replace(on_demand, load="at-start")):
+        assert not [line for line in list_models(settings) if line.startswith("warning")]
 
 
 def test_the_pairs_that_a_pivot_adds_are_listed(tiny_bundle: Bundle, tmp_path: Path) -> None:
