@@ -42,21 +42,29 @@ def find_models(directory: Path) -> tuple[dict[str, list[FoundBundle]], list[str
     """Looks what is in the folder of models.
 
     Returns:
-        Of each name its versions, the highest first; and which folders have names that no model can have.
+        Of each name its versions, the highest first; and which folders have names that no model can have, or cannot be
+        read, which have no versions.
 
     Raises:
         SettingsError: the folder cannot be read.
     """
     found: dict[str, list[FoundBundle]] = {}
     faults: list[str] = []
-    for folder in _folders(directory):
+    try:
+        folders = _folders(directory)
+    except OSError as error:
+        raise SettingsError([f"--models: {directory} cannot be read: {error.strerror}"]) from error
+    for folder in folders:
         if not is_model_name(folder.name):
             faults.append(f"{folder}: no name of a model: letters, digits, '.', '_' and '-', at most 64")
             continue
+        found[folder.name] = []
         try:
             found[folder.name] = _versions(folder)
-        except SettingsError:  # it has gone meanwhile, or is closed to us
-            found[folder.name] = []
+        except FileNotFoundError:  # it has gone meanwhile
+            pass
+        except OSError as error:  # it is closed to us
+            faults.append(f"{folder} cannot be read: {error.strerror}")
     return found, faults
 
 
@@ -67,24 +75,29 @@ def is_model_name(name: str) -> bool:
 
 def version_key(version: str) -> tuple[tuple[int, int, str], ...]:
     """Returns what orders versions: numbers in them by their value, so that 1.10 is higher than 1.9."""
-    parts = re.split(r"(\d+)", version)
-    return tuple((1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts if part)
+    parts = re.split(r"([0-9]+)", version)  # no other digits: int() knows some, and some not
+    return tuple((1, int(part), "") if index % 2 else (0, 0, part) for index, part in enumerate(parts) if part)
 
 
 def _versions(folder: Path) -> list[FoundBundle]:
     if (folder / MANIFEST_FILE).exists():
         return [FoundBundle(folder.name, "", folder, _stamp(folder))]
-    versions = sorted(_folders(folder), key=lambda path: version_key(path.name), reverse=True)
-    return [FoundBundle(folder.name, path.name, path, _stamp(path)) for path in versions if is_model_name(path.name)]
+    named = [path for path in _folders(folder) if is_model_name(path.name)]
+    versions = sorted(named, key=lambda path: version_key(path.name), reverse=True)
+    return [FoundBundle(folder.name, path.name, path, _stamp(path)) for path in versions]
 
 
 def _folders(directory: Path) -> list[Path]:
-    try:
-        with os.scandir(directory) as entries:
-            names = [entry.name for entry in entries if entry.is_dir()]
-    except OSError as error:
-        raise SettingsError([f"--models: {directory} cannot be read: {error.strerror}"]) from error
+    with os.scandir(directory) as entries:
+        names = [entry.name for entry in entries if _is_folder(entry)]
     return [directory / name for name in sorted(names) if not name.startswith(".") and name not in _NOT_MODELS]
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself
+        return False
 
 
 def _stamp(bundle: Path) -> _Stamp:

@@ -1,3 +1,4 @@
+import errno
 import os
 from pathlib import Path
 
@@ -42,6 +43,33 @@ def test_what_no_model_can_be_called_is_told_and_what_tools_leave_is_not(tmp_pat
     assert found == {}
     assert len(faults) == 3
     assert all("no name of a model" in fault for fault in faults)
+
+
+def test_what_cannot_be_read_costs_no_other_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle(tmp_path / "m" / "1")
+    (tmp_path / "m" / "loop").symlink_to("loop")
+    (tmp_path / "loop").symlink_to("loop")
+    bundle(tmp_path / "closed")
+    exists = Path.exists
+
+    def refuse(path: Path) -> bool:  # to a root nothing is closed
+        if path == tmp_path / "closed" / "manifest.json":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return exists(path)
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    found, faults = find_models(tmp_path)
+
+    assert {name: [each.version for each in versions] for name, versions in found.items()} == {"closed": [], "m": ["1"]}
+    assert faults == [f"{tmp_path / 'closed'} cannot be read: Permission denied"]
+
+
+def test_digits_that_are_no_decimal_ones_are_no_numbers(tmp_path: Path) -> None:
+    for version in ("²", "1", "٣", "2"):
+        bundle(tmp_path / "m" / version)
+
+    assert [each.version for each in find_models(tmp_path)[0]["m"]] == ["2", "1"]
+    assert sorted(["²", "10", "٣", "9"], key=version_key)[-2:] == ["9", "10"]
 
 
 @pytest.mark.parametrize(
