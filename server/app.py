@@ -25,7 +25,7 @@ from server.access.access import Access
 from server.errors import SettingsError
 from server.models.administration import Administration
 from server.models.catalogue import Catalogue
-from server.models.folder_loader import watch_folder
+from server.models.folder_watch import watch_folder
 from server.models.loading import bundle_faults, process_memory
 from server.models.machine import process_age_seconds, resident_bytes
 from server.models.model import ServedModel

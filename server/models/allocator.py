@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import gc
 import threading
 from collections.abc import Iterator
 
@@ -32,6 +33,12 @@ def memory_returned() -> Iterator[None]:
             _num_eager -= 1
             if not _num_eager:
                 _set_thresholds(*_LAZY)
+
+
+def collect_garbage() -> None:
+    """Gives the system what a model that is gone has held: it is in cycles, and the collector comes by seldom."""
+    gc.collect()
+    release_freed_memory()
 
 
 def release_freed_memory() -> None:

@@ -10,12 +10,11 @@ least recently, first those that nobody uses, until all fit into the budget; req
 
 import asyncio
 import contextlib
-import gc
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
 from server.errors import ModelNotFound, NotServing
-from server.models.allocator import memory_returned, release_freed_memory
+from server.models.allocator import collect_garbage, memory_returned
 from server.models.loading import needed_bytes
 from server.models.loading_turns import LoadingTurns
 from server.models.model import Model, ServedModel
@@ -36,6 +35,10 @@ class Catalogue:
         preferred: names of the models that come first, in this order; the others follow by name.
         load: loads a model that is offered; None where all are in memory. Raises NotServing.
         budget_bytes: that loaded models may take, by `needed_bytes`; None for no limit.
+
+    Attributes:
+        preferred: as above.
+        is_open: whether anything has ever been served; else the server is still loading.
     """
 
     def __init__(
@@ -46,7 +49,7 @@ class Catalogue:
         budget_bytes: int | None = None,
     ) -> None:
         self._metrics = metrics
-        self._preferred = list(preferred)
+        self.preferred = list(preferred)
         self._load_model = load
         self._budget_bytes = budget_bytes
         self._offers: dict[str, ServedModel] = {}  # those that are not in memory
@@ -58,32 +61,28 @@ class Catalogue:
         self._retired: list[Resident] = []
         self._unloading: set[asyncio.Task[None]] = set()
         self._models: tuple[ServedModel, ...] = ()
+        self.is_open = False
 
     @property
-    def is_open(self) -> bool:
-        """Whether anything is served."""
-        return bool(self._models)
+    def names(self) -> list[str]:
+        """Of what is served, maybe nothing."""
+        return [each.manifest.name for each in self._models]
 
     @property
     def models(self) -> tuple[ServedModel, ...]:
         """What is served, in the order in which models are asked; the first is the default.
 
         Raises:
-            NotServing: nothing is, yet.
+            NotServing: nothing is, yet or any more.
         """
         if not self._models:
-            raise NotServing("the server is loading its model")
+            raise NotServing("no model is served" if self.is_open else "the server is loading its model")
         return self._models
 
     @property
     def num_versions(self) -> int:
         """How many versions of all models are served, loaded or not."""
         return len(self._offers) + sum(len(each.versions) for each in self._residents.values())
-
-    @property
-    def preferred(self) -> Sequence[str]:
-        """Names of the models that the operator has put first."""
-        return self._preferred
 
     async def borrow(self, name: str, key: str = "") -> contextlib.AbstractContextManager[Model]:
         """Returns a model for the length of a `with` block, which it outlives whatever becomes of it meanwhile.
@@ -163,6 +162,7 @@ class Catalogue:
     def remove(self, name: str) -> None:
         """Serves a model no more, in any version."""
         self._offers.pop(name, None)
+        self._history.pop(name, None)
         old = self._residents.pop(name, None)
         self._arrange()
         self._retire_all(old, "removed")
@@ -263,8 +263,7 @@ class Catalogue:
             self._retired.remove(resident)
             gone = resident.gone
             del resident
-            await aside(gc.collect)  # it is in cycles, and the server has the collector come by seldom
-            await aside(release_freed_memory)
+            await aside(collect_garbage)
         self._metrics.count_unload(manifest.name, reason)
         self._tell()
         facts = {"model": manifest.name, "model_version": manifest.version, "reason": reason}
@@ -274,10 +273,11 @@ class Catalogue:
     def _arrange(self) -> None:
         served = self._offers | {name: each.main.model for name, each in self._residents.items()}
         self._models = tuple(served[name] for name in sorted(served, key=lambda name: (self._rank(name), name)))
+        self.is_open = self.is_open or bool(served)
         self._tell()
 
     def _rank(self, name: str) -> int:
-        return self._preferred.index(name) if name in self._preferred else len(self._preferred)
+        return self.preferred.index(name) if name in self.preferred else len(self.preferred)
 
     def _note(self, name: str, version: str) -> None:
         history = self._history.setdefault(name, [])

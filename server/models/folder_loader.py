@@ -9,6 +9,7 @@ model until its folder has gone. A folder in which there is nothing at all is ta
 import asyncio
 import functools
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,8 +20,7 @@ from typing import TypeVar
 from server.bundle.manifest_file import read_manifest
 from server.engine.busy import BusyEngines
 from server.errors import BundleError, NotServing, SettingsError, StartupError
-from server.models.allocator import memory_returned
-from server.models.catalogue import Catalogue
+from server.models.allocator import collect_garbage, memory_returned
 from server.models.choosing import can_use_cuda, choose_variant
 from server.models.folder import FoundBundle, find_models
 from server.models.loading import Share, load_model
@@ -32,7 +32,7 @@ from server.threads import LANE_NICENESS, be_nice
 
 logger = logging.getLogger(__name__)
 
-POLL_SECONDS = 1.0
+_AGAIN_SECONDS = 5.0  # after which a model that could not be loaded on demand is tried again
 
 _Versions = list[FoundBundle]
 _T = TypeVar("_T")
@@ -53,12 +53,19 @@ class FolderLoader:
         directory: of the models.
         settings: of the server.
         metrics: told of every load.
+        clock: seconds.
 
     Attributes:
         turn: of who changes what is served, from a look at the folder to the end of what follows from it.
     """
 
-    def __init__(self, directory: Path, settings: Settings, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        settings: Settings,
+        metrics: Metrics,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._directory = directory
         self._settings = settings
         self._metrics = metrics
@@ -69,6 +76,8 @@ class FolderLoader:
         self._pinned: set[str] = set()
         self._faults: dict[Path, str] = {}
         self._told: list[str] = []
+        self._failed: dict[str, float] = {}  # models that were asked for, and when
+        self._clock = clock
         self.turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, "model-loader", functools.partial(be_nice, LANE_NICENESS))
 
@@ -90,10 +99,13 @@ class FolderLoader:
     def load_one(self, name: str) -> Model:
         """Loads the highest good version of a model, served or not. Raises NotServing if there is none."""
         change = None
-        if name in self._seen:  # else it is about to be removed
+        has_just_failed = self._clock() < self._failed.get(name, -math.inf) + _AGAIN_SECONDS
+        if name in self._seen and not has_just_failed:  # else it is about to be removed
             self._served.pop(name, None)
             change = self.load(name)
         if change is None or change.model is None:
+            if not has_just_failed:
+                self._failed[name] = self._clock()
             raise NotServing(f"model {name} cannot be loaded; the server's log says why")
         return change.model
 
@@ -246,6 +258,12 @@ class FolderLoader:
 
     def _try(self, bundle: FoundBundle, faults: list[str]) -> Model | None:
         """Returns a model that is warm, or None, and logs and counts either."""
+        model = self._warm(bundle, faults)
+        if model is None:
+            collect_garbage()  # what it had been given until it failed
+        return model
+
+    def _warm(self, bundle: FoundBundle, faults: list[str]) -> Model | None:
         started = time.monotonic()
         settings = replace(self._settings, bundle=bundle.directory)
         share = Share(num_models=len(self._seen), busy=self._busy)
@@ -277,20 +295,3 @@ class FolderLoader:
         missing = [name for name in self._settings.preferred_models if name not in names]
         if missing:
             raise SettingsError([f"--default: {name} is not served; {', '.join(names)} are" for name in missing])
-
-
-async def watch_folder(loader: FolderLoader, catalogue: Catalogue, poll_seconds: float = POLL_SECONDS) -> None:
-    """Has the catalogue serve what the folder of models holds, until cancelled."""
-    while True:
-        await asyncio.sleep(poll_seconds)
-        async with loader.turn:
-            for name in await loader.in_background(loader.changed):
-                change = await loader.in_background(loader.load, name)
-                if change is None:
-                    continue
-                if change.model is not None:
-                    catalogue.put(change.model)
-                else:
-                    catalogue.remove(name)
-                del change  # or the model would stay in memory when it has been replaced
-                await catalogue.make_room()

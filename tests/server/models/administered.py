@@ -7,7 +7,8 @@ from pathlib import Path
 
 from server.models.administration import Administration, ModelStatus, VersionState
 from server.models.catalogue import Catalogue
-from server.models.folder_loader import FolderLoader, watch_folder
+from server.models.folder_loader import FolderLoader
+from server.models.folder_watch import watch_folder
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 

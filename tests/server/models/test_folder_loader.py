@@ -1,24 +1,18 @@
-import asyncio
 import contextlib
-import gc
 import os
 import shutil
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from server.bundle.bundle import Bundle
-from server.decoding.options import DecodingOptions
 from server.errors import BundleError, NotServing, SettingsError
-from server.models.catalogue import Catalogue
-from server.models.folder_loader import Change, FolderLoader, watch_folder
+from server.models.folder_loader import Change, FolderLoader
 from server.models.model import Model
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
-
-SECONDS = 20.0
+from tests.fakes import FakeClock
 
 
 @pytest.fixture
@@ -217,34 +211,16 @@ def test_models_are_read_first_and_loaded_one_by_one_when_they_are_wanted(
         loader.load_one("n")
 
 
-async def test_what_changes_is_served_while_the_server_runs(models: Path, metrics: Metrics, add: Add) -> None:
-    add("m/1")
-    add("n")
-    loader, catalogue = loader_of(models, metrics), Catalogue(metrics.catalogue)
-    for model in loader.load_all():
-        catalogue.put(model)
-    del model
-    watching = asyncio.create_task(watch_folder(loader, catalogue, poll_seconds=0.01))
-    try:
-        with await catalogue.borrow("m") as old:
-            runner = weakref.ref(old.engine)
-            add("m/2")
-            await until(lambda: catalogue.models[0].manifest.version == "2")
-            (future,) = old.engine.submit([old.manifest.golden.source_ids], DecodingOptions(beam_size=1), None)
-            assert (await asyncio.wrap_future(future)).hypotheses
-            gc.disable()  # a frozen one would find no cycles either
-            del old
-        await until(lambda: runner() is None)
-        shutil.rmtree(models / "m")
-        await until(lambda: [each.manifest.name for each in catalogue.models] == ["n"])
-        assert sample(metrics, "model_unloads_total", model="m", reason="replaced") == 1
-    finally:
-        gc.enable()
-        watching.cancel()
-        await asyncio.to_thread(catalogue.stop)
+def test_a_model_that_has_just_failed_is_not_tried_for_every_request(models: Path, metrics: Metrics, add: Add) -> None:
+    add("m", is_broken=True)
+    clock = FakeClock()
+    loader = FolderLoader(models, Settings(models=models, variant="cpu-fp32", lanes=1), metrics, clock)
+    loader.read_all()
+    tries = []
+    for seconds in (0.0, 4.9, 0.2, 4.9):
+        clock.now += seconds
+        with pytest.raises(NotServing, match="model m cannot be loaded"):
+            loader.load_one("m")
+        tries.append(sample(metrics, "model_loads_total", model="m", outcome="refused"))
 
-
-async def until(is_over: Callable[[], bool]) -> None:
-    async with asyncio.timeout(SECONDS):
-        while not is_over():  # noqa: ASYNC110 # what is waited for is polled for, too
-            await asyncio.sleep(0.01)
+    assert tries == [1, 1, 2, 2]

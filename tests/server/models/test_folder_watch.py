@@ -1,0 +1,86 @@
+import asyncio
+import gc
+import logging
+import shutil
+import weakref
+from pathlib import Path
+
+import pytest
+
+from server.bundle.bundle import Bundle
+from server.decoding.options import DecodingOptions
+from server.models.catalogue import Catalogue
+from server.models.folder_loader import FolderLoader
+from server.models.folder_watch import watch_folder
+from server.settings.settings import Settings
+from server.telemetry.metrics import Metrics
+from tests.server.models.administered import Add, until
+
+
+def loader_of(models: Path, metrics: Metrics) -> FolderLoader:
+    return FolderLoader(models, Settings(models=models, variant="cpu-fp32", lanes=1), metrics)
+
+
+async def test_what_changes_is_served_while_the_server_runs(
+    tmp_path: Path, metrics: Metrics, tiny_bundle: Bundle
+) -> None:
+    models = tmp_path / "models"
+    add = Add(models, tiny_bundle.directory)
+    add("m/1")
+    add("n")
+    loader, catalogue = loader_of(models, metrics), Catalogue(metrics.catalogue)
+    for model in loader.load_all():
+        catalogue.put(model)
+    del model
+    watching = asyncio.create_task(watch_folder(loader, catalogue, poll_seconds=0.01))
+    try:
+        with await catalogue.borrow("m") as old:
+            runner = weakref.ref(old.engine)
+            add("m/2")
+            await until(lambda: catalogue.models[0].manifest.version == "2")
+            (future,) = old.engine.submit([old.manifest.golden.source_ids], DecodingOptions(beam_size=1), None)
+            assert (await asyncio.wrap_future(future)).hypotheses
+            gc.disable()  # a frozen one would find no cycles either
+            del old
+        await until(lambda: runner() is None)
+        shutil.rmtree(models / "m")
+        await until(lambda: [each.manifest.name for each in catalogue.models] == ["n"])
+        assert metrics.registry.get_sample_value("babelserve_model_unloads_total", {"model": "m", "reason": "replaced"})
+    finally:
+        gc.enable()
+        watching.cancel()
+        await asyncio.to_thread(catalogue.stop)
+
+
+async def test_a_fault_of_ours_is_logged_and_the_next_change_taken(
+    tmp_path: Path,
+    metrics: Metrics,
+    tiny_bundle: Bundle,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    add = Add(tmp_path / "models", tiny_bundle.directory)
+    add("m/1")
+    loader, catalogue = loader_of(tmp_path / "models", metrics), Catalogue(metrics.catalogue)
+    for model in loader.load_all():
+        catalogue.put(model)
+    changed, looks = loader.changed, iter([RuntimeError("no idea")])
+
+    def fail_once() -> list[str]:
+        for error in looks:
+            raise error
+        return changed()
+
+    monkeypatch.setattr(loader, "changed", fail_once)
+    with caplog.at_level(logging.ERROR):
+        watching = asyncio.create_task(watch_folder(loader, catalogue, poll_seconds=0.01))
+        add("m/2")
+        try:
+            await until(lambda: catalogue.models[0].manifest.version == "2")
+        finally:
+            watching.cancel()
+            await asyncio.to_thread(catalogue.stop)
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "models: the folder could not be followed; it will be looked at again"
+    ]
