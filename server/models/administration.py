@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from server.errors import InvalidRequest, ModelNotFound, NotServing, PreconditionFailed, StartupError
+from server.models.allocator import collect_garbage
 from server.models.catalogue import Catalogue
 from server.models.folder import FoundBundle, is_model_name, version_key
 from server.models.folder_loader import FolderLoader
@@ -69,7 +70,7 @@ class Administration:
     async def statuses(self) -> list[ModelStatus]:
         """Returns how all models stand, by name."""
         found = await self._found()
-        names = found.keys() | {each.manifest.name for each in self._catalogue.models}
+        names = found.keys() | {*self._catalogue.names}
         return [self._status(name, found.get(name, ())) for name in sorted(names)]
 
     async def load(self, name: str, version: str = "") -> ModelStatus:
@@ -103,7 +104,7 @@ class Administration:
             if split is None or version not in ("", *(each.manifest.version for each in models)):
                 field, value = ("version", version) if split else ("model", name)
                 raise ModelNotFound(f"{field}: {_shown(value)} is not loaded")
-            if not version and len(self._catalogue.models) == 1:
+            if not version and len(self._catalogue.names) == 1:
                 raise PreconditionFailed(f"model: {name} is the only one that is served")
             if split.percent(version):
                 message = f"has {split.percent(version)} percent of the requests; SetTraffic gives them to others"
@@ -158,9 +159,10 @@ class Administration:
             if missing:
                 known = f"loaded are {', '.join(sorted(loaded, key=version_key))}"
                 raise PreconditionFailed(f"traffic: {', '.join(missing)} is not loaded; {known}")
+            found = (await self._found()).get(name, [])
             self._split(name, percents)
             self._loader.pin(name)
-            return self._status(name, (await self._found()).get(name, []))
+            return self._status(name, found)
 
     async def _found(self) -> dict[str, list[FoundBundle]]:
         if not self._catalogue.is_open:
@@ -190,6 +192,8 @@ class Administration:
         else:
             await asyncio.to_thread(model.stop)
             mib = _most_bytes(model) >> 20
+            del model
+            await asyncio.to_thread(collect_garbage)
             raise PreconditionFailed(f"version: {version} of {name} may take {mib} MiB of memory, which requests need")
         self._fit()
 
@@ -218,8 +222,8 @@ class Administration:
     def _bytes_beside(self) -> int:
         """What versions take that are beside others; one of each model was counted at the start."""
         total = 0
-        for model in self._catalogue.models:
-            each = [_most_bytes(version) for version in self._catalogue.loaded(model.manifest.name)[0]]
+        for name in self._catalogue.names:
+            each = [_most_bytes(version) for version in self._catalogue.loaded(name)[0]]
             total += sum(each) - max(each)
         return total
 

@@ -1,5 +1,7 @@
+import gc
 import os
 import shutil
+import weakref
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,7 +11,9 @@ import pytest_asyncio
 from server.bundle.bundle import Bundle
 from server.errors import InvalidRequest, ModelNotFound, NotServing, PreconditionFailed
 from server.models.administration import VersionState
+from server.models.folder import FoundBundle
 from server.models.loading import needed_bytes
+from server.models.model import Model
 from server.telemetry.metrics import Metrics
 from tests.server.models.administered import Add, Served, facts, until
 
@@ -166,6 +170,59 @@ async def test_memory_is_reserved_for_versions_beside_others_and_given_back(serv
 
     assert [served.memory.reserved[0], served.memory.reserved[-1]] == [most, 0]
     assert await served.status() == {"2": (LOADED, 100), "1": (AVAILABLE, 0)}
+
+
+async def test_a_version_that_is_refused_for_lack_of_memory_leaves_it(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, engines = served.loader.load_version, []
+
+    def remember(bundle: FoundBundle) -> Model:
+        model = load(bundle)
+        engines.append(weakref.ref(model.supervisor))
+        return model
+
+    monkeypatch.setattr(served.loader, "load_version", remember)
+    served.memory.most = 0
+    gc.disable()  # the server's comes by seldom
+    try:
+        with pytest.raises(PreconditionFailed, match="of memory, which requests need"):
+            await served.administration.load("m", "1")
+        assert [engine() for engine in engines] == [None]
+    finally:
+        gc.enable()
+
+
+async def test_traffic_stays_as_it_is_if_the_folder_cannot_be_read(served: Served) -> None:
+    await served.administration.load("m", "1")
+    served.models.rename(served.models.with_name("gone"))
+    with pytest.raises(PreconditionFailed, match="cannot be read"):
+        await served.administration.set_traffic("m", {"1": 100})
+    served.models.with_name("gone").rename(served.models)
+
+    assert await served.status() == {"2": (LOADED, 100), "1": (LOADED, 0)}
+
+
+async def test_a_model_that_comes_back_has_no_history(served: Served, add: Add) -> None:
+    await served.administration.rollback("m")
+    shutil.rmtree(served.models / "m")
+    await until(lambda: served.catalogue.names == ["n"])
+    add("m/6")
+    add("m/7")
+    await until(lambda: served.all_go_to("7"))
+
+    assert facts(await served.administration.rollback("m")) == {"7": (AVAILABLE, 0), "6": (LOADED, 100)}
+
+
+async def test_an_operator_can_load_a_model_when_none_is_left(served: Served) -> None:
+    await served.administration.unload("n")
+    shutil.rmtree(served.models / "m")
+    await until(lambda: not served.catalogue.names)
+    with pytest.raises(NotServing, match="no model is served"):
+        served.catalogue.models  # noqa: B018
+
+    assert await served.status("n") == {"": (AVAILABLE, 0)}
+    assert facts(await served.administration.load("n")) == {"0": (LOADED, 100)}
 
 
 async def test_a_model_whose_folder_goes_is_served_no_more_and_follows_the_next(served: Served, add: Add) -> None:
