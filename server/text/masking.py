@@ -85,11 +85,13 @@ class Masked:
         text: the sentence.
         parts: of the source, that symbols stand for, in their order.
         is_folded: whether it was in ALL CAPS.
+        num_fit: characters before the first part that has no symbol, as there are too few; None if all have one.
     """
 
     text: str
     parts: tuple[str, ...] = ()
     is_folded: bool = False
+    num_fit: int | None = None
 
     def restore(self, translation: str) -> str:
         """Returns a translation of `text` with each part in its place, once; other symbols are left out."""
@@ -106,7 +108,7 @@ class Masker:
     """Shows a network what it has learned to read.
 
     Attributes:
-        num_placeholders: symbols that it copies; parts beyond that number stay text.
+        num_placeholders: symbols that it copies; parts beyond that number stay text (`Masked.num_fit`).
         folds_capitals: whether it is shown ALL CAPS in small letters.
     """
 
@@ -118,7 +120,9 @@ class Masker:
         found: list[re.Match[str]] = []
         if self.num_placeholders and _SIGNS.search(text):
             found = list(itertools.islice(_parts().finditer(text), self.num_placeholders + 1))
+        num_fit = None
         if len(found) > self.num_placeholders:
+            num_fit = found[-1].start()
             found = [] if _SYMBOLS.search(text) else found[:-1]
         pieces, end = [], 0
         for index, part in enumerate(found):
@@ -127,7 +131,7 @@ class Masker:
         masked = "".join([*pieces, text[end:]])
         parts = tuple(part[0] for part in found)
         is_folded = self.folds_capitals and _is_all_caps(masked)
-        return Masked(masked.lower() if is_folded else masked, parts, is_folded)
+        return Masked(masked.lower() if is_folded else masked, parts, is_folded, num_fit)
 
 
 NO_MASKING = Masker()

@@ -15,9 +15,10 @@ while, so it is shown at most `WINDOW_CHARACTERS` at a time, which makes the who
 beyond ASCII between an initial and a full stop, so every white space is shown to it as a plain one.
 
 A sentence of too many tokens is cut in halves until they fit: at the clause mark nearest to its middle, else at white
-space, else between any two characters. A sentence without a letter (a number, a bullet, an emoji) is not translated but
-copied: there is nothing to translate, and a network that is given "***" invents something. What a network is shown of
-the others is for `server.text.masking` to say.
+space, else between any two characters. One with more addresses and the like than the network has symbols for is cut
+between two of them. A sentence without a letter (a number, a bullet, an emoji) is not translated but copied:
+there is nothing to translate, and a network that is given "***" invents something. What a network is shown of the
+others is for `server.text.masking` to say.
 
 A tokenizer normalises, and some characters become many: U+FDFA, 3 bytes of a request, 34 ids to translate. A sentence
 that has more ids than bytes is cut round such characters, which are copied; so no text costs more ids than its bytes.
@@ -111,7 +112,7 @@ def split_text(
     sentences: list[SourceSentence] = []
     gap: list[str] = []
     core = ""
-    for segment in _segments(text, language):
+    for segment in _segments(text, language, masker):
         watch(len(sentences))
         stripped = segment.strip()
         if not stripped:
@@ -132,26 +133,32 @@ def split_text(
     return SplitText(leading, tuple(sentences))
 
 
-def _segments(text: str, language: str) -> Iterator[str]:
-    """Yields sentences and white space, of at most `WINDOW_CHARACTERS` unless white space, that join to the text."""
+def _segments(text: str, language: str, masker: Masker) -> Iterator[str]:
+    """Yields what joins to the text: sentences of at most `WINDOW_CHARACTERS`, white space, and longer addresses."""
     start = 0
     for breaks in _LINE_BREAKS.finditer(text):
-        yield from _line_segments(text[start : breaks.start()], language)
+        yield from _line_segments(text[start : breaks.start()], language, masker)
         yield breaks.group()
         start = breaks.end()
-    yield from _line_segments(text[start:], language)
+    yield from _line_segments(text[start:], language, masker)
 
 
-def _line_segments(line: str, language: str) -> Iterator[str]:
+def _line_segments(line: str, language: str, masker: Masker) -> Iterator[str]:
     if not line or line.isspace():
         yield line
         return
-    start = 0
+    start = judged = 0
     while len(line) - start > WINDOW_CHARACTERS:
         *complete, last = _segment(line[start : start + WINDOW_CHARACTERS], language)
         # The last one may go on behind the window: it is seen again, unless that would mean no progress.
         if sum(map(len, complete)) < WINDOW_CHARACTERS // 4:
-            complete.append(last[: _last_cut(last)])
+            cut = _last_cut(last)
+            if not cut and not complete and start >= judged:  # a word longer than a window begins here
+                judged = _word_end(line, start)
+                if len(masker.mask(line[start:judged]).text) < WINDOW_CHARACTERS // 4:  # an address, say
+                    last = line[start:judged]
+            if cut or not complete:
+                complete.append(last[:cut] if cut else last)
         yield from complete
         start += sum(map(len, complete))
     yield from _segment(line[start:], language)
@@ -173,9 +180,13 @@ def _segment(line: str, language: str) -> list[str]:
 
 
 def _last_cut(text: str) -> int:
-    """Where to cut a sentence that goes on: behind its last white space in the second half, else at its end."""
-    cuts = [match.end() for match in _SPACE.finditer(text, len(text) // 2)]
-    return cuts[-1] if cuts else len(text)
+    """Where to cut a sentence that goes on: behind its last white space; 0 if it has none."""
+    return max((match.end() for match in _SPACE.finditer(text)), default=0)
+
+
+def _word_end(line: str, start: int) -> int:
+    space = _SPACE.search(line, start)
+    return space.start() if space else len(line)
 
 
 def _wrap(
@@ -183,6 +194,10 @@ def _wrap(
 ) -> Iterator[SourceSentence]:
     """Yields a sentence, or the pieces of one that has more than `max_tokens` ids, or more ids than bytes."""
     masked = masker.mask(text)
+    if masked.num_fit is not None:
+        for piece, gap in _pieces(text, separator, [masked.num_fit]):
+            yield from _wrap(piece, gap, encode, max_tokens, num_added, masker)
+        return
     if not any(map(str.isalpha, masked.text)):
         yield SourceSentence(text, separator, None)
         return

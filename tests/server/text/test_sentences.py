@@ -1,4 +1,5 @@
 import random
+import re
 import sys
 import unicodedata
 
@@ -252,3 +253,32 @@ def test_a_sentence_that_is_one_address_is_copied() -> None:
     (sentence,) = split_text("https://a.io/B.", "en", encode, 1000, masker=Masker(2)).sentences
 
     assert sentence.source_ids is None
+
+
+@pytest.mark.parametrize("length", [600, 1500, 12_000])
+@pytest.mark.parametrize("before", ["", "See ", "Hi. See ", "word " * 90 + "see "])
+def test_an_address_is_not_cut_however_long_it_is(before: str, length: int) -> None:
+    address = "https://a.io/" + "aB3" * (length // 3)
+
+    parts = split_text(f"{before}{address} now.", "en", encode, 1000, masker=Masker(2))
+
+    assert rejoined(parts) == f"{before}{address} now."
+    assert [each.text for each in parts.sentences if address in each.text]
+    assert not [each for each in parts.sentences if each.source_ids and "aB3" in (each.masked or each).text]
+
+
+def test_a_window_ends_between_words() -> None:
+    parts = split_text("word " * 120 + "x" * 600 + " and" * 200, "en", encode, 10_000)
+
+    assert [each.text.split()[-1] for each in parts.sentences] == ["word", "and", "and"]
+
+
+def test_a_sentence_with_more_parts_than_symbols_is_cut_between_them() -> None:
+    text = "{{ name }} or " * 40 + "a@b.de,c@d.de,e@f.de,g@h.de,i@j.de or nobody."
+
+    parts = split_text(text, "en", encode, 10_000, masker=Masker(4))
+
+    assert rejoined(parts) == text
+    shown = [(each.masked or each).text for each in parts.sentences if each.source_ids]
+    assert not [each for each in shown if "name" in each or "@" in each]
+    assert sum(len(re.findall("[\ue000-\ue003]", each)) for each in shown) == 41  # four stand alone, and are copied
