@@ -112,7 +112,7 @@ def test_corpora_are_judged_each_and_together_but_for_the_unseen(tmp_path: Path)
     write_dev(tmp_path, "tatoeba", "hello there\tHELLO THERE")
     write_dev(tmp_path, "wmt_refs_2019_2024", "some news\tNachrichten")
 
-    checks = {check.name: check for check in judge_general(tmp_path, upper, forget, max_lines=2)}
+    checks = {check.name: check for check in judge_general(tmp_path, upper, forget, max_lines=2, reverse=False)}
 
     assert checks["- games, 2 lines: chrF"].measured == "100.00"
     assert checks["general, may be trained on: chrF"].measured == "100.00"
@@ -123,7 +123,7 @@ def test_corpora_are_judged_each_and_together_but_for_the_unseen(tmp_path: Path)
 
 def test_a_folder_without_dev_sets_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"there is no \*\.dev\.tsv\.gz in "):
-        judge_general(tmp_path, upper, forget, max_lines=2)
+        judge_general(tmp_path, upper, forget, max_lines=2, reverse=False)
 
 
 def test_the_command_judges_a_live_server_and_keeps_what_it_said(
@@ -142,6 +142,20 @@ def test_the_command_judges_a_live_server_and_keeps_what_it_said(
     names = {"everyday", "copying", "capitals", "tatoeba_held_out", "games"}
     assert {path.stem for path in (tmp_path / "out").iterdir()} == names
     assert read_rows(tmp_path / "out" / "everyday.tsv")[5] == ["Safe travels, Grandpa!", "SAFE TRAVELS, GRANDPA!"]
+
+
+def test_the_other_direction_has_the_sides_exchanged_and_nothing_to_copy(
+    server: ScriptedServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_dev(tmp_path, "games", "go\tlos")
+
+    main(["--address", server.address, "--reverse", "--general", str(tmp_path), "--output", str(tmp_path / "out")])
+
+    requests = server.service.requests
+    assert {(each.source_language_code, each.target_language_code) for each in requests} == {("de", "en")}
+    assert "everyday, 120 lines, 1 references: chrF" in capsys.readouterr().out
+    assert {path.stem for path in (tmp_path / "out").iterdir()} == {"everyday", "capitals", "tatoeba_held_out", "games"}
+    assert read_rows(tmp_path / "out" / "games.tsv") == [["los", "LOS"]]
 
 
 def test_a_server_that_does_not_answer_ends_with_two(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""How well a built-in English-German model translates what anybody may type, through a live server.
+"""How well a built-in model, English to German or back, translates what anybody may type, through a live server.
 
     python -m tests.acceptance.translation_quality
     python -m tests.acceptance.translation_quality --address localhost:50051 --general data/general --output runs/judged
@@ -13,7 +13,9 @@ It translates, by beam search, one line a text:
 - the `*.dev.tsv.gz` of `--general`: chrF of each corpus, of all that may be trained on together, and of those that a
   free model never sees.
 
-`--output` keeps all translations: numbers do not show what misleads.
+`--reverse` judges German to English, with the sides of all exchanged, everyday lines' first reference as source;
+`copying.tsv`, which is English alone, is left out. `--output` keeps all translations: numbers do not show what
+misleads.
 """
 
 import argparse
@@ -52,11 +54,15 @@ def chrf(translations: Sequence[str], *references: Sequence[str]) -> float:
 
 
 def judge_everyday(rows: Sequence[Sequence[str]], translate: Translate, keep: Keep) -> list[Check]:
-    """Scores lines of a source and two references."""
-    sources, *references = ([row[column] for row in rows] for column in range(3))
+    """Scores lines of a source and its references."""
+    sources, *references = (list(column) for column in zip(*rows, strict=True))
     translations = translate(sources)
     keep("everyday", list(zip(sources, translations, strict=True)))
-    return [at_least(f"everyday, {len(rows)} lines, 2 references: chrF", chrf(translations, *references), 52)]
+    return [
+        at_least(
+            f"everyday, {len(rows)} lines, {len(references)} references: chrF", chrf(translations, *references), 52
+        )
+    ]
 
 
 def judge_copying(rows: Sequence[Sequence[str]], translate: Translate, keep: Keep) -> list[Check]:
@@ -91,15 +97,17 @@ def judge_capitals(rows: Sequence[Sequence[str]], translate: Translate, keep: Ke
     ]
 
 
-def judge_held_out(translate: Translate, keep: Keep, max_lines: int | None) -> list[Check]:
+def judge_held_out(translate: Translate, keep: Keep, *, reverse: bool) -> list[Check]:
     """Scores the Tatoeba sentences that are kept out of every training."""
-    sources, references = _read_pairs(DATA / "tatoeba_held_out.tsv", max_lines)
+    sources, references = _read_pairs(DATA / "tatoeba_held_out.tsv", None, reverse=reverse)
     translations = translate(sources)
     keep("tatoeba_held_out", list(zip(sources, translations, strict=True)))
     return [at_least(f"Tatoeba held out, {len(sources)} lines: chrF", chrf(translations, references), 62)]
 
 
-def judge_general(folder: Path, translate: Translate, keep: Keep, max_lines: int | None) -> list[Check]:
+def judge_general(
+    folder: Path, translate: Translate, keep: Keep, max_lines: int | None, *, reverse: bool
+) -> list[Check]:
     """Scores each corpus's dev set, and two sets of them.
 
     Raises:
@@ -112,7 +120,7 @@ def judge_general(folder: Path, translate: Translate, keep: Keep, max_lines: int
     scored: dict[str, tuple[list[str], list[str]]] = {}
     for path in paths:
         name = path.name.removesuffix(".dev.tsv.gz")
-        sources, references = _read_pairs(path, max_lines)
+        sources, references = _read_pairs(path, max_lines, reverse=reverse)
         translations = translate(sources)
         keep(name, list(zip(sources, translations, strict=True)))
         scored[name] = translations, references
@@ -140,28 +148,34 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--general", type=Path, metavar="FOLDER", help="where *.dev.tsv.gz are (default: left out)")
     parser.add_argument("--max-lines", type=int, default=500, help="of each file of FOLDER (%(default)s)")
     parser.add_argument("--beam-size", type=int, default=4, help="1 is greedy search (%(default)s)")
+    parser.add_argument("--reverse", action="store_true", help="German to English")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="write the translations there, as TSV")
     return parser.parse_args(arguments)
 
 
 def judge(address: str, options: argparse.Namespace) -> list[Check]:
     """Asks a server for everything and scores it."""
+    source, target = ("de", "en") if options.reverse else ("en", "de")
 
     def translate(sources: list[str]) -> list[str]:
         with Client(address, max_attempts=1) as client:
-            return translate_by_server(client, sources, target="de", source="en", beam_size=options.beam_size)
+            return translate_by_server(client, sources, target=target, source=source, beam_size=options.beam_size)
 
     def keep(name: str, rows: Sequence[Sequence[str]]) -> None:
         if options.output:
             lines = ("\t".join(row).replace("\n", " ") + "\n" for row in rows)
             (options.output / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")
 
-    checks = judge_everyday(read_rows(DATA / "everyday.tsv"), translate, keep)
-    checks += judge_copying(read_rows(DATA / "copying.tsv"), translate, keep)
-    checks += judge_capitals(read_rows(DATA / "capitals.tsv"), translate, keep)
-    checks += judge_held_out(translate, keep, None)
+    everyday, capitals = (read_rows(DATA / name) for name in ("everyday.tsv", "capitals.tsv"))
+    if options.reverse:
+        everyday, capitals = ([[row[1], row[0]] for row in rows] for rows in (everyday, capitals))
+    checks = judge_everyday(everyday, translate, keep)
+    if not options.reverse:
+        checks += judge_copying(read_rows(DATA / "copying.tsv"), translate, keep)
+    checks += judge_capitals(capitals, translate, keep)
+    checks += judge_held_out(translate, keep, reverse=options.reverse)
     if options.general:
-        checks += judge_general(options.general, translate, keep, options.max_lines)
+        checks += judge_general(options.general, translate, keep, options.max_lines, reverse=options.reverse)
     return checks
 
 
@@ -181,8 +195,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return print_checks(checks)
 
 
-def _read_pairs(path: Path, max_lines: int | None) -> tuple[list[str], list[str]]:
-    pairs = read_corpus(CorpusConfig(tsv=str(path)), Path()).pairs[:max_lines]
+def _read_pairs(path: Path, max_lines: int | None, *, reverse: bool) -> tuple[list[str], list[str]]:
+    pairs = read_corpus(CorpusConfig(tsv=str(path), reverse=reverse), Path()).pairs[:max_lines]
     return [source for source, _ in pairs], [reference for _, reference in pairs]
 
 
