@@ -1,0 +1,19 @@
+"""The models that come with the server, both in one."""
+
+from client import Client
+from tests.acceptance.server_process import running_server
+
+
+def test_they_translate_both_ways_and_keep_what_is_no_language() -> None:
+    with running_server(["--models", "builtin"]) as server, Client(server.address) as client:
+        there = client.translate(["Where is the station, {name}?"], target="de")
+        back = client.translate(["Wo ist der Bahnhof, {name}?", "WO IST DER BAHNHOF?"], target="en")
+        pairs = {model.name: model.language_pairs for model in client.list_models()}
+
+    assert pairs == {"de-en": (("de", "en"),), "en-de": (("en", "de"),)}
+    assert (there.model, back.model) == ("en-de", "de-en")
+    assert "Bahnhof" in there.translations[0].text
+    assert "{name}" in there.translations[0].text
+    assert "station" in back.translations[0].text
+    assert "{name}" in back.translations[0].text
+    assert back.translations[1].text.isupper()
