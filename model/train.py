@@ -108,10 +108,8 @@ def build_parser() -> argparse.ArgumentParser:
 def _parse_arguments() -> argparse.Namespace:
     parser = build_parser()
     arguments = parse(parser)
-    needed = ("source", "target") if arguments.init is not None else ("recipe", "data", "out")
-    others = {"recipe", "data", "out", "pretrained", "source", "target"} - {*needed}
-    if arguments.init is None:
-        others.remove("pretrained")
+    training, starting = ["recipe", "data", "out"], ["source", "target"]
+    needed, others = (training, starting) if arguments.init is None else (starting, [*training, "pretrained"])
     if missing := [_flag(name) for name in needed if getattr(arguments, name) is None]:
         parser.error(f"{', '.join(missing)} must be given, or --init with --source and --target")
     if given := sorted(_flag(name) for name in others if getattr(arguments, name) is not None):
@@ -159,19 +157,18 @@ def prepare(recipe: Recipe, data: Path, out: Path, pretrained: Path | None = Non
         raise ValueError(f"the [[train]] corpora have no pair of fewer than {longest} tokens, training.max_tokens")
     if checkpoint:
         trainer.begin_with(checkpoint)
-    trainer.restore_state()
-    _tell_start(trainer)
+    _tell_start(trainer, is_resumed=trainer.restore_state())
     return trainer
 
 
-def _tell_start(trainer: Trainer) -> None:
+def _tell_start(trainer: Trainer, *, is_resumed: bool) -> None:
     logger.info(
         "%s: %.1f million weights%s, %d pairs, %s step %d",
         trainer.recipe.name,
         sum(p.numel() for p in trainer.model.parameters()) / 1e6,
         f", at first those of {trainer.pretrained}" if trainer.pretrained else "",
         sum(len(corpus.pairs) for corpus in trainer.corpora),
-        "resuming at" if trainer.step else "starting at",
+        "resuming at" if is_resumed else "starting at",
         trainer.step,
     )
 
