@@ -102,7 +102,8 @@ class BusyEngines:
         recent = [engine for engine in seconds if seconds[engine] > _ACTIVE_PART * _MEMORY_SECONDS]
         part = all_seconds / (2 * max(1, len({*at_work, *recent})))
         rows = {engine: self._rows.get(engine, 0) for engine in at_work}
-        fewest = [engine for engine in at_work if rows[engine] == min(rows.values())]
+        least = min(rows.values(), default=0)
+        fewest = [engine for engine in at_work if rows[engine] == least]
         parts = {engine: part + all_seconds / (2 * len(fewest)) for engine in fewest}
         return [engine for engine in seconds if seconds[engine] <= parts.get(engine, part)]
 
