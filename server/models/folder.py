@@ -5,6 +5,7 @@ begins with a dot is none, such as the folders that Kubernetes swaps; nor is `lo
 model could have.
 """
 
+import errno
 import os
 import re
 from dataclasses import dataclass
@@ -61,10 +62,9 @@ def find_models(directory: Path) -> tuple[dict[str, list[FoundBundle]], list[str
         found[folder.name] = []
         try:
             found[folder.name] = _versions(folder)
-        except FileNotFoundError:  # it has gone meanwhile
-            pass
-        except OSError as error:  # it is closed to us
-            faults.append(f"{folder} cannot be read: {error.strerror}")
+        except OSError as error:
+            if error.errno != errno.ENOENT:  # then it has gone meanwhile
+                faults.append(f"{folder} cannot be read: {error.strerror}")
     return found, faults
 
 
