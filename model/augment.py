@@ -7,13 +7,14 @@ import random
 import re
 from collections.abc import Callable
 
+from model.localised import LOCALISED
 from model.noise import mistype
 from model.training import AugmentationConfig
 from model.verbatim import KINDS, PLACEHOLDER_START, anything, field, name
 
 Pair = tuple[str, str]
 
-_SLOT = re.compile(r"⟦([a-z]+)\d?⟧")
+_SLOT = re.compile(r"⟦(?P<name>(?P<kind>[a-z]+)\d?)(:(?P<language>[a-z]+))?⟧")
 _MASKED = ("url", "email", "code", "phone", "handle", "emoji", "field")  # kinds of slots
 _ENDS = (".", "!", "?", "…", '"', "”", "“")  # of a sentence, in either language
 _WORD = re.compile(r"[^\W_]+(?:[.,:/-][^\W_]+)*")
@@ -126,18 +127,25 @@ class Augmentation:
 
 
 def fill_slots(pair: Pair, rng: random.Random, num_placeholders: int = 0) -> Pair:
-    """Puts the same random text into the slots of the same name on both sides: ⟦time⟧, ⟦time2⟧, ⟦url⟧, ...
+    """Puts random text into the slots of either side.
 
-    Half of those that a server would mask (`server.text.masking`) get a placeholder symbol, each its own, if there are
-    so many.
+    ⟦url⟧, ⟦time⟧, ⟦time2⟧, ... get the same text on both sides (`model.verbatim`). Half of those that a server would
+    mask (`server.text.masking`) get a placeholder symbol, each its own, if there are so many. ⟦price:en⟧ and ⟦price:de⟧
+    get the same price as each language writes it (`model.localised`).
     """
-    kinds = {slot[0]: slot[1] for slot in _SLOT.finditer(pair[0])}
-    texts = {slot: KINDS[kind](rng) for slot, kind in kinds.items()}
-    masked = [slot for slot, kind in kinds.items() if kind in _MASKED]
+    slots = {slot["name"]: slot for slot in _SLOT.finditer(pair[0])}
+    texts = {name: KINDS[slot["kind"]](rng) for name, slot in slots.items() if not slot["language"]}
+    localised = {name: LOCALISED[slot["kind"]](rng) for name, slot in slots.items() if slot["language"]}
+    masked = [name for name, slot in slots.items() if slot["kind"] in _MASKED]
     if len(masked) <= num_placeholders:
         symbols = rng.sample(range(PLACEHOLDER_START, PLACEHOLDER_START + num_placeholders), len(masked))
         texts |= {slot: chr(symbol) for slot, symbol in zip(masked, symbols, strict=True) if rng.random() < 0.5}
-    source, target = (_SLOT.sub(lambda slot: texts[slot[0]], side) for side in pair)
+
+    def text(slot: re.Match[str]) -> str:
+        name, language = slot["name"], slot["language"]
+        return localised[name][language] if language else texts[name]
+
+    source, target = (_SLOT.sub(text, side) for side in pair)
     return source, target
 
 
