@@ -106,6 +106,11 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
         choices=["high", "normal", "low"],
         help="among your own requests, while the server is busy (default: normal)",
     )
+    add(
+        "--traffic-key",
+        metavar="KEY",
+        help="where versions of a model share its requests, those with the same key go to the same one",
+    )
 
 
 def _positive_int(text: str) -> int:

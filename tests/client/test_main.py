@@ -197,14 +197,15 @@ def test_pairs_by_way_of_another_language_are_listed_too(server: ScriptedServer,
 
 def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, service: ScriptedService) -> None:
     named = {action.dest for action in build_parser()._actions}
-    assert TranslateOptions.__annotations__.keys() - named == {"traffic_key", "include_sentences"}
+    assert TranslateOptions.__annotations__.keys() - named == {"include_sentences"}
     flags = ["--target", "de", "--beam-size", "1", "--max-output-tokens", "7", "--use-shortlist", "--no-scores"]
 
-    assert translate(server, *flags, "--priority", "low", "a").returncode == 0
+    assert translate(server, *flags, "--priority", "low", "--traffic-key", "user-7", "a").returncode == 0
     assert translate(server, "--target", "de", "a").returncode == 0
 
     asked, plain = service.requests
     assert asked.priority == translation_pb2.PRIORITY_LOW
+    assert asked.traffic_key == "user-7"
     decoding = asked.decoding
     assert (decoding.max_output_tokens, decoding.use_shortlist, decoding.with_scores) == (7, True, False)
     assert decoding.HasField("with_scores")
