@@ -1,6 +1,7 @@
 """`babelserve` serves, lists models, checks a bundle, or makes an API key.
 
-Exit codes: 0 stopped by a signal, 2 cannot start (lists every fault), 3 has lost its engine (to be started anew).
+Exit codes: 0 stopped by a signal, 2 cannot start, or --check or --list finds faults (lists every one), 3 has lost its
+engine (to be started anew).
 """
 
 import gc

@@ -20,7 +20,7 @@ def list_models(settings: Settings) -> Iterator[str]:
     """Reads and verifies the bundles, without loading them; yields a line for each, for each pivot, and a sum.
 
     Raises:
-        StartupError: nothing could be served; lists every fault.
+        StartupError: at the end, if anything would be refused, or nothing served; lists every fault.
     """
     faults: list[str] = []
     total = 0
@@ -32,7 +32,6 @@ def list_models(settings: Settings) -> Iterator[str]:
                 manifest, variant = _opened(bundle, settings)
             except BundleError as error:
                 faults += error.faults
-                yield from (f"refused: {fault}" for fault in error.faults)
                 continue
             share = Share(num_models=len(found))
             most = growth_bytes(manifest, variant, engine_limits(manifest, variant, settings, share))
@@ -50,6 +49,8 @@ def list_models(settings: Settings) -> Iterator[str]:
         yield f"by way of {pivot}: {_directions([pair for pair, way in ways.items() if way == pivot])}"
     yield from (f"warning: {fault}" for fault in misfits(settings, served))
     yield f"{len(served)} served, about {_mib(total)} MiB when all their steps are loaded"
+    if faults:
+        raise BundleError(faults)
 
 
 def _found(settings: Settings, faults: list[str]) -> dict[str, list[FoundBundle]]:

@@ -1,6 +1,7 @@
 """What the settings want to be served: one bundle, or a folder of models, in memory from the start or on demand."""
 
 import math
+import re
 from collections.abc import Sequence
 
 from server.bundle.manifest import Manifest
@@ -12,6 +13,7 @@ from server.models.pivots import pivot_faults
 from server.settings.settings import ON_DEMAND, Settings
 from server.telemetry.metrics import Metrics
 
+_VERSION = re.compile(r"v?[0-9]+(\.[0-9]+)*")  # a name that rather belongs to a version than to a model
 _BUDGET_SHARE = 2  # of the process's memory models have one part, unless the settings say how much
 
 
@@ -78,6 +80,9 @@ def misfits(settings: Settings, served: Sequence[tuple[Manifest, str]]) -> list[
     faults = pivot_faults(settings.pivots, [manifest for manifest, _ in served])
     budget = _budget_bytes(settings) if settings.load == ON_DEMAND else math.inf
     for manifest, variant in served:
+        if settings.models is not None and _VERSION.fullmatch(manifest.name):
+            where = "versions of a model are in a folder of its name, in that of --models"
+            faults.append(f"--models: the model {manifest.name} looks like a version: {where}")
         if (size := needed_bytes(manifest, variant)) > budget:
             most = f"more than {budget / (1 << 20):.0f}; it will be loaded alone"
             faults.append(f"--models-memory: {manifest.name} takes {size / (1 << 20):.0f} MiB, {most}")

@@ -24,10 +24,17 @@ def test_what_would_be_served_is_listed_with_its_memory_and_the_faults_of_the_re
         shutil.copytree(tiny_bundle.directory, tmp_path / path)
     os.truncate(tmp_path / "a" / "2" / "tokenizer.model", 1)
 
-    refused, a, b, total = listed(tmp_path)
+    (tmp_path / "-c").mkdir()
+
+    lines = list_models(Settings(models=tmp_path, variant="cpu-fp32", lanes=1))
+    a, b, total = next(lines), next(lines), next(lines)
+    with pytest.raises(BundleError) as raised:
+        next(lines)
 
     mib = round(needed_bytes(tiny_bundle.manifest, "cpu-fp32") / 2**20)
-    assert refused.startswith(f"refused: {tmp_path / 'a' / '2' / 'tokenizer.model'}: has 1 bytes")
+    bad_name, truncated = raised.value.faults
+    assert bad_name.startswith(f"{tmp_path / '-c'}: no name of a model")
+    assert truncated.startswith(f"{tmp_path / 'a' / '2' / 'tokenizer.model'}: has 1 bytes")
     assert a.startswith(f"a 1 (cpu-fp32): en-de; {mib} MiB, full caches up to ")
     assert b.startswith("b 0 (cpu-fp32): en-de; ")
     assert total.startswith("2 served, about ")
@@ -54,6 +61,16 @@ def test_a_model_that_is_more_than_all_may_take_on_demand_is_told(tiny_bundle: B
     assert list(list_models(on_demand))[1] == expected
     for settings in (dataclasses.replace(on_demand, models_memory=99), dataclasses.replace(on_demand, load="at-start")):
         assert not [line for line in list_models(settings) if line.startswith("warning")]
+
+
+def test_models_that_are_called_like_versions_are_told(tiny_bundle: Bundle, tmp_path: Path) -> None:
+    for name in ("1", "v2.10", "2fast", "en-de"):
+        shutil.copytree(tiny_bundle.directory, tmp_path / name)
+
+    warnings = [line for line in listed(tmp_path) if line.startswith("warning")]
+
+    expected = "looks like a version: versions of a model are in a folder of its name, in that of --models"
+    assert warnings == [f"warning: --models: the model {name} {expected}" for name in ("1", "v2.10")]
 
 
 def test_the_pairs_that_a_pivot_adds_are_listed(tiny_bundle: Bundle, tmp_path: Path) -> None:
