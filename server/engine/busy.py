@@ -49,6 +49,7 @@ class BusyEngines:
         self._uses: weakref.WeakKeyDictionary[object, _Use] = weakref.WeakKeyDictionary()
         self.is_shared = False
         self._changed = threading.Condition()
+        self._num_at_work = 0  # engines with lanes that run anything
         self._num_immodest = 0  # lanes that step though their engines have had their share
 
     def note(self, engine: object, *, num_rows: int) -> None:
@@ -66,13 +67,16 @@ class BusyEngines:
     def lane(self, engine: object) -> Iterator[None]:
         """Counts a lane while it has anything to run."""
         with self._changed:
-            self._uses.setdefault(engine, _Use()).num_lanes += 1
+            use = self._uses.setdefault(engine, _Use())
+            use.num_lanes += 1
+            self._num_at_work += use.num_lanes == 1
             self.is_shared = len(self._uses) > 1
         try:
             yield
         finally:
             with self._changed:
-                self._uses[engine].num_lanes -= 1
+                use.num_lanes -= 1
+                self._num_at_work -= use.num_lanes == 0
                 self._changed.notify_all()
 
     @contextlib.contextmanager
@@ -80,7 +84,7 @@ class BusyEngines:
         """Waits for a lane's turn, which is the `with` block; yields the seconds that it has waited."""
         came = self._clock()
         with self._changed:
-            is_immodest = engine not in self._modest(came)
+            is_immodest = self._num_at_work > 1 and engine not in self._modest(came)
             if is_immodest:
                 self._changed.wait_for(lambda: self._may_step(engine), _MOST_WAIT_SECONDS)
             self._num_immodest += is_immodest
