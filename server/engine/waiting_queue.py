@@ -13,7 +13,6 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from functools import partial
 
 from server.engine.busy import BusyEngines
 from server.engine.charges import Charges
@@ -50,7 +49,7 @@ class WaitingQueue:
         self._clock = clock
         self.busy = busy
         self._lines = {kind: Line() for kind in StepKind}
-        self._shares = Shares(limits.num_lanes * limits.lane.max_rows, clock)
+        self._shares = Shares(limits, cost, clock)
         self._changed = threading.Condition()
         self._charges = Charges(limits)
         self._waiting_rows = 0
@@ -134,13 +133,12 @@ class WaitingQueue:
         footprint = footprint or Footprint()
         with self._changed:
             fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._limits.num_lanes)
-            may_run = partial(self._shares.allow, work_seconds=self._cost.row_step_seconds / self._limits.num_lanes)
             line = self._lines[kind]
             others = [other for other in self._lines.values() if other is not line and other]
             taken: list[Sentence] = []
             longest_taken = 0
             while all(other.num_passed < _MOST_PASSED for other in others):
-                request = line.next(may_run)
+                request = line.next(self._shares.allow)
                 if request is None:
                     break
                 head = request.head
@@ -261,7 +259,8 @@ class WaitingQueue:
             of_flow = sum(line.work_before(flow, due, is_large=is_large) for line in self._lines.values())
             return min(of_flow / share, sum(line.work for line in self._lines.values()))
 
-        load = Load(self._running_rows, self._waiting_rows, share, self._cost.caution(flow.name), work_before)
+        caution = 1.0 if self._shares.is_modest(flow) else self._cost.caution(flow.name)
+        load = Load(self._running_rows, self._waiting_rows, share, caution, work_before)
         return forecast(demand, self._clock(), deadline, load, self._cost, self._limits)
 
     def _has_not_looked_lately(self) -> bool:

@@ -222,8 +222,9 @@ def test_one_flow_leaves_rows_to_another_that_is_active() -> None:
     cost = CostModel(20)
     cost.observe_step(20, 20.0, busy_rows=0)  # so slow that any sentence is more than a share
     queue, limits = new_queue(max_rows=20, cost=cost), lane_limits(max_rows=20)
-    queue.add([new_sentence(flow=Flow(name="b"))])
-    queue.add([new_sentence(flow=Flow(name="a")) for _ in range(100)])
+    a, b = Flow(name="a"), Flow(name="b")
+    queue.add([new_sentence(flow=b) for _ in range(2)])
+    queue.add([new_sentence(flow=a) for _ in range(100)])
 
     taken = queue.take(PLAIN, limits)
 

@@ -106,6 +106,27 @@ def test_caution_stretches_the_forecast() -> None:
         queue.check_room(LITTLE, deadline=deadline)
 
 
+def test_who_has_had_less_than_its_share_is_not_refused_out_of_caution() -> None:
+    cost = CostModel(64)
+    cost.observe_step(64, 100.0, busy_rows=0)  # so slow that a sentence is more than a share
+    queue = new_queue(cost=cost)
+    flood, modest = Flow(name="flood"), Flow(name="modest")
+    add_singles(queue, 1, flood)
+    queue.take(PLAIN, lane_limits())
+    add_singles(queue, 10, flood)
+    add_singles(queue, 10, modest)
+    deadline = 1.5 * queue.check_room(LITTLE, flow=modest).seconds
+    assert queue.check_room(LITTLE, flow=flood).seconds == pytest.approx(deadline / 1.5)
+
+    for flow in (flood, modest):
+        for _ in range(100):
+            cost.observe_answer(flow.name, is_late=True)
+
+    queue.check_room(LITTLE, deadline, modest)
+    with pytest.raises(Overloaded, match="s are left for it"):
+        queue.check_room(LITTLE, deadline, flood)
+
+
 def test_callers_who_have_left_do_not_count_for_a_refusal() -> None:
     cost = CostModel(64)
     queue = new_queue(max_sentences=10_000, max_tokens=10**6, cost=cost)
