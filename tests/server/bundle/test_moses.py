@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from server.bundle.manifest import Manifest, SpecialIds
 from server.bundle.tokenizer import Tokenizer
-from tests.server.bundle.test_tokenizer import TYPED, faults_of, open_tokenizer
+from tests.server.bundle.conftest import TYPED, faults_of, open_tokenizer
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 SOURCE = [

@@ -1,5 +1,4 @@
 import dataclasses
-import io
 import json
 import random
 
@@ -8,57 +7,13 @@ import sentencepiece
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from server.bundle.files import FileFacts
 from server.bundle.languages import LanguagePair, Languages, SourceLanguage, TargetLanguage
-from server.bundle.manifest import TOKENIZER_FILE, Dimensions, Manifest, SpecialIds
-from server.bundle.masking import Masking
+from server.bundle.manifest import TOKENIZER_FILE, Manifest, SpecialIds
 from server.bundle.tokenizer import Tokenizer
-from server.errors import BundleError
-from tests.server.conftest import EOS, SENTENCES, VOCAB_SIZE
+from tests.server.bundle.conftest import TYPED, open_tokenizer, train, with_vocab
+from tests.server.conftest import EOS, VOCAB_SIZE
 
-NO_FILE = FileFacts(sha256="0", bytes=0)
-TYPED = ["</s>", "<s>", "<pad>", "<unk>", ">>deu<<", "__de__", "deu_Latn", "de_DE", "<2de>", "<0x41>", "<mask>"]
 PIECES_AHEAD = ["<pad>", "", "</s>", "<unk>", "__de__", "__en__", "<mask>"]  # of a table like those of others' models
-
-
-def open_tokenizer(manifest: Manifest, files: dict[str, bytes]) -> Tokenizer:
-    """Opens a tokenizer of these files, as if the manifest described them."""
-    facts = dict.fromkeys(files, NO_FILE)
-    tokenizer = facts.pop(TOKENIZER_FILE, None)
-    return Tokenizer(dataclasses.replace(manifest, tokenizer=tokenizer, extra_files=facts), files.__getitem__)
-
-
-def faults_of(manifest: Manifest, files: dict[str, bytes]) -> list[str]:
-    with pytest.raises(BundleError) as caught:
-        open_tokenizer(manifest, files)
-    return caught.value.faults
-
-
-def with_vocab(manifest: Manifest, vocab_size: int, source_vocab_size: int | None = None) -> Dimensions:
-    return dataclasses.replace(manifest.dimensions, vocab_size=vocab_size, source_vocab_size=source_vocab_size)
-
-
-def train(user_defined: list[str], eos_id: int = EOS) -> bytes:
-    written = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(SENTENCES),
-        model_writer=written,
-        vocab_size=500,
-        pad_id=0 if eos_id else 2,
-        unk_id=1,
-        bos_id=-1,
-        eos_id=eos_id,
-        user_defined_symbols=user_defined,
-        num_threads=1,
-        minloglevel=2,
-    )
-    return written.getvalue()
-
-
-@pytest.fixture(scope="module")
-def foreign_model() -> bytes:
-    """Without byte fallback, with a language token and a mask that its text may be cut into."""
-    return train(["<2de>", "<mask>", "__de__"])
 
 
 @pytest.fixture(scope="module")
@@ -130,33 +85,6 @@ def test_any_ids_become_text(manifest: Manifest, tokenizer_model: bytes) -> None
         text.encode()  # no lone surrogate
 
 
-@pytest.mark.parametrize("model", [b"", b"not a model"])
-@pytest.mark.parametrize("file", [TOKENIZER_FILE, "source.spm"])
-def test_what_is_no_tokenizer_is_a_fault(manifest: Manifest, model: bytes, file: str) -> None:
-    assert faults_of(manifest, {file: model}) == [f"{file}: is no SentencePiece model"]
-
-
-def test_a_tokenizer_that_does_not_fit_the_network_is_listed_with_all_faults(
-    manifest: Manifest, tokenizer_model: bytes
-) -> None:
-    special_ids = dataclasses.replace(manifest.special_ids, eos=5)
-    small = dataclasses.replace(manifest, dimensions=with_vocab(manifest, 100), special_ids=special_ids)
-
-    assert faults_of(small, {TOKENIZER_FILE: tokenizer_model}) == [
-        "tokenizer.model: has 600 ids, the network has 100",
-        "tokenizer.model: ends sentences with id 3, the manifest with 5",
-    ]
-
-
-def test_a_byte_is_no_language(manifest: Manifest, tokenizer_model: bytes) -> None:
-    pair = dataclasses.replace(manifest.language_pairs[0], target_prefix=(50,))
-    spoken = dataclasses.replace(manifest, language_pairs=(pair,))
-
-    assert faults_of(spoken, {TOKENIZER_FILE: tokenizer_model}) == [
-        "tokenizer.model: its bytes have ids of special tokens or prefixes"
-    ]
-
-
 def test_what_the_vocabulary_does_not_know_is_counted(tokenizer: Tokenizer) -> None:
     known, unknown = tokenizer.encode("A dog runs."), tokenizer.encode("\u4e16")
 
@@ -215,33 +143,6 @@ def test_a_target_may_have_a_model_and_a_table_of_its_own(
     assert by_ids.decode(by_ids.encode("Two dogs")[:-1]) != "Two dogs"  # ids of the other side
 
 
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ("[", "source_pieces.json: cannot be read: Expecting value: line 1 column 2 (char 1)"),
-        ('{"a": 1}', "source_pieces.json: the table must be tuple[str, ...], not dict"),
-        ('["a", 3]', "source_pieces.json: the table[1] must be str, not int"),
-        ('["a", "b", "a", "", ""]', "source_pieces.json: has 'a' 2 times"),
-        (json.dumps([str(i) for i in range(601)]), "source_pieces.json: has 601 ids, the network has 600"),
-    ],
-)
-def test_a_table_that_is_none_is_a_fault(manifest: Manifest, foreign_model: bytes, text: str, fault: str) -> None:
-    assert faults_of(manifest, {"source.spm": foreign_model, "source_pieces.json": text.encode()}) == [fault]
-
-
-def test_faults_of_all_files_are_listed_at_once(manifest: Manifest) -> None:
-    files = {"source.spm": b"", "source_pieces.json": b"{}", "target.spm": b"", "target_pieces.json": b"[1, 2, 3, 4]"}
-
-    assert [fault.partition(":")[0] for fault in faults_of(manifest, files)] == [
-        "source_pieces.json",
-        "source.spm",
-        "target_pieces.json",
-        "target_pieces.json",
-        "target_pieces.json",
-        "target.spm",
-    ]
-
-
 def typed_text() -> st.SearchStrategy[str]:
     """Text with what looks like control and language tokens, alone and amid other characters."""
     return st.lists(st.sampled_from(TYPED) | st.text(max_size=5), max_size=8).map("".join)
@@ -295,13 +196,3 @@ def test_what_looks_like_a_language_is_still_there_as_text(tongued: tuple[Tokeni
 @given(text=typed_text())
 def test_no_text_becomes_a_control_token_of_our_own_models(tokenizer: Tokenizer, text: str) -> None:
     assert not {0, 1, 2, EOS} & set(tokenizer.encode(text)[:-1])
-
-
-def test_placeholders_that_the_vocabulary_lacks_are_a_fault(manifest: Manifest) -> None:
-    model = train(["<s>", "\ue000"])
-    both, one = Masking(num_placeholders=2), Masking(num_placeholders=1)
-
-    assert faults_of(dataclasses.replace(manifest, masking=both), {TOKENIZER_FILE: model}) == [
-        "masking.num_placeholders: the vocabulary lacks U+E001"
-    ]
-    open_tokenizer(dataclasses.replace(manifest, masking=one), {TOKENIZER_FILE: model})
