@@ -158,6 +158,7 @@ FAULTS = (
         expected="BabelserveOverloaded",
         within=300.0,
         strike=lambda server: None,
+        allowed=frozenset({"BabelserveErrorsSlow"}),  # a ticket: up to one answer in fifty is late, and a failed call
         rate=150.0,  # three times what it can do
         spec=Spec(step_seconds=0.02, row_seconds=0.001),
     ),
