@@ -37,7 +37,7 @@ def translate_by_server(
     sources: list[str],
     *,
     target: str,
-    patience_seconds: float = 60.0,
+    patience_seconds: float,
     **options: Unpack[TranslateOptions],
 ) -> list[str]:
     """Translates through the gRPC API, one text for each sentence, as fast as the server has room for them.

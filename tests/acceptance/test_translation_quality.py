@@ -162,6 +162,6 @@ def test_a_server_that_does_not_answer_ends_with_two(capsys: pytest.CaptureFixtu
     with socket.socket() as taken:  # bound, and nobody listens
         taken.bind(("127.0.0.1", 0))
 
-        assert main(["--address", f"127.0.0.1:{taken.getsockname()[1]}"]) == 2
+        assert main(["--address", f"127.0.0.1:{taken.getsockname()[1]}", "--wait", "0"]) == 2
 
     assert capsys.readouterr().out == ""

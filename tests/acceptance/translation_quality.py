@@ -143,6 +143,8 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.acceptance.translation_quality", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--address", help="a running server, host:port (default: one is started)")
+    wait_help = "seconds that the server may be busy or away, without any answer (%(default)g)"
+    parser.add_argument("--wait", type=float, default=60.0, metavar="SECONDS", help=wait_help)
     parser.add_argument("--variant", default="cpu-int8", help="variant of the server to start (%(default)s)")
     parser.add_argument("--bundle", type=Path, help="bundle of the server to start (the built-in one)")
     parser.add_argument("--general", type=Path, metavar="FOLDER", help="where *.dev.tsv.gz are (default: left out)")
@@ -159,7 +161,14 @@ def judge(address: str, options: argparse.Namespace) -> list[Check]:
 
     def translate(sources: list[str]) -> list[str]:
         with Client(address, max_attempts=1) as client:
-            return translate_by_server(client, sources, target=target, source=source, beam_size=options.beam_size)
+            return translate_by_server(
+                client,
+                sources,
+                target=target,
+                patience_seconds=options.wait,
+                source=source,
+                beam_size=options.beam_size,
+            )
 
     def keep(name: str, rows: Sequence[Sequence[str]]) -> None:
         if options.output:
