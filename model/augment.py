@@ -53,9 +53,13 @@ def title_case(pair: Pair, _rng: random.Random) -> Pair:
     return " ".join(word[:1].upper() + word[1:] for word in pair[0].split(" ")), pair[1]
 
 
-def lower_case(pair: Pair, _rng: random.Random) -> Pair:
-    """The source in small letters and without its full stop, as people type it; the target stays correct."""
-    return pair[0].lower().rstrip(" ."), pair[1]
+def lower_case(pair: Pair, rng: random.Random) -> Pair:
+    """The source in small letters and without its full stop, as people type it; the target stays correct.
+
+    Half of them by way of ALL CAPS, which servers show the model in small letters: German "Straße" is "strasse" then.
+    """
+    source = pair[0].upper() if rng.random() < 0.5 else pair[0]
+    return source.lower().rstrip(" ."), pair[1]
 
 
 def noise(pair: Pair, rng: random.Random) -> Pair:

@@ -21,7 +21,8 @@ _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: 
 def load_recipe(path: Path) -> Recipe:
     """Reads a recipe, such as `model/configs/tiny.toml`.
 
-    One that has nothing but `name` and `reverse_of`, a file beside it, is that recipe for the other direction.
+    One with `reverse_of`, a file beside it, is that recipe for the other direction; its tables, if it has any, change
+    some values of that one's.
 
     Raises:
         OSError: there is no such file.
@@ -57,13 +58,23 @@ def _build_recipe(path: Path, document: dict[str, Any]) -> Recipe:
 
 
 def _reverse(path: Path, document: dict[str, Any]) -> Recipe:
-    if document.keys() != {"name", "reverse_of"} or not all(isinstance(value, str) for value in document.values()):
-        raise ValueError(f"{path}: a recipe with reverse_of has name beside it, both texts, and nothing else")
-    base = path.parent / document["reverse_of"]
+    names = [document.pop("name", None), document.pop("reverse_of")]
+    is_table = [name in _TABLES and isinstance(values, dict) for name, values in document.items()]
+    if not all(isinstance(name, str) for name in names) or not all(is_table):
+        tables = ", ".join(f"[{name}]" for name in _TABLES)
+        raise ValueError(f"{path}: a recipe with reverse_of has name beside it, both texts, and at most {tables}")
+    base = path.parent / names[1]
     original = _read(base)
     if "reverse_of" in original:
         raise ValueError(f"{path}: reverse_of must name a recipe that is not itself the reverse of one")
-    recipe = _build_recipe(base, original)
+    recipe = _build_recipe(base, dict(original))
+    faults: list[str] = []
+    own = {
+        name: _build(_TABLES[name], {**original.get(name, {}), **values}, f"[{name}]", faults)
+        for name, values in document.items()
+    }
+    if faults:
+        raise ValueError("\n".join(f"{path}: {fault}" for fault in faults))
     train, dev = (
         tuple(dataclasses.replace(corpus, reverse=not corpus.reverse) for corpus in corpora)
         for corpora in (recipe.train, recipe.dev)
@@ -71,7 +82,7 @@ def _reverse(path: Path, document: dict[str, Any]) -> Recipe:
     source, target = recipe.source_language, recipe.target_language
     try:
         return dataclasses.replace(
-            recipe, name=document["name"], source_language=target, target_language=source, train=train, dev=dev
+            recipe, name=names[0], source_language=target, target_language=source, train=train, dev=dev, **own
         )
     except ValueError as error:  # the name
         raise ValueError(f"{path}: {error}") from error

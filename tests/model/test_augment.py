@@ -30,6 +30,12 @@ def test_title_case_changes_the_source_alone() -> None:
     )
 
 
+def test_lower_case_writes_some_sharp_s_as_capitals_do() -> None:
+    written = {lower_case(("Die Straße.", "The street."), random.Random(seed)) for seed in range(20)}
+
+    assert written == {("die straße", "The street."), ("die strasse", "The street.")}
+
+
 def test_lower_case_takes_the_full_stop_of_the_source_alone() -> None:
     assert lower_case(PAIR, random.Random(0)) == ("a dog runs to berlin", PAIR[1])
 

@@ -1,3 +1,4 @@
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -174,11 +175,42 @@ def test_a_reverse_recipe_is_the_other_direction_of_another(tmp_path: Path) -> N
     assert (recipe.model, recipe.training) == (base.model, base.training)
 
 
+def test_a_reverse_recipe_changes_values_of_its_tables(tmp_path: Path) -> None:
+    base = load_recipe(write(tmp_path, RECIPE + "[training]\nmax_steps = 900\nwarmup_steps = 9\n"))
+    back = 'name = "back"\nreverse_of = "recipe.toml"\n[training]\nmax_steps = 70\n[augmentation]\nlower_case = 0.2\n'
+    (tmp_path / "back.toml").write_text(back, encoding="utf-8")
+
+    recipe = load_recipe(tmp_path / "back.toml")
+
+    assert recipe.training == dataclasses.replace(base.training, max_steps=70)
+    assert recipe.augmentation == dataclasses.replace(base.augmentation, lower_case=0.2)
+
+
+def test_the_faults_of_a_reverse_recipes_tables_name_its_file(tmp_path: Path) -> None:
+    write(tmp_path, RECIPE)
+    back = 'name = "back"\nreverse_of = "recipe.toml"\n[training]\nmax_steps = "all"\n[augmentation]\nlower = 0.2\n'
+    (tmp_path / "back.toml").write_text(back, encoding="utf-8")
+
+    with pytest.raises(ValueError, match="max_steps") as caught:
+        load_recipe(tmp_path / "back.toml")
+
+    assert [line.removeprefix(str(tmp_path)) for line in str(caught.value).splitlines()] == [
+        "/back.toml: [training]: max_steps must be a whole number, not 'all'",
+        "/back.toml: [augmentation]: unknown name: lower",
+    ]
+
+
 @pytest.mark.parametrize(
-    "text", ['name = "x"\nreverse_of = "y.toml"\nseed = 1', 'reverse_of = "y.toml"', 'name = "x"\nreverse_of = 1']
+    "text",
+    [
+        'name = "x"\nreverse_of = "y.toml"\nseed = 1',
+        'name = "x"\nreverse_of = "y.toml"\ntraining = 1',
+        'reverse_of = "y.toml"',
+        'name = "x"\nreverse_of = 1',
+    ],
 )
-def test_a_reverse_recipe_has_nothing_of_its_own_but_a_name(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ValueError, match="a recipe with reverse_of has name beside it, both texts, and nothing else"):
+def test_a_reverse_recipe_has_a_name_and_tables_alone(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ValueError, match="a recipe with reverse_of has name beside it, both texts, and at most"):
         load_recipe(write(tmp_path, text))
 
 
