@@ -41,6 +41,8 @@ class Batch:
         limits: LaneLimits,
         metrics: ModelMetrics,
         clock: Callable[[], float],
+        *,
+        is_background: bool = False,
     ) -> None:
         self.kind = kind
         self._runner = runner
@@ -48,7 +50,7 @@ class Batch:
         self._cost = cost
         self._metrics = metrics
         self._clock = clock
-        self._scheduler = Scheduler(kind, queue, cost, limits, clock)
+        self._scheduler = Scheduler(kind, queue, cost, limits, clock, is_background=is_background)
         self._max_rows = limits.max_rows
         self._decoder: Decoder | None = None  # opened by the first step: whatever fails there, fails for its sentences
         self._rows = Rows(limits.max_rows)
@@ -174,9 +176,8 @@ class Batch:
         self._metrics.encode_duration_seconds.observe(now - admitted[0].admitted)
         self._metrics.source_tokens_total.inc(int(lengths.sum()))
         self._metrics.padded_source_tokens_total.inc(source_ids.size)
-        first_row = self._scheduler.place(admitted)
+        decoder.admit(self._scheduler.place(admitted), encoded, [sentence.source_ids for sentence in admitted])
         self._rows.admit(admitted)
-        decoder.admit(first_row, encoded, [sentence.source_ids for sentence in admitted])
         for sentence in admitted:
             sentence.encoded = now
 
@@ -199,7 +200,7 @@ class Batch:
             return None
         self._rows.advance(top_ids[:, 0])
         now = self._clock()
-        busy_rows = (self.footprint + others).rows if self._is_short_of_room else 0
+        busy_rows = self.footprint.rows if self._is_short_of_room else 0
         self._cost.observe_step(num_rows, now - iteration_started, busy_rows=busy_rows)
         self._metrics.step_duration_seconds.observe(now - started)
         self._metrics.batch_rows.observe(num_rows)
@@ -289,9 +290,8 @@ def _answer_to(error: Exception) -> TranslationError:
 
 def fail(sentence: Sentence, error: TranslationError, metrics: ModelMetrics) -> None:
     """Answers a sentence with an error, unless its caller has left."""
-    outcome = "deadline" if isinstance(error, DeadlineExceeded) else "error"
-    if isinstance(error, Overloaded) and error.reason == "deadline":
-        outcome = "late"
+    is_late = isinstance(error, Overloaded) and error.reason == "deadline"
+    outcome = "late" if is_late else "deadline" if isinstance(error, DeadlineExceeded) else "error"
     try:
         sentence.future.set_exception(error)
     except InvalidStateError:  # the caller left already

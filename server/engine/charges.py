@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 from server.engine.flow import Flow
 from server.engine.limits import EngineLimits
+from server.errors import Overloaded
 
-_REASONS = ("sentences", "tokens")
+_FULL_SECONDS = 0.1  # that a full queue is taken to last; lanes take a small part of it meanwhile
 
 
 class Charges:
@@ -36,19 +37,24 @@ class Charges:
             self._all[index] += charged
             own[index] += charged
 
-    def exceeded(self, flow: Flow, share: Callable[[Flow], float]) -> str | None:
-        """Returns which limit, "sentences" or "tokens", lets nothing more of a flow in; None for none.
+    def check(self, flow: Flow, share: Callable[[Flow], float], num_sentences: int, num_tokens: int) -> None:
+        """Says whether a limit lets nothing more of a flow in.
 
         Args:
             flow: that asks.
             share: says what part of the engine is a flow's, over 0 to 1.
+            num_sentences: that wait.
+            num_tokens: that they have.
+
+        Raises:
+            Overloaded: naming the limit.
         """
-        for index, reason in enumerate(_REASONS):
-            if self._all[index] >= self._limits[index]:
-                own = self._of_flow[flow.name][index]
-                if own >= self._limits[index] * share(flow):
-                    return reason
-        return None
+        waiting = {"sentences": (num_sentences, "sentences"), "tokens": (num_tokens, "source tokens")}
+        for index, (reason, (number, what)) in enumerate(waiting.items()):
+            most = self._limits[index]
+            if self._all[index] >= most and self._of_flow[flow.name][index] >= most * share(flow):
+                message = f"queue is full: {number} {what} wait, limit {most}"
+                raise Overloaded(message, reason, lasts_seconds=_FULL_SECONDS)
 
     def clear(self) -> None:
         """Forgets all charges."""

@@ -61,6 +61,7 @@ class Load(NamedTuple):
         running_rows: of all lanes.
         waiting_rows: of all that waits.
         share: of the engine, that the flow has.
+        pace: of its steps: the part of the time that they have, over 0 to 1.
         caution: by which its forecasts are stretched.
         work_before: returns the row-steps that would be done before the end of a request that is due at an instant and
             is large, or not.
@@ -69,6 +70,7 @@ class Load(NamedTuple):
     running_rows: int
     waiting_rows: int
     share: float
+    pace: float
     caution: float
     work_before: Callable[[float, bool], float]
 
@@ -102,12 +104,12 @@ def forecast(
     if load.waiting_rows:
         wait = load.work_before(due, is_large) * work_seconds
     crowding = 0.0
-    if wait > _NO_WAIT_SECONDS:
+    if wait > _NO_WAIT_SECONDS or load.pace < 1.0:
         crowding = 1.0
     elif load.running_rows:
         crowding = min(1.0, (load.running_rows + demand.rows * demand.num_sentences) / (max_rows * num_lanes))
     return Forecast(
-        seconds=(wait + own) * load.caution**crowding,
+        seconds=(wait + own / load.pace) * load.caution**crowding,
         alone=alone,
         remaining=remaining,
         is_crowded=crowding > _CROWDED,

@@ -1,5 +1,9 @@
 """One thread that steps a batch of each kind in turn, and whether it may be trusted.
 
+Sentences of flows that ask for more than the others have batches of their own, in the background: these are stepped
+while no others run, and for their share of the time. So rows of a flood do not make the steps of others longer, and it
+still has all the time that they leave.
+
 A lane whose step has failed takes nothing more but a probe, a sentence for this lane alone whose translation is known:
 whoever watches the engine (`server.models.supervisor`) sends it, and says that the lane may go on, or must go.
 """
@@ -10,11 +14,12 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 
 import numpy as np
 
+from server.engine.background_time import BackgroundTime
 from server.engine.batch import Batch, fail
 from server.engine.cost import CostModel
 from server.engine.limits import Footprint, LaneLimits
@@ -74,7 +79,11 @@ class Lane:
         self._metrics = metrics
         self._clock = clock
         self._alarm = alarm
-        self._batches = [Batch(kind, runner, queue, cost, limits, metrics, clock) for kind in StepKind]
+        new_batch = partial(Batch, runner=runner, queue=queue, cost=cost, limits=limits, metrics=metrics, clock=clock)
+        self._foreground = [new_batch(kind) for kind in StepKind]
+        self._background = [new_batch(kind, is_background=True) for kind in StepKind]
+        self._batches = self._foreground + self._background
+        self._background_time = BackgroundTime()
         self._probe: Sentence | None = None  # that no batch has yet
         self._num_forgiven = 0 if is_proven else -1  # faults; written by the watcher alone, `num_faults` by the thread
         self._step_seconds: deque[float] = deque(maxlen=_NUM_REMEMBERED)
@@ -92,7 +101,8 @@ class Lane:
     @property
     def kinds(self) -> list[StepKind]:
         """Kinds of steps that it has tried to take, and plain ones."""
-        return [batch.kind for batch in self._batches if batch.is_used or batch.kind is StepKind.PLAIN]
+        used = {batch.kind for batch in self._batches if batch.is_used}
+        return [kind for kind in StepKind if kind in used or kind is StepKind.PLAIN]
 
     @property
     def num_faults(self) -> int:
@@ -162,9 +172,31 @@ class Lane:
         Args:
             waited: seconds for its turn, which are a step's cost to those who wait.
         """
-        for batch in self._batches:
+        started = self._clock()
+        self._step(self._foreground, waited)
+        if not any(map(self._has_work, self._background)):
+            return
+        if any(batch.sentences for batch in self._foreground):
+            self._background_time.note_others(self._clock() - started, self._queue.shares.background_share())
+            if not self._background_time.is_due:
+                return
+        started = self._clock()
+        self._step(self._background, waited)
+        self._background_time.note(self._clock() - started)
+        for batch in self._background:
+            if not batch.sentences:
+                batch.rest()
+
+    def _has_work(self, batch: Batch) -> bool:
+        if batch.sentences:
+            return True
+        is_serving = self._probe is None and self.state is LaneState.SERVING
+        return is_serving and self._queue.has_next(batch.kind, is_background=batch in self._background)
+
+    def _step(self, batches: list[Batch], waited: float) -> None:
+        for batch in batches:
             probes = self._entering(batch)
-            if batch.sentences or probes or (probes is None and self._queue.has_waiting(batch.kind)):
+            if batch.sentences or probes or self._has_work(batch):
                 started = self.step_started = self._clock()
                 others = [other.footprint for other in self._batches if other is not batch]
                 batch.step(reduce(add, others, Footprint()), probes, waited)
@@ -198,7 +230,7 @@ class Lane:
         """Says whether there is a reason not to sleep."""
         if self.is_out or self._probe is not None:
             return True
-        return self.state is LaneState.SERVING and any(self._queue.has_waiting(kind) for kind in StepKind)
+        return any(map(self._has_work, self._batches))
 
     def _entering(self, batch: Batch) -> list[Sentence] | None:
         """Returns who enters a batch next: a probe or nobody; or None for those who wait."""
@@ -206,7 +238,8 @@ class Lane:
         if probe is None:
             return None if self.state is LaneState.SERVING else []
         rows = sum(each.footprint.rows for each in self._batches)
-        if probe.kind is not batch.kind or (rows and rows + probe.footprint.rows > self._limits.max_rows):
+        has_room = not rows or rows + probe.footprint.rows <= self._limits.max_rows
+        if batch in self._background or probe.kind is not batch.kind or not has_room:
             return []
         self._probe = None
         return [probe]

@@ -52,8 +52,11 @@ class Scheduler:
         cost: CostModel,
         limits: LaneLimits,
         clock: Callable[[], float],
+        *,
+        is_background: bool = False,
     ) -> None:
         self.kind = kind
+        self._is_background = is_background
         self._queue = queue
         self._cost = cost
         self._limits = limits
@@ -79,7 +82,10 @@ class Scheduler:
         over += self._queue.drop_over(now, footprint.rows + 1)
         longest = longest if self.running else 0
         if probes is None:
-            admitted = self._queue.take(self.kind, self._limits, footprint, longest, self._most_step_seconds(now))
+            seconds = self._most_step_seconds(now)
+            admitted = self._queue.take(
+                self.kind, self._limits, footprint, longest, seconds, is_background=self._is_background
+            )
         else:
             admitted = probes
             self._queue.claim(probes)

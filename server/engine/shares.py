@@ -1,4 +1,4 @@
-"""What part of an engine each flow may have."""
+"""What part of an engine each flow may have, and who gives way to whom."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -10,32 +10,33 @@ from server.engine.limits import EngineLimits
 from server.engine.sentence import Sentence
 
 _ACTIVE_SECONDS = 1.0  # after its last request, that a flow keeps its share
-_MEMORY_SECONDS = 2.0  # time constant of the work that a flow has had
-_HELD_PART = 0.5  # of its share of the rows, that a flow keeps which has had more work than its share beside others
+_MEMORY_SECONDS = 2.0  # time constant of the work that a flow has asked for
+_MODEST = 2.0  # times the level: flows that ask for about as much as each other share their steps
+_LEVEL_SECONDS = 0.02  # that the level is good for
 
 
 @dataclass(slots=True)
 class _Activity:
-    """Of one flow: its weight, the rows that it runs in all lanes, when it last asked for any, and work until then."""
+    """Of one flow: its weight, the rows that it runs in all lanes, when it last asked for any, and how much by then."""
 
     weight: float = 1.0
     rows: int = 0
     last_asked: float = -math.inf
-    work: float = 0.0  # row-steps that it has had, fading
-    last_started: float = 0.0
+    last_refused: float = -math.inf
+    work: float = 0.0  # row-steps, fading
 
     def faded_work(self, now: float) -> float:
-        return self.work * math.exp((self.last_started - now) / _MEMORY_SECONDS)
+        return self.work * math.exp((self.last_asked - now) / _MEMORY_SECONDS)
 
 
 class Shares:
-    """Divides rows among the flows that are active; one that is alone has them all.
+    """Divides rows and time among the flows that are active; one that is alone has them all.
 
-    A flow that has had less work of late than its share may take whatever rows are free. One that has had more is held
-    to its share of the rows while others are active, even when these have nothing to do at the moment, and to
-    `_HELD_PART` of that while any of these has had less than its own: so their next sentences find free rows, and steps
-    that are not much longer than without it. As rows of a batch that is not full do more work each, it still gets about
-    its share of the work.
+    All that flows have asked for of late fills the engine's time evenly by their weights, each only as far as it asks
+    (max-min fairness; Bertsekas and Gallager, Data Networks, 6.5.2), up to a level that is the same for all who have
+    asked for more. Who is below the level, or not far above it and not refused, is modest: it may take whatever rows
+    are free, and its steps come first. The others are in the background (`server.engine.lane`), each held to its share
+    of the rows, so that a modest flow's next sentences find free ones.
 
     Args:
         limits: of the engine.
@@ -49,20 +50,22 @@ class Shares:
         self._cost = cost
         self._clock = clock
         self._activities: dict[str, _Activity] = {}
+        self._level = math.inf  # part of the engine's time for a weight of 1
+        self._levelled = -math.inf  # instant
 
-    def ask(self, flow: Flow) -> None:
-        """Notes that a flow has asked for something."""
+    def ask(self, flow: Flow, work: float, *, is_refused: bool = False) -> None:
+        """Notes that a flow has asked for so many row-steps, which it gets or does not."""
+        now = self._clock()
         activity = self._activities.setdefault(flow.name, _Activity())
-        activity.weight, activity.last_asked = flow.weight, self._clock()
+        activity.work = activity.faded_work(now) + work
+        activity.weight, activity.last_asked = flow.weight, now
+        if is_refused:
+            activity.last_refused = now
 
     def start(self, sentences: Iterable[Sentence]) -> None:
         """Notes that sentences have been taken by a lane."""
-        now = self._clock()
         for sentence in sentences:
-            activity = self._activities.setdefault(sentence.flow.name, _Activity())
-            activity.rows += sentence.footprint.rows
-            activity.work = activity.faded_work(now) + sentence.work
-            activity.last_started = now
+            self._activities.setdefault(sentence.flow.name, _Activity()).rows += sentence.footprint.rows
 
     def end(self, sentences: Iterable[Sentence]) -> None:
         """Notes that sentences that had been taken have left."""
@@ -70,37 +73,78 @@ class Shares:
             self._activities[sentence.flow.name].rows -= sentence.footprint.rows
 
     def share(self, flow: Flow) -> float:
-        """Returns the part of the engine that a flow would have if it asked for much, over 0 to 1."""
-        if len(self._activities) == (flow.name in self._activities):
+        """Returns the part of the engine that is a flow's whatever the others ask, over 0 to 1."""
+        if self._is_alone(flow):
             return 1.0
-        return flow.weight / (flow.weight + sum(each.weight for each in self._active_beside(flow.name)))
+        own = self._activities.get(flow.name)
+        return flow.weight / (flow.weight + sum(each.weight for each in self._active() if each is not own))
+
+    def background_share(self) -> float:
+        """Returns the part of the engine that is theirs together who are to give way, 0 to 1."""
+        active = self._active()
+        weights = sum(each.weight for each in active if self._is_above_level(each))
+        return weights / sum(each.weight for each in active) if weights else 0.0
+
+    def pace(self, flow: Flow) -> float:
+        """Returns the part of the time that a flow's steps have, over 0 to 1: less than all is for who gives way."""
+        if self._is_alone(flow) or self.is_modest(flow) or self.share(flow) == 1.0:
+            return 1.0
+        return min(1.0, self._current_level() * flow.weight)
 
     def is_modest(self, flow: Flow) -> bool:
-        """Whether a flow has had no more work of late than its share, beside others that are active.
+        """Whether a flow has asked for no more of late than about its part, beside others that are active.
 
         It is not to pay for what others ask by forecasts that are stretched (`CostModel.caution`).
         """
-        share, activity = self.share(flow), self._activities.get(flow.name)
-        return share < 1.0 and (activity is None or self._has_had_little(activity, share))
+        own = self._activities.get(flow.name)
+        return self.share(flow) < 1.0 and not (own and self._is_above_level(own))
 
-    def allow(self, sentence: Sentence) -> bool:
-        """Whether a sentence, which is next, may be taken; one of a flow that runs none may be always."""
-        if len(self._activities) < 2:
-            return True
-        activity, share = self._activities[sentence.flow.name], self.share(sentence.flow)
-        if not activity.rows or self._has_had_little(activity, share):
-            return True
-        others = self._active_beside(sentence.flow.name)
-        all_weights = activity.weight + sum(each.weight for each in others)
-        is_held = any(self._has_had_little(each, each.weight / all_weights) for each in others)
-        part = _HELD_PART * share if is_held else share
-        return activity.rows + sentence.footprint.rows <= math.ceil(self._max_rows * part)
+    def allow(self, sentence: Sentence, *, is_background: bool = False) -> bool:
+        """Whether a sentence, which is next, may be taken; one of a flow that runs none may be always.
 
-    def _active_beside(self, name: str) -> list[_Activity]:
+        Args:
+            sentence: that waits.
+            is_background: whether it would give way to others.
+        """
+        flow = sentence.flow
+        if self._is_alone(flow) or not self._is_above_level(own := self._activities[flow.name]):
+            return not is_background
+        share = self.share(flow)
+        has_room = not own.rows or own.rows + sentence.footprint.rows <= math.ceil(self._max_rows * share)
+        return has_room and is_background == (share < 1.0)
+
+    def _is_alone(self, flow: Flow) -> bool:
+        return len(self._activities) == (flow.name in self._activities)
+
+    def _active(self) -> list[_Activity]:
         since = self._clock() - _ACTIVE_SECONDS
-        others = (each for other, each in self._activities.items() if other != name)
-        return [each for each in others if each.rows or each.last_asked >= since]
+        activities = list(self._activities.values())  # a copy, as the door has no lock
+        return [each for each in activities if each.rows or each.last_asked >= since]
 
-    def _has_had_little(self, activity: _Activity, share: float) -> bool:
-        work_seconds = self._cost.row_step_seconds / self._num_lanes
-        return activity.faded_work(self._clock()) * work_seconds <= share * _MEMORY_SECONDS
+    def _is_above_level(self, activity: _Activity) -> bool:
+        now = self._clock()
+        # Most of what a flood asks is refused before anybody knows how much it is (`server.translation.doors`).
+        factor = 1.0 if now - activity.last_refused < _ACTIVE_SECONDS else _MODEST
+        return self._time_asked(activity, now) > factor * self._current_level() * activity.weight
+
+    def _time_asked(self, activity: _Activity, now: float) -> float:
+        """Returns the part of the engine's time that a flow has asked for of late."""
+        seconds = activity.faded_work(now) * self._cost.row_step_seconds / self._num_lanes
+        return seconds / _MEMORY_SECONDS
+
+    def _current_level(self) -> float:
+        now = self._clock()
+        if now - self._levelled >= _LEVEL_SECONDS:
+            self._level, self._levelled = self._find_level(now), now
+        return self._level
+
+    def _find_level(self, now: float) -> float:
+        """Returns the level up to which the engine's time is filled; infinite if there is time left."""
+        asked = [(self._time_asked(each, now), each.weight) for each in list(self._activities.values())]
+        left, weights = 1.0, sum(weight for _, weight in asked)
+        for time, weight in sorted(asked, key=lambda each: each[0] / each[1]):
+            if time * weights > left * weight:
+                return left / weights
+            left -= time
+            weights -= weight
+        return math.inf

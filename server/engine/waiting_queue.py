@@ -1,7 +1,7 @@
 """Who waits, and who is next: one queue that feeds every lane.
 
-- Flows take turns by what their sentences cost (`server.engine.line`), and none has more than its share of the rows
-  (`server.engine.shares`); within a flow see `server.engine.flow_queue`.
+- Flows take turns by what their sentences cost (`server.engine.line`); those that ask for more than the others have
+  no more than their shares of the rows (`server.engine.shares`); within a flow see `server.engine.flow_queue`.
 - Sentences of different kinds cannot share a step, so they wait in lines of their own. A line that has seen
   `_MOST_PASSED` sentences of the others pass comes next: they get nothing until it had its turn.
 - A request that would not be answered in time is refused at the door, by the forecast of its end; one that cannot be
@@ -13,6 +13,7 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 
 from server.engine.busy import BusyEngines
 from server.engine.charges import Charges
@@ -28,7 +29,6 @@ from server.errors import NotServing, Overloaded
 from server.network import StepKind
 
 _LOOK_SECONDS = 0.1
-_FULL_SECONDS = 0.1  # that a full queue is taken to last; lanes take a small part of it meanwhile
 _LOOKS_PER_STEP = 32  # waiting requests; 15 us of a step that takes milliseconds
 _MOST_PASSED = 16  # sentences that may be taken from other lines while one waits
 
@@ -49,7 +49,7 @@ class WaitingQueue:
         self._clock = clock
         self.busy = busy
         self._lines = {kind: Line() for kind in StepKind}
-        self._shares = Shares(limits, cost, clock)
+        self.shares = Shares(limits, cost, clock)
         self._changed = threading.Condition()
         self._charges = Charges(limits)
         self._waiting_rows = 0
@@ -78,13 +78,18 @@ class WaitingQueue:
         """
         if not self.is_open:
             raise NotServing("the server is shutting down")
-        self._check_limits(flow)
-        expected = self._forecast(demand, deadline, flow)
-        expected.check_alone()
-        if self._waiting_rows and expected.seconds > expected.remaining and self._has_not_looked_lately():
+        try:
+            self._charges.check(flow, self.shares.share, self.num_sentences, self.num_tokens)
             expected = self._forecast(demand, deadline, flow)
-        if self._running_rows or self._waiting_rows:
-            expected.check()
+            expected.check_alone()
+            if self._waiting_rows and expected.seconds > expected.remaining and self._has_not_looked_lately():
+                expected = self._forecast(demand, deadline, flow)
+            if self._running_rows or self._waiting_rows:
+                expected.check()
+        except Overloaded:
+            with self._changed:
+                self.shares.ask(flow, demand.work, is_refused=True)
+            raise
         return expected
 
     def add(self, sentences: Iterable[Sentence]) -> None:
@@ -97,21 +102,21 @@ class WaitingQueue:
         demand = Demand(work, max(sentence.steps for sentence in waiting), first.options.beam_size, len(waiting))
         with self._changed:
             expected = self.check_room(demand, first.deadline, first.flow)
-            if expected.is_crowded:
-                outlook = Outlook(expected.seconds, len(waiting))
-                for sentence in waiting:
-                    sentence.outlook = outlook
+            outlook = Outlook(expected.seconds, len(waiting)) if expected.is_crowded else None
+            for sentence in waiting:
+                sentence.outlook = outlook
             self._num_requests += 1
-            self._shares.ask(first.flow)
+            self.shares.ask(first.flow, work)
             request = WaitingRequest(waiting, work, expected.burst, (first.flow.rank, expected.due, self._num_requests))
             self._lines[first.kind].add(request)
             self._charge(request, +1)
             self._count(waiting, +1)
             self._changed.notify_all()
 
-    def has_waiting(self, kind: StepKind) -> bool:
-        """Whether sentences of a kind wait."""
-        return bool(self._lines[kind])
+    def has_next(self, kind: StepKind, *, is_background: bool = False) -> bool:
+        """Whether sentences of a kind wait that may be taken, of flows that are in the background or of the others."""
+        with self._changed:
+            return self._lines[kind].next(partial(self.shares.allow, is_background=is_background)) is not None
 
     def take(
         self,
@@ -120,6 +125,8 @@ class WaitingQueue:
         footprint: Footprint | None = None,
         longest: int = 0,
         most_step_seconds: float = math.inf,
+        *,
+        is_background: bool = False,
     ) -> list[Sentence]:
         """Removes the next sentences of a kind that a lane may encode now.
 
@@ -129,16 +136,17 @@ class WaitingQueue:
             footprint: of all sentences that the lane runs; None for none.
             longest: positions of the longest of their rows.
             most_step_seconds: that a step may take for those who run to meet their deadlines.
+            is_background: whether they are to be of flows that are in the background, or of the others.
         """
         footprint = footprint or Footprint()
         with self._changed:
             fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._limits.num_lanes)
-            line = self._lines[kind]
+            line, may_run = self._lines[kind], partial(self.shares.allow, is_background=is_background)
             others = [other for other in self._lines.values() if other is not line and other]
             taken: list[Sentence] = []
             longest_taken = 0
             while all(other.num_passed < _MOST_PASSED for other in others):
-                request = line.next(self._shares.allow)
+                request = line.next(may_run)
                 if request is None:
                     break
                 head = request.head
@@ -152,7 +160,7 @@ class WaitingQueue:
                 if taken and longest_taken * (len(taken) + 1) > limits.max_encode_tokens:
                     break
                 taken.append(self._pop(line, request))
-                self._shares.start([head])
+                self.shares.start([head])
                 footprint = with_head
                 line.num_passed = 0
                 for other in others:
@@ -201,7 +209,8 @@ class WaitingQueue:
         """Notes that sentences that had been taken have left their lane."""
         with self._changed:
             self._run(-sum(sentence.footprint.rows for sentence in sentences))
-            self._shares.end(sentences)
+            self.shares.end(sentences)
+            self._changed.notify_all()  # rows may be free for a flow that has had its share of them
 
     def is_short_of_room(self, num_rows: int) -> bool:
         """Says whether `take` has left more waiting than lanes would take that have so many rows each.
@@ -218,7 +227,7 @@ class WaitingQueue:
         """Notes that a lane has taken sentences that never waited."""
         with self._changed:
             self._run(sum(sentence.footprint.rows for sentence in sentences))
-            self._shares.start(sentences)
+            self.shares.start(sentences)
 
     def wait(self, is_wanted: Callable[[], bool], seconds: float | None = None) -> bool:
         """Blocks an idle lane until it is wanted, asked after each change and `wake`; False: closed, or time is up."""
@@ -242,25 +251,16 @@ class WaitingQueue:
             self._changed.notify_all()
             return left + self._dropped
 
-    def _check_limits(self, flow: Flow) -> None:
-        """Raises Overloaded if the queue is full, and that is the flow's own doing."""
-        reason = self._charges.exceeded(flow, self._shares.share)
-        if reason is not None:
-            number, what, most = {
-                "sentences": (self.num_sentences, "sentences", self._limits.max_waiting_sentences),
-                "tokens": (self.num_tokens, "source tokens", self._limits.max_waiting_tokens),
-            }[reason]
-            raise Overloaded(f"queue is full: {number} {what} wait, limit {most}", reason, lasts_seconds=_FULL_SECONDS)
-
     def _forecast(self, demand: Demand, deadline: float | None, flow: Flow) -> Forecast:
-        share = self._shares.share(flow)
+        pace = self.shares.pace(flow)
+        share = pace if pace < 1.0 else self.shares.share(flow)
 
         def work_before(due: float, is_large: bool) -> float:
             of_flow = sum(line.work_before(flow, due, is_large=is_large) for line in self._lines.values())
             return min(of_flow / share, sum(line.work for line in self._lines.values()))
 
-        caution = 1.0 if self._shares.is_modest(flow) else self._cost.caution(flow.name)
-        load = Load(self._running_rows, self._waiting_rows, share, caution, work_before)
+        caution = 1.0 if self.shares.is_modest(flow) else self._cost.caution(flow.name)
+        load = Load(self._running_rows, self._waiting_rows, share, pace, caution, work_before)
         return forecast(demand, self._clock(), deadline, load, self._cost, self._limits)
 
     def _has_not_looked_lately(self) -> bool:

@@ -23,9 +23,14 @@ def cost() -> CostModel:
 
 
 def expect(
-    cost: CostModel, running_rows: int = 0, work_before: float = 0.0, deadline: float | None = None, share: float = 0.5
+    cost: CostModel,
+    running_rows: int = 0,
+    work_before: float = 0.0,
+    deadline: float | None = None,
+    share: float = 0.5,
+    pace: float = 1.0,
 ) -> Forecast:
-    load = Load(running_rows, 1 if work_before else 0, share, cost.caution(""), lambda due, is_large: work_before)
+    load = Load(running_rows, 1 if work_before else 0, share, pace, cost.caution(""), lambda due, is_large: work_before)
     return forecast(DEMAND, 0.0, deadline, load, cost, engine_limits(max_rows=MAX_ROWS))
 
 
@@ -36,6 +41,14 @@ def test_an_idle_engine_takes_the_work_and_the_longest_sentence(cost: CostModel)
     assert expected.seconds == pytest.approx(work + 10 * 0.0011)
     assert expected.seconds == expected.alone
     assert not expected.is_crowded
+
+
+def test_steps_that_give_way_take_longer(cost: CostModel) -> None:
+    expected, alone = expect(cost, pace=0.25), expect(cost)
+
+    assert expected.seconds == pytest.approx(4 * alone.seconds * 3.0), "with all caution"
+    assert expected.alone == alone.alone
+    assert expected.is_crowded
 
 
 def test_caution_grows_with_the_rows_that_are_taken(cost: CostModel) -> None:
@@ -83,7 +96,7 @@ def test_a_refusal_lasts_for_a_part_of_the_wait_before_it(cost: CostModel) -> No
 def test_a_refusal_says_nothing_of_others_for_whom_less_would_wait(cost: CostModel) -> None:
     long = Demand(work=10.0, steps=2000.0, rows=1)
     large = Demand(work=10_000.0, steps=10.0, rows=1)
-    load = Load(0, 1, 0.5, 3.0, lambda due, is_large: 5000.0)
+    load = Load(0, 1, 0.5, 1.0, 3.0, lambda due, is_large: 5000.0)
 
     for demand in (long, large):
         expected = forecast(demand, 0.0, 1.5, load, cost, engine_limits(max_rows=MAX_ROWS))

@@ -1,10 +1,13 @@
 """A lane over a fake network, stepped by hand."""
 
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
 from server.decoding.options import DecodingOptions
+from server.decoding.result import Result
+from server.engine.flow import Flow
 from server.engine.lane import Lane, LaneState
 from server.errors import EngineFailed
 from server.network import StepKind
@@ -210,3 +213,65 @@ def test_a_decoder_that_cannot_be_opened_fails_its_sentences_alone(
     with pytest.raises(EngineFailed):
         fails.result(0)
     assert runs.result(0).hypotheses[0].ids == tokens(3)
+
+
+FLOOD, MODEST = Flow(name="flood"), Flow(name="modest")
+
+
+def flood(parts: Parts) -> None:
+    """Has one flow ask for more than there is, beside another that is active; steps take time."""
+
+    def pass_time(*_: Any) -> None:
+        parts.clock.now += 0.01
+
+    parts.runner.spoil = pass_time
+    parts.queue.shares.ask(FLOOD, 1e6)
+    parts.queue.shares.ask(MODEST, 0.1)
+    submit(parts, 30, FLOOD, count=20)
+
+
+def submit(parts: Parts, num_tokens: int, flow: Flow, count: int = 1) -> list[Future[Result]]:
+    sentences = [sentence_of((num_tokens, 50, EOS), flow=flow) for _ in range(count)]
+    parts.queue.add(sentences)
+    return [sentence.future for sentence in sentences]
+
+
+def batch_sizes(parts: Parts, lane: Lane, num_steps: int) -> list[int]:
+    """Has the lane take so many turns, and returns the rows of each step of the network."""
+    before = parts.runner.num_steps
+    step(lane, num_steps)
+    return [len(rows) for rows in parts.runner.fed[before:]]
+
+
+def test_rows_of_a_flood_do_not_share_the_steps_of_others(parts: Parts, lane: Lane) -> None:
+    flood(parts)
+    assert batch_sizes(parts, lane, 9) == [4] * 9, "half of the lane's eight rows"
+
+    (answer,) = submit(parts, 5, MODEST)
+
+    assert batch_sizes(parts, lane, 6) == [1] * 6 + [4], "it has had time ahead; after the last one nobody is before it"
+    assert answer.done()
+    assert batch_sizes(parts, lane, 2) == [4, 4]
+
+
+def test_a_flood_has_its_share_of_the_time_beside_others(parts: Parts, lane: Lane) -> None:
+    flood(parts)
+    submit(parts, 40, MODEST)
+    step(lane)
+
+    assert batch_sizes(parts, lane, 8) == [1, 4] * 8, "half of it, as steps of either take the same time"
+
+
+def test_what_gives_way_keeps_no_memory_once_it_has_gone(parts: Parts, lane: Lane) -> None:
+    flood(parts)
+    lane.step()
+    assert lane.cache_bytes > 0
+
+    for sentence in parts.queue.close():
+        sentence.future.cancel()
+    for batch in lane._background:
+        for sentence in batch.sentences:
+            sentence.future.cancel()
+    lane.step()
+
+    assert (lane.num_rows, lane.cache_bytes) == (0, 0)

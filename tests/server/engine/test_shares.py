@@ -5,12 +5,14 @@ import pytest
 from server.engine.cost import CostModel
 from server.engine.flow import Flow
 from server.engine.limits import EngineLimits
-from server.engine.sentence import Sentence
 from server.engine.shares import Shares
 from tests.fakes import FakeClock, lane_limits
 from tests.server.engine.parts import new_sentence
 
-A, B = Flow(name="a"), Flow(name="b", weight=3.0)
+A, B, C = Flow(name="a"), Flow(name="b", weight=3.0), Flow(name="c")
+ROW_STEP_SECONDS = 0.01
+SECOND = 1 / ROW_STEP_SECONDS  # row-steps
+ALL = 1000 * SECOND  # more than there is
 
 
 @pytest.fixture
@@ -18,129 +20,160 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-def new_shares(clock: FakeClock, step_seconds: float) -> Shares:
+@pytest.fixture
+def shares(clock: FakeClock) -> Shares:
+    """Of 40 rows."""
     cost = CostModel(40)
-    cost.observe_step(40, step_seconds, busy_rows=0)
+    cost.observe_step(40, 40 * ROW_STEP_SECONDS, busy_rows=0)
     limits = EngineLimits(num_lanes=1, lane=lane_limits(max_rows=40), max_waiting_tokens=1, max_waiting_sentences=1)
     return Shares(limits, cost, clock)
 
 
-@pytest.fixture
-def shares(clock: FakeClock) -> Shares:
-    """Of 40 rows, on which any sentence is more work than any share."""
-    return new_shares(clock, step_seconds=40.0)
-
-
-def start(shares: Shares, flow: Flow, beam_size: int) -> Sentence | None:
-    """Starts a sentence if it may."""
+def start(shares: Shares, flow: Flow, beam_size: int) -> str:
+    """Starts a sentence where it may; returns where."""
     sentence = new_sentence(beam_size=beam_size, flow=flow)
-    if not shares.allow(sentence):
-        return None
-    shares.start([sentence])
-    return sentence
+    for is_background in (False, True):
+        if shares.allow(sentence, is_background=is_background):
+            shares.start([sentence])
+            return "background" if is_background else "foreground"
+    return "nowhere"
 
 
 def test_whoever_is_alone_has_all(shares: Shares) -> None:
-    shares.ask(A)
+    shares.ask(A, ALL)
 
-    assert shares.share(A) == 1.0
-    assert all(start(shares, A, 16) for _ in range(10)), "the lane's own limit is another's business"
+    assert (shares.share(A), shares.pace(A)) == (1.0, 1.0)
+    assert not shares.is_modest(A), "it is alone"
+    assert [start(shares, A, 16) for _ in range(10)] == ["foreground"] * 10, (
+        "the lane's own limit is another's business"
+    )
 
 
 def test_active_flows_have_their_shares_by_weight(shares: Shares) -> None:
-    shares.ask(A)
-    shares.ask(B)
+    shares.ask(A, ALL)
+    shares.ask(B, ALL)
 
     assert (shares.share(A), shares.share(B)) == (0.25, 0.75)
-    assert [bool(start(shares, flow, 5)) for flow in (A, B, A, A)] == [True, True, True, False]
-    assert [bool(start(shares, B, 5)) for _ in range(6)] == [True, True, True, True, True, False]
+    assert [start(shares, A, 5) for _ in range(3)] == ["background", "background", "nowhere"]
+    assert [start(shares, B, 5) for _ in range(7)] == ["background"] * 6 + ["nowhere"]
 
 
-def test_half_a_share_is_kept_beside_one_who_has_had_less_than_its_own(shares: Shares) -> None:
-    shares.ask(A)
-    shares.ask(B)
+def test_a_flow_that_asks_for_little_comes_first_and_takes_whatever_rows_are_free(shares: Shares) -> None:
+    shares.ask(A, SECOND / 2)
+    shares.ask(B, ALL)
 
-    assert [bool(start(shares, B, 5)) for _ in range(5)] == [True, True, True, False, False]
-    assert start(shares, A, 5)
-    assert start(shares, B, 5)
+    assert (shares.is_modest(A), shares.is_modest(B)) == (True, False)
+    assert [start(shares, A, 5) for _ in range(8)] == ["foreground"] * 8
+    assert [start(shares, B, 5) for _ in range(7)] == ["background"] * 6 + ["nowhere"]
 
 
-def test_who_is_modest_has_had_little_work_beside_others(shares: Shares) -> None:
-    shares.ask(A)
-    assert not shares.is_modest(A), "it is alone"
-    assert shares.is_modest(B)
+def test_what_some_leave_is_divided_among_the_others(shares: Shares, clock: FakeClock) -> None:
+    shares.ask(A, 2.0 * SECOND * 0.1)  # of two seconds' time, which is what counts
+    shares.ask(B, ALL)
+    assert [shares.pace(A), shares.pace(B)] == pytest.approx([1.0, 0.9])
 
-    shares.ask(B)
-    start(shares, B, 5)
+    shares.ask(C, ALL)
+    clock.now = 0.03  # the level is good for a moment
 
-    assert shares.is_modest(A)
-    assert not shares.is_modest(B)
+    assert shares.pace(B) == pytest.approx(0.9 * 0.75, rel=0.01)
+    assert shares.pace(C) == pytest.approx(0.9 * 0.25, rel=0.01)
+
+
+def test_nobody_gives_way_while_there_is_time_for_all(shares: Shares) -> None:
+    shares.ask(A, 0.9 * SECOND)
+    shares.ask(B, 0.9 * SECOND)
+
+    assert (shares.is_modest(A), shares.is_modest(B)) == (True, True)
+    assert {start(shares, flow, 5) for flow in (A, B) for _ in range(8)} == {"foreground"}
+
+
+def test_flows_that_ask_for_about_as_much_as_each_other_share_their_steps(shares: Shares) -> None:
+    shares.ask(A, 1.2 * SECOND)
+    shares.ask(C, 1.4 * SECOND)
+
+    assert [start(shares, flow, 5) for flow in (A, C)] == ["foreground"] * 2
+
+
+def test_who_is_refused_and_asks_for_more_than_its_part_gives_way(shares: Shares, clock: FakeClock) -> None:
+    shares.ask(A, SECOND)
+    shares.ask(C, 1.2 * SECOND)
+    shares.ask(C, 0.0, is_refused=True)
+    assert [start(shares, flow, 5) for flow in (A, C)] == ["foreground", "background"]
+
+    shares.ask(A, 0.0, is_refused=True)
+    assert start(shares, A, 5) == "foreground", "it has asked for no more than its part"
+
+    clock.now = 1.1
+    assert start(shares, C, 5) == "foreground"
 
 
 def test_whoever_comes_for_the_first_time_has_a_share_like_the_others(shares: Shares) -> None:
     assert shares.share(B) == 1.0
 
-    shares.ask(A)
+    shares.ask(A, ALL)
 
     assert shares.share(B) == 0.75
+    assert shares.is_modest(B)
 
 
-def test_a_flow_that_has_had_little_work_may_take_whatever_rows_are_free(clock: FakeClock) -> None:
-    shares = new_shares(clock, step_seconds=4e-5)
-    shares.ask(A)
-    shares.ask(B)
-
-    assert shares.is_modest(A)
-    assert all(start(shares, A, 5) for _ in range(8))
-    assert shares.is_modest(A)
-
-
-def test_work_fades(shares: Shares, clock: FakeClock) -> None:
-    shares.ask(A)
-    shares.ask(B)
-    while start(shares, A, 5):
-        pass
+def test_work_that_was_asked_for_fades(shares: Shares, clock: FakeClock) -> None:
+    shares.ask(A, ALL)
+    shares.ask(B, ALL)
+    assert start(shares, A, 5) == "background"
 
     clock.now = 60.0
-    shares.ask(B)
+    shares.ask(B, SECOND)
 
-    assert start(shares, A, 5)
+    assert start(shares, A, 5) == "foreground"
 
 
 def test_a_flow_that_runs_nothing_may_have_a_sentence_beyond_its_share(shares: Shares) -> None:
-    shares.ask(A)
-    shares.ask(B)
+    shares.ask(A, ALL)
+    shares.ask(B, ALL)
 
-    assert start(shares, A, 16)
-    assert not start(shares, A, 1)
+    assert start(shares, A, 16) == "background"
+    assert start(shares, A, 1) == "nowhere"
 
 
 def test_rows_that_are_left_may_be_taken_again(shares: Shares) -> None:
-    shares.ask(A)
-    shares.ask(B)
-    sentence = start(shares, A, 10)
-    assert sentence
+    shares.ask(A, ALL)
+    shares.ask(B, ALL)
+    sentence = new_sentence(beam_size=10, flow=A)
+    shares.start([sentence])
+    assert start(shares, A, 10) == "nowhere"
 
     shares.end([sentence])
 
-    assert start(shares, A, 10)
+    assert start(shares, A, 10) == "background"
 
 
 def test_a_flow_that_has_been_quiet_leaves_its_share_to_the_others(shares: Shares, clock: FakeClock) -> None:
-    shares.ask(A)
-    shares.ask(B)
+    shares.ask(A, ALL)
+    shares.ask(B, SECOND)
     clock.now = 0.9
-    shares.ask(A)
+    shares.ask(A, ALL)
     assert shares.share(A) == 0.25
 
     clock.now = 1.1
     assert shares.share(A) == 1.0
+    assert start(shares, A, 5) == "foreground"
 
 
 def test_a_flow_whose_sentences_run_is_not_quiet(shares: Shares, clock: FakeClock) -> None:
-    shares.ask(A)
-    shares.ask(B)
-    assert start(shares, B, 1)
+    shares.ask(A, ALL)
+    shares.ask(B, SECOND)
+    start(shares, B, 1)
     clock.now = 100.0
 
     assert shares.share(A) == 0.25
+
+
+def test_those_who_give_way_have_their_shares_together(shares: Shares, clock: FakeClock) -> None:
+    shares.ask(A, SECOND / 2)
+    assert shares.background_share() == 0.0
+
+    shares.ask(B, ALL)
+    shares.ask(C, ALL)
+    clock.now = 0.03
+
+    assert shares.background_share() == 0.8

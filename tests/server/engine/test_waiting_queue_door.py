@@ -108,23 +108,37 @@ def test_caution_stretches_the_forecast() -> None:
 
 def test_who_has_had_less_than_its_share_is_not_refused_out_of_caution() -> None:
     cost = CostModel(64)
-    cost.observe_step(64, 100.0, busy_rows=0)  # so slow that a sentence is more than a share
+    cost.observe_step(64, 32.0, busy_rows=0)  # half a second for a sentence
     queue = new_queue(cost=cost)
     flood, modest = Flow(name="flood"), Flow(name="modest")
     add_singles(queue, 1, flood)
     queue.take(PLAIN, lane_limits())
-    add_singles(queue, 10, flood)
-    add_singles(queue, 10, modest)
-    deadline = 1.5 * queue.check_room(LITTLE, flow=modest).seconds
-    assert queue.check_room(LITTLE, flow=flood).seconds == pytest.approx(deadline / 1.5)
-
+    add_singles(queue, 30, flood)
+    add_singles(queue, 1, modest)
+    deadlines = {flow: 1.5 * queue.check_room(LITTLE, flow=flow).seconds for flow in (flood, modest)}
     for flow in (flood, modest):
         for _ in range(100):
             cost.observe_answer(flow.name, is_late=True)
 
-    queue.check_room(LITTLE, deadline, modest)
+    queue.check_room(LITTLE, deadlines[modest], modest)
     with pytest.raises(Overloaded, match="s are left for it"):
-        queue.check_room(LITTLE, deadline, flood)
+        queue.check_room(LITTLE, deadlines[flood], flood)
+
+
+def test_who_gives_way_is_told_of_the_time_that_is_left_to_it() -> None:
+    cost = CostModel(64)
+    cost.observe_step(64, 32.0, busy_rows=0)
+    clock = FakeClock()
+    queue = new_queue(cost=cost, clock=clock)
+    flood, modest = Flow(name="flood"), Flow(name="modest")
+    add_singles(queue, 30, flood)
+    add_singles(queue, 2, modest)  # a second of work in two
+    clock.now = 0.02
+
+    expected = queue.check_room(LITTLE, flow=flood)
+
+    assert queue.check_room(LITTLE, flow=modest).seconds < expected.seconds
+    assert expected.seconds == pytest.approx(32 * 0.5 + expected.alone / 0.5, rel=0.01)
 
 
 def test_callers_who_have_left_do_not_count_for_a_refusal() -> None:
