@@ -188,17 +188,19 @@ class Lane:
                 batch.rest()
 
     def _has_work(self, batch: Batch) -> bool:
-        if batch.sentences:
-            return True
+        if batch.sentences or not self._queue.num_sentences:
+            return bool(batch.sentences)
         is_serving = self._probe is None and self.state is LaneState.SERVING
         return is_serving and self._queue.has_next(batch.kind, is_background=batch in self._background)
 
     def _step(self, batches: list[Batch], waited: float) -> None:
         for batch in batches:
+            if not (batch.sentences or self._queue.num_sentences or self._probe):
+                continue
             probes = self._entering(batch)
             if batch.sentences or probes or self._has_work(batch):
                 started = self.step_started = self._clock()
-                others = [other.footprint for other in self._batches if other is not batch]
+                others = [other.footprint for other in self._batches if other is not batch and other.sentences]
                 batch.step(reduce(add, others, Footprint()), probes, waited)
                 self.step_started = None
                 self._step_seconds.append(self._clock() - started)
