@@ -195,10 +195,10 @@ class Lane:
 
     def _step(self, batches: list[Batch], waited: float) -> None:
         for batch in batches:
-            if not (batch.sentences or self._queue.num_sentences or self._probe):
+            if not (self._has_work(batch) or self._probe):
                 continue
             probes = self._entering(batch)
-            if batch.sentences or probes or self._has_work(batch):
+            if batch.sentences or probes or probes is None:
                 started = self.step_started = self._clock()
                 others = [other.footprint for other in self._batches if other is not batch and other.sentences]
                 batch.step(reduce(add, others, Footprint()), probes, waited)

@@ -74,7 +74,7 @@ class Shares:
 
     def share(self, flow: Flow) -> float:
         """Returns the part of the engine that is a flow's whatever the others ask, over 0 to 1."""
-        if self._is_alone(flow):
+        if len(self._activities) == (flow.name in self._activities):  # it is alone: asked for every sentence
             return 1.0
         own = self._activities.get(flow.name)
         return flow.weight / (flow.weight + sum(each.weight for each in self._active() if each is not own))
@@ -87,17 +87,14 @@ class Shares:
 
     def pace(self, flow: Flow) -> float:
         """Returns the part of the time that a flow's steps have, over 0 to 1: less than all is for who gives way."""
-        if self._is_alone(flow) or self.is_modest(flow) or self.share(flow) == 1.0:
-            return 1.0
-        return min(1.0, self._current_level() * flow.weight)
+        return min(1.0, self._current_level() * flow.weight) if self._gives_way(flow) else 1.0
 
     def is_modest(self, flow: Flow) -> bool:
         """Whether a flow has asked for no more of late than about its part, beside others that are active.
 
         It is not to pay for what others ask by forecasts that are stretched (`CostModel.caution`).
         """
-        own = self._activities.get(flow.name)
-        return self.share(flow) < 1.0 and not (own and self._is_above_level(own))
+        return self.share(flow) < 1.0 and not self._gives_way(flow)
 
     def allow(self, sentence: Sentence, *, is_background: bool = False) -> bool:
         """Whether a sentence, which is next, may be taken; one of a flow that runs none may be always.
@@ -107,14 +104,15 @@ class Shares:
             is_background: whether it would give way to others.
         """
         flow = sentence.flow
-        if self._is_alone(flow) or not self._is_above_level(own := self._activities[flow.name]):
+        if not self._gives_way(flow):
             return not is_background
-        share = self.share(flow)
-        has_room = not own.rows or own.rows + sentence.footprint.rows <= math.ceil(self._max_rows * share)
-        return has_room and is_background == (share < 1.0)
+        rows = self._activities[flow.name].rows
+        has_room = not rows or rows + sentence.footprint.rows <= math.ceil(self._max_rows * self.share(flow))
+        return has_room and is_background
 
-    def _is_alone(self, flow: Flow) -> bool:
-        return len(self._activities) == (flow.name in self._activities)
+    def _gives_way(self, flow: Flow) -> bool:
+        own = self._activities.get(flow.name)
+        return own is not None and self.share(flow) < 1.0 and self._is_above_level(own)
 
     def _active(self) -> list[_Activity]:
         since = self._clock() - _ACTIVE_SECONDS
