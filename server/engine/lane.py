@@ -188,10 +188,11 @@ class Lane:
                 batch.rest()
 
     def _has_work(self, batch: Batch) -> bool:
-        if batch.sentences or not self._queue.num_sentences:
-            return bool(batch.sentences)
-        is_serving = self._probe is None and self.state is LaneState.SERVING
-        return is_serving and self._queue.has_next(batch.kind, is_background=batch in self._background)
+        if batch.sentences:
+            return True
+        if not self._queue.num_sentences or self._probe is not None or self.state is not LaneState.SERVING:
+            return False
+        return self._queue.has_next(batch.kind, is_background=batch in self._background)
 
     def _step(self, batches: list[Batch], waited: float) -> None:
         for batch in batches:

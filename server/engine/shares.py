@@ -70,7 +70,10 @@ class Shares:
     def end(self, sentences: Iterable[Sentence]) -> None:
         """Notes that sentences that had been taken have left."""
         for sentence in sentences:
-            self._activities[sentence.flow.name].rows -= sentence.footprint.rows
+            activity = self._activities[sentence.flow.name]
+            activity.rows -= sentence.footprint.rows
+            if not activity.rows and activity.last_asked == -math.inf:  # a probe: nobody asks for those
+                del self._activities[sentence.flow.name]
 
     def share(self, flow: Flow) -> float:
         """Returns the part of the engine that is a flow's whatever the others ask, over 0 to 1."""

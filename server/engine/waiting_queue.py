@@ -210,7 +210,8 @@ class WaitingQueue:
         with self._changed:
             self._run(-sum(sentence.footprint.rows for sentence in sentences))
             self.shares.end(sentences)
-            self._changed.notify_all()  # rows may be free for a flow that has had its share of them
+            if self.num_sentences:
+                self._changed.notify_all()  # rows may be free for a flow that has had its share of them
 
     def is_short_of_room(self, num_rows: int) -> bool:
         """Says whether `take` has left more waiting than lanes would take that have so many rows each.

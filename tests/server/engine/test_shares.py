@@ -49,6 +49,18 @@ def test_whoever_is_alone_has_all(shares: Shares) -> None:
     )
 
 
+def test_who_has_only_been_probed_for_has_no_share_after_it(shares: Shares) -> None:
+    probe = new_sentence(beam_size=5, flow=C)
+    shares.ask(A, ALL)
+    shares.start([probe])
+    assert shares.share(A) == 0.5, "while it runs"
+
+    shares.end([probe])
+    assert shares.share(A) == 1.0
+    shares.start([probe])
+    assert shares.share(A) == 0.5, "as at first"
+
+
 def test_active_flows_have_their_shares_by_weight(shares: Shares) -> None:
     shares.ask(A, ALL)
     shares.ask(B, ALL)
