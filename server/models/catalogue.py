@@ -84,6 +84,10 @@ class Catalogue:
         """How many versions of all models are served, loaded or not."""
         return len(self._offers) + sum(len(each.versions) for each in self._residents.values())
 
+    def has(self, names: Sequence[str]) -> bool:
+        """Says whether models are in memory, to be borrowed at once."""
+        return all(name in self._residents for name in names)
+
     async def borrow(self, name: str, key: str = "") -> contextlib.AbstractContextManager[Model]:
         """Returns a model for the length of a `with` block, which it outlives whatever becomes of it meanwhile.
 

@@ -105,8 +105,9 @@ class Calls:
                     self._metrics.unread_messages_total.inc()
                 if code is Code.OK and not call.has_expired(0.0):
                     self._metrics.count_goodput(call.method, int(facts().get("target_tokens", 0)))
-                self._log_end(call.method, code, seconds, trace)
                 trace.end(code)
+                # The answer goes first: a line takes a tenth of a millisecond.
+                asyncio.get_running_loop().call_soon(self._log_end, call.method, code, seconds, trace)
 
     def _log_end(self, method: str, code: Code, seconds: float, trace: CallTrace) -> None:
         level = logging.ERROR if code.is_ours else logging.INFO

@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import functools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from types import TracebackType
 
 from server.access.tenants import Tenant
 from server.engine.flow import Flow
@@ -101,7 +103,7 @@ class Translator:
             names = list(dict.fromkeys(step.model for way in dict.fromkeys(ways) for step in way.steps))
             used = await self._borrow(names, request, deadline, held)
             for model in used.values():
-                held.enter_context(_counted(model, request))
+                held.push(functools.partial(_count, model, request))
             add_facts(model=",".join(used), model_version=",".join(model.manifest.version for model in used.values()))
             try:
                 job = await self._accept(request, ways, used, deadline)
@@ -118,9 +120,10 @@ class Translator:
         self, names: Sequence[str], request: TranslationRequest, deadline: float, held: contextlib.ExitStack
     ) -> dict[str, Model]:
         """Returns models by name, which may have to be loaded first, before the request's time is over."""
+        is_here = self.catalogue.has(names)
         try:
-            async with asyncio.timeout(deadline - time.monotonic()):
-                if len(names) > 1:
+            async with asyncio.timeout(None if is_here else deadline - time.monotonic()):
+                if len(names) > 1 and not is_here:
                     await self.catalogue.load_together(names)
                 return {
                     name: held.enter_context(await self.catalogue.borrow(name, request.traffic_key)) for name in names
@@ -192,24 +195,23 @@ class Translator:
         return answers
 
 
-@contextlib.contextmanager
-def _counted(model: Model, request: TranslationRequest) -> Iterator[None]:
+def _count(
+    model: Model,
+    request: TranslationRequest,
+    kind: type[BaseException] | None,
+    error: BaseException | None,
+    trace: TracebackType | None,  # noqa: ARG001  # as of `__exit__`
+) -> None:
     """Counts a request of a model's version, by how it ends."""
-    code = Code.CANCELLED
-    try:
-        yield
-        code = Code.OK
-    except TranslationError as error:
+    now = time.monotonic()
+    code = Code.OK
+    if isinstance(error, TranslationError):
         code = error.code
-        raise
-    except Exception:
-        code = Code.INTERNAL
-        raise
-    finally:
-        now = time.monotonic()
-        if code is Code.CANCELLED and now >= request.deadline - transit_seconds(now - request.arrived):
-            code = Code.DEADLINE_EXCEEDED
-        model.metrics.count_request(code, now - request.arrived)
+    elif kind is not None:
+        code = Code.INTERNAL if issubclass(kind, Exception) else Code.CANCELLED
+    if code is Code.CANCELLED and now >= request.deadline - transit_seconds(now - request.arrived):
+        code = Code.DEADLINE_EXCEEDED
+    model.metrics.count_request(code, now - request.arrived)
 
 
 def _charge(tenant: Tenant, cost: float) -> None:

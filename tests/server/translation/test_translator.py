@@ -1,7 +1,9 @@
 """The translator without any protocol: what a second front would do."""
 
 import asyncio
+import contextlib
 import dataclasses
+import functools
 import gc
 import time
 import weakref
@@ -16,7 +18,7 @@ from server.models.model import Model
 from server.telemetry.metrics import Metrics
 from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.memory import MemoryBudget
-from server.translation.translator import Translator, _counted
+from server.translation.translator import Translator, _count
 from tests.server.echo_engine import EchoEngine, catalogue_of
 from tests.server.translation.parts import request
 
@@ -110,7 +112,8 @@ async def test_requests_of_a_version_are_counted_by_how_they_end(
         raise RuntimeError
     for deadline in (float("inf"), 0.0):
         left = dataclasses.replace(request("One dog."), deadline=deadline)
-        with pytest.raises(asyncio.CancelledError), _counted(model, left):
+        with pytest.raises(asyncio.CancelledError), contextlib.ExitStack() as held:
+            held.push(functools.partial(_count, model, left))
             raise asyncio.CancelledError
     engine.refuses = Overloaded("full", "tokens")
     with pytest.raises(Overloaded):
