@@ -11,6 +11,7 @@ from server.engine.sentence import Sentence
 
 _ACTIVE_SECONDS = 1.0  # after its last request, that a flow keeps its share
 _MEMORY_SECONDS = 2.0  # time constant of the work that a flow has asked for
+_FORGOTTEN_SECONDS = 10.0  # after its last request, that nothing is known of a flow
 _MODEST = 2.0  # times the level: flows that ask for about as much as each other share their steps
 _LEVEL_SECONDS = 0.02  # that the level is good for
 
@@ -24,6 +25,9 @@ class _Activity:
     last_asked: float = -math.inf
     last_refused: float = -math.inf
     work: float = 0.0  # row-steps, fading
+
+    def is_gone(self, now: float) -> bool:
+        return not self.rows and self.last_asked < now - _FORGOTTEN_SECONDS
 
     def faded_work(self, now: float) -> float:
         return self.work * math.exp((self.last_asked - now) / _MEMORY_SECONDS)
@@ -56,6 +60,8 @@ class Shares:
     def ask(self, flow: Flow, work: float, *, is_refused: bool = False) -> None:
         """Notes that a flow has asked for so many row-steps, which it gets or does not."""
         now = self._clock()
+        for name in [name for name, each in self._activities.items() if each.is_gone(now)]:
+            del self._activities[name]
         activity = self._activities.setdefault(flow.name, _Activity())
         activity.work = activity.faded_work(now) + work
         activity.weight, activity.last_asked = flow.weight, now
@@ -70,10 +76,7 @@ class Shares:
     def end(self, sentences: Iterable[Sentence]) -> None:
         """Notes that sentences that had been taken have left."""
         for sentence in sentences:
-            activity = self._activities[sentence.flow.name]
-            activity.rows -= sentence.footprint.rows
-            if not activity.rows and activity.last_asked == -math.inf:  # a probe: nobody asks for those
-                del self._activities[sentence.flow.name]
+            self._activities[sentence.flow.name].rows -= sentence.footprint.rows
 
     def share(self, flow: Flow) -> float:
         """Returns the part of the engine that is a flow's whatever the others ask, over 0 to 1."""

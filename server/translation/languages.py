@@ -23,12 +23,10 @@ def choose_languages(manifest: Manifest, source: str, target: str) -> LanguagePa
     Raises:
         InvalidRequest: which code is wrong, and which are known, or near.
     """
-    targets = tuple(sorted(manifest.target_codes))
-    if not target:
-        raise InvalidRequest("target_language_code", f"is required: {_one_of(targets)}")
-    into = find_target(manifest, target)
+    into = find_target(manifest, target) if target else None
     if into is None:
-        raise InvalidRequest("target_language_code", f"must be {known_languages(targets, target)}")
+        known = known_languages(tuple(sorted(manifest.target_codes)), target)
+        raise InvalidRequest("target_language_code", f"must be {known}" if target else f"is required: {known}")
     sources = manifest.sources_of(into)
     if not source and len(sources) != 1:
         raise InvalidRequest("source_language_code", f"is required: {_one_of(sources)}")

@@ -49,16 +49,20 @@ def test_whoever_is_alone_has_all(shares: Shares) -> None:
     )
 
 
-def test_who_has_only_been_probed_for_has_no_share_after_it(shares: Shares) -> None:
-    probe = new_sentence(beam_size=5, flow=C)
+def test_a_flow_is_forgotten_when_it_has_not_asked_for_long_and_runs_nothing(
+    shares: Shares, clock: FakeClock
+) -> None:
+    running = new_sentence(beam_size=5, flow=B)
     shares.ask(A, ALL)
-    shares.start([probe])
-    assert shares.share(A) == 0.5, "while it runs"
+    shares.ask(B, ALL)
+    shares.start([running])
+    clock.now += 60.0
 
-    shares.end([probe])
-    assert shares.share(A) == 1.0
-    shares.start([probe])
-    assert shares.share(A) == 0.5, "as at first"
+    shares.ask(C, ALL)
+    assert list(shares._activities) == ["b", "c"]
+    shares.end([running])
+    shares.ask(C, ALL)
+    assert list(shares._activities) == ["c"]
 
 
 def test_active_flows_have_their_shares_by_weight(shares: Shares) -> None:
