@@ -138,6 +138,9 @@ class WaitingQueue:
             most_step_seconds: that a step may take for those who run to meet their deadlines.
             is_background: whether they are to be of flows that are in the background, or of the others.
         """
+        if not self.num_sentences:  # as before most steps
+            self._left_rows = 0
+            return []
         footprint = footprint or Footprint()
         with self._changed:
             fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._limits.num_lanes)
@@ -181,6 +184,8 @@ class WaitingQueue:
             now: instant of the clock.
             rows: that the next step is expected to have.
         """
+        if not self.num_sentences and not self._dropped:
+            return []
         with self._changed:
             self._owed_looks += _LOOKS_PER_STEP
             if self._owed_looks >= sum(line.num_requests for line in self._lines.values()):

@@ -92,24 +92,26 @@ class LineHandler(logging.Handler):
         self.addFilter(RepeatedRecords(metrics))
         self._metrics = metrics
         self._file_descriptor = file_descriptor
-        self._lines: queue.Queue[str | None] = queue.Queue(MAX_QUEUED_LINES)
+        self._counts = {level: metrics.log_messages_total.labels(level) for level in LOG_LEVELS}
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # half as dear as one that is bounded
         self._thread = threading.Thread(target=self._write, name="log", daemon=True)
         self._thread.start()
 
     def emit(self, record: logging.LogRecord) -> None:
         """See `logging.Handler.emit`."""
-        level = record.levelname.lower()
-        self._metrics.log_messages_total.labels(level if level in LOG_LEVELS else "info").inc()
-        try:
-            self._lines.put_nowait(self.format(record))
-        except Exception:  # noqa: BLE001  # full, or a record of a library's that cannot be formatted
+        self._counts.get(record.levelname.lower(), self._counts["info"]).inc()
+        line = None
+        with contextlib.suppress(Exception):  # a record of a library's that cannot be formatted
+            line = self.format(record)
+        if line is None or self._lines.qsize() >= MAX_QUEUED_LINES:
             self._metrics.log_messages_dropped_total.inc()
+        else:
+            self._lines.put(line)
 
     def close(self) -> None:
         """Writes what is queued, for at most a few seconds."""
-        with contextlib.suppress(queue.Full):
-            self._lines.put(None, timeout=_FLUSH_SECONDS)
-            self._thread.join(_FLUSH_SECONDS)
+        self._lines.put(None)
+        self._thread.join(_FLUSH_SECONDS)
         super().close()
 
     def _write(self) -> None:

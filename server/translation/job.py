@@ -58,8 +58,7 @@ class Job:
     def __init__(
         self,
         answers: Sequence[TextAnswer],
-        places: Sequence[Place],
-        futures: Sequence[Future[Result]],
+        parts: Sequence[_Part],
         deadline: float,
         arrived: float,
         flow: Flow,
@@ -68,7 +67,7 @@ class Job:
         self.ways = list({id(answer.legs): answer.legs for answer in answers if answer.legs}.values())
         self.num_hypotheses = self.ways[0][-1].options.num_hypotheses
         self.held = contextlib.ExitStack()
-        self._parts = [_Part(place, future) for place, future in zip(places, futures, strict=True)]
+        self._parts = parts  # in the order of their places
         self._second: dict[int, list[Future[Result]]] = {}  # of second legs, by text
         self._relays: dict[Place, Relay] = {}
         self._deadline = deadline
@@ -234,21 +233,21 @@ async def start_job(answers: Sequence[TextAnswer], deadline: float, arrived: flo
         Overloaded: a queue is at a limit.
         NotServing: an engine has stopped.
     """
-    waiting = list(_sentences(answers, are_copied=False))
-    of_legs: dict[int, tuple[Leg, list[int]]] = {}
-    for index, (place, _) in enumerate(waiting):
+    of_legs: dict[int, tuple[Leg, list[tuple[Place, SourceSentence]]]] = {}
+    for place, sentence in _sentences(answers, are_copied=False):
         leg = answers[place.text].legs[0]
-        of_legs.setdefault(id(leg), (leg, []))[1].append(index)
-    futures: dict[int, Future[Result]] = {}
+        of_legs.setdefault(id(leg), (leg, []))[1].append((place, sentence))
+    parts: list[_Part] = []
     try:
-        for leg, indices in of_legs.values():
-            sources = [waiting[index][1].source_ids or () for index in indices]
-            futures |= zip(indices, await _submit(leg, sources, deadline, flow), strict=True)
+        for leg, own in of_legs.values():
+            sources = [sentence.source_ids or () for _, sentence in own]
+            futures = await _submit(leg, sources, deadline, flow)
+            parts += [_Part(place, future) for (place, _), future in zip(own, futures, strict=True)]
     except BaseException:
-        _cancel(list(futures.values()), 0)
+        _cancel([part.future for part in parts], 0)
         raise
-    in_order = [futures[index] for index in range(len(waiting))]
-    return Job(answers, [place for place, _ in waiting], in_order, deadline, arrived, flow)
+    parts.sort(key=lambda part: part.place)
+    return Job(answers, parts, deadline, arrived, flow)
 
 
 def raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:

@@ -106,7 +106,7 @@ class Translator:
                 held.push(functools.partial(_count, model, request))
             add_facts(model=",".join(used), model_version=",".join(model.manifest.version for model in used.values()))
             try:
-                job = await self._accept(request, ways, used, deadline)
+                job = await self._accept(request, ways, used, deadline, held)
             except Overloaded as error:
                 used[names[0]].metrics.count_refusal(error.reason)
                 # The next call may be for a version that is not busy.
@@ -122,7 +122,7 @@ class Translator:
         """Returns models by name, which may have to be loaded first, before the request's time is over."""
         is_here = self.catalogue.has(names)
         try:
-            async with asyncio.timeout(None if is_here else deadline - time.monotonic()):
+            async with contextlib.nullcontext() if is_here else asyncio.timeout(deadline - time.monotonic()):
                 if len(names) > 1 and not is_here:
                     await self.catalogue.load_together(names)
                 return {
@@ -132,7 +132,12 @@ class Translator:
             raise DeadlineExceeded(f"the time was over before model {', '.join(names)} was loaded") from error
 
     async def _accept(
-        self, request: TranslationRequest, ways: Sequence[Way], used: Mapping[str, Model], deadline: float
+        self,
+        request: TranslationRequest,
+        ways: Sequence[Way],
+        used: Mapping[str, Model],
+        deadline: float,
+        held: contextlib.ExitStack,
     ) -> Job:
         check_mime_type(request.mime_type)
         check_priority(request.priority, request.tenant)
@@ -153,15 +158,13 @@ class Translator:
             raise DeadlineExceeded("the time was over before the translation could start")
         cost = sum(group.cost(answers) for group in groups)
         num_stays = sum(len(answer.split.sentences) * len(answer.legs) for answer in answers)
-        with contextlib.ExitStack() as held:
-            held.enter_context(self.memory.hold(sentences_need(num_stays, options.num_hypotheses), is_more=True))
-            _charge(request.tenant, cost)
-            try:
-                job = await start_job(answers, deadline, request.arrived, flow)
-            except TranslationError:
-                _give_back(request.tenant, cost)
-                raise
-            job.held.push(held.pop_all())
+        held.enter_context(self.memory.hold(sentences_need(num_stays, options.num_hypotheses), is_more=True))
+        _charge(request.tenant, cost)
+        try:
+            job = await start_job(answers, deadline, request.arrived, flow)
+        except TranslationError:
+            _give_back(request.tenant, cost)
+            raise
         self._metrics.tenant_cost_seconds_total.labels(request.tenant.name).inc(cost)
         return job
 
