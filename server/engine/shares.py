@@ -78,6 +78,11 @@ class Shares:
         for sentence in sentences:
             self._activities[sentence.flow.name].rows -= sentence.footprint.rows
 
+    @property
+    def is_undivided(self) -> bool:
+        """Whether one flow at most has asked of late, so that nobody gives way to anybody."""
+        return len(self._activities) < 2
+
     def share(self, flow: Flow) -> float:
         """Returns the part of the engine that is a flow's whatever the others ask, over 0 to 1."""
         if len(self._activities) == (flow.name in self._activities):  # it is alone: asked for every sentence

@@ -115,6 +115,8 @@ class WaitingQueue:
 
     def has_next(self, kind: StepKind, *, is_background: bool = False) -> bool:
         """Whether sentences of a kind wait that may be taken, of flows that are in the background or of the others."""
+        if is_background and self.shares.is_undivided:  # as in most steps
+            return False
         with self._changed:
             return self._lines[kind].next(partial(self.shares.allow, is_background=is_background)) is not None
 

@@ -49,9 +49,7 @@ def test_whoever_is_alone_has_all(shares: Shares) -> None:
     )
 
 
-def test_a_flow_is_forgotten_when_it_has_not_asked_for_long_and_runs_nothing(
-    shares: Shares, clock: FakeClock
-) -> None:
+def test_a_flow_is_forgotten_when_it_has_not_asked_for_long_and_runs_nothing(shares: Shares, clock: FakeClock) -> None:
     running = new_sentence(beam_size=5, flow=B)
     shares.ask(A, ALL)
     shares.ask(B, ALL)

@@ -1,9 +1,7 @@
 """The translator without any protocol: what a second front would do."""
 
 import asyncio
-import contextlib
 import dataclasses
-import functools
 import gc
 import time
 import weakref
@@ -112,9 +110,7 @@ async def test_requests_of_a_version_are_counted_by_how_they_end(
         raise RuntimeError
     for deadline in (float("inf"), 0.0):
         left = dataclasses.replace(request("One dog."), deadline=deadline)
-        with pytest.raises(asyncio.CancelledError), contextlib.ExitStack() as held:
-            held.push(functools.partial(_count, model, left))
-            raise asyncio.CancelledError
+        _count(model, left, asyncio.CancelledError, asyncio.CancelledError(), None)
     engine.refuses = Overloaded("full", "tokens")
     with pytest.raises(Overloaded):
         await translator.accept(request("One dog."))
