@@ -25,7 +25,7 @@ _FIRST_TOKENS_PER_CHARACTER = 0.3
 _USUAL_TOKENS = 32  # of a sentence that has not been split off yet
 _MOST_TEXT_BITS = 24  # binary length of the most characters that are told apart
 _CAUTION = (1.0, 3.0)
-_LATE_SHARE = 0.02  # of answers, that may come later than forecast
+_LATE_SHARE = 0.01  # of answers, that may come later than forecast
 _CAUTION_STEP = 0.15
 
 

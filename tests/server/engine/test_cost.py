@@ -155,10 +155,10 @@ def test_caution_grows_until_few_answers_are_late(cost: CostModel) -> None:
     assert 1 < cost.caution("") < grown
 
 
-def test_caution_rests_where_one_answer_in_fifty_is_late(cost: CostModel) -> None:
+def test_caution_rests_where_one_answer_in_a_hundred_is_late(cost: CostModel) -> None:
     for _ in range(20):
         cost.observe_answer("", is_late=True)
-        for _ in range(49):
+        for _ in range(99):
             cost.observe_answer("", is_late=False)
 
     assert cost.caution("") == pytest.approx(1.0, abs=0.01)
