@@ -158,7 +158,7 @@ class Engine:
     @property
     def is_idle(self) -> bool:
         """Whether nothing waits or runs."""
-        return not self._queue.num_sentences and not any(lane.num_rows for lane in self._lanes)
+        return not self._queue.charges.num_sentences and not any(lane.num_rows for lane in self._lanes)
 
     def probe(self, lane: Lane, source_ids: Iterable[int], options: DecodingOptions) -> Future[Result]:
         """Has this lane and no other translate a sentence, see `Lane.probe`; its future ends as those of `submit`."""
@@ -206,8 +206,8 @@ class Engine:
     def _load(self) -> EngineLoad:
         num_lanes = Counter(lane.state for lane in self._lanes)
         return EngineLoad(
-            waiting_sentences=self._queue.num_sentences,
-            waiting_tokens=self._queue.num_tokens,
+            waiting_sentences=self._queue.charges.num_sentences,
+            waiting_tokens=self._queue.charges.num_tokens,
             max_rows=len(self._lanes) * self._limits.lane.max_rows,
             rows=sum(lane.num_rows for lane in self._lanes),
             cache_bytes=sum(lane.cache_bytes for lane in self._lanes),

@@ -190,7 +190,7 @@ class Lane:
     def _has_work(self, batch: Batch) -> bool:
         if batch.sentences:
             return True
-        if not self._queue.num_sentences or self._probe is not None or self.state is not LaneState.SERVING:
+        if not self._queue.charges.num_sentences or self._probe is not None or self.state is not LaneState.SERVING:
             return False
         return self._queue.has_next(batch.kind, is_background=batch in self._background)
 

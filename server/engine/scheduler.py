@@ -108,7 +108,7 @@ class Scheduler:
 
         So a batch grows only as far as its sentences' deadlines let it: the more rows, the longer a step.
         """
-        if self._first_deadline == math.inf or not self._queue.num_sentences:
+        if self._first_deadline == math.inf or not self._queue.charges.num_sentences:
             return math.inf
         least = self._cost.step_seconds(self.num_rows)
         each = ((s.deadline - now) / s.steps_left for s in self.running if s.deadline is not None)

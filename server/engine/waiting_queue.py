@@ -51,8 +51,7 @@ class WaitingQueue:
         self._lines = {kind: Line() for kind in StepKind}
         self.shares = Shares(limits, cost, clock)
         self._changed = threading.Condition()
-        self._charges = Charges(limits)
-        self._waiting_rows = 0
+        self.charges = Charges(limits)
         self._left_rows = 0  # that `take` left waiting
         self._running_rows = 0  # of all lanes
         self._num_requests = 0  # that came
@@ -60,8 +59,6 @@ class WaitingQueue:
         self._last_look = -math.inf
         self._dropped: list[Sentence] = []  # that `drop_over` has yet to return
         self.is_open = True
-        self.num_sentences = 0
-        self.num_tokens = 0
 
     def check_room(self, demand: Demand, deadline: float | None = None, flow: Flow = ANYONE) -> Forecast:
         """Says whether a request would be admitted now, and what is to be expected of it.
@@ -79,12 +76,12 @@ class WaitingQueue:
         if not self.is_open:
             raise NotServing("the server is shutting down")
         try:
-            self._charges.check(flow, self.shares.share, self.num_sentences, self.num_tokens)
+            self.charges.check(flow, self.shares.share)
             expected = self._forecast(demand, deadline, flow)
             expected.check_alone()
-            if self._waiting_rows and expected.seconds > expected.remaining and self._has_not_looked_lately():
+            if self.charges.num_rows and expected.seconds > expected.remaining and self._has_not_looked_lately():
                 expected = self._forecast(demand, deadline, flow)
-            if self._running_rows or self._waiting_rows:
+            if self._running_rows or self.charges.num_rows:
                 expected.check()
         except Overloaded:
             with self._changed:
@@ -110,7 +107,7 @@ class WaitingQueue:
             request = WaitingRequest(waiting, work, expected.burst, (first.flow.rank, expected.due, self._num_requests))
             self._lines[first.kind].add(request)
             self._charge(request, +1)
-            self._count(waiting, +1)
+            self.charges.count(waiting, +1)
             self._changed.notify_all()
 
     def has_next(self, kind: StepKind, *, is_background: bool = False) -> bool:
@@ -140,12 +137,12 @@ class WaitingQueue:
             most_step_seconds: that a step may take for those who run to meet their deadlines.
             is_background: whether they are to be of flows that are in the background, or of the others.
         """
-        if not self.num_sentences:  # as before most steps
+        if not self.charges.num_sentences:  # as before most steps
             self._left_rows = 0
             return []
         footprint = footprint or Footprint()
         with self._changed:
-            fair_share = math.ceil((self._waiting_rows + self._running_rows) / self._limits.num_lanes)
+            fair_share = math.ceil((self.charges.num_rows + self._running_rows) / self._limits.num_lanes)
             line, may_run = self._lines[kind], partial(self.shares.allow, is_background=is_background)
             others = [other for other in self._lines.values() if other is not line and other]
             taken: list[Sentence] = []
@@ -170,8 +167,8 @@ class WaitingQueue:
                 line.num_passed = 0
                 for other in others:
                     other.num_passed += 1
-            self._count(taken, -1)
-            self._left_rows = self._waiting_rows
+            self.charges.count(taken, -1)
+            self._left_rows = self.charges.num_rows
             self._run(sum(sentence.footprint.rows for sentence in taken))
             return taken
 
@@ -186,7 +183,7 @@ class WaitingQueue:
             now: instant of the clock.
             rows: that the next step is expected to have.
         """
-        if not self.num_sentences and not self._dropped:
+        if not self.charges.num_sentences and not self._dropped:
             return []
         with self._changed:
             self._owed_looks += _LOOKS_PER_STEP
@@ -198,7 +195,7 @@ class WaitingQueue:
     def _look(self, now: float, rows: int) -> None:
         """Takes out whom `drop_over` shall return."""
         self._owed_looks = 0
-        if self.num_sentences:
+        if self.charges.num_sentences:
             dropped: list[Sentence] = []
             is_idle = not self._running_rows  # it tries what the door let in
             step_seconds = 0.0 if is_idle else self._cost.step_seconds(rows)
@@ -209,7 +206,7 @@ class WaitingQueue:
                         dropped += self._remove(line, request)
                     while request.sentences and request.head.future.cancelled():
                         dropped.append(self._pop(line, request))
-            self._count(dropped, -1)
+            self.charges.count(dropped, -1)
             self._dropped += dropped
 
     def end(self, sentences: Collection[Sentence]) -> None:
@@ -217,7 +214,7 @@ class WaitingQueue:
         with self._changed:
             self._run(-sum(sentence.footprint.rows for sentence in sentences))
             self.shares.end(sentences)
-            if self.num_sentences:
+            if self.charges.num_sentences:
                 self._changed.notify_all()  # rows may be free for a flow that has had its share of them
 
     def is_short_of_room(self, num_rows: int) -> bool:
@@ -229,7 +226,7 @@ class WaitingQueue:
 
     def is_all(self, num_rows: int) -> bool:
         """Says whether these rows are all that there is: nothing waits, and no other lane, of any engine, has any."""
-        return self._running_rows == num_rows and not self.num_sentences and self.busy.is_only(self)
+        return self._running_rows == num_rows and not self.charges.num_sentences and self.busy.is_only(self)
 
     def claim(self, sentences: Collection[Sentence]) -> None:
         """Notes that a lane has taken sentences that never waited."""
@@ -254,8 +251,7 @@ class WaitingQueue:
             left = [s for line in self._lines.values() for request in line for s in request.sentences]
             for line in self._lines.values():
                 line.clear()
-            self._charges.clear()
-            self._count(left, -1)
+            self.charges.clear()
             self._changed.notify_all()
             return left + self._dropped
 
@@ -268,7 +264,7 @@ class WaitingQueue:
             return min(of_flow / share, sum(line.work for line in self._lines.values()))
 
         caution = 1.0 if self.shares.is_modest(flow) else self._cost.caution(flow.name)
-        load = Load(self._running_rows, self._waiting_rows, share, pace, caution, work_before)
+        load = Load(self._running_rows, self.charges.num_rows, share, pace, caution, work_before)
         return forecast(demand, self._clock(), deadline, load, self._cost, self._limits)
 
     def _has_not_looked_lately(self) -> bool:
@@ -295,13 +291,8 @@ class WaitingQueue:
         return left
 
     def _charge(self, request: WaitingRequest, sign: int) -> None:
-        self._charges.add(request.flow, len(request.sentences), request.num_tokens, sign)
+        self.charges.add(request.flow, len(request.sentences), request.num_tokens, sign)
 
     def _run(self, num_rows: int) -> None:
         self._running_rows += num_rows
         self.busy.note(self, num_rows=self._running_rows)
-
-    def _count(self, sentences: Collection[Sentence], sign: int) -> None:
-        self.num_sentences += sign * len(sentences)
-        self.num_tokens += sign * sum(len(sentence.source_ids) for sentence in sentences)
-        self._waiting_rows += sign * sum(sentence.footprint.rows for sentence in sentences)

@@ -23,7 +23,7 @@ def add(charges: Charges, flow: Flow, count: int) -> None:
 def exceeded(charges: Charges, flow: Flow, share: float) -> str | None:
     """Returns which limit lets nothing more of a flow in."""
     try:
-        charges.check(flow, partial(_constant, share), 0, 0)
+        charges.check(flow, partial(_constant, share))
     except Overloaded as error:
         return error.reason
     return None

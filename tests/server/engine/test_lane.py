@@ -51,7 +51,7 @@ def test_a_lane_alone_with_both_kinds_waiting_does_not_run_empty(parts: Parts, l
         parts.submit(2 + i % 5, options=SHORTLIST if i % 2 else GREEDY)
 
     num_steps = 0
-    while parts.queue.num_sentences:
+    while parts.queue.charges.num_sentences:
         lane.step()
         num_steps += 1
 
@@ -65,7 +65,7 @@ def test_batches_of_a_lane_share_its_rows(parts: Parts, lane: Lane) -> None:
     lane.step()
 
     assert lane.num_rows == 8
-    assert parts.queue.num_sentences == 2
+    assert parts.queue.charges.num_sentences == 2
 
 
 def test_sentences_of_one_kind_share_their_steps(parts: Parts, lane: Lane) -> None:
@@ -152,11 +152,11 @@ def test_a_probe_waits_for_rows_and_nobody_else_takes_them(parts: Parts, lane: L
     lane.step()
     assert all(future.done() for future in first)
     lane.step()
-    assert parts.queue.num_sentences == 1
+    assert parts.queue.charges.num_sentences == 1
     step(lane, 3)
 
     assert probe.future.result(0).hypotheses[0].ids == tokens(2)
-    assert parts.queue.num_sentences == 0
+    assert parts.queue.charges.num_sentences == 0
 
 
 def test_a_probe_goes_to_the_batch_of_its_kind(parts: Parts, lane: Lane) -> None:

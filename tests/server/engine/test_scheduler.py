@@ -14,8 +14,8 @@ def test_sentences_are_admitted_in_order_of_arrival() -> None:
 
     assert admitted == sentences
     assert [sentence.rows for sentence in sentences] == [[0], [1], [2]]
-    assert queue.num_sentences == 0
-    assert queue.num_tokens == 0
+    assert queue.charges.num_sentences == 0
+    assert queue.charges.num_tokens == 0
 
 
 def test_admission_stops_when_the_rows_are_taken() -> None:
@@ -23,7 +23,7 @@ def test_admission_stops_when_the_rows_are_taken() -> None:
     queue.add([new_sentence(beam_size=4) for _ in range(3)])
 
     assert len(run_step(new_scheduler(queue, max_rows=8))) == 2
-    assert queue.num_sentences == 1
+    assert queue.charges.num_sentences == 1
 
 
 def test_admission_stops_at_the_padded_token_budget() -> None:
@@ -202,5 +202,5 @@ def test_sentences_that_are_over_make_room_within_a_few_steps_wherever_they_wait
     plans = [scheduler.schedule() for _ in range(16)]
 
     assert [sentence for plan in plans for sentence in plan.cancelled] == sentences[100:]
-    assert queue.num_sentences == 99
+    assert queue.charges.num_sentences == 99
     queue.check_room(LITTLE)

@@ -47,10 +47,10 @@ def test_closed_queue_returns_what_waits_and_refuses_more() -> None:
     queue.add([waiting])
 
     assert queue.close() == [waiting]
-    assert (queue.num_sentences, queue.num_tokens) == (0, 0)
+    assert (queue.charges.num_sentences, queue.charges.num_tokens) == (0, 0)
     with pytest.raises(NotServing):
         queue.add([new_sentence()])
-    assert not queue.wait(lambda: bool(queue.num_sentences))
+    assert not queue.wait(lambda: bool(queue.charges.num_sentences))
 
 
 def test_closed_queue_returns_all_kinds_once() -> None:
@@ -67,7 +67,7 @@ def test_closed_queue_returns_all_kinds_once() -> None:
 def test_idle_lane_wakes_when_work_arrives() -> None:
     queue = new_queue()
     woken: list[bool] = []
-    lane = threading.Thread(target=lambda: woken.append(queue.wait(lambda: bool(queue.num_sentences))))
+    lane = threading.Thread(target=lambda: woken.append(queue.wait(lambda: bool(queue.charges.num_sentences))))
     lane.start()
 
     queue.add([new_sentence()])
@@ -79,7 +79,7 @@ def test_idle_lane_wakes_when_work_arrives() -> None:
 def test_idle_lane_wakes_when_the_queue_is_closed() -> None:
     queue = new_queue()
     woken: list[bool] = []
-    lane = threading.Thread(target=lambda: woken.append(queue.wait(lambda: bool(queue.num_sentences))))
+    lane = threading.Thread(target=lambda: woken.append(queue.wait(lambda: bool(queue.charges.num_sentences))))
     lane.start()
 
     queue.close()
@@ -163,7 +163,7 @@ def test_what_is_over_leaves_wherever_its_request_stands() -> None:
     left.future.cancel()
 
     assert set(queue.drop_over(1.0)) == {left, expired}
-    assert (queue.num_sentences, queue.num_tokens) == (1, 5)
+    assert (queue.charges.num_sentences, queue.charges.num_tokens) == (1, 5)
     assert queue.take(PLAIN, lane_limits()) == [wanted]
 
 

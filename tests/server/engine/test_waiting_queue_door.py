@@ -28,7 +28,7 @@ def test_queue_refuses_at_its_limit_of_sentences_and_names_it() -> None:
         queue.add([new_sentence()])
 
     assert refusal.value.reason == "sentences"
-    assert queue.num_sentences == 2
+    assert queue.charges.num_sentences == 2
 
 
 def test_queue_refuses_at_its_limit_of_tokens_and_names_it() -> None:
@@ -56,7 +56,7 @@ def test_large_request_leaves_room_for_others() -> None:
     for _ in range(200):
         assert queue.take(PLAIN, lane_limits(max_rows=5))
     queue.check_room(LITTLE)
-    assert queue.num_sentences < 10
+    assert queue.charges.num_sentences < 10
 
 
 def test_request_larger_than_the_limits_is_taken_by_an_empty_queue() -> None:
@@ -64,7 +64,7 @@ def test_request_larger_than_the_limits_is_taken_by_an_empty_queue() -> None:
 
     queue.add([new_sentence(tokens=10) for _ in range(5)])
 
-    assert queue.num_sentences == 5
+    assert queue.charges.num_sentences == 5
 
 
 def test_a_request_that_would_be_late_is_refused_and_told_when_to_come_back() -> None:
@@ -190,7 +190,7 @@ def test_the_door_takes_nobody_out_who_must_be_answered() -> None:
     with pytest.raises(Overloaded):
         queue.check_room(LITTLE, deadline=2.2)
 
-    assert queue.num_sentences == 2001
+    assert queue.charges.num_sentences == 2001
     assert late in queue.close()
 
 
@@ -205,4 +205,4 @@ def test_a_queue_that_another_flow_has_filled_takes_a_flows_share() -> None:
         with pytest.raises(Overloaded, match="15 sentences wait, limit 10") as refusal:
             add_singles(queue, 1, flow)
         assert refusal.value.lasts_seconds > 0
-    assert queue.num_sentences == 15
+    assert queue.charges.num_sentences == 15
