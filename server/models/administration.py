@@ -127,7 +127,7 @@ class Administration:
         async with self._loader.turn:
             found = (await self._found()).get(name, [])
             version = version or self._version_before(name, found)
-            is_known = version in self._catalogue.history(name)
+            is_known = version in self._catalogue.history.of(name)
             if version in self._loaded(name):
                 self._split(name, {version: PERCENT})
                 for other in self._loaded(name) - {version}:
@@ -135,7 +135,7 @@ class Administration:
             else:
                 self._catalogue.put(await self._done(self._loader.load_version, _bundle(name, version, found)))
             if not is_known:  # the next rollback must not come back to what this one has left
-                self._catalogue.forget_history(name)
+                self._catalogue.history.keep_last(name)
             self._loader.pin(name)
             self._fit()
             return self._status(name, found)
@@ -208,7 +208,7 @@ class Administration:
         _, split = self._catalogue.loaded(name)
         if split is None:
             raise ModelNotFound(f"model: {_shown(name)} is not loaded")
-        history = self._catalogue.history(name)
+        history = self._catalogue.history.of(name)
         before = history if len(split.shares) > 1 else history[:-1]
         lower = [each.version for each in found if version_key(each.version) < version_key(split.main)]
         if not before and not lower:

@@ -18,13 +18,11 @@ from server.models.allocator import collect_garbage, memory_returned
 from server.models.loading import needed_bytes
 from server.models.loading_turns import LoadingTurns
 from server.models.model import Model, ServedModel
-from server.models.residents import Resident, ServedVersions, aside
+from server.models.residents import Resident, ServedVersions, VersionHistory, aside
 from server.models.traffic_split import PERCENT, TrafficSplit
 from server.telemetry.catalogue_metrics import CatalogueMetrics
 
 logger = logging.getLogger(__name__)
-
-_MOST_HISTORY = 16  # versions of a model
 
 
 class Catalogue:
@@ -38,6 +36,7 @@ class Catalogue:
 
     Attributes:
         preferred: as above.
+        history: of the versions that have been served.
         is_open: whether anything has ever been served; else the server is still loading.
     """
 
@@ -50,12 +49,12 @@ class Catalogue:
     ) -> None:
         self._metrics = metrics
         self.preferred = list(preferred)
+        self.history = VersionHistory()
         self._load_model = load
         self._budget_bytes = budget_bytes
         self._offers: dict[str, ServedModel] = {}  # those that are not in memory
         self._residents: dict[str, ServedVersions] = {}  # least recently used first
         self._loading = LoadingTurns(self._load)
-        self._history: dict[str, list[str]] = {}
         self._together = asyncio.Lock()  # of those who load several, the names of which are kept meanwhile
         self._kept: Sequence[str] = ()
         self._retired: list[Resident] = []
@@ -138,7 +137,7 @@ class Catalogue:
         self._offers.pop(name, None)
         old = self._residents.pop(name, None)
         self._residents[name] = ServedVersions.only(model)
-        self._note(name, model.manifest.version)
+        self.history.note(name, model.manifest.version)
         self._arrange()
         self._retire_all(old, "replaced")
 
@@ -151,7 +150,7 @@ class Catalogue:
         """Has the versions of a model, all of them in memory, share its requests from now on."""
         self._residents[name].split = split
         if len(split.shares) == 1:
-            self._note(name, split.main)
+            self.history.note(name, split.main)
         self._arrange()
 
     def drop(self, name: str, version: str) -> asyncio.Event:
@@ -166,7 +165,7 @@ class Catalogue:
     def remove(self, name: str) -> None:
         """Serves a model no more, in any version."""
         self._offers.pop(name, None)
-        self._history.pop(name, None)
+        self.history.forget(name)
         old = self._residents.pop(name, None)
         self._arrange()
         self._retire_all(old, "removed")
@@ -175,17 +174,6 @@ class Catalogue:
         """Returns the versions of a model that are in memory and served, and how they share its requests."""
         served = self._residents.get(name)
         return ([each.model for each in served.versions.values()], served.split) if served is not None else ([], None)
-
-    def history(self, name: str) -> Sequence[str]:
-        """Returns the versions that have had all requests for a model, the last at the end.
-
-        To return to one is to forget those since: who goes back again comes to the one before.
-        """
-        return tuple(self._history.get(name, ()))
-
-    def forget_history(self, name: str) -> None:
-        """Takes the version that had all requests for a model last for the first one."""
-        del self._history[name][:-1]
 
     async def make_room(self, needed: int = 0) -> None:
         """Has the least recently used models leave until so many bytes more are within the budget."""
@@ -282,14 +270,6 @@ class Catalogue:
 
     def _rank(self, name: str) -> int:
         return self.preferred.index(name) if name in self.preferred else len(self.preferred)
-
-    def _note(self, name: str, version: str) -> None:
-        history = self._history.setdefault(name, [])
-        if version in history:
-            del history[history.index(version) + 1 :]
-        else:
-            history.append(version)
-            del history[:-_MOST_HISTORY]
 
     def _tell(self) -> None:
         percents: dict[tuple[str, str, str], int] = {}

@@ -1,14 +1,16 @@
-"""Models in memory, and who uses them."""
+"""Models in memory, who uses them, and which versions were served before."""
 
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from server.models.loading import needed_bytes
 from server.models.model import Model
 from server.models.traffic_split import PERCENT, TrafficSplit
+
+_MOST_HISTORY = 16  # versions of a model
 
 
 @dataclass(slots=True, eq=False)
@@ -64,6 +66,37 @@ class ServedVersions:
     def is_ready(self) -> bool:
         """Whether requests are welcome to every version that takes any."""
         return all(self.versions[version].model.supervisor.is_ready() for version, _ in self.split.shares)
+
+
+class VersionHistory:
+    """The versions that have had all requests for a model, of each model; the last ones are remembered."""
+
+    def __init__(self) -> None:
+        self._versions: dict[str, list[str]] = {}
+
+    def of(self, name: str) -> Sequence[str]:
+        """Returns a model's versions, the last at the end."""
+        return tuple(self._versions.get(name, ()))
+
+    def note(self, name: str, version: str) -> None:
+        """Notes that a version has all requests.
+
+        To return to one is to forget those since: who goes back again comes to the one before.
+        """
+        versions = self._versions.setdefault(name, [])
+        if version in versions:
+            del versions[versions.index(version) + 1 :]
+        else:
+            versions.append(version)
+            del versions[:-_MOST_HISTORY]
+
+    def keep_last(self, name: str) -> None:
+        """Takes a model's last version for its first one."""
+        del self._versions[name][:-1]
+
+    def forget(self, name: str) -> None:
+        """Forgets a model, which may be unknown."""
+        self._versions.pop(name, None)
 
 
 async def aside(work: Callable[[], object]) -> None:

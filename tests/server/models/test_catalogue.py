@@ -140,12 +140,12 @@ async def test_versions_that_had_all_requests_are_known_and_forgotten_by_who_ret
     seen = []
     for version in ("1", "2", "3", "2", "4"):
         catalogue.put(named(model, "a", version))
-        seen.append(catalogue.history("a"))
+        seen.append(catalogue.history.of("a"))
     catalogue.add(named(model, "a", "5"))
     for percents in ({"4": 50, "5": 50}, {"5": 100}):
         catalogue.split("a", TrafficSplit.of(percents))
-        seen.append(catalogue.history("a"))
-    catalogue.forget_history("a")
+        seen.append(catalogue.history.of("a"))
+    catalogue.history.keep_last("a")
 
     assert seen == [
         ("1",),
@@ -156,7 +156,7 @@ async def test_versions_that_had_all_requests_are_known_and_forgotten_by_who_ret
         ("1", "2", "4"),
         ("1", "2", "4", "5"),
     ]
-    assert (catalogue.history("a"), catalogue.history("b")) == (("5",), ())
+    assert (catalogue.history.of("a"), catalogue.history.of("b")) == (("5",), ())
 
 
 async def test_each_model_is_ready_by_itself_and_all_must_be_alive(catalogue: Catalogue, model: Model) -> None:
