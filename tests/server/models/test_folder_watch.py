@@ -72,7 +72,7 @@ async def test_a_fault_of_ours_is_logged_and_the_next_change_taken(
         return changed()
 
     monkeypatch.setattr(loader, "changed", fail_once)
-    with caplog.at_level(logging.ERROR):
+    with caplog.at_level(logging.ERROR, "server.models.folder_watch"):
         watching = asyncio.create_task(watch_folder(loader, catalogue, poll_seconds=0.01))
         add("m/2")
         try:
@@ -81,6 +81,5 @@ async def test_a_fault_of_ours_is_logged_and_the_next_change_taken(
             watching.cancel()
             await asyncio.to_thread(catalogue.stop)
 
-    assert [record.getMessage() for record in caplog.records] == [
-        "models: the folder could not be followed; it will be looked at again"
-    ]
+    messages = [record.getMessage() for record in caplog.records if record.name == "server.models.folder_watch"]
+    assert messages == ["models: the folder could not be followed; it will be looked at again"]
