@@ -74,7 +74,7 @@ class System(Protocol):
         """Translates all, by whatever batches; returns target ids without bos and eos, in the sources' order."""
 
     def padding_share(self, sources: Sequence[Ids]) -> float:
-        """Returns which share of the encoder's input was padding when these were last translated."""
+        """Returns which share of the encoder's input has been padding since it was last asked: these, once or more."""
 
     def close(self) -> None:
         """Ends its threads."""
@@ -175,7 +175,6 @@ class OurSystem:
     def translate(self, sources: Sequence[Ids], beam_size: int) -> list[list[int]]:
         from server.decoding.options import DecodingOptions  # noqa: PLC0415
 
-        self._counted = self._counts()
         order = sorted(range(len(sources)), key=lambda i: -len(sources[i]))
         options = DecodingOptions(
             beam_size=beam_size,
@@ -191,7 +190,8 @@ class OurSystem:
         return results
 
     def padding_share(self, sources: Sequence[Ids]) -> float:
-        real, padded = (now - before for now, before in zip(self._counts(), self._counted, strict=True))
+        before, self._counted = self._counted, self._counts()
+        real, padded = (now - then for now, then in zip(self._counted, before, strict=True))
         return 1 - real / padded
 
     def close(self) -> None:

@@ -1,77 +1,36 @@
 """`python -m tests.bench.versus OTHER_CHECKOUT`: this checkout's engine and server against another's, by turns.
 
 The other checkout is one of the same repository, such as `git worktree add ../other COMMIT` makes. Its code runs in
-processes of its own, by this interpreter, on the bundles that this checkout writes. Both run with their own defaults.
-Ratios are ours to theirs.
+processes of its own, by this interpreter, on the bundles that this checkout writes, or on `--bundle`, which an old
+checkout may need. Both run with their own defaults. Ratios are ours to theirs.
 
 `ids` (fp32 and int8, greedy and beam 4, without and with the shortlist) and `offline` take every model named, the other
 sections the first one: `latency` is one sentence at a time, `served` Poisson arrivals at 80 % of the weaker server's
-capacity, others in every round, `start` the seconds to health SERVING, and `memory` what a server has resident then,
-and after a closed loop of 64 callers.
+capacity, others in every round, `calls` one caller's single sentences, and all in one call, `start` the seconds to
+health SERVING, and `memory` what a server has resident then, and after a closed loop of 64 callers. For the last three
+servers are started anew in every round, as processes of the same program differ by some percent.
 """
 
 import argparse
 import os
 from collections import defaultdict
 from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
-from server.models.machine import usable_cores
-from tests.bench.callers import Callers, divide_cores, pinned
+from server.bundle.bundle import open_bundle
+from server.bundle.manifest import TOKENIZER_FILE
+from tests.bench.contest import Contest, compare_calls, compare_memory, compare_served, compare_start
 from tests.bench.ids import DIFFERENT
 from tests.bench.machine import describe_machine, versions
-from tests.bench.models import MODELS, Model, prepare
-from tests.bench.record import Row, commit_of, new_record, rows_of
+from tests.bench.models import MODELS, prepare
+from tests.bench.record import Row, commit_of, new_record
 from tests.bench.report import print_rows, print_table
-from tests.bench.rounds import Setting, compare, turns
-from tests.bench.servers import our_server
+from tests.bench.rounds import Setting, compare
 from tests.bench.summary import summarize
-from tests.bench.systems import Settings, peak_resident_bytes, resident_bytes
-from tests.bench.text import BUILTIN_CHECKPOINT, DEFAULT_TEXT, ROOT
+from tests.bench.text import BUILTIN_CHECKPOINT, DEFAULT_TEXT, ROOT, Text, read_text
 from tests.bench.worker import Worker
 
 _SPEED = ("tokens/s", "CPU s/1000 tokens")
-_LOAD = 0.8  # of the weaker server's capacity
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contest:
-    """What is compared: this checkout, called "ours", and the other, called by its commit.
-
-    Attributes:
-        model: on whose bundle.
-        checkouts: by name.
-        rounds: of each comparison.
-        quick: whether little shall be measured.
-    """
-
-    model: Model
-    checkouts: dict[str, Path]
-    rounds: int
-    quick: bool
-
-    @property
-    def other(self) -> str:
-        """The other's name."""
-        return next(name for name in self.checkouts if name != "ours")
-
-    def settings(self, variant: str = "cpu-int8", *, shortlist: bool = False) -> dict[str, Settings]:
-        """Returns how each side runs: by the defaults of its own server."""
-        path, lanes = str(self.model.bundle.directory), usable_cores()
-        return {
-            name: Settings(
-                system="ours",
-                path=path,
-                precision=variant,
-                workers=lanes,
-                batch=0,
-                shortlist=shortlist,
-                checkout=str(checkout),
-            )
-            for name, checkout in self.checkouts.items()
-        }
 
 
 def main() -> None:
@@ -83,14 +42,14 @@ def main() -> None:
     print_table("Machine", ["what", "value"], [*machine.items(), *versions().items()])
     checkouts = {"ours": ROOT, commit_of(arguments.other): arguments.other}
     rows: list[Row] = []
-    for name in arguments.model:
-        model = prepare(
-            name, arguments.text, arguments.work, arguments.checkpoint, arguments.seed, with_ctranslate2=False
+    subjects = [_of_bundle(arguments)] if arguments.bundle else [_of_model(name, arguments) for name in arguments.model]
+    for name, bundle, text in subjects:
+        contest = Contest(
+            name=name, bundle=bundle, text=text, checkouts=checkouts, rounds=arguments.rounds, quick=arguments.quick
         )
-        contest = Contest(model=model, checkouts=checkouts, rounds=arguments.rounds, quick=arguments.quick)
         print(f"\n## {name}: {commit_of(ROOT)} against {contest.other}", flush=True)
         for section in arguments.only:
-            if name == arguments.model[0] or section in _EVERY_MODEL:
+            if name == subjects[0][0] or section in _EVERY_MODEL:
                 rows += SECTIONS[section](contest)
                 new_record(machine, rows).write(arguments.out)
     print(f"\n{summarize([new_record(machine, rows)])}\nAll numbers: {arguments.out}")
@@ -98,9 +57,9 @@ def main() -> None:
 
 def compare_ids(contest: Contest) -> list[Row]:
     """Counts the sentences whose ids differ: fp32 and int8, greedy and beam 4, without and with the shortlist."""
-    sources = contest.model.text.source_ids[: 20 if contest.quick else 200]
+    sources = contest.text.source_ids[: 20 if contest.quick else 200]
     rows = []
-    for variant in contest.model.bundle.manifest.variants:
+    for variant in open_bundle(contest.bundle).manifest.variants:
         for shortlist in (False, True):
             ids: dict[int, list[list[list[int]]]] = defaultdict(list)
             for settings in contest.settings(variant, shortlist=shortlist).values():
@@ -110,7 +69,7 @@ def compare_ids(contest: Contest) -> list[Row]:
             rows += [
                 Row(
                     section="ids",
-                    model=contest.model.name,
+                    model=contest.name,
                     setting=f"{variant}, beam {beam_size}{', shortlist' if shortlist else ''}",
                     measure=DIFFERENT,
                     ours=float(sum(one != other for one, other in zip(*found, strict=True))),
@@ -139,54 +98,6 @@ def compare_beam(contest: Contest) -> list[Row]:
     return _compare_engines(contest, "beam", "offline int8 beam 4", beam_size=4)
 
 
-def compare_served(contest: Contest) -> list[Row]:
-    """Compares live servers under the same Poisson arrivals, others in every round."""
-    seconds = 5.0 if contest.quick else 30.0
-    figures: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in contest.checkouts}
-    server_cores, client_cores = divide_cores()
-    with pinned(server_cores), ExitStack() as stack:
-        servers = {name: stack.enter_context(our_server(each)) for name, each in contest.settings().items()}
-        with pinned(client_cores):
-            callers = {name: Callers(server, contest.model.text.lines, 1) for name, server in servers.items()}
-        rate = _LOAD * min(each.closed(seconds) for each in callers.values())
-        for number, name in turns(list(callers), contest.rounds):
-            found = callers[name].open(rate, seconds, seed=number + 2)
-            for measure, values in found.items() if number >= 0 else ():
-                figures[name][measure] += values
-        for each in callers.values():
-            each.close()
-    setting = f"served, {_LOAD:.0%} load, {rate:.1f}/s"
-    return _rows(contest, figures, "served", setting, ("p95 ms", "goodput/s"))
-
-
-def compare_start(contest: Contest) -> list[Row]:
-    """Compares the seconds from the start of a server's process to health SERVING."""
-    figures: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in contest.checkouts}
-    settings = contest.settings()
-    for number, name in turns(list(settings), contest.rounds):
-        with our_server(settings[name]) as server:
-            if number >= 0:
-                figures[name]["seconds to SERVING"].append(server.seconds_to_serving)
-    return _rows(contest, figures, "start", "server", ("seconds to SERVING",))
-
-
-def compare_memory(contest: Contest) -> list[Row]:
-    """Compares a server's memory when it serves, and after a closed loop of 64 callers."""
-    figures: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in contest.checkouts}
-    settings = contest.settings()
-    for number, name in turns(list(settings), contest.rounds):
-        with our_server(settings[name]) as server:
-            found = {"resident MB when SERVING": resident_bytes(server.pid)}
-            callers = Callers(server, contest.model.text.lines, 1)
-            callers.closed(5.0 if contest.quick else 20.0)
-            callers.close()
-            found["resident MB after load"] = resident_bytes(server.pid)
-            found["peak MB"] = peak_resident_bytes(server.pid)
-            for measure, value in found.items() if number >= 0 else ():
-                figures[name][measure].append(value / 1e6)
-    return _rows(contest, figures, "memory", "server", ("resident MB when SERVING", "resident MB after load"))
-
-
 def _compare_engines(
     contest: Contest,
     section: str,
@@ -196,11 +107,11 @@ def _compare_engines(
     one_by_one: bool = False,
     headlines: tuple[str, ...] = _SPEED,
 ) -> list[Row]:
-    sources = contest.model.text.source_ids
+    sources = contest.text.source_ids
     sources = sources[: (10 if one_by_one else 40) if contest.quick else (100 if one_by_one else len(sources))]
     setting = Setting(
         section=section,
-        model=contest.model.name,
+        model=contest.name,
         name=name,
         beam_size=beam_size,
         one_by_one=one_by_one,
@@ -210,37 +121,27 @@ def _compare_engines(
     return compare(setting, sources, contest.rounds)
 
 
-def _rows(
-    contest: Contest,
-    figures: dict[str, dict[str, list[float]]],
-    section: str,
-    setting: str,
-    headlines: tuple[str, ...],
-) -> list[Row]:
-    rows = rows_of(
-        figures["ours"],
-        figures[contest.other],
-        headlines,
-        section=section,
-        model=contest.model.name,
-        setting=setting,
-        against=contest.other,
-        rounds=contest.rounds,
-    )
-    print_rows(f"{contest.model.name}, {setting}: medians of {contest.rounds} rounds", rows)
-    return rows
-
-
 SECTIONS: dict[str, Callable[[Contest], list[Row]]] = {
     "ids": compare_ids,
     "offline": compare_offline,
     "latency": compare_latency,
     "beam": compare_beam,
     "served": compare_served,
+    "calls": compare_calls,
     "start": compare_start,
     "memory": compare_memory,
 }
 _EVERY_MODEL = ("ids", "offline")
+
+
+def _of_model(name: str, arguments: argparse.Namespace) -> tuple[str, Path, Text]:
+    model = prepare(name, arguments.text, arguments.work, arguments.checkpoint, arguments.seed, with_ctranslate2=False)
+    return name, model.bundle.directory, model.text
+
+
+def _of_bundle(arguments: argparse.Namespace) -> tuple[str, Path, Text]:
+    tokenizer = (arguments.bundle / TOKENIZER_FILE).read_bytes()
+    return arguments.bundle.name, arguments.bundle.resolve(), read_text(arguments.text, tokenizer)
 
 
 def _parse() -> argparse.Namespace:
@@ -248,6 +149,7 @@ def _parse() -> argparse.Namespace:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("other", type=Path, metavar="OTHER_CHECKOUT", help="a checkout of another commit")
     parser.add_argument("--model", nargs="+", choices=MODELS, default=["base", "student"], help="(base student)")
+    parser.add_argument("--bundle", type=Path, help="one that both can read, in the place of models")
     parser.add_argument("--rounds", type=int, help="alternated rounds (default 9, with --quick 3)")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="sections (all)")
     parser.add_argument("--threads", type=int, help="cores that both may use, hence lanes of each (all)")
