@@ -5,8 +5,9 @@
   has waited `PATIENCE` times as long as it would take alone. Admission sees to it that deadlines can be met: without
   that, such an order would finish all requests a little late.
 - What a request has beyond `BURST_SECONDS` of the engine's time takes turns with the rest of other large ones, sentence
-  by sentence, and gets a share of the work (`_LARGE_SHARE`) while small ones of its rank wait: source of the idea are
-  the two levels of foreground-background scheduling (Kleinrock, Queueing Systems II, 1976).
+  by sentence, and gets a share of the work (`LARGE_SHARE`) while small ones of its rank wait: source of the idea are
+  the two levels of foreground-background scheduling (Kleinrock, Queueing Systems II, 1976). While small ones come, it
+  runs in batches of its own (`server.engine.shares`).
 """
 
 import math
@@ -18,7 +19,7 @@ from server.engine.sentence import Sentence
 
 BURST_SECONDS = 0.25
 PATIENCE = 20.0
-_LARGE_SHARE = 0.25
+LARGE_SHARE = 0.25
 
 
 Key = tuple[int, float, float]
@@ -84,6 +85,7 @@ class WaitingRequest:
     def pop(self) -> Sentence:
         """Removes the next sentence."""
         sentence = self.sentences.popleft()
+        sentence.is_large = self.is_large
         self.num_tokens -= len(sentence.source_ids)
         self.work -= sentence.work
         self._burst -= sentence.work
@@ -115,6 +117,11 @@ class FlowQueue:
         yield from self._small
         yield from self._large
 
+    @property
+    def has_large(self) -> bool:
+        """Whether a request waits that has had its burst."""
+        return bool(self._large)
+
     def add(self, request: WaitingRequest) -> None:
         """Adds a request."""
         self.work += request.work
@@ -129,26 +136,33 @@ class FlowQueue:
         place = bisect_right(small, (rank, due, math.inf), key=_key)
         is_last = place == len(small)
         before = self._small_work if is_last else sum(request.small_work for request in small[:place])
-        return before + min(self.work - self._small_work, before * _LARGE_SHARE / (1 - _LARGE_SHARE))
+        return before + min(self.work - self._small_work, before * LARGE_SHARE / (1 - LARGE_SHARE))
 
     def next(self) -> WaitingRequest:
         """Returns the request whose first sentence is next; there must be one."""
         if not self._large:
             return self._small[0]
-        large = min(self._large, key=lambda request: request.key[0])
+        large = self._next_large()
         if not self._small or large.key[0] < self._small[0].key[0]:
             return large
         return large if self._owed > 0 and large.key[0] == self._small[0].key[0] else self._small[0]
 
+    def candidates(self) -> Iterator[WaitingRequest]:
+        """Yields the request whose first sentence is next, and the one that would be if that may not be taken."""
+        if self:
+            first = self.next()
+            yield first
+            if self._large and self._small:
+                yield self._small[0] if first.is_large else self._next_large()
+
     def pop(self, request: WaitingRequest) -> Sentence:
         """Removes the first sentence of a request."""
-        was_large = request.is_large
         self.remove(request)
         sentence = request.pop()
-        if was_large:
-            self._owed -= sentence.work * (1 - _LARGE_SHARE)
+        if sentence.is_large:
+            self._owed -= sentence.work * (1 - LARGE_SHARE)
         elif self._large:
-            self._owed += sentence.work * _LARGE_SHARE
+            self._owed += sentence.work * LARGE_SHARE
         if request.sentences:
             self.work += request.work
             if request.is_large:
@@ -159,6 +173,9 @@ class FlowQueue:
         if not self._large:
             self._owed = 0.0
         return sentence
+
+    def _next_large(self) -> WaitingRequest:
+        return min(self._large, key=lambda request: request.key[0])
 
     def remove(self, request: WaitingRequest) -> None:
         """Removes a request with all that still waits of it."""

@@ -1,7 +1,7 @@
 """What the sentences of a batch take, and how much they may."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from server.bundle.graphs import SLOT_ROWS
@@ -53,6 +53,11 @@ class LaneLimits:
     max_cached_positions: int
     max_encode_tokens: int
     idle_seconds: float = math.inf
+
+    def part(self, share: float) -> Self:
+        """Returns limits of so much of the rows and the caches, over 0 to 1."""
+        positions = math.ceil(self.max_cached_positions * share)
+        return replace(self, max_rows=math.ceil(self.max_rows * share), max_cached_positions=positions)
 
     def allow(self, footprint: Footprint, longest: int) -> bool:
         """Whether a lane may hold as much when its longest row has so many positions."""

@@ -32,6 +32,11 @@ class Line:
         return sum(map(len, self._flows.values()))
 
     @property
+    def has_large(self) -> bool:
+        """Whether a request waits that has had its burst."""
+        return any(queue.has_large for queue in list(self._flows.values()))  # a copy, as it is asked without the lock
+
+    @property
     def work(self) -> float:
         """Row-steps that wait."""
         return sum(queue.work for queue in self._flows.values())
@@ -51,12 +56,12 @@ class Line:
             queue.tag = max(queue.tag, self._virtual_time)
         queue.add(request)
 
-    def next(self, may_run: Callable[[Sentence], bool]) -> WaitingRequest | None:
+    def next(self, may_run: Callable[[WaitingRequest], bool]) -> WaitingRequest | None:
         """Returns the request whose first sentence is next among those that may run, if there is one."""
         for queue in sorted(filter(None, self._flows.values()), key=lambda queue: queue.tag):
-            request = queue.next()
-            if may_run(request.head):
-                return request
+            for request in queue.candidates():
+                if may_run(request):
+                    return request
         return None
 
     def pop(self, request: WaitingRequest) -> Sentence:

@@ -42,6 +42,7 @@ class Sentence:
         flow: that its request belongs to.
         steps: that it is expected to take.
         outlook: of its request, if that had to wait; else None.
+        is_large: whether its request had its burst (`server.engine.flow_queue`) before it was taken.
         rows: row of the batch that holds each live beam, best beam first; empty while waiting.
         footprint: what it takes of a batch, beams that it does not have yet included.
     """
@@ -58,6 +59,7 @@ class Sentence:
     encoded: float = 0.0
     steps: float = 1.0
     outlook: Outlook | None = None
+    is_large: bool = False
     footprint: Footprint = field(init=False)
 
     def __post_init__(self) -> None:

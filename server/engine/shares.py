@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from server.engine.cost import CostModel
 from server.engine.flow import Flow
-from server.engine.limits import EngineLimits
+from server.engine.flow_queue import LARGE_SHARE, WaitingRequest
+from server.engine.limits import EngineLimits, LaneLimits
 from server.engine.sentence import Sentence
 
 _ACTIVE_SECONDS = 1.0  # after its last request, that a flow keeps its share
@@ -14,6 +15,8 @@ _MEMORY_SECONDS = 2.0  # time constant of the work that a flow has asked for
 _FORGOTTEN_SECONDS = 10.0  # after its last request, that nothing is known of a flow
 _MODEST = 2.0  # times the level: flows that ask for about as much as each other share their steps
 _LEVEL_SECONDS = 0.02  # that the level is good for
+_SMALL_SECONDS = 2.0  # after the last small request, that large ones give way
+_BACKGROUND_ROWS = 0.75  # of what a lane may hold, beyond which nobody who gives way enters
 
 
 @dataclass(slots=True)
@@ -22,6 +25,8 @@ class _Activity:
 
     weight: float = 1.0
     rows: int = 0
+    large_rows: int = 0  # of these, of large requests
+    last_large: float = -math.inf  # when one waited
     last_asked: float = -math.inf
     last_refused: float = -math.inf
     work: float = 0.0  # row-steps, fading
@@ -42,6 +47,9 @@ class Shares:
     are free, and its steps come first. The others are in the background (`server.engine.lane`), each held to its share
     of the rows, so that a modest flow's next sentences find free ones.
 
+    Whatever a large request has beyond its burst (`server.engine.flow_queue`) is in the background as well, while small
+    ones come, of whatever flow: so that these find rows, and have short steps, beside a document of a thousand lines.
+
     Args:
         limits: of the engine.
         cost: says what work takes.
@@ -56,10 +64,13 @@ class Shares:
         self._activities: dict[str, _Activity] = {}
         self._level = math.inf  # part of the engine's time for a weight of 1
         self._levelled = -math.inf  # instant
+        self._last_small = -math.inf  # when a small request came
 
-    def ask(self, flow: Flow, work: float, *, is_refused: bool = False) -> None:
-        """Notes that a flow has asked for so many row-steps, which it gets or does not."""
+    def ask(self, flow: Flow, work: float, *, is_small: bool = False, is_refused: bool = False) -> None:
+        """Notes that a flow has asked for so many row-steps, which it gets or does not; small are those of a burst."""
         now = self._clock()
+        if is_small:
+            self._last_small = now
         for name in [name for name, each in self._activities.items() if each.is_gone(now)]:
             del self._activities[name]
         activity = self._activities.setdefault(flow.name, _Activity())
@@ -71,16 +82,22 @@ class Shares:
     def start(self, sentences: Iterable[Sentence]) -> None:
         """Notes that sentences have been taken by a lane."""
         for sentence in sentences:
-            self._activities.setdefault(sentence.flow.name, _Activity()).rows += sentence.footprint.rows
+            self._count(self._activities.setdefault(sentence.flow.name, _Activity()), sentence, +1)
 
     def end(self, sentences: Iterable[Sentence]) -> None:
         """Notes that sentences that had been taken have left."""
         for sentence in sentences:
-            self._activities[sentence.flow.name].rows -= sentence.footprint.rows
+            self._count(self._activities[sentence.flow.name], sentence, -1)
+
+    @staticmethod
+    def _count(activity: _Activity, sentence: Sentence, sign: int) -> None:
+        activity.rows += sign * sentence.footprint.rows
+        if sentence.is_large:
+            activity.large_rows += sign * sentence.footprint.rows
 
     @property
     def is_undivided(self) -> bool:
-        """Whether one flow at most has asked of late, so that nobody gives way to anybody."""
+        """Whether one flow at most has asked of late, so that no flow gives way to another."""
         return len(self._activities) < 2
 
     def share(self, flow: Flow) -> float:
@@ -93,7 +110,13 @@ class Shares:
     def background_share(self) -> float:
         """Returns the part of the engine that is theirs together who are to give way, 0 to 1."""
         active = self._active()
-        weights = sum(each.weight for each in active if self._is_above_level(each))
+        since = self._clock() - _ACTIVE_SECONDS
+        weights = 0.0
+        for each in active:
+            if len(active) > 1 and self._is_above_level(each):
+                weights += each.weight
+            elif each.large_rows or each.last_large >= since:
+                weights += each.weight * LARGE_SHARE
         return weights / sum(each.weight for each in active) if weights else 0.0
 
     def pace(self, flow: Flow) -> float:
@@ -107,19 +130,28 @@ class Shares:
         """
         return self.share(flow) < 1.0 and not self._gives_way(flow)
 
-    def allow(self, sentence: Sentence, *, is_background: bool = False) -> bool:
-        """Whether a sentence, which is next, may be taken; one of a flow that runs none may be always.
+    def allow(self, request: WaitingRequest, *, is_background: bool = False) -> bool:
+        """Whether the first sentence of a request may be taken; one of a flow that runs none may be always.
 
         Args:
-            sentence: that waits.
-            is_background: whether it would give way to others.
+            request: that waits.
+            is_background: whether the sentence would give way to others.
         """
-        flow = sentence.flow
-        if not self._gives_way(flow):
-            return not is_background
-        rows = self._activities[flow.name].rows
-        has_room = not rows or rows + sentence.footprint.rows <= math.ceil(self._max_rows * self.share(flow))
-        return has_room and is_background
+        flow = request.flow
+        if self._gives_way(flow):
+            rows = self._activities[flow.name].rows
+            most = math.ceil(self._max_rows * self.share(flow))
+            return is_background and (not rows or rows + request.head.footprint.rows <= most)
+        now = self._clock()
+        gives_way = request.is_large and now - self._last_small < _SMALL_SECONDS
+        if gives_way and flow.name in self._activities:
+            self._activities[flow.name].last_large = now
+        return is_background == gives_way
+
+    @staticmethod
+    def background_limits(limits: LaneLimits) -> LaneLimits:
+        """Returns what a lane may hold, with all its batches, when anybody enters who gives way: others find room."""
+        return limits.part(_BACKGROUND_ROWS)
 
     def _gives_way(self, flow: Flow) -> bool:
         own = self._activities.get(flow.name)

@@ -103,7 +103,7 @@ class WaitingQueue:
             for sentence in waiting:
                 sentence.outlook = outlook
             self._num_requests += 1
-            self.shares.ask(first.flow, work)
+            self.shares.ask(first.flow, work, is_small=work <= expected.burst)
             request = WaitingRequest(waiting, work, expected.burst, (first.flow.rank, expected.due, self._num_requests))
             self._lines[first.kind].add(request)
             self._charge(request, +1)
@@ -111,8 +111,8 @@ class WaitingQueue:
             self._changed.notify_all()
 
     def has_next(self, kind: StepKind, *, is_background: bool = False) -> bool:
-        """Whether sentences of a kind wait that may be taken, of flows that are in the background or of the others."""
-        if is_background and self.shares.is_undivided:  # as in most steps
+        """Whether sentences of a kind wait that may be taken, of those that are in the background or of the others."""
+        if is_background and self.shares.is_undivided and not self._lines[kind].has_large:  # as in most steps
             return False
         with self._changed:
             return self._lines[kind].next(partial(self.shares.allow, is_background=is_background)) is not None
@@ -135,12 +135,13 @@ class WaitingQueue:
             footprint: of all sentences that the lane runs; None for none.
             longest: positions of the longest of their rows.
             most_step_seconds: that a step may take for those who run to meet their deadlines.
-            is_background: whether they are to be of flows that are in the background, or of the others.
+            is_background: whether they are to be of those that are in the background, or of the others.
         """
         if not self.charges.num_sentences:  # as before most steps
             self._left_rows = 0
             return []
         footprint = footprint or Footprint()
+        limits = self.shares.background_limits(limits) if is_background else limits
         with self._changed:
             fair_share = math.ceil((self.charges.num_rows + self._running_rows) / self._limits.num_lanes)
             line, may_run = self._lines[kind], partial(self.shares.allow, is_background=is_background)

@@ -1,9 +1,12 @@
 """Rows of flows, with integers only."""
 
+from collections import deque
+
 import pytest
 
 from server.engine.cost import CostModel
 from server.engine.flow import Flow
+from server.engine.flow_queue import WaitingRequest
 from server.engine.limits import EngineLimits
 from server.engine.shares import Shares
 from tests.fakes import FakeClock, lane_limits
@@ -29,12 +32,20 @@ def shares(clock: FakeClock) -> Shares:
     return Shares(limits, cost, clock)
 
 
-def start(shares: Shares, flow: Flow, beam_size: int) -> str:
+def request_of(flow: Flow, beam_size: int = 1, *, is_large: bool = False) -> WaitingRequest:
+    """Returns a request that has had its burst, or not."""
+    sentences = deque(new_sentence(beam_size=beam_size, flow=flow) for _ in range(2))
+    request = WaitingRequest(sentences, work=2.0, burst=0.0 if is_large else 1000.0, key=(0, 0.0, 0))
+    request.pop()
+    return request
+
+
+def start(shares: Shares, flow: Flow, beam_size: int, *, is_large: bool = False) -> str:
     """Starts a sentence where it may; returns where."""
-    sentence = new_sentence(beam_size=beam_size, flow=flow)
+    request = request_of(flow, beam_size, is_large=is_large)
     for is_background in (False, True):
-        if shares.allow(sentence, is_background=is_background):
-            shares.start([sentence])
+        if shares.allow(request, is_background=is_background):
+            shares.start([request.pop()])
             return "background" if is_background else "foreground"
     return "nowhere"
 
@@ -191,3 +202,46 @@ def test_those_who_give_way_have_their_shares_together(shares: Shares, clock: Fa
     clock.now = 0.03
 
     assert shares.background_share() == 0.8
+
+
+def test_large_requests_give_way_while_small_ones_come(shares: Shares, clock: FakeClock) -> None:
+    shares.ask(A, SECOND)
+    assert start(shares, A, 5, is_large=True) == "foreground", "there are only large ones"
+
+    shares.ask(A, 1.0, is_small=True)
+    assert [start(shares, A, 5, is_large=is_large) for is_large in (False, True)] == ["foreground", "background"]
+
+    clock.now = 2.1
+    assert start(shares, A, 5, is_large=True) == "foreground"
+
+
+def test_large_requests_have_a_quarter_of_their_flows_time(shares: Shares, clock: FakeClock) -> None:
+    shares.ask(A, ALL, is_small=True)
+    assert shares.background_share() == 0.0
+
+    request = request_of(A, is_large=True)
+    assert shares.allow(request, is_background=True)
+    assert shares.background_share() == 0.25, "one waits"
+
+    sentence = request.pop()
+    shares.start([sentence])
+    clock.now = 60.0
+    assert shares.background_share() == 0.25, "one runs"
+
+    shares.end([sentence])
+    assert shares.background_share() == 0.0
+
+
+def test_a_flow_that_gives_way_has_no_more_for_its_large_requests(shares: Shares) -> None:
+    shares.ask(A, SECOND / 2, is_small=True)
+    shares.ask(B, ALL)
+
+    assert start(shares, B, 5, is_large=True) == "background"
+
+    assert shares.background_share() == 0.75
+
+
+def test_whoever_gives_way_leaves_a_quarter_of_a_lane(shares: Shares) -> None:
+    limits = shares.background_limits(lane_limits(max_rows=40, max_cached_positions=1000))
+
+    assert (limits.max_rows, limits.max_cached_positions) == (30, 750)

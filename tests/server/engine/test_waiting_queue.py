@@ -5,13 +5,12 @@ import threading
 import pytest
 
 from server.engine.cost import CostModel
-from server.engine.flow import Flow
 from server.engine.flow_queue import WaitingRequest
 from server.engine.waiting_queue import WaitingQueue
-from server.errors import NotServing, Overloaded
+from server.errors import NotServing
 from server.network import StepKind
-from tests.fakes import FakeClock, lane_limits
-from tests.server.engine.parts import LITTLE, new_queue, new_sentence
+from tests.fakes import lane_limits
+from tests.server.engine.parts import new_queue, new_sentence
 
 PLAIN, SHORTLIST = StepKind.PLAIN, StepKind.SHORTLIST
 
@@ -216,60 +215,6 @@ def test_a_lane_takes_no_more_than_lets_its_sentences_be_in_time() -> None:
 
     assert len(queue.take(PLAIN, lane_limits(max_rows=64), most_step_seconds=0.010)) == 10
     assert len(queue.take(PLAIN, lane_limits(max_rows=64))) == 30
-
-
-def test_a_flow_that_asks_for_more_than_another_leaves_rows_and_steps_to_it() -> None:
-    cost = CostModel(20)
-    cost.observe_step(20, 1.0, busy_rows=0)  # so slow that a hundred sentences are more than all there is
-    queue, limits = new_queue(max_rows=20, cost=cost), lane_limits(max_rows=20)
-    modest, flood = Flow(name="modest"), Flow(name="flood")
-    queue.add([new_sentence(flow=modest) for _ in range(2)])
-    queue.add([new_sentence(flow=flood) for _ in range(100)])
-
-    assert [sentence.flow for sentence in queue.take(PLAIN, limits)] == [modest, modest]
-    assert not queue.has_next(PLAIN)
-    assert queue.has_next(PLAIN, is_background=True)
-    assert [sentence.flow for sentence in queue.take(PLAIN, limits, is_background=True)] == [flood] * 10
-    assert not queue.has_next(PLAIN, is_background=True), "it has its half of the rows"
-
-
-def test_what_is_refused_has_been_asked_for_all_the_same() -> None:
-    cost = CostModel(20)
-    cost.observe_step(20, 1.0, busy_rows=0)
-    clock = FakeClock()
-    queue = new_queue(max_rows=20, cost=cost, clock=clock)
-    modest, flood = Flow(name="modest"), Flow(name="flood")
-    queue.add([new_sentence(flow=modest)])
-    queue.add([new_sentence(flow=flood)])
-    queue.take(PLAIN, lane_limits())
-    for _ in range(100):
-        with pytest.raises(Overloaded):
-            queue.check_room(LITTLE, 0.5, flood)
-    clock.now = 0.1
-
-    queue.add([new_sentence(flow=flood)])
-
-    assert queue.has_next(PLAIN, is_background=True)
-
-
-def test_a_sleeping_lane_wakes_when_another_lets_rows_go() -> None:
-    cost = CostModel(20)
-    cost.observe_step(20, 1.0, busy_rows=0)
-    queue, limits = new_queue(max_rows=20, cost=cost), lane_limits(max_rows=20)
-    queue.add([new_sentence(flow=Flow(name="modest"))])
-    queue.take(PLAIN, limits)
-    queue.add([new_sentence(flow=Flow(name="flood")) for _ in range(100)])
-    running = queue.take(PLAIN, limits, is_background=True)
-    woken: list[bool] = []
-    lane = threading.Thread(
-        target=lambda: woken.append(queue.wait(lambda: queue.has_next(PLAIN, is_background=True), 10.0))
-    )
-    lane.start()
-
-    queue.end(running[:1])
-    lane.join(timeout=10)
-
-    assert woken == [True]
 
 
 def test_lanes_are_short_of_room_when_more_waits_than_they_share() -> None:
