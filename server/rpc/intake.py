@@ -37,7 +37,8 @@ _SLOW_SECONDS = 20.0  # the same, of a connection that has dawdled
 _MOST_KNOWN = 4096  # connections that have dawdled, or sent much; the oldest are forgiven
 _HEAVY_BYTES = 1 << 20  # that a connection may send at once before that is much
 _STEADY_RATE = 1 << 20  # bytes a second that are forgotten of what a connection has sent
-_HEAVY_RATE = 8 << 20  # bytes a second of all connections that have sent much: an eighth of the loop's time
+_HEAVY_RATE = 1 << 20  # bytes a second of all connections that have sent much: 1 % of the loop's time, and more
+# than lanes translate
 _LIGHT_BYTES = 16 << 10  # of messages that do not count
 
 

@@ -40,6 +40,7 @@ from server.text.masking import NO_MASKING, Masked, Masker
 logger = logging.getLogger(__name__)
 
 WINDOW_CHARACTERS = 1024
+_LONGEST_PART = 1 << 15  # characters, to look at which keeps everybody waiting for up to 20 ms
 _PLAIN_SPACES = {code: " " for code in range(0x3001) if chr(code).isspace()}  # there is none above
 _LINE_BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 _CLAUSE_END = re.compile(r"[,;:\u2013\u2014)\]]\s+|[\u3001\uff0c\uff1b\uff1a]\s*")
@@ -155,7 +156,7 @@ def _line_segments(line: str, language: str, masker: Masker) -> Iterator[str]:
             cut = _last_cut(last)
             if not cut and not complete and start >= judged:  # a word longer than a window begins here
                 judged = _word_end(line, start)
-                if len(masker.mask(line[start:judged]).text) < WINDOW_CHARACTERS // 4:  # an address, say
+                if _is_part(line[start:judged], masker):
                     last = line[start:judged]
             if cut or not complete:
                 complete.append(last[:cut] if cut else last)
@@ -182,6 +183,11 @@ def _segment(line: str, language: str) -> list[str]:
 def _last_cut(text: str) -> int:
     """Where to cut a sentence that goes on: behind its last white space; 0 if it has none."""
     return max((match.end() for match in _SPACE.finditer(text)), default=0)
+
+
+def _is_part(word: str, masker: Masker) -> bool:
+    """Whether a word longer than a window is an address, say, that a symbol may stand for."""
+    return len(word) <= _LONGEST_PART and len(masker.mask(word).text) < WINDOW_CHARACTERS // 4
 
 
 def _word_end(line: str, start: int) -> int:

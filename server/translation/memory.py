@@ -8,8 +8,9 @@ sentence 2.5 KiB in the engine, and what its candidates hold. A tenth of the lim
 An answer is counted until it is sent: Python's copy and gRPC's, which keep it until its caller reads.
 
 Nobody can take it all: whoever holds more than a share is refused while more than half of all is held, and an eighth is
-for those who hold nothing. Shares are those of tenants by their weights; where nobody says who it is, of addresses.
-Connections would not do, they cost nothing to make; behind a proxy all have one address, and are one holder.
+for those who hold nothing. A holder's large requests leave the last quarter of its share to its small ones. Shares are
+those of tenants by their weights; where nobody says who it is, of addresses. Connections would not do, they cost
+nothing to make; behind a proxy all have one address, and are one holder.
 """
 
 import contextlib
@@ -29,6 +30,8 @@ _LEAST_BYTES = 32 << 20  # for requests: a text of a MiB
 _SPARED = 0.9  # of the limit; the rest is lost between pieces of memory
 _FREE_FOR_ALL = 0.5  # of the memory: while no more is held, there are no shares
 _MOST_OF_ONE = 0.875  # of the memory, whoever else there is
+_FOR_LARGE = 0.75  # of a share
+_SMALL = 1 / 256  # of a share
 _ACTIVE_SECONDS = 10.0  # after its last request, that a holder keeps its share
 
 
@@ -113,9 +116,10 @@ class MemoryBudget:
         self._note(own)
         held = self._held.get(own, 0)
         if held and self.used_bytes + num_bytes > self.max_bytes * _FREE_FOR_ALL:
-            share = int(self.max_bytes * min(_MOST_OF_ONE, self._share(own)))
-            if held + num_bytes > share:
-                message = f"the caller's requests under way hold {_mib(held)} of its {_mib(share)} MiB"
+            share = self.max_bytes * min(_MOST_OF_ONE, self._share(own))
+            most = share if num_bytes <= share * _SMALL else share * _FOR_LARGE
+            if held + num_bytes > most:
+                message = f"the caller's requests under way hold {_mib(held)} of its {_mib(most)} MiB"
                 raise Overloaded(f"{message}, this one needs {_mib(num_bytes)}", "memory")
 
     def _share(self, own: Holder) -> float:
@@ -173,5 +177,5 @@ def requests_share(limit_bytes: int, resident_bytes: int, growth_bytes: int, mes
     return share
 
 
-def _mib(num_bytes: int) -> str:
+def _mib(num_bytes: float) -> str:
     return f"{num_bytes / (1 << 20):.0f}"

@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from server.text.masking import Masker
+from server.text.masking import Masked, Masker
 from server.text.sentences import WINDOW_CHARACTERS, SplitText, split_text
 
 
@@ -265,6 +265,20 @@ def test_an_address_is_not_cut_however_long_it_is(before: str, length: int) -> N
     assert rejoined(parts) == f"{before}{address} now."
     assert [each.text for each in parts.sentences if address in each.text]
     assert not [each for each in parts.sentences if each.source_ids and "aB3" in (each.masked or each).text]
+
+
+def test_a_word_that_is_too_long_to_be_an_address_is_not_looked_at_as_a_whole() -> None:
+    looked_at: list[int] = []
+
+    class Watched(Masker):
+        def mask(self, text: str) -> Masked:
+            looked_at.append(len(text))
+            return super().mask(text)
+
+    text = "https://a.io/" + "<" * 100_000
+
+    assert rejoined(split_text(text, "en", encode, 1000, masker=Watched(2))) == text
+    assert max(looked_at) <= 1 << 15
 
 
 def test_a_window_ends_between_words() -> None:

@@ -131,6 +131,21 @@ async def test_too_much_text_at_once_is_refused(
     assert num_sentences(texts) == [1000, 1000]
 
 
+async def test_a_long_request_rests_after_each_piece_once_it_takes_long(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, later: float
+) -> None:
+    slept: list[float] = []
+    worked = itertools.count(step=0.001)
+    monkeypatch.setattr(time, "thread_time", lambda: next(worked))
+    monkeypatch.setattr(time, "sleep", slept.append)
+
+    (text,) = await Splitter().split([LONG], rules(tokenizer), later)
+
+    assert len(text.sentences) == 1000
+    assert 300 < len(slept) < 600, "of 1,000 pieces of a millisecond, the first hundred are free"
+    assert set(slept) == {0.008}
+
+
 async def test_who_splits_long_texts_lets_others_go_first(tokenizer: Tokenizer, later: float) -> None:
     seen: set[int] = set()
 

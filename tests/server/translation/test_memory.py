@@ -18,7 +18,7 @@ MIB = 1 << 20
 
 
 def test_what_is_held_is_counted_and_given_back() -> None:
-    memory = MemoryBudget(10)
+    memory = MemoryBudget(20)
 
     with memory.hold(3), memory.hold(5):
         held = memory.used_bytes
@@ -93,7 +93,7 @@ def test_nobody_takes_the_last_eighth_but_who_holds_nothing() -> None:
 
     with held_by("a", memory, 70):
         with pytest.raises(
-            Overloaded, match=r"^the caller's requests under way hold 70 of its 70 MiB, this one needs 1"
+            Overloaded, match=r"^the caller's requests under way hold 70 of its 52 MiB, this one needs 1"
         ):
             held_by("a", memory, 1).__enter__()
         with held_by("b", memory, 10):
@@ -103,11 +103,23 @@ def test_nobody_takes_the_last_eighth_but_who_holds_nothing() -> None:
 def test_while_others_are_active_everybody_has_a_share_by_weight() -> None:
     memory = MemoryBudget(80 * MIB)
 
-    with held_by("a", memory, 20), held_by("b", memory, 30, weight=3.0):
-        with pytest.raises(Overloaded, match="hold 20 of its 20 MiB"):
+    with held_by("a", memory, 20), held_by("b", memory, 20, weight=3.0):
+        with pytest.raises(Overloaded, match="hold 20 of its 15 MiB"):
             held_by("a", memory, 1).__enter__()
-        with held_by("b", memory, 30, weight=3.0):
+        with held_by("b", memory, 25, weight=3.0):
             pass
+
+
+def test_small_requests_find_room_beside_large_ones_of_the_same_holder() -> None:
+    memory = MemoryBudget(80 * MIB)
+
+    with held_by("a", memory, 30), held_by("a", memory, 22):
+        with pytest.raises(Overloaded, match="hold 52 of its 52 MiB, this one needs 1"):
+            held_by("a", memory, 1).__enter__()
+        token = holder.set(Holder(name="a"))
+        with memory.hold(MIB // 4), memory.hold(MIB // 4):
+            assert memory.used_bytes == 52 * MIB + MIB // 2
+        holder.reset(token)
 
 
 def test_shares_do_not_count_while_half_of_all_is_free() -> None:
@@ -124,7 +136,7 @@ def test_who_has_not_asked_for_long_has_no_share_any_more() -> None:
         pass
 
     with held_by("a", memory, 40):
-        with pytest.raises(Overloaded, match="hold 40 of its 40 MiB"):
+        with pytest.raises(Overloaded, match="hold 40 of its 30 MiB"):
             held_by("a", memory, 10).__enter__()
         clock.now += 11.0
         with held_by("a", memory, 10):
