@@ -6,6 +6,9 @@
 Starts a server (with `--front envoy` behind deploy/envoy.yaml), measures honest callers for some seconds in calm and
 then under the attack, which runs in a process of its own, and prints one line for each attack. An attack fails if an
 honest call ended in anything but OK, if their p95 more than doubled, if memory passed the limit, or if the server died.
+Beside calls that are legal, though large, the p95 may be 20 ms more instead: a message of 4 MiB takes as much of the
+event loop. What gRPC gives a server no means against, the front has to mend (SECURITY.md): of such attacks without it
+the table says so, and they fail for memory and death alone.
 
 The server has a core of its own. The front, honest callers and the attacker, who is nice to them, share the others:
 they would have machines of their own.
@@ -30,6 +33,8 @@ from tests.chaos.callers import pinned
 from tests.chaos.envoy import running_envoy
 
 _NICENESS = 19  # of the attacker
+_LEGAL, _MORE_MS = ("unread-answers", "unread-streams", "large-calls", "compressed"), 20.0
+_NEED_FRONT = ("half-messages", "continuation", "pings")
 *_OTHER_CORES, _SERVER_CORE = sorted(os.sched_getaffinity(0))
 
 
@@ -50,7 +55,7 @@ def try_attack(name: str, options: argparse.Namespace) -> tuple[list[str], list[
         attacker.terminate()
         attacker.join()
         has_died = server.process.poll() is not None
-    return _verdict(name, calm, figures, has_died=has_died, limit_mib=options.limit_mib)
+    return _verdict(name, calm, figures, options, has_died=has_died)
 
 
 def _attack(name: str, target: Target) -> None:
@@ -60,17 +65,22 @@ def _attack(name: str, target: Target) -> None:
 
 
 def _verdict(
-    name: str, calm: Figures, figures: Figures, *, has_died: bool, limit_mib: float
+    name: str, calm: Figures, figures: Figures, options: argparse.Namespace, *, has_died: bool
 ) -> tuple[list[str], list[str]]:
     failed = {code: count for code, count in figures.codes.items() if code != "OK"}
-    faults = [f"{count} {code}" for code, count in failed.items()]
     ratio = figures.p95_ms / calm.p95_ms
-    faults += [f"p95 {ratio:.1f} times calm"] if ratio > 2 else []
-    faults += [f"over {limit_mib:g} MiB"] if figures.peak_mib > limit_mib else []
+    is_slow = ratio > 2 and not (name in _LEGAL and figures.p95_ms - calm.p95_ms <= _MORE_MS)
+    strangers = [f"{count} {code}" for code, count in failed.items()]
+    strangers += [f"p95 {ratio:.1f} times calm"] if is_slow else []
+    faults = [f"over {options.limit_mib:g} MiB"] if figures.peak_mib > options.limit_mib else []
     faults += ["the server died"] if has_died else []
+    told = "; ".join(strangers + faults) or "ok"
+    if strangers and name in _NEED_FRONT and options.front == "none":
+        told = f"needs the front: {told}"
+    else:
+        faults += strangers
     line = [name, f"{figures.codes['OK']}", f"{sum(failed.values())}", f"{calm.p95_ms:.1f}", f"{figures.p95_ms:.1f}"]
-    line += [f"{ratio:.2f}", f"{calm.peak_mib:.0f}", f"{figures.peak_mib:.0f}", "; ".join(faults) or "ok"]
-    return line, faults
+    return [*line, f"{ratio:.2f}", f"{calm.peak_mib:.0f}", f"{figures.peak_mib:.0f}", told], faults
 
 
 @contextlib.contextmanager
