@@ -22,7 +22,9 @@ _PROBE_INTERVAL_SECONDS = 0.25
 _PROBE_TIMEOUT_SECONDS = 1.0
 _QUIET_SECONDS = 2.0
 _SPARE_FILES = 2
-_SPARE_THREADS = (os.cpu_count() or 1) + 4  # asyncio's own pool, which grows as it is needed
+_SPARE_THREADS = (
+    (os.cpu_count() or 1) + 4 + 5
+)  # the pools of asyncio and of the splitter, which grow as they are needed
 _EMPTY = ("requests_in_flight", "queue_depth", "queue_tokens", "batch_slots_used")
 
 

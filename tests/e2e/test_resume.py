@@ -22,9 +22,9 @@ def test_killed_clients_and_clients_of_killed_servers_lose_no_line(tiny_bundle: 
     with serving(stderr, *flags) as server:
         subprocess.run(job(server.address, source, expected), cwd=REPOSITORY, check=True)
         clients = Jobs(source, expected, tmp_path / "client.txt")
-        clients.kill_clients(server.address, 2, itertools.cycle([0.6, 0.9, 0.3]))
+        clients.kill_clients(server.address, 2, itertools.cycle([0.6, 0.2, 0.9, 0.15, 0.3]))
     servers = Jobs(source, expected, tmp_path / "server.txt")
-    servers.kill_servers(stderr, 2, itertools.cycle([0.5, 0.2, 0.7]), *flags)
+    servers.kill_servers(stderr, 2, itertools.cycle([0.5, 0.2, 0.7, 0.1]), *flags)
 
     assert expected.read_bytes().count(b"\n") == NUM_LINES
     assert (clients.num_kills, clients.faults) == (2, [])
