@@ -148,10 +148,11 @@ class Shares:
             self._activities[flow.name].last_large = now
         return is_background == gives_way
 
-    @staticmethod
-    def background_limits(limits: LaneLimits) -> LaneLimits:
+    def background_limits(self, limits: LaneLimits) -> LaneLimits:
         """Returns what a lane may hold, with all its batches, when anybody enters who gives way: others find room."""
-        return limits.part(_BACKGROUND_ROWS)
+        active = self._active()
+        all_give_way = len(active) > 1 and all(map(self._is_above_level, active))
+        return limits if all_give_way else limits.part(_BACKGROUND_ROWS)
 
     def _gives_way(self, flow: Flow) -> bool:
         own = self._activities.get(flow.name)

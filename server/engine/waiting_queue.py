@@ -145,7 +145,7 @@ class WaitingQueue:
         with self._changed:
             fair_share = math.ceil((self.charges.num_rows + self._running_rows) / self._limits.num_lanes)
             line, may_run = self._lines[kind], partial(self.shares.allow, is_background=is_background)
-            others = [other for other in self._lines.values() if other is not line and other]
+            others = [other for other in self._lines.values() if other is not line and other.next(may_run)]
             taken: list[Sentence] = []
             longest_taken = 0
             while all(other.num_passed < _MOST_PASSED for other in others):

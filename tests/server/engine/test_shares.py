@@ -241,7 +241,14 @@ def test_a_flow_that_gives_way_has_no_more_for_its_large_requests(shares: Shares
     assert shares.background_share() == 0.75
 
 
-def test_whoever_gives_way_leaves_a_quarter_of_a_lane(shares: Shares) -> None:
-    limits = shares.background_limits(lane_limits(max_rows=40, max_cached_positions=1000))
+def test_whoever_gives_way_leaves_a_quarter_of_a_lane_to_others(shares: Shares, clock: FakeClock) -> None:
+    limits = lane_limits(max_rows=40, max_cached_positions=1000)
+    shares.ask(A, SECOND / 2)
+    shares.ask(B, ALL)
 
-    assert (limits.max_rows, limits.max_cached_positions) == (30, 750)
+    part = shares.background_limits(limits)
+    assert (part.max_rows, part.max_cached_positions) == (30, 750)
+
+    shares.ask(A, ALL)
+    clock.now = 0.03
+    assert shares.background_limits(limits) == limits, "there are no others"

@@ -89,6 +89,19 @@ def test_a_large_request_leaves_rows_and_steps_to_small_ones() -> None:
     assert queue.take(PLAIN, limits) == small[1:]
 
 
+def test_small_sentences_of_one_kind_do_not_wait_for_large_ones_of_another() -> None:
+    cost = CostModel(20)
+    cost.observe_step(20, 1.0, busy_rows=0)
+    queue, limits = new_queue(max_rows=20, cost=cost), lane_limits(max_rows=20)
+    queue.add([new_sentence() for _ in range(100)])
+    queue.take(PLAIN, lane_limits(max_rows=5))
+    for _ in range(40):
+        queue.add([new_sentence(use_shortlist=True)])
+
+    assert len(queue.take(StepKind.SHORTLIST, limits)) == 20
+    assert len(queue.take(StepKind.SHORTLIST, limits)) == 20, "the large one is for the background"
+
+
 def test_a_large_request_alone_is_not_parted() -> None:
     cost = CostModel(20)
     cost.observe_step(20, 1.0, busy_rows=0)
