@@ -4,7 +4,8 @@ Splitting is work in Python under the interpreter's lock: some seconds for the l
 threads of low priority, ends when nobody waits for it any more, and is refused when too much of it is under way.
 A request that takes long is split in short pieces with rests between them, in which others have the interpreter: on
 one core, beside 52 calls of 4 MiB again and again, short calls' p95 was 0.8 to 2.1 times that of calm in nine runs
-of ten, 8 in the other, and 1.5 to 20 times without rests (2026-11-24). What is to be translated for minutes may be split for seconds.
+of ten, 8 in the other, and 1.5 to 20 times without rests (2026-11-24). What is to be translated for minutes may be
+split for seconds.
 """
 
 import asyncio
