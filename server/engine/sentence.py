@@ -43,6 +43,7 @@ class Sentence:
         steps: that it is expected to take.
         outlook: of its request, if that had to wait; else None.
         is_large: whether its request had its burst (`server.engine.flow_queue`) before it was taken.
+        is_background: whether it runs in a batch that gives way to others (`server.engine.shares`).
         rows: row of the batch that holds each live beam, best beam first; empty while waiting.
         footprint: what it takes of a batch, beams that it does not have yet included.
     """
@@ -60,6 +61,7 @@ class Sentence:
     steps: float = 1.0
     outlook: Outlook | None = None
     is_large: bool = False
+    is_background: bool = False
     footprint: Footprint = field(init=False)
 
     def __post_init__(self) -> None:

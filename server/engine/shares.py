@@ -25,11 +25,16 @@ class _Activity:
 
     weight: float = 1.0
     rows: int = 0
-    large_rows: int = 0  # of these, of large requests
+    large_rows: int = 0  # of these, in the background for their requests' size
+    yielded_rows: int = 0  # of these, in the background as the flow gave way when they entered
     last_large: float = -math.inf  # when one waited
     last_asked: float = -math.inf
     last_refused: float = -math.inf
     work: float = 0.0  # row-steps, fading
+
+    def is_active(self, since: float) -> bool:
+        """Whether it has asked since an instant, or runs what it asked for: the server's own probes ask for nothing."""
+        return self.last_asked >= since or (self.rows > 0 and self.last_asked > -math.inf)
 
     def is_gone(self, now: float) -> bool:
         return not self.rows and self.last_asked < now - _FORGOTTEN_SECONDS
@@ -79,9 +84,10 @@ class Shares:
         if is_refused:
             activity.last_refused = now
 
-    def start(self, sentences: Iterable[Sentence]) -> None:
-        """Notes that sentences have been taken by a lane."""
+    def start(self, sentences: Iterable[Sentence], *, is_background: bool = False) -> None:
+        """Notes that sentences have been taken by a lane, into its background or not."""
         for sentence in sentences:
+            sentence.is_background = is_background
             self._count(self._activities.setdefault(sentence.flow.name, _Activity()), sentence, +1)
 
     def end(self, sentences: Iterable[Sentence]) -> None:
@@ -92,8 +98,10 @@ class Shares:
     @staticmethod
     def _count(activity: _Activity, sentence: Sentence, sign: int) -> None:
         activity.rows += sign * sentence.footprint.rows
-        if sentence.is_large:
+        if sentence.is_background and sentence.is_large:
             activity.large_rows += sign * sentence.footprint.rows
+        elif sentence.is_background:
+            activity.yielded_rows += sign * sentence.footprint.rows
 
     @property
     def is_undivided(self) -> bool:
@@ -108,12 +116,15 @@ class Shares:
         return flow.weight / (flow.weight + sum(each.weight for each in self._active() if each is not own))
 
     def background_share(self) -> float:
-        """Returns the part of the engine that is theirs together who are to give way, 0 to 1."""
+        """Returns the part of the engine that is theirs together who are to give way, or were when they entered, 0 to 1.
+
+        Where a flow no longer gives way, what it has in the background has all of its weight: nobody asked for less.
+        """
         active = self._active()
         since = self._clock() - _ACTIVE_SECONDS
         weights = 0.0
         for each in active:
-            if len(active) > 1 and self._is_above_level(each):
+            if each.yielded_rows or (len(active) > 1 and self._is_above_level(each)):
                 weights += each.weight
             elif each.large_rows or each.last_large >= since:
                 weights += each.weight * LARGE_SHARE
@@ -161,7 +172,7 @@ class Shares:
     def _active(self) -> list[_Activity]:
         since = self._clock() - _ACTIVE_SECONDS
         activities = list(self._activities.values())  # a copy, as the door has no lock
-        return [each for each in activities if each.rows or each.last_asked >= since]
+        return [each for each in activities if each.is_active(since)]
 
     def _is_above_level(self, activity: _Activity) -> bool:
         now = self._clock()

@@ -163,7 +163,7 @@ class WaitingQueue:
                 if taken and longest_taken * (len(taken) + 1) > limits.max_encode_tokens:
                     break
                 taken.append(self._pop(line, request))
-                self.shares.start([head])
+                self.shares.start([head], is_background=is_background)
                 footprint = with_head
                 line.num_passed = 0
                 for other in others:

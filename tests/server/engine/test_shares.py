@@ -45,7 +45,7 @@ def start(shares: Shares, flow: Flow, beam_size: int, *, is_large: bool = False)
     request = request_of(flow, beam_size, is_large=is_large)
     for is_background in (False, True):
         if shares.allow(request, is_background=is_background):
-            shares.start([request.pop()])
+            shares.start([request.pop()], is_background=is_background)
             return "background" if is_background else "foreground"
     return "nowhere"
 
@@ -224,12 +224,39 @@ def test_large_requests_have_a_quarter_of_their_flows_time(shares: Shares, clock
     assert shares.background_share() == 0.25, "one waits"
 
     sentence = request.pop()
-    shares.start([sentence])
+    shares.start([sentence], is_background=True)
     clock.now = 60.0
     assert shares.background_share() == 0.25, "one runs"
 
     shares.end([sentence])
     assert shares.background_share() == 0.0
+
+
+def test_what_entered_the_background_has_its_time_when_its_flow_no_longer_gives_way(
+    shares: Shares, clock: FakeClock
+) -> None:
+    shares.ask(A, SECOND / 2)
+    shares.ask(B, ALL)
+    request = request_of(B)
+    assert shares.allow(request, is_background=True)
+    sentence = request.pop()
+    shares.start([sentence], is_background=True)
+
+    clock.now = 1.1
+    shares.ask(B, ALL)
+    assert start(shares, B, 5) == "foreground", "the other has gone"
+    assert shares.background_share() == 1.0
+
+    shares.end([sentence])
+    assert shares.background_share() == 0.0
+
+
+def test_nobody_gives_way_to_a_probe(shares: Shares) -> None:
+    shares.start([new_sentence(flow=A)])
+    shares.ask(B, ALL)
+
+    assert (shares.share(B), shares.pace(B)) == (1.0, 1.0)
+    assert start(shares, B, 5) == "foreground"
 
 
 def test_a_flow_that_gives_way_has_no_more_for_its_large_requests(shares: Shares) -> None:
