@@ -3,7 +3,8 @@
 Every active engine can count on half an even share of the cores; what is left is for who runs the fewest rows, as it
 asks for least. An engine that has had less than that of late is modest: its lanes step at once. Those of an
 engine that has had more leave the cores to modest ones between two steps, so that a small load notices little of a
-large one; whoever is left waiting falls below its part, and is modest itself.
+large one; whoever is left waiting falls below its part, and is modest itself. A step cannot be interrupted, so that
+steps are kept short while engines share the cores (`server.engine.scheduler`).
 """
 
 import contextlib
@@ -21,9 +22,10 @@ _MOST_WAIT_SECONDS = 0.4  # for one step, whatever the others do
 
 @dataclass(slots=True)
 class _Use:
-    """Of one engine: its lanes that run anything, and the seconds of steps that it has had, fading."""
+    """Of one engine: its lanes that run anything, the most there were, and its seconds of steps, fading."""
 
     num_lanes: int = 0
+    most_lanes: int = 0
     seconds: float = 0.0
     noted: float = 0.0
 
@@ -63,12 +65,23 @@ class BusyEngines:
         """Says whether no engine but this one runs anything."""
         return len(self._rows) == (engine in self._rows)  # asked at every step
 
+    @property
+    def is_divided(self) -> bool:
+        """Whether several engines have used the cores of late, with more lanes than there are cores."""
+        if not self.is_shared:
+            return False
+        now = self._clock()
+        with self._changed:
+            recent = self._recent({engine: use.faded(now) for engine, use in self._uses.items()})
+            return len(recent) > 1 and sum(self._uses[engine].most_lanes for engine in recent) > self._num_cores
+
     @contextlib.contextmanager
     def lane(self, engine: object) -> Iterator[None]:
         """Counts a lane while it has anything to run."""
         with self._changed:
             use = self._uses.setdefault(engine, _Use())
             use.num_lanes += 1
+            use.most_lanes = max(use.most_lanes, use.num_lanes)
             self._num_at_work += use.num_lanes == 1
             self.is_shared = len(self._uses) > 1
         try:
@@ -103,13 +116,18 @@ class BusyEngines:
         all_seconds = self._num_cores * _MEMORY_SECONDS
         seconds = {engine: use.faded(now) for engine, use in self._uses.items()}
         at_work = [engine for engine, use in self._uses.items() if use.num_lanes]
-        recent = [engine for engine in seconds if seconds[engine] > _ACTIVE_PART * _MEMORY_SECONDS]
+        recent = self._recent(seconds)
         part = all_seconds / (2 * max(1, len({*at_work, *recent})))
         rows = {engine: self._rows.get(engine, 0) for engine in at_work}
         least = min(rows.values(), default=0)
         fewest = [engine for engine in at_work if rows[engine] == least]
         parts = {engine: part + all_seconds / (2 * len(fewest)) for engine in fewest}
         return [engine for engine in seconds if seconds[engine] <= parts.get(engine, part)]
+
+    @staticmethod
+    def _recent(seconds: dict[object, float]) -> list[object]:
+        """Returns the engines that have had more than next to nothing."""
+        return [engine for engine in seconds if seconds[engine] > _ACTIVE_PART * _MEMORY_SECONDS]
 
     def _may_step(self, engine: object) -> bool:
         modest = self._modest(self._clock())

@@ -17,6 +17,8 @@ from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
 from server.network import RowMoves, StepKind
 
+_DIVIDED_ROWS = 0.5  # of what a lane may hold while engines share the cores: each other's steps are slow beside ours
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -83,8 +85,9 @@ class Scheduler:
         longest = longest if self.running else 0
         if probes is None:
             seconds = self._most_step_seconds(now)
+            limits = self._limits.part(_DIVIDED_ROWS) if self._queue.busy.is_divided else self._limits
             admitted = self._queue.take(
-                self.kind, self._limits, footprint, longest, seconds, is_background=self._is_background
+                self.kind, limits, footprint, longest, seconds, is_background=self._is_background
             )
         else:
             admitted = probes

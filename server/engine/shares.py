@@ -116,7 +116,7 @@ class Shares:
         return flow.weight / (flow.weight + sum(each.weight for each in self._active() if each is not own))
 
     def background_share(self) -> float:
-        """Returns the part of the engine that is theirs together who are to give way, or were when they entered, 0 to 1.
+        """Returns the part of the engine, 0 to 1, of all together who are to give way, or were when they entered.
 
         Where a flow no longer gives way, what it has in the background has all of its weight: nobody asked for less.
         """

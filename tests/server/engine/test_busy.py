@@ -131,6 +131,30 @@ def test_what_an_engine_has_had_fades(busy: BusyEngines, clock: FakeClock) -> No
     assert comes_beside(small, large, busy)
 
 
+def test_cores_are_divided_while_several_engines_use_more_lanes_than_there_are_cores(
+    busy: BusyEngines, clock: FakeClock
+) -> None:
+    large, small = Engine(), Engine()
+    seen = [busy.is_divided]
+    for engine in (large, small):
+        use(busy, engine, clock, 0.1)
+        seen.append(busy.is_divided)
+    clock.now += 10.0  # whoever has not run anything of late has no more say
+    seen.append(busy.is_divided)
+
+    assert seen == [False, False, True, False]
+
+
+def test_cores_that_are_enough_for_all_are_not_divided(clock: FakeClock) -> None:
+    busy, large, small = BusyEngines(num_cores=2, clock=clock), Engine(), Engine()
+    use(busy, large, clock, 0.1)
+    use(busy, small, clock, 0.1)
+    assert not busy.is_divided
+
+    with busy.lane(large), busy.lane(large):
+        assert busy.is_divided
+
+
 def test_engines_that_have_gone_are_forgotten(busy: BusyEngines, clock: FakeClock) -> None:
     large, small = Engine(), Engine()
     use(busy, small, clock, 0.1)

@@ -1,5 +1,6 @@
 """Who is admitted and who leaves, with integers only: no model, no threads."""
 
+from server.engine.busy import BusyEngines
 from server.network import StepKind
 from tests.fakes import FakeClock
 from tests.server.engine.parts import LITTLE, new_queue, new_scheduler, new_sentence, run_step
@@ -49,6 +50,21 @@ def test_a_batch_of_long_sentences_has_fewer_rows() -> None:
     assert run_step(scheduler) == []
     scheduler.remove([short])
     assert run_step(scheduler) == [last]
+
+
+def test_a_batch_has_half_of_the_rows_while_engines_share_the_core() -> None:
+    clock = FakeClock()
+    queue = new_queue()
+    queue.busy = busy = BusyEngines(clock=clock)
+    for engine in (queue, new_queue()):
+        with busy.lane(engine), busy.turn(engine):
+            clock.now += 0.1
+    queue.add([new_sentence() for _ in range(20)])
+    scheduler = new_scheduler(queue, max_rows=8)
+
+    assert len(run_step(scheduler)) == 4
+    clock.now += 10.0
+    assert len(run_step(scheduler)) == 4, "it is alone"
 
 
 def test_a_batch_with_one_long_sentence_has_fewer_rows() -> None:
