@@ -15,6 +15,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterator
 
+from server.engine.flow import ANYONE, Flow
 from server.engine.sentence import Sentence
 
 BURST_SECONDS = 0.25
@@ -97,12 +98,17 @@ class WaitingRequest:
 class FlowQueue:
     """Orders the waiting requests of one flow; not to be used by two threads at once, but for `work_before`.
 
+    Args:
+        flow: whose they are.
+
     Attributes:
+        flow: as given.
         work: row-steps of all that waits.
         tag: virtual start of the next sentence among all flows (start-time fair queueing, Goyal et al. 1996).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, flow: Flow = ANYONE) -> None:
+        self.flow = flow
         self._small: list[WaitingRequest] = []  # sorted
         self._large: deque[WaitingRequest] = deque()
         self._small_work = 0.0  # what these may have before they count as large

@@ -58,7 +58,7 @@ class Load(NamedTuple):
     """What an engine has to do, as one flow sees it.
 
     Attributes:
-        running_rows: of all lanes.
+        running_rows: of all lanes, that are stepped with the flow's or before them.
         waiting_rows: of all that waits.
         share: of the engine, that the flow has.
         pace: of its steps: the part of the time that they have, over 0 to 1.

@@ -36,10 +36,10 @@ class Line:
         """Whether a request waits that has had its burst."""
         return any(queue.has_large for queue in list(self._flows.values()))  # a copy, as it is asked without the lock
 
-    @property
-    def work(self) -> float:
-        """Row-steps that wait."""
-        return sum(queue.work for queue in self._flows.values())
+    def work(self, counts: Callable[[Flow], bool] | None = None) -> float:
+        """Returns the row-steps that wait, of all flows or of those that count."""
+        queues = list(self._flows.values())  # a copy, as it is asked without the lock
+        return sum(queue.work for queue in queues if counts is None or counts(queue.flow))
 
     def work_before(self, flow: Flow, due: float, *, is_large: bool) -> float:
         """Returns the row-steps of its own flow that a request would wait for, see `FlowQueue.work_before`."""
@@ -48,10 +48,10 @@ class Line:
 
     def add(self, request: WaitingRequest) -> None:
         """Adds a request."""
-        name = request.head.flow.name
-        queue = self._flows.get(name)
+        flow = request.head.flow
+        queue = self._flows.get(flow.name)
         if queue is None:
-            queue = self._flows[name] = FlowQueue()
+            queue = self._flows[flow.name] = FlowQueue(flow)
         if not queue:
             queue.tag = max(queue.tag, self._virtual_time)
         queue.add(request)

@@ -130,16 +130,21 @@ class Shares:
                 weights += each.weight * LARGE_SHARE
         return weights / sum(each.weight for each in active) if weights else 0.0
 
+    @property
+    def background_rows(self) -> int:
+        """Rows of all flows in the background."""
+        return sum(each.large_rows + each.yielded_rows for each in list(self._activities.values()))
+
     def pace(self, flow: Flow) -> float:
         """Returns the part of the time that a flow's steps have, over 0 to 1: less than all is for who gives way."""
-        return min(1.0, self._current_level() * flow.weight) if self._gives_way(flow) else 1.0
+        return min(1.0, self._current_level() * flow.weight) if self.gives_way(flow) else 1.0
 
     def is_modest(self, flow: Flow) -> bool:
         """Whether a flow has asked for no more of late than about its part, beside others that are active.
 
         It is not to pay for what others ask by forecasts that are stretched (`CostModel.caution`).
         """
-        return self.share(flow) < 1.0 and not self._gives_way(flow)
+        return self.share(flow) < 1.0 and not self.gives_way(flow)
 
     def allow(self, request: WaitingRequest, *, is_background: bool = False) -> bool:
         """Whether the first sentence of a request may be taken; one of a flow that runs none may be always.
@@ -149,7 +154,7 @@ class Shares:
             is_background: whether the sentence would give way to others.
         """
         flow = request.flow
-        if self._gives_way(flow):
+        if self.gives_way(flow):
             rows = self._activities[flow.name].rows
             most = math.ceil(self._max_rows * self.share(flow))
             return is_background and (not rows or rows + request.head.footprint.rows <= most)
@@ -165,9 +170,14 @@ class Shares:
         all_give_way = len(active) > 1 and all(map(self._is_above_level, active))
         return limits if all_give_way else limits.part(_BACKGROUND_ROWS)
 
-    def _gives_way(self, flow: Flow) -> bool:
+    def gives_way(self, flow: Flow) -> bool:
+        """Whether a flow has asked for more than its part, beside others that are active."""
         own = self._activities.get(flow.name)
         return own is not None and self.share(flow) < 1.0 and self._is_above_level(own)
+
+    def comes_first(self, flow: Flow) -> bool:
+        """Whether a flow does not give way, so that those who do not either may wait for it."""
+        return not self.gives_way(flow)
 
     def _active(self) -> list[_Activity]:
         since = self._clock() - _ACTIVE_SECONDS

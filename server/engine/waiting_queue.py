@@ -176,9 +176,8 @@ class WaitingQueue:
     def drop_over(self, now: float, rows: int = 1) -> list[Sentence]:
         """Removes sentences whose caller has left, and requests that would be answered after their deadline.
 
-        A request's sentences share their caller and their deadline, so its first one speaks for the rest. To look at
-        every request in every step would make 10,000 waiting ones as dear as the step itself: calls look at all in
-        turn, as if at `_LOOKS_PER_STEP` each. `take` may return a sentence that nobody has looked at.
+        A request's first sentence speaks for all, as they share caller and deadline. To look at 10,000 takes as long as
+        a step: calls do it in turn, `_LOOKS_PER_STEP` each. `take` may return a sentence that nobody has looked at.
 
         Args:
             now: instant of the clock.
@@ -257,15 +256,17 @@ class WaitingQueue:
             return left + self._dropped
 
     def _forecast(self, demand: Demand, deadline: float | None, flow: Flow) -> Forecast:
-        pace = self.shares.pace(flow)
-        share = pace if pace < 1.0 else self.shares.share(flow)
+        pace, gives_way = self.shares.pace(flow), self.shares.gives_way(flow)
+        share = pace if gives_way else self.shares.share(flow)
+        rows = self._running_rows - (0 if gives_way else self.shares.background_rows)
+        counts = None if gives_way else self.shares.comes_first
 
         def work_before(due: float, is_large: bool) -> float:
             of_flow = sum(line.work_before(flow, due, is_large=is_large) for line in self._lines.values())
-            return min(of_flow / share, sum(line.work for line in self._lines.values()))
+            return min(of_flow / share, sum(line.work(counts) for line in self._lines.values()))
 
         caution = 1.0 if self.shares.is_modest(flow) else self._cost.caution(flow.name)
-        load = Load(self._running_rows, self.charges.num_rows, share, pace, caution, work_before)
+        load = Load(rows, self.charges.num_rows, share, pace, caution, work_before)
         return forecast(demand, self._clock(), deadline, load, self._cost, self._limits)
 
     def _has_not_looked_lately(self) -> bool:

@@ -77,9 +77,9 @@ def test_a_line_knows_what_waits() -> None:
     line = Line()
     arrive(line, A, 3)
     arrive(line, B, 2)
-    assert (line.num_requests, line.work, len(list(line)), bool(line)) == (2, 5.0, 2, True)
+    assert (line.num_requests, line.work(), len(list(line)), bool(line)) == (2, 5.0, 2, True)
 
     line.remove(next(iter(line)))
-    assert (line.num_requests, line.work) == (1, 2.0)
+    assert (line.num_requests, line.work()) == (1, 2.0)
     line.clear()
     assert (line.num_requests, bool(line)) == (0, False)

@@ -125,6 +125,22 @@ def test_who_has_had_less_than_its_share_is_not_refused_out_of_caution() -> None
         queue.check_room(LITTLE, deadlines[flood], flood)
 
 
+def test_who_comes_first_does_not_wait_for_who_gives_way() -> None:
+    cost = CostModel(20)
+    cost.observe_step(20, 1.0, busy_rows=0)
+    clock = FakeClock()
+    queue = new_queue(max_rows=20, cost=cost, clock=clock)
+    modest, flood = Flow(name="modest"), Flow(name="flood")
+    queue.add([new_sentence(flow=modest)])
+    add_singles(queue, 100, flood)
+    clock.now = 0.03
+    beside_one = queue.check_room(LITTLE, None, modest).seconds
+    assert queue.take(PLAIN, lane_limits(max_rows=20), is_background=True)
+
+    assert queue.check_room(LITTLE, None, modest).seconds == beside_one, "rows that give way do not count"
+    assert queue.check_room(LITTLE, None, flood).seconds > 5 * beside_one
+
+
 def test_who_gives_way_is_told_of_the_time_that_is_left_to_it() -> None:
     cost = CostModel(64)
     cost.observe_step(64, 32.0, busy_rows=0)
