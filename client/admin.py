@@ -12,7 +12,7 @@ import grpc
 import shtab
 
 from client.channel import call_metadata
-from client.connection import parse, positive_float
+from client.connection import parse, positive_float, read_key
 from client.errors import ServerFailed, TranslationError, Unavailable, from_rpc_error
 from protos import model_admin_pb2 as pb
 from protos.model_admin_pb2_grpc import ModelAdminStub
@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     arguments = parse(build_parser(), argv)
     try:
-        metadata = call_metadata(arguments.api_key_file.read_text(encoding="utf-8").strip())
+        metadata = call_metadata(read_key(arguments.api_key_file))
         statuses = _run(arguments, metadata)
     except (OSError, ValueError) as error:
         return _fail(str(error), EXIT_REFUSED)

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from client.channel import TlsOptions
+from client.channel import TlsOptions, call_metadata
 from client.client import DEFAULT_DEADLINE_SECONDS, Client
 
 
@@ -60,7 +60,7 @@ def connect(address: str, arguments: argparse.Namespace, *, max_attempts: int) -
         server_name=arguments.tls_server_name,
     )
     is_encrypted = arguments.tls or tls != TlsOptions()
-    api_key = arguments.api_key_file.read_text(encoding="utf-8").strip() if arguments.api_key_file else None
+    api_key = read_key(arguments.api_key_file) if arguments.api_key_file else None
     return Client(
         address,
         tls=tls if is_encrypted else None,
@@ -69,6 +69,18 @@ def connect(address: str, arguments: argparse.Namespace, *, max_attempts: int) -
         max_attempts=max_attempts,
         watch_health=not arguments.no_health,
     )
+
+
+def read_key(file: Path) -> str:
+    """Returns the key that the file of `--api-key-file` holds, and nothing else. Raises OSError, ValueError."""
+    try:
+        key = file.read_text(encoding="utf-8").strip()
+        call_metadata(key)
+    except OSError as error:
+        raise OSError(f"--api-key-file: {file} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ValueError(f"--api-key-file: {file} must hold the key alone: {error}") from error
+    return key
 
 
 def positive_float(text: str) -> float:

@@ -5,7 +5,7 @@
       Unauthenticated           UNAUTHENTICATED     nobody known: no API key, or one that is wrong or has expired
       PermissionDenied          PERMISSION_DENIED   somebody known who may not do this
       ModelNotFound             NOT_FOUND           no such model here
-      PreconditionFailed        FAILED_PRECONDITION an operator's change does not fit how things stand
+      PreconditionFailed        FAILED_PRECONDITION a request or a change does not fit how the server is set up
       Overloaded                RESOURCE_EXHAUSTED  too much waits, is being split or held, or a quota is used up
       NotServing                UNAVAILABLE         loading, shutting down, or a lane is lost; safe to retry
       DeadlineExceeded          DEADLINE_EXCEEDED   the caller's time, or the server's maximum, is over
@@ -97,7 +97,7 @@ class ModelNotFound(TranslationError):
 
 
 class PreconditionFailed(TranslationError):
-    """What an operator wants changed cannot be, as things stand; nothing has changed."""
+    """What a request or an operator wants cannot be, as things are set up; nothing has changed."""
 
     code = Code.FAILED_PRECONDITION
 

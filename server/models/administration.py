@@ -103,7 +103,7 @@ class Administration:
             models, split = self._catalogue.loaded(name)
             if split is None or version not in ("", *(each.manifest.version for each in models)):
                 field, value = ("version", version) if split else ("model", name)
-                raise ModelNotFound(f"{field}: {_shown(value)} is not loaded")
+                raise ModelNotFound(f"{field}: {_shown(value)} is not loaded; {self._those_loaded(name)}")
             if not version and len(self._catalogue.names) == 1:
                 raise PreconditionFailed(f"model: {name} is the only one that is served")
             if split.percent(version):
@@ -154,11 +154,11 @@ class Administration:
         async with self._loader.turn:
             loaded = self._loaded(name)
             if not loaded:
-                raise ModelNotFound(f"model: {_shown(name)} is not loaded")
+                raise ModelNotFound(f"model: {_shown(name)} is not loaded; {self._those_loaded(name)}")
             missing = [_shown(version) for version in percents if version not in loaded]
             if missing:
-                known = f"loaded are {', '.join(sorted(loaded, key=version_key))}"
-                raise PreconditionFailed(f"traffic: {', '.join(missing)} is not loaded; {known}")
+                message = f"{', '.join(missing)} is not loaded; {self._those_loaded(name)}"
+                raise PreconditionFailed(f"traffic: {message}")
             found = (await self._found()).get(name, [])
             self._split(name, percents)
             self._loader.pin(name)
@@ -200,6 +200,11 @@ class Administration:
     def _loaded(self, name: str) -> set[str]:
         return {each.manifest.version for each in self._catalogue.loaded(name)[0]}
 
+    def _those_loaded(self, name: str) -> str:
+        """Says which versions of a model are loaded; of one that is not, which models are."""
+        loaded = sorted(self._loaded(name), key=version_key) or self._catalogue.names
+        return f"loaded are {', '.join(loaded)}" if loaded else "none is"
+
     def _split(self, name: str, percents: Mapping[str, int]) -> None:
         self._catalogue.split(name, TrafficSplit.of(percents))
 
@@ -207,7 +212,7 @@ class Administration:
         """Returns the version that had all requests before they were shared, or had them before the one that has."""
         _, split = self._catalogue.loaded(name)
         if split is None:
-            raise ModelNotFound(f"model: {_shown(name)} is not loaded")
+            raise ModelNotFound(f"model: {_shown(name)} is not loaded; {self._those_loaded(name)}")
         history = self._catalogue.history.of(name)
         before = history if len(split.shares) > 1 else history[:-1]
         lower = [each.version for each in found if version_key(each.version) < version_key(split.main)]

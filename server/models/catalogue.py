@@ -13,7 +13,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
-from server.errors import ModelNotFound, NotServing
+from server.errors import ModelNotFound, NotServing, PreconditionFailed
 from server.models.allocator import collect_garbage, memory_returned
 from server.models.loading import needed_bytes
 from server.models.loading_turns import LoadingTurns
@@ -115,7 +115,8 @@ class Catalogue:
         One after the other they would be lent while others wait for their room: two requests could wait for each other.
 
         Raises:
-            NotServing: one cannot be loaded, or all together are beyond the budget.
+            NotServing: one cannot be loaded.
+            PreconditionFailed: all together are beyond the budget.
         """
         async with self._together:
             self._kept = names
@@ -214,7 +215,8 @@ class Catalogue:
         served = {each.manifest.name: each for each in self._models}
         needed = sum(needed_bytes(served[name].manifest, served[name].variant) for name in names if name in served)
         if self._budget_bytes is not None and needed > self._budget_bytes:
-            raise NotServing(f"models {', '.join(names)} do not fit into the memory for models together")
+            sizes = f"{needed / (1 << 20):.0f} MiB together, --models-memory is {self._budget_bytes / (1 << 20):.0f}"
+            raise PreconditionFailed(f"models {', '.join(names)} take {sizes}")
 
     async def _load(self, name: str) -> None:
         offer = self._offers.get(name)

@@ -68,6 +68,12 @@ def find_models(directory: Path) -> tuple[dict[str, list[FoundBundle]], list[str
     return found, faults
 
 
+def nothing_in(directory: Path) -> str:
+    """Says that there is no model in the folder of models."""
+    hint = f"; it is a bundle itself: --bundle {directory}" if (directory / MANIFEST_FILE).exists() else ""
+    return f"--models: {directory} holds no model{hint}"
+
+
 def is_model_name(name: str) -> bool:
     """Whether a model may be called so."""
     return _NAME.fullmatch(name) is not None and name not in _RESERVED

@@ -22,7 +22,7 @@ from server.engine.busy import BusyEngines
 from server.errors import BundleError, NotServing, SettingsError, StartupError
 from server.models.allocator import collect_garbage, memory_returned
 from server.models.choosing import can_use_cuda, choose_variant
-from server.models.folder import FoundBundle, find_models
+from server.models.folder import FoundBundle, find_models, nothing_in
 from server.models.loading import Share, load_model
 from server.models.machine import usable_cores
 from server.models.model import Model, ServedModel
@@ -290,7 +290,7 @@ class FolderLoader:
 
     def _check(self, models: Sequence[ServedModel], faults: list[str]) -> None:
         if not models:
-            raise BundleError(faults or [f"--models: {self._directory} holds no model"])
+            raise BundleError(faults or [nothing_in(self._directory)])
         names = [model.manifest.name for model in models]
         missing = [name for name in self._settings.preferred_models if name not in names]
         if missing:

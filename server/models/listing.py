@@ -7,7 +7,7 @@ from server.bundle.bundle import open_bundle
 from server.bundle.manifest import Manifest
 from server.errors import BundleError
 from server.models.choosing import can_use_cuda, choose_variant
-from server.models.folder import FoundBundle, find_models
+from server.models.folder import FoundBundle, find_models, nothing_in
 from server.models.loading import Share, engine_limits, growth_bytes, needed_bytes
 from server.models.opening import misfits
 from server.models.pivots import pivoted_pairs
@@ -43,7 +43,7 @@ def list_models(settings: Settings) -> Iterator[str]:
             yield f"{name} {version} ({variant}): {_languages(manifest)}; {memory}"
             break
     if not served:
-        raise BundleError(faults or [f"--models: {settings.models} holds no model"])
+        raise BundleError(faults or [nothing_in(settings.models or settings.bundle)])
     ways = pivoted_pairs(settings.pivots, [manifest for manifest, _ in served])
     for pivot in dict.fromkeys(ways.values()):
         yield f"by way of {pivot}: {_directions([pair for pair, way in ways.items() if way == pivot])}"

@@ -86,6 +86,11 @@ def misfits(settings: Settings, served: Sequence[tuple[Manifest, str]]) -> list[
         if (size := needed_bytes(manifest, variant)) > budget:
             most = f"more than {budget / (1 << 20):.0f}; it will be loaded alone"
             faults.append(f"--models-memory: {manifest.name} takes {size / (1 << 20):.0f} MiB, {most}")
+    sizes = sorted((needed_bytes(manifest, variant), manifest.name) for manifest, variant in served)[-2:]
+    if settings.pivots and (together := sum(size for size, _ in sizes)) > budget:
+        names = " and ".join(name for _, name in sizes)
+        most = f"more than {budget / (1 << 20):.0f}; no text can go by way of both"
+        faults.append(f"--models-memory: {names} take {together / (1 << 20):.0f} MiB together, {most}")
     return faults
 
 

@@ -6,7 +6,7 @@ import contextlib
 import pytest
 from prometheus_client import CollectorRegistry
 
-from server.errors import NotServing
+from server.errors import NotServing, PreconditionFailed
 from server.models.catalogue import Catalogue
 from server.models.loading import needed_bytes
 from server.models.model import Model, ServedModel
@@ -131,7 +131,7 @@ async def test_models_that_are_used_together_are_loaded_so_that_none_waits_while
 
 async def test_models_that_do_not_fit_together_are_refused_at_once(model: Model, registry: CollectorRegistry) -> None:
     shelf = Shelf(model, "a", "b", "c")
-    with pytest.raises(NotServing, match="models a, b, c do not fit into the memory for models together"):
+    with pytest.raises(PreconditionFailed, match="models a, b, c take 30 MiB together, --models-memory is 20"):
         await shelf.catalogue(registry, num_fitting=2).load_together("abc")
 
     assert shelf.loaded == []
