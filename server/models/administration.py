@@ -146,7 +146,7 @@ class Administration:
         Raises:
             InvalidRequest: the percents do not add up to 100.
             ModelNotFound: the model is not loaded.
-            PreconditionFailed: a version is not loaded.
+            PreconditionFailed: a version is not loaded, or does not translate what the others do.
         """
         if sum(percents.values()) != PERCENT or min(percents.values()) < 0:
             message = f"must be percents from 0 to {PERCENT} that add up to {PERCENT}, not {sum(percents.values())}"
@@ -159,6 +159,7 @@ class Administration:
             if missing:
                 message = f"{', '.join(missing)} is not loaded; {self._those_loaded(name)}"
                 raise PreconditionFailed(f"traffic: {message}")
+            self._check_alike(name, [version for version, percent in percents.items() if percent])
             found = (await self._found()).get(name, [])
             self._split(name, percents)
             self._loader.pin(name)
@@ -200,6 +201,17 @@ class Administration:
     def _loaded(self, name: str) -> set[str]:
         return {each.manifest.version for each in self._catalogue.loaded(name)[0]}
 
+    def _check_alike(self, name: str, versions: Sequence[str]) -> None:
+        """Raises PreconditionFailed if versions translate different languages; a request is checked by one of them."""
+        manifests = {each.manifest.version: each.manifest for each in self._catalogue.loaded(name)[0]}
+        first, *others = (manifests[version] for version in versions)
+        for each in others:
+            if (each.language_pairs, each.languages) != (first.language_pairs, first.languages):
+                message = (
+                    f"{each.version} translates other languages than {first.version}: give one of them all requests"
+                )
+                raise PreconditionFailed(f"traffic: {message}")
+
     def _those_loaded(self, name: str) -> str:
         """Says which versions of a model are loaded; of one that is not, which models are."""
         loaded = sorted(self._loaded(name), key=version_key) or self._catalogue.names
@@ -215,7 +227,8 @@ class Administration:
             raise ModelNotFound(f"model: {_shown(name)} is not loaded; {self._those_loaded(name)}")
         history = self._catalogue.history.of(name)
         before = history if len(split.shares) > 1 else history[:-1]
-        lower = [each.version for each in found if version_key(each.version) < version_key(split.main)]
+        named = [each.version for each in found if each.version]
+        lower = [version for version in named if version_key(version) < version_key(split.main)]
         if not before and not lower:
             message = f"has had no version before {split.main}, and its folder has no lower one"
             raise PreconditionFailed(f"model: {name} {message}")

@@ -79,10 +79,11 @@ def is_model_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and name not in _RESERVED
 
 
-def version_key(version: str) -> tuple[tuple[int, int, str], ...]:
-    """Returns what orders versions: numbers in them by their value, so that 1.10 is higher than 1.9."""
+def version_key(version: str) -> tuple[tuple[tuple[int, int, str], ...], str]:
+    """Returns what orders versions: numbers in them by their value, so that 1.10 is higher than 1.9; 1 above 01."""
     parts = re.split(r"([0-9]+)", version)  # no other digits: int() knows some, and some not
-    return tuple((1, int(part), "") if index % 2 else (0, 0, part) for index, part in enumerate(parts) if part)
+    key = tuple((1, int(part), "") if index % 2 else (0, 0, part) for index, part in enumerate(parts) if part)
+    return key, version
 
 
 def _versions(folder: Path) -> list[FoundBundle]:

@@ -3,7 +3,8 @@
 Of a model's versions the highest good one is served. A version that is put in is verified, warmed up and made to
 translate its golden sentence before it takes over; a faulty one is refused, with its faults in the log, and the next
 lower one tried, down to the one that is served. A version whose folder has gone is served until another takes over, a
-model until its folder has gone. A folder in which there is nothing at all is taken for a mount that is missing.
+model until its folder has gone. A folder in which there is no bundle at all is taken for a mount that is missing. No
+more than `_MOST_TRIED` versions of a model are tried: a thousand faulty ones must not keep the others waiting.
 """
 
 import asyncio
@@ -34,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 _AGAIN_SECONDS = 5.0  # after which a model that could not be loaded on demand is tried again
 
+_MOST_TRIED = 32
 _Versions = list[FoundBundle]
 _T = TypeVar("_T")
 
@@ -178,7 +180,7 @@ class FolderLoader:
             found, faults = find_models(self._directory)
         except SettingsError as error:
             found, faults = {}, error.faults
-        if not found:
+        if not any(found.values()):
             reasons = faults or [f"{self._directory} holds none"]
             self._tell([f"they stay as they are: {reason}" for reason in reasons])
             return []
@@ -203,11 +205,12 @@ class FolderLoader:
             was_served = self._served.pop(name, None) is not None or name in self._pinned
             self._pinned.discard(name)
             return Change(name, None) if was_served else None
-        self._metrics.catalogue.add_model(name)
+        if versions:
+            self._metrics.catalogue.add_model(name)
         self._judged[name] = versions
         if name in self._pinned:
             return None
-        for bundle in versions:
+        for bundle in versions[:_MOST_TRIED]:
             if bundle == self._served.get(name):
                 return None
             model = self._try(bundle, faults if faults is not None else [])
@@ -266,7 +269,7 @@ class FolderLoader:
     def _warm(self, bundle: FoundBundle, faults: list[str]) -> Model | None:
         started = time.monotonic()
         settings = replace(self._settings, bundle=bundle.directory)
-        share = Share(num_models=len(self._seen), busy=self._busy)
+        share = Share(num_models=sum(map(bool, self._seen.values())), busy=self._busy)
         facts: dict[str, str | float] = {"model": bundle.name, "model_version": bundle.version}
         try:
             with memory_returned():

@@ -2,8 +2,8 @@
 
 Names: "" and the service say whether to send requests here, `readiness` the same for probes. `liveness` says whether
 the process is worth keeping, independent of load: an event loop that answers, and an engine that is not lost. A model's
-name says whether requests for that model are welcome; all the others want every model to be ready. One servicer answers
-on the public port and on the health port, which stays plain where the public one wants TLS.
+name says whether requests for that model are welcome; all the others want one model at least, and each to be ready. One
+servicer answers on the public port and on the health port, which stays plain where the public one wants TLS.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class Health:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._is_welcome = False
-        self._is_ready: Mapping[str, bool] = {}  # by model
+        self._is_ready: Mapping[str, bool] | None = None  # by model; None until that is watched
         self._names: dict[str, None] = {}  # of models, those that are not served any more included
         self._told: dict[str, bool] = {}
         self._servicer = _Servicer()
@@ -85,13 +85,14 @@ class Health:
             await self.set_alive(alive)
 
     async def _tell_serving(self) -> None:
-        is_serving = self._is_welcome and all(self._is_ready.values())
+        models = {} if self._is_ready is None else self._is_ready
+        is_serving = self._is_welcome and (self._is_ready is None or len(models) > 0) and all(models.values())
         self._metrics.ready.set(is_serving)
         for name in _SERVING_NAMES:
             await self._set(name, is_serving)
-        self._names |= dict.fromkeys(self._is_ready)
+        self._names |= dict.fromkeys(models)
         for name in self._names:
-            await self._set(name, self._is_welcome and self._is_ready.get(name, False))
+            await self._set(name, self._is_welcome and models.get(name, False))
 
     async def _set(self, name: str, is_serving: bool) -> None:
         if self._told.get(name) is is_serving:

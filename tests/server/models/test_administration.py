@@ -3,12 +3,14 @@ import os
 import shutil
 import weakref
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from server.bundle.bundle import Bundle
+from server.bundle.languages import LanguagePair
 from server.errors import InvalidRequest, ModelNotFound, NotServing, PreconditionFailed
 from server.models.administration import VersionState
 from server.models.folder import FoundBundle
@@ -120,8 +122,8 @@ async def test_what_does_not_fit_is_refused_and_changes_nothing(served: Served) 
         (administration.load("../m", "1"), ModelNotFound, "model: a value of 4 characters is not in the folder"),
         (administration.load("m", "7"), ModelNotFound, "version: 7 of m is not in the folder; there: 2, 1"),
         (administration.load("m", "../n"), ModelNotFound, "version: a value of 4 characters of m is not in the folder"),
-        (administration.unload("x"), ModelNotFound, "model: x is not loaded"),
-        (administration.unload("m", "1"), ModelNotFound, "version: 1 is not loaded"),
+        (administration.unload("x"), ModelNotFound, "model: x is not loaded; loaded are m, n"),
+        (administration.unload("m", "1"), ModelNotFound, "version: 1 is not loaded; loaded are 2"),
         (administration.unload("m", "2"), PreconditionFailed, "version: 2 of m has 100 percent of the requests; SetT"),
         (administration.rollback("x"), ModelNotFound, "model: x is not loaded"),
         (administration.rollback("m", "7"), ModelNotFound, "version: 7 of m is not in the folder"),
@@ -137,6 +139,22 @@ async def test_what_does_not_fit_is_refused_and_changes_nothing(served: Served) 
 
     assert await served.status() == before
     assert all(each.follows_folder for each in await administration.statuses())
+
+
+async def test_versions_share_no_requests_if_they_translate_other_languages(served: Served, add: Add) -> None:
+    administration = served.administration
+    await administration.set_traffic("m", {"2": 100})
+    add("m/3")
+    await administration.load("m", "3")
+    models, _ = served.catalogue.loaded("m")
+    (third,) = [each for each in models if each.manifest.version == "3"]
+    pair = LanguagePair(source="xx", target="yy")
+    object.__setattr__(third, "manifest", replace(third.manifest, language_pairs=(pair,)))
+
+    with pytest.raises(PreconditionFailed, match="traffic: 3 translates other languages than 2"):
+        await administration.set_traffic("m", {"2": 50, "3": 50})
+    await administration.set_traffic("m", {"3": 100, "2": 0})
+    assert await served.answering() == {"3"}
 
 
 async def test_a_faulty_version_is_refused_with_its_faults_which_are_told_from_then_on(
@@ -233,6 +251,11 @@ async def test_a_model_whose_folder_goes_is_served_no_more_and_follows_the_next(
     await until(lambda: served.all_go_to("1"))
 
     assert await served.answering() == {"1"}
+
+
+async def test_a_bundle_that_is_no_versions_folder_has_no_version_before(served: Served) -> None:
+    with pytest.raises(PreconditionFailed, match="n has had no version before"):
+        await served.administration.rollback("n")
 
 
 async def test_a_bundle_that_is_no_versions_folder_is_listed_by_its_manifests(served: Served) -> None:

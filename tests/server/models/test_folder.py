@@ -70,6 +70,7 @@ def test_digits_that_are_no_decimal_ones_are_no_numbers(tmp_path: Path) -> None:
 
     assert [each.version for each in find_models(tmp_path)[0]["m"]] == ["2", "1"]
     assert sorted(["²", "10", "٣", "9"], key=version_key)[-2:] == ["9", "10"]
+    assert sorted(["1.0", "1", "01"], key=version_key) == sorted(["01", "1", "1.0"], key=version_key)
 
 
 @pytest.mark.parametrize(

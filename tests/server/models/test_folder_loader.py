@@ -145,6 +145,17 @@ def test_a_broken_version_is_refused_once_and_a_lower_one_taken_back(models: Pat
         assert change.model.manifest.version == "0"
 
 
+def test_no_more_than_the_highest_versions_are_tried(models: Path, metrics: Metrics, add: Add) -> None:
+    add("m/1")
+    loader = loader_of(models, metrics)
+    with loaded(loader):
+        for version in range(2, 50):
+            (models / "m" / str(version)).mkdir()
+        assert settled(loader) == ["m"]
+        assert loader.load("m") is None
+        assert sample(metrics, "model_loads_total", model="m", outcome="refused") == 32
+
+
 def test_a_model_is_served_until_its_folder_has_gone_and_a_mount_comes_back(
     models: Path, metrics: Metrics, add: Add, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -164,6 +175,8 @@ def test_a_model_is_served_until_its_folder_has_gone_and_a_mount_comes_back(
         assert [loader.changed(), loader.changed()] == [[], []]
         (models / "a b").mkdir()
         assert [loader.changed(), loader.changed()] == [[], []]
+        (models / "z").mkdir()
+        assert [loader.changed(), loader.changed()] == [[], []], "no bundle is there"
     stay = "models: they stay as they are: "
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
         f"{stay}--models: {models} cannot be read: No such file or directory",

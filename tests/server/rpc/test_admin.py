@@ -112,7 +112,7 @@ async def test_faults_are_named(admin: Admin, caplog: pytest.LogCaptureFixture) 
             code.FAILED_PRECONDITION,
             "version: 2 of m has 100 percent of the requests; SetTraffic gives them to others",
         ),
-        (code.NOT_FOUND, "model: a value of 7 characters is not loaded"),
+        (code.NOT_FOUND, "model: a value of 7 characters is not loaded; loaded are m, n"),
         (code.INVALID_ARGUMENT, "traffic: must name each version once"),
         (code.INVALID_ARGUMENT, "traffic: must be percents from 0 to 100 that add up to 100, not 99"),
     ]

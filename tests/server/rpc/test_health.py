@@ -148,6 +148,10 @@ async def test_each_model_is_told_by_its_name_and_what_has_gone_is_not_serving(
     ready = {"de-en": True}
     assert (await watch.read()).status == SERVING
     assert [await told(name) for name in ("en-de", "de-en")] == [NOT_SERVING, SERVING]
+    ready = {}
+    assert (await watch.read()).status == NOT_SERVING, "there is no model"
+    ready = {"de-en": True}
+    assert (await watch.read()).status == SERVING
     await health.set_serving(False)
     assert [await told(name) for name in ("en-de", "de-en")] == [NOT_SERVING, NOT_SERVING]
     watching.cancel()
