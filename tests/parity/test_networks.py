@@ -18,6 +18,7 @@ from server.bundle.shortlist import Shortlist
 from server.network import StepInputs
 from server.runtime.device_decoder import DeviceDecoder
 from server.runtime.host_decoder import HostDecoder
+from server.runtime.processor import has_int8_dot_product
 from tests.export.conftest import SHAPES, SUPPRESSED, build_model
 from tests.parity.test_continuous_batching import Ids, Stepper, best
 
@@ -98,7 +99,10 @@ def test_single_precision_gives_the_ids_of_the_oracle(network: Network) -> None:
 
 @pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
 def test_a_shortlist_of_all_tokens_changes_nothing(network: Network, variant: str) -> None:
-    assert network.run(variant, use_shortlist=True) == network.run(variant)
+    with_all, without = network.run(variant, use_shortlist=True), network.run(variant)
+
+    saturates = variant == "cpu-int8" and not has_int8_dot_product()  # see docs/explanations/int8.md
+    assert sum(one != other for one, other in zip(with_all, without, strict=True)) <= (2 if saturates else 0)
 
 
 def test_int8_keeps_rows_apart(network: Network) -> None:
