@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterator
 
-from server.engine.flow import ANYONE, Flow
+from server.engine.flow import Flow
 from server.engine.sentence import Sentence
 
 BURST_SECONDS = 0.25
@@ -107,7 +107,7 @@ class FlowQueue:
         tag: virtual start of the next sentence among all flows (start-time fair queueing, Goyal et al. 1996).
     """
 
-    def __init__(self, flow: Flow = ANYONE) -> None:
+    def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self._small: list[WaitingRequest] = []  # sorted
         self._large: deque[WaitingRequest] = deque()

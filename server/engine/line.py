@@ -36,10 +36,10 @@ class Line:
         """Whether a request waits that has had its burst."""
         return any(queue.has_large for queue in list(self._flows.values()))  # a copy, as it is asked without the lock
 
-    def work(self, counts: Callable[[Flow], bool] | None = None) -> float:
-        """Returns the row-steps that wait, of all flows or of those that count."""
+    def work(self, is_left_out: Callable[[Flow], bool] = lambda _: False) -> float:
+        """Returns the row-steps that wait, but those of flows that are left out."""
         queues = list(self._flows.values())  # a copy, as it is asked without the lock
-        return sum(queue.work for queue in queues if counts is None or counts(queue.flow))
+        return sum(queue.work for queue in queues if not is_left_out(queue.flow))
 
     def work_before(self, flow: Flow, due: float, *, is_large: bool) -> float:
         """Returns the row-steps of its own flow that a request would wait for, see `FlowQueue.work_before`."""

@@ -175,10 +175,6 @@ class Shares:
         own = self._activities.get(flow.name)
         return own is not None and self.share(flow) < 1.0 and self._is_above_level(own)
 
-    def comes_first(self, flow: Flow) -> bool:
-        """Whether a flow does not give way, so that those who do not either may wait for it."""
-        return not self.gives_way(flow)
-
     def _active(self) -> list[_Activity]:
         since = self._clock() - _ACTIVE_SECONDS
         activities = list(self._activities.values())  # a copy, as the door has no lock

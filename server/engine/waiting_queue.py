@@ -259,11 +259,11 @@ class WaitingQueue:
         pace, gives_way = self.shares.pace(flow), self.shares.gives_way(flow)
         share = pace if gives_way else self.shares.share(flow)
         rows = self._running_rows - (0 if gives_way else self.shares.background_rows)
-        counts = None if gives_way else self.shares.comes_first
 
         def work_before(due: float, is_large: bool) -> float:
             of_flow = sum(line.work_before(flow, due, is_large=is_large) for line in self._lines.values())
-            return min(of_flow / share, sum(line.work(counts) for line in self._lines.values()))
+            works = (line.work() if gives_way else line.work(self.shares.gives_way) for line in self._lines.values())
+            return min(of_flow / share, sum(works))
 
         caution = 1.0 if self.shares.is_modest(flow) else self._cost.caution(flow.name)
         load = Load(rows, self.charges.num_rows, share, pace, caution, work_before)

@@ -34,8 +34,8 @@ from server.threads import LANE_NICENESS, be_nice
 logger = logging.getLogger(__name__)
 
 _AGAIN_SECONDS = 5.0  # after which a model that could not be loaded on demand is tried again
-
 _MOST_TRIED = 32
+
 _Versions = list[FoundBundle]
 _T = TypeVar("_T")
 

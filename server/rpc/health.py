@@ -85,8 +85,8 @@ class Health:
             await self.set_alive(alive)
 
     async def _tell_serving(self) -> None:
-        models = {} if self._is_ready is None else self._is_ready
-        is_serving = self._is_welcome and (self._is_ready is None or len(models) > 0) and all(models.values())
+        models = self._is_ready or {}
+        is_serving = self._is_welcome and self._is_ready != {} and all(models.values())
         self._metrics.ready.set(is_serving)
         for name in _SERVING_NAMES:
             await self._set(name, is_serving)

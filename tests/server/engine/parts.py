@@ -56,6 +56,13 @@ def new_sentence(
     return sentence_of((7,) * tokens, options, deadline, flow)
 
 
+def slow_cost() -> CostModel:
+    """Returns the costs of 20 rows that take a second a step: a hundred sentences are more than all there is."""
+    cost = CostModel(20)
+    cost.observe_step(20, 1.0, busy_rows=0)
+    return cost
+
+
 def new_queue(
     max_sentences: int = 1000,
     max_tokens: int = 100_000,

@@ -5,7 +5,7 @@ from collections import deque
 import pytest
 
 from server.engine import flow_queue
-from server.engine.flow import Flow
+from server.engine.flow import ANYONE, Flow
 from server.engine.flow_queue import FlowQueue, WaitingRequest
 from server.engine.sentence import Sentence
 from tests.server.engine.parts import new_sentence
@@ -15,7 +15,7 @@ class Queue(FlowQueue):
     """Numbers its requests; each sentence is one row-step."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(ANYONE)
         self.number = 0
 
     def arrive(self, count: int = 1, due: float = 0.0, *, burst: float = 1000.0, rank: int = 0) -> list[Sentence]:

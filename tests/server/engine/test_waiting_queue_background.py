@@ -6,19 +6,17 @@ from operator import add
 
 import pytest
 
-from server.engine.cost import CostModel
 from server.engine.flow import Flow
 from server.errors import Overloaded
 from server.network import StepKind
 from tests.fakes import FakeClock, lane_limits
-from tests.server.engine.parts import LITTLE, new_queue, new_sentence
+from tests.server.engine.parts import LITTLE, new_queue, new_sentence, slow_cost
 
 PLAIN = StepKind.PLAIN
 
 
 def test_a_flow_that_asks_for_more_than_another_leaves_rows_and_steps_to_it() -> None:
-    cost = CostModel(20)
-    cost.observe_step(20, 1.0, busy_rows=0)  # so slow that a hundred sentences are more than all there is
+    cost = slow_cost()  # so slow that a hundred sentences are more than all there is
     queue, limits = new_queue(max_rows=20, cost=cost), lane_limits(max_rows=20)
     modest, flood = Flow(name="modest"), Flow(name="flood")
     queue.add([new_sentence(flow=modest) for _ in range(2)])
@@ -32,8 +30,7 @@ def test_a_flow_that_asks_for_more_than_another_leaves_rows_and_steps_to_it() ->
 
 
 def test_what_is_refused_has_been_asked_for_all_the_same() -> None:
-    cost = CostModel(20)
-    cost.observe_step(20, 1.0, busy_rows=0)
+    cost = slow_cost()
     clock = FakeClock()
     queue = new_queue(max_rows=20, cost=cost, clock=clock)
     modest, flood = Flow(name="modest"), Flow(name="flood")
@@ -51,8 +48,7 @@ def test_what_is_refused_has_been_asked_for_all_the_same() -> None:
 
 
 def test_a_sleeping_lane_wakes_when_another_lets_rows_go() -> None:
-    cost = CostModel(20)
-    cost.observe_step(20, 1.0, busy_rows=0)
+    cost = slow_cost()
     queue, limits = new_queue(max_rows=20, cost=cost), lane_limits(max_rows=20)
     queue.add([new_sentence(flow=Flow(name="modest"))])
     queue.take(PLAIN, limits)
@@ -71,8 +67,7 @@ def test_a_sleeping_lane_wakes_when_another_lets_rows_go() -> None:
 
 
 def test_a_large_request_leaves_rows_and_steps_to_small_ones() -> None:
-    cost = CostModel(20)
-    cost.observe_step(20, 1.0, busy_rows=0)  # a burst has five sentences
+    cost = slow_cost()  # a burst has five sentences
     queue, limits = new_queue(max_rows=20, cost=cost), lane_limits(max_rows=20)
     large, small = [new_sentence() for _ in range(100)], [new_sentence() for _ in range(2)]
     queue.add(large)
@@ -90,8 +85,7 @@ def test_a_large_request_leaves_rows_and_steps_to_small_ones() -> None:
 
 
 def test_small_sentences_of_one_kind_do_not_wait_for_large_ones_of_another() -> None:
-    cost = CostModel(20)
-    cost.observe_step(20, 1.0, busy_rows=0)
+    cost = slow_cost()
     queue, limits = new_queue(max_rows=20, cost=cost), lane_limits(max_rows=20)
     queue.add([new_sentence() for _ in range(100)])
     queue.take(PLAIN, lane_limits(max_rows=5))
@@ -103,8 +97,7 @@ def test_small_sentences_of_one_kind_do_not_wait_for_large_ones_of_another() -> 
 
 
 def test_a_large_request_alone_is_not_parted() -> None:
-    cost = CostModel(20)
-    cost.observe_step(20, 1.0, busy_rows=0)
+    cost = slow_cost()
     queue, limits = new_queue(max_rows=20, cost=cost), lane_limits(max_rows=20)
     queue.add([new_sentence() for _ in range(100)])
 

@@ -8,7 +8,7 @@ from server.engine.waiting_queue import WaitingQueue
 from server.errors import DeadlineExceeded, Overloaded
 from server.network import StepKind
 from tests.fakes import FakeClock, lane_limits
-from tests.server.engine.parts import LITTLE, new_queue, new_sentence
+from tests.server.engine.parts import LITTLE, new_queue, new_sentence, slow_cost
 
 PLAIN = StepKind.PLAIN
 
@@ -126,8 +126,7 @@ def test_who_has_had_less_than_its_share_is_not_refused_out_of_caution() -> None
 
 
 def test_who_comes_first_does_not_wait_for_who_gives_way() -> None:
-    cost = CostModel(20)
-    cost.observe_step(20, 1.0, busy_rows=0)
+    cost = slow_cost()
     clock = FakeClock()
     queue = new_queue(max_rows=20, cost=cost, clock=clock)
     modest, flood = Flow(name="modest"), Flow(name="flood")
