@@ -18,7 +18,8 @@ from tests.bench.systems import Settings, peak_resident_bytes, resident_bytes
 from tests.bench.text import Text
 
 _LOAD = 0.8  # of the weaker server's capacity
-_REPEATS = 3  # of a server's calls, after once to warm it up
+_REPEATS = 8  # of a server's calls, after once to warm it up
+_SINGLES = 100  # sentences that are asked for one by one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,17 +85,28 @@ def compare_served(contest: Contest) -> list[Row]:
 
 
 def compare_calls(contest: Contest) -> list[Row]:
-    """Compares one caller's calls, greedily: a sentence each, and all of the text in one, by servers just started."""
+    """Compares one caller's calls, greedily: a sentence each, and all of the text in one.
+
+    Two servers are started in every round and take turns within seconds, as a noisy host slows down for minutes.
+    """
     figures: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in contest.checkouts}
     settings, lines = contest.settings(), contest.text.lines[: 20 if contest.quick else 250]
-    for number, name in turns(list(settings), contest.rounds):
-        with our_server(settings[name]) as server, Client(server.address) as client:
-            found = defaultdict(list)
-            for _ in range(_REPEATS + 1):
-                found["single sentences/s"].append(len(lines) / _seconds(client, [[line] for line in lines]))
-                found["sentences/s in one call"].append(len(lines) / _seconds(client, [lines]))
-            for measure, rates in found.items() if number >= 0 else ():
-                figures[name][measure].append(median(rates[1:]))
+    singles = [[line] for line in lines[:_SINGLES]]
+    for _ in range(contest.rounds):
+        found: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in settings}
+        with ExitStack() as stack:
+            servers = {name: stack.enter_context(our_server(each)) for name, each in settings.items()}
+            clients = {name: stack.enter_context(Client(server.address)) for name, server in servers.items()}
+            for number, name in turns(list(clients), _REPEATS):
+                rates = {
+                    "single sentences/s": len(singles) / _seconds(clients[name], singles),
+                    "sentences/s in one call": len(lines) / _seconds(clients[name], [lines]),
+                }
+                for measure, rate in rates.items() if number >= 0 else ():
+                    found[name][measure].append(rate)
+        for name, of_round in found.items():
+            for measure, values in of_round.items():
+                figures[name][measure].append(median(values))
     return _rows(
         contest, figures, "calls", "one caller, int8 greedy", ("single sentences/s", "sentences/s in one call")
     )

@@ -8,7 +8,8 @@ checkout may need. Both run with their own defaults. Ratios are ours to theirs.
 sections the first one: `latency` is one sentence at a time, `served` Poisson arrivals at 80 % of the weaker server's
 capacity, others in every round, `calls` one caller's single sentences, and all in one call, `start` the seconds to
 health SERVING, and `memory` what a server has resident then, and after a closed loop of 64 callers. For the last three
-servers are started anew in every round, as processes of the same program differ by some percent.
+servers are started anew in every round, as processes of the same program differ by some percent; for `calls` both run
+then, and take turns within seconds.
 """
 
 import argparse
