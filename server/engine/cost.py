@@ -136,6 +136,11 @@ class CostModel:
         seconds, rows = self._busy_seconds, self._busy_rows
         if rows.count >= _LEAST_BUSY_STEPS:
             return max(seconds.value / rows.value, _LEAST_SECONDS)
+        return self.least_row_step_seconds
+
+    @property
+    def least_row_step_seconds(self) -> float:
+        """Seconds of a lane for one row-step of a full batch, by the curve of step times."""
         return max(self.step_seconds(self._max_rows) / self._max_rows, _LEAST_SECONDS)
 
     def step_seconds(self, rows: float) -> float:

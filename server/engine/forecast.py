@@ -108,15 +108,16 @@ def forecast(
         crowding = 1.0
     elif load.running_rows:
         crowding = min(1.0, (load.running_rows + demand.rows * demand.num_sentences) / (max_rows * num_lanes))
+    delay = wait + own / load.pace - own  # in line, and between its steps
     return Forecast(
-        seconds=(wait + own / load.pace) * load.caution**crowding,
+        seconds=(delay + own) * load.caution**crowding,
         alone=alone,
         remaining=remaining,
         is_crowded=crowding > _CROWDED,
         due=due,
         burst=burst,
         # What waits for large requests says nothing of small ones, and one that takes long by itself nothing of others.
-        lasts=wait * _KNOWN_PART if wait > own and not is_large else 0.0,
+        lasts=delay * _KNOWN_PART if delay > own and not is_large else 0.0,
     )
 
 

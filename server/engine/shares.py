@@ -11,18 +11,20 @@ from server.engine.limits import EngineLimits, LaneLimits
 from server.engine.sentence import Sentence
 
 _ACTIVE_SECONDS = 1.0  # after its last request, that a flow keeps its share
-_MEMORY_SECONDS = 2.0  # time constant of the work that a flow has asked for
+_MEMORY_SECONDS = 0.5  # time constant of the work that a flow has asked for: so soon a flood is known for one
 _FORGOTTEN_SECONDS = 10.0  # after its last request, that nothing is known of a flow
 _MODEST = 2.0  # times the level: flows that ask for about as much as each other share their steps
 _LEVEL_SECONDS = 0.02  # that the level is good for
 _SMALL_SECONDS = 2.0  # after the last small request, that large ones give way
+_REST_SHARE = 0.1  # of its own part of the time, for who gives way to flows none of which asks for more than theirs
 _BACKGROUND_ROWS = 0.75  # of what a lane may hold, beyond which nobody who gives way enters
 
 
 @dataclass(slots=True)
 class _Activity:
-    """Of one flow: its weight, the rows that it runs in all lanes, when it last asked for any, and how much by then."""
+    """Of one flow: its weight, the rows that it runs in all lanes, when it asked for any, and how much."""
 
+    first_asked: float
     weight: float = 1.0
     rows: int = 0
     large_rows: int = 0  # of these, in the background for their requests' size
@@ -50,7 +52,7 @@ class Shares:
     (max-min fairness; Bertsekas and Gallager, Data Networks, 6.5.2), up to a level that is the same for all who have
     asked for more. Who is below the level, or not far above it and not refused, is modest: it may take whatever rows
     are free, and its steps come first. The others are in the background (`server.engine.lane`), each held to its share
-    of the rows, so that a modest flow's next sentences find free ones.
+    of the rows, so that a modest flow's next sentences find free ones. So is a flow of which too little is known yet.
 
     Whatever a large request has beyond its burst (`server.engine.flow_queue`) is in the background as well, while small
     ones come, of whatever flow: so that these find rows, and have short steps, beside a document of a thousand lines.
@@ -78,8 +80,8 @@ class Shares:
             self._last_small = now
         for name in [name for name, each in self._activities.items() if each.is_gone(now)]:
             del self._activities[name]
-        activity = self._activities.setdefault(flow.name, _Activity())
-        activity.work = activity.faded_work(now) + work
+        activity = self._activities.setdefault(flow.name, _Activity(now))
+        activity.work = activity.faded_work(now) + work * flow.num_calls
         activity.weight, activity.last_asked = flow.weight, now
         if is_refused:
             activity.last_refused = now
@@ -88,7 +90,8 @@ class Shares:
         """Notes that sentences have been taken by a lane, into its background or not."""
         for sentence in sentences:
             sentence.is_background = is_background
-            self._count(self._activities.setdefault(sentence.flow.name, _Activity()), sentence, +1)
+            activity = self._activities.setdefault(sentence.flow.name, _Activity(self._clock()))
+            self._count(activity, sentence, +1)
 
     def end(self, sentences: Iterable[Sentence]) -> None:
         """Notes that sentences that had been taken have left."""
@@ -118,15 +121,19 @@ class Shares:
     def background_share(self) -> float:
         """Returns the part of the engine, 0 to 1, of all together who are to give way, or were when they entered.
 
-        Where a flow no longer gives way, what it has in the background has all of its weight: nobody asked for less.
+        As long as the others ask for no more than their parts, those who give way are sure of a little only: they have
+        what is left. Where a flow no longer gives way, what it has in the background has all of its weight.
         """
         active = self._active()
-        since = self._clock() - _ACTIVE_SECONDS
-        weights = 0.0
-        for each in active:
-            if each.yielded_rows or (len(active) > 1 and self._is_above_level(each)):
+        now = self._clock()
+        giving = [each for each in active if len(active) > 1 and self._is_above_level(each)]
+        others = [each for each in active if each not in giving]
+        are_content = all(self._time_asked(each, now) <= self._current_level() * each.weight for each in others)
+        weights = sum(each.weight for each in giving) * (_REST_SHARE if others and are_content else 1.0)
+        for each in others:
+            if each.yielded_rows:
                 weights += each.weight
-            elif each.large_rows or each.last_large >= since:
+            elif each.large_rows or each.last_large >= now - _ACTIVE_SECONDS:
                 weights += each.weight * LARGE_SHARE
         return weights / sum(each.weight for each in active) if weights else 0.0
 
@@ -153,16 +160,17 @@ class Shares:
             request: that waits.
             is_background: whether the sentence would give way to others.
         """
-        flow = request.flow
-        if self.gives_way(flow):
-            rows = self._activities[flow.name].rows
-            most = math.ceil(self._max_rows * self.share(flow))
-            return is_background and (not rows or rows + request.head.footprint.rows <= most)
-        now = self._clock()
-        gives_way = request.is_large and now - self._last_small < _SMALL_SECONDS
-        if gives_way and flow.name in self._activities:
-            self._activities[flow.name].last_large = now
-        return is_background == gives_way
+        flow, now = request.flow, self._clock()
+        own = self._activities.get(flow.name)
+        share, yields = self.share(flow), self.gives_way(flow)
+        if own is not None and own.rows and share < 1.0 and (yields or now - own.first_asked < _MEMORY_SECONDS):
+            most = math.ceil(self._max_rows * share)
+            if own.rows + request.head.footprint.rows > most:
+                return False
+        is_behind = request.is_large and now - self._last_small < _SMALL_SECONDS
+        if is_behind and not yields and own is not None:
+            own.last_large = now
+        return is_background == (yields or is_behind)
 
     def background_limits(self, limits: LaneLimits) -> LaneLimits:
         """Returns what a lane may hold, with all its batches, when anybody enters who gives way: others find room."""
@@ -188,7 +196,7 @@ class Shares:
 
     def _time_asked(self, activity: _Activity, now: float) -> float:
         """Returns the part of the engine's time that a flow has asked for of late."""
-        seconds = activity.faded_work(now) * self._cost.row_step_seconds / self._num_lanes
+        seconds = activity.faded_work(now) * self._cost.least_row_step_seconds / self._num_lanes
         return seconds / _MEMORY_SECONDS
 
     def _current_level(self) -> float:

@@ -87,9 +87,10 @@ def flooded(options: Options) -> Iterator[Check]:
         processes = {tenant: stack.enter_context(callers(CLIENT_CORE)) for tenant in _TENANTS}
         full = processes["one"].run(replace(load, callers=64, timeout=None, metadata=metadata["one"]))
         saturation = full.goodput
+        each = replace(load, seconds=seconds, rate=_OTHERS_SHARE * saturation)
         others = {
-            tenant: replace(load, seconds=seconds, rate=_OTHERS_SHARE * saturation, metadata=metadata[tenant])
-            for tenant in _TENANTS[1:]
+            tenant: replace(each, metadata=metadata[tenant], seed=seed)
+            for seed, tenant in enumerate(_TENANTS[1:], start=1)
         }
         calm = _at_once(processes, others)
         for factor, sentences, is_judged in _FLOODS:

@@ -93,6 +93,17 @@ def test_a_refusal_lasts_for_a_part_of_the_wait_before_it(cost: CostModel) -> No
     assert refusal.value.lasts_seconds == pytest.approx(min(wait / 4, refusal.value.retry_after_seconds))
 
 
+def test_the_time_between_its_steps_is_a_wait_as_well(cost: CostModel) -> None:
+    demand = Demand(work=10.0, steps=10.0, rows=1)
+    lasts = []
+    for pace in (1.0, 0.1):
+        load = Load(1, 0, pace, pace, 3.0, lambda due, is_large: 0.0)
+        lasts.append(forecast(demand, 0.0, 0.05, load, cost, engine_limits(max_rows=MAX_ROWS)).lasts)
+
+    assert lasts[0] == 0.0
+    assert lasts[1] > 0.0
+
+
 def test_a_refusal_says_nothing_of_others_for_whom_less_would_wait(cost: CostModel) -> None:
     long = Demand(work=10.0, steps=2000.0, rows=1)
     large = Demand(work=10_000.0, steps=10.0, rows=1)

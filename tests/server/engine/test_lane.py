@@ -254,10 +254,11 @@ def test_rows_of_a_flood_do_not_share_the_steps_of_others(parts: Parts, lane: La
     assert batch_sizes(parts, lane, 2) == [4, 4]
 
 
-def test_a_flood_has_its_share_of_the_time_beside_others(parts: Parts, lane: Lane) -> None:
+def test_a_flood_has_its_share_of_the_time_beside_who_asks_for_more_than_its_own(parts: Parts, lane: Lane) -> None:
     flood(parts)
     submit(parts, 40, MODEST)
     step(lane)
+    parts.queue.shares.ask(MODEST, 0.45 / parts.cost.least_row_step_seconds)  # of the half second that counts
 
     assert batch_sizes(parts, lane, 8) == [1, 4] * 8, "half of it, as steps of either take the same time"
 

@@ -14,8 +14,8 @@ from tests.server.engine.parts import new_sentence
 
 A, B, C = Flow(name="a"), Flow(name="b", weight=3.0), Flow(name="c")
 ROW_STEP_SECONDS = 0.01
-SECOND = 1 / ROW_STEP_SECONDS  # row-steps
-ALL = 1000 * SECOND  # more than there is
+HALF = 0.25 / ROW_STEP_SECONDS  # row-steps: of the time that counts
+ALL = 1000 * HALF  # more than there is
 
 
 @pytest.fixture
@@ -83,8 +83,13 @@ def test_active_flows_have_their_shares_by_weight(shares: Shares) -> None:
     assert [start(shares, B, 5) for _ in range(7)] == ["background"] * 6 + ["nowhere"]
 
 
-def test_a_flow_that_asks_for_little_comes_first_and_takes_whatever_rows_are_free(shares: Shares) -> None:
-    shares.ask(A, SECOND / 2)
+def test_a_flow_that_asks_for_little_comes_first_and_takes_whatever_rows_are_free(
+    shares: Shares, clock: FakeClock
+) -> None:
+    shares.ask(A, HALF / 2)
+    shares.ask(B, ALL)
+    clock.now = 0.5
+    shares.ask(A, HALF / 2)
     shares.ask(B, ALL)
 
     assert (shares.is_modest(A), shares.is_modest(B)) == (True, False)
@@ -92,8 +97,40 @@ def test_a_flow_that_asks_for_little_comes_first_and_takes_whatever_rows_are_fre
     assert [start(shares, B, 5) for _ in range(7)] == ["background"] * 6 + ["nowhere"]
 
 
+def test_a_flow_of_which_little_is_known_has_its_share_of_the_rows(shares: Shares, clock: FakeClock) -> None:
+    shares.ask(A, HALF / 5)
+    clock.now = 0.1
+    shares.ask(B, HALF / 5)
+    assert [start(shares, A, 5) for _ in range(3)] == ["foreground", "foreground", "nowhere"]
+
+    clock.now = 0.5
+    shares.ask(A, HALF / 5)
+    assert start(shares, A, 5) == "foreground"
+
+
+def test_calls_that_were_refused_unread_count_as_asked_for(shares: Shares) -> None:
+    shares.ask(A, HALF / 4)
+    shares.ask(Flow(name="c", num_calls=100), HALF / 4)
+
+    assert start(shares, C, 5) == "background"
+
+
+def test_work_counts_as_much_as_it_costs_in_full_batches(clock: FakeClock) -> None:
+    cost = CostModel(40)
+    cost.observe_step(40, 40 * ROW_STEP_SECONDS, busy_rows=0)
+    for _ in range(20):
+        cost.observe_step(4, 10 * ROW_STEP_SECONDS, busy_rows=1)  # somebody who gives way waits
+    limits = EngineLimits(num_lanes=1, lane=lane_limits(max_rows=40), max_waiting_tokens=1, max_waiting_sentences=1)
+    shares = Shares(limits, cost, clock)
+
+    for flow in (A, C):
+        shares.ask(flow, 0.4 * HALF)
+
+    assert shares.is_modest(A)
+
+
 def test_what_some_leave_is_divided_among_the_others(shares: Shares, clock: FakeClock) -> None:
-    shares.ask(A, 2.0 * SECOND * 0.1)  # of two seconds' time, which is what counts
+    shares.ask(A, 2.0 * HALF * 0.1)
     shares.ask(B, ALL)
     assert [shares.pace(A), shares.pace(B)] == pytest.approx([1.0, 0.9])
 
@@ -104,24 +141,25 @@ def test_what_some_leave_is_divided_among_the_others(shares: Shares, clock: Fake
     assert shares.pace(C) == pytest.approx(0.9 * 0.25, rel=0.01)
 
 
-def test_nobody_gives_way_while_there_is_time_for_all(shares: Shares) -> None:
-    shares.ask(A, 0.9 * SECOND)
-    shares.ask(B, 0.9 * SECOND)
+def test_nobody_gives_way_while_there_is_time_for_all(shares: Shares, clock: FakeClock) -> None:
+    for clock.now in (0.0, 0.5):
+        shares.ask(A, 0.6 * HALF)
+        shares.ask(B, 0.6 * HALF)
 
     assert (shares.is_modest(A), shares.is_modest(B)) == (True, True)
     assert {start(shares, flow, 5) for flow in (A, B) for _ in range(8)} == {"foreground"}
 
 
 def test_flows_that_ask_for_about_as_much_as_each_other_share_their_steps(shares: Shares) -> None:
-    shares.ask(A, 1.2 * SECOND)
-    shares.ask(C, 1.4 * SECOND)
+    shares.ask(A, 1.2 * HALF)
+    shares.ask(C, 1.4 * HALF)
 
     assert [start(shares, flow, 5) for flow in (A, C)] == ["foreground"] * 2
 
 
 def test_who_is_refused_and_asks_for_more_than_its_part_gives_way(shares: Shares, clock: FakeClock) -> None:
-    shares.ask(A, SECOND)
-    shares.ask(C, 1.2 * SECOND)
+    shares.ask(A, HALF)
+    shares.ask(C, 1.2 * HALF)
     shares.ask(C, 0.0, is_refused=True)
     assert [start(shares, flow, 5) for flow in (A, C)] == ["foreground", "background"]
 
@@ -147,7 +185,7 @@ def test_work_that_was_asked_for_fades(shares: Shares, clock: FakeClock) -> None
     assert start(shares, A, 5) == "background"
 
     clock.now = 60.0
-    shares.ask(B, SECOND)
+    shares.ask(B, HALF)
 
     assert start(shares, A, 5) == "foreground"
 
@@ -174,7 +212,7 @@ def test_rows_that_are_left_may_be_taken_again(shares: Shares) -> None:
 
 def test_a_flow_that_has_been_quiet_leaves_its_share_to_the_others(shares: Shares, clock: FakeClock) -> None:
     shares.ask(A, ALL)
-    shares.ask(B, SECOND)
+    shares.ask(B, HALF)
     clock.now = 0.9
     shares.ask(A, ALL)
     assert shares.share(A) == 0.25
@@ -186,7 +224,7 @@ def test_a_flow_that_has_been_quiet_leaves_its_share_to_the_others(shares: Share
 
 def test_a_flow_whose_sentences_run_is_not_quiet(shares: Shares, clock: FakeClock) -> None:
     shares.ask(A, ALL)
-    shares.ask(B, SECOND)
+    shares.ask(B, HALF)
     start(shares, B, 1)
     clock.now = 100.0
 
@@ -194,18 +232,21 @@ def test_a_flow_whose_sentences_run_is_not_quiet(shares: Shares, clock: FakeCloc
 
 
 def test_those_who_give_way_have_their_shares_together(shares: Shares, clock: FakeClock) -> None:
-    shares.ask(A, SECOND / 2)
+    shares.ask(A, HALF / 4)
     assert shares.background_share() == 0.0
 
     shares.ask(B, ALL)
     shares.ask(C, ALL)
     clock.now = 0.03
+    assert shares.background_share() == pytest.approx(0.08), "A asks for less than its part: they have what it leaves"
 
+    shares.ask(A, 0.3 * HALF)
+    clock.now = 0.06
     assert shares.background_share() == 0.8
 
 
 def test_large_requests_give_way_while_small_ones_come(shares: Shares, clock: FakeClock) -> None:
-    shares.ask(A, SECOND)
+    shares.ask(A, HALF)
     assert start(shares, A, 5, is_large=True) == "foreground", "there are only large ones"
 
     shares.ask(A, 1.0, is_small=True)
@@ -235,7 +276,7 @@ def test_large_requests_have_a_quarter_of_their_flows_time(shares: Shares, clock
 def test_what_entered_the_background_has_its_time_when_its_flow_no_longer_gives_way(
     shares: Shares, clock: FakeClock
 ) -> None:
-    shares.ask(A, SECOND / 2)
+    shares.ask(A, HALF / 2)
     shares.ask(B, ALL)
     request = request_of(B)
     assert shares.allow(request, is_background=True)
@@ -260,17 +301,17 @@ def test_nobody_gives_way_to_a_probe(shares: Shares) -> None:
 
 
 def test_a_flow_that_gives_way_has_no_more_for_its_large_requests(shares: Shares) -> None:
-    shares.ask(A, SECOND / 2, is_small=True)
+    shares.ask(A, HALF / 2, is_small=True)
     shares.ask(B, ALL)
 
     assert start(shares, B, 5, is_large=True) == "background"
 
-    assert shares.background_share() == 0.75
+    assert shares.background_share() == pytest.approx(0.075)
 
 
 def test_whoever_gives_way_leaves_a_quarter_of_a_lane_to_others(shares: Shares, clock: FakeClock) -> None:
     limits = lane_limits(max_rows=40, max_cached_positions=1000)
-    shares.ask(A, SECOND / 2)
+    shares.ask(A, HALF / 2)
     shares.ask(B, ALL)
 
     part = shares.background_limits(limits)
