@@ -130,6 +130,14 @@ class CostModel:
         """Returns by how much forecasts of a flow's waits are stretched, 1 to 3; that of a flood is no other's."""
         return self._cautions.get(flow, _CAUTION[0])
 
+    def prices(self, flow: str, *, is_modest: bool) -> tuple[float, float]:
+        """Returns the caution of a flow's forecasts, and the seconds of a lane for one row-step.
+
+        A modest one does not pay for what others ask: neither for what they have been told, nor for those who wait
+        while there is room, as they are held to their shares.
+        """
+        return (1.0, self.least_row_step_seconds) if is_modest else (self.caution(flow), self.row_step_seconds)
+
     @property
     def row_step_seconds(self) -> float:
         """Seconds of a lane for one row-step when sentences wait."""

@@ -63,6 +63,7 @@ class Load(NamedTuple):
         share: of the engine, that the flow has.
         pace: of its steps: the part of the time that they have, over 0 to 1.
         caution: by which its forecasts are stretched.
+        row_step_seconds: of a lane.
         work_before: returns the row-steps that would be done before the end of a request that is due at an instant and
             is large, or not.
     """
@@ -72,6 +73,7 @@ class Load(NamedTuple):
     share: float
     pace: float
     caution: float
+    row_step_seconds: float
     work_before: Callable[[float, bool], float]
 
 
@@ -92,7 +94,7 @@ def forecast(
         limits: of the engine.
     """
     max_rows, num_lanes = limits.lane.max_rows, limits.num_lanes
-    work_seconds = cost.row_step_seconds / num_lanes
+    work_seconds = load.row_step_seconds / num_lanes
     burst = BURST_SECONDS / work_seconds
     joining = load.waiting_rows if load.share == 1.0 else 0  # others' do not, beyond their shares
     rows = (load.running_rows + joining) / num_lanes + demand.rows

@@ -265,8 +265,8 @@ class WaitingQueue:
             works = (line.work() if gives_way else line.work(self.shares.gives_way) for line in self._lines.values())
             return min(of_flow / share, sum(works))
 
-        caution = 1.0 if self.shares.is_modest(flow) else self._cost.caution(flow.name)
-        load = Load(rows, self.charges.num_rows, share, pace, caution, work_before)
+        caution, work_seconds = self._cost.prices(flow.name, is_modest=self.shares.is_modest(flow))
+        load = Load(rows, self.charges.num_rows, share, pace, caution, work_seconds, work_before)
         return forecast(demand, self._clock(), deadline, load, self._cost, self._limits)
 
     def _has_not_looked_lately(self) -> bool:

@@ -198,3 +198,16 @@ def test_a_rate_that_nobody_waited_for_is_forgotten(cost: CostModel) -> None:
         cost.observe_step(SMALL, step_seconds(SMALL), busy_rows=0)
 
     assert cost.row_step_seconds == pytest.approx(step_seconds(64) / 64)
+
+
+def test_a_modest_flow_does_not_pay_for_what_others_ask() -> None:
+    cost = CostModel(64)
+    cost.observe_step(64, 0.064, busy_rows=0)
+    for _ in range(20):
+        cost.observe_step(4, 0.004 * 4, busy_rows=4)  # somebody waits who is held to a share
+        cost.observe_answer("", is_late=True)
+
+    caution, seconds = cost.prices("", is_modest=False)
+    assert caution > 1.0
+    assert seconds > 2 * cost.least_row_step_seconds
+    assert cost.prices("", is_modest=True) == (1.0, cost.least_row_step_seconds)

@@ -30,7 +30,8 @@ def expect(
     share: float = 0.5,
     pace: float = 1.0,
 ) -> Forecast:
-    load = Load(running_rows, 1 if work_before else 0, share, pace, cost.caution(""), lambda due, is_large: work_before)
+    prices = cost.prices("", is_modest=False)
+    load = Load(running_rows, 1 if work_before else 0, share, pace, *prices, lambda due, is_large: work_before)
     return forecast(DEMAND, 0.0, deadline, load, cost, engine_limits(max_rows=MAX_ROWS))
 
 
@@ -97,7 +98,7 @@ def test_the_time_between_its_steps_is_a_wait_as_well(cost: CostModel) -> None:
     demand = Demand(work=10.0, steps=10.0, rows=1)
     lasts = []
     for pace in (1.0, 0.1):
-        load = Load(1, 0, pace, pace, 3.0, lambda due, is_large: 0.0)
+        load = Load(1, 0, pace, pace, 3.0, cost.row_step_seconds, lambda due, is_large: 0.0)
         lasts.append(forecast(demand, 0.0, 0.05, load, cost, engine_limits(max_rows=MAX_ROWS)).lasts)
 
     assert lasts[0] == 0.0
@@ -107,7 +108,7 @@ def test_the_time_between_its_steps_is_a_wait_as_well(cost: CostModel) -> None:
 def test_a_refusal_says_nothing_of_others_for_whom_less_would_wait(cost: CostModel) -> None:
     long = Demand(work=10.0, steps=2000.0, rows=1)
     large = Demand(work=10_000.0, steps=10.0, rows=1)
-    load = Load(0, 1, 0.5, 1.0, 3.0, lambda due, is_large: 5000.0)
+    load = Load(0, 1, 0.5, 1.0, 3.0, cost.row_step_seconds, lambda due, is_large: 5000.0)
 
     for demand in (long, large):
         expected = forecast(demand, 0.0, 1.5, load, cost, engine_limits(max_rows=MAX_ROWS))
