@@ -176,13 +176,17 @@ class Lane:
         self._step(self._foreground, waited)
         if not any(map(self._has_work, self._background)):
             return
+        shares, seconds = self._queue.shares, self._clock() - started
         if any(batch.sentences for batch in self._foreground):
-            self._background_time.note_others(self._clock() - started, self._queue.shares.background_share())
+            shares.background_part.note(seconds, is_background=False)
+            self._background_time.note_others(seconds, shares.background_share())
             if not self._background_time.is_due:
                 return
         started = self._clock()
         self._step(self._background, waited)
-        self._background_time.note(self._clock() - started)
+        seconds = self._clock() - started
+        shares.background_part.note(seconds, is_background=True)
+        self._background_time.note(seconds)
         for batch in self._background:
             if not batch.sentences:
                 batch.rest()

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from server.engine.background_time import MeasuredPart
 from server.engine.cost import CostModel
 from server.engine.flow import Flow
 from server.engine.flow_queue import LARGE_SHARE, WaitingRequest
@@ -61,6 +62,9 @@ class Shares:
         limits: of the engine.
         cost: says what work takes.
         clock: seconds.
+
+    Attributes:
+        background_part: told by lanes what time the background has.
     """
 
     def __init__(self, limits: EngineLimits, cost: CostModel, clock: Callable[[], float]) -> None:
@@ -68,9 +72,11 @@ class Shares:
         self._num_lanes = limits.num_lanes
         self._cost = cost
         self._clock = clock
+        self.background_part = MeasuredPart(clock)
         self._activities: dict[str, _Activity] = {}
         self._level = math.inf  # part of the engine's time for a weight of 1
         self._levelled = -math.inf  # instant
+        self._has_flood = False  # at that instant: whether a flow asks for far more than the level
         self._last_small = -math.inf  # when a small request came
 
     def ask(self, flow: Flow, work: float, *, is_small: bool = False, is_refused: bool = False) -> None:
@@ -124,10 +130,11 @@ class Shares:
         As long as the others ask for no more than their parts, those who give way are sure of a little only: they have
         what is left. Where a flow no longer gives way, what it has in the background has all of its weight.
         """
-        active = self._active()
-        now = self._clock()
-        giving = [each for each in active if len(active) > 1 and self._is_above_level(each)]
-        others = [each for each in active if each not in giving]
+        active, now = self._active(), self._clock()
+        giving: list[_Activity] = []
+        others: list[_Activity] = []
+        for each in active:
+            (giving if len(active) > 1 and self._is_above_level(each) else others).append(each)
         are_content = all(self._time_asked(each, now) <= self._current_level() * each.weight for each in others)
         weights = sum(each.weight for each in giving) * (_REST_SHARE if others and are_content else 1.0)
         for each in others:
@@ -143,8 +150,13 @@ class Shares:
         return sum(each.large_rows + each.yielded_rows for each in list(self._activities.values()))
 
     def pace(self, flow: Flow) -> float:
-        """Returns the part of the time that a flow's steps have, over 0 to 1: less than all is for who gives way."""
-        return min(1.0, self._current_level() * flow.weight) if self.gives_way(flow) else 1.0
+        """Returns the part of the time that a flow's steps have, over 0 to 1: less than all is for who gives way.
+
+        That is what the background is seen to have, or the level as long as nothing of it runs.
+        """
+        if not self.gives_way(flow):
+            return 1.0
+        return self.background_part.estimate(min(1.0, self._current_level() * flow.weight))
 
     def is_modest(self, flow: Flow) -> bool:
         """Whether a flow has asked for no more of late than about its part, beside others that are active.
@@ -189,10 +201,10 @@ class Shares:
         return [each for each in activities if each.is_active(since)]
 
     def _is_above_level(self, activity: _Activity) -> bool:
-        now = self._clock()
-        # Most of what a flood asks is refused before anybody knows how much it is (`server.translation.doors`).
-        factor = 1.0 if now - activity.last_refused < _ACTIVE_SECONDS else _MODEST
-        return self._time_asked(activity, now) > factor * self._current_level() * activity.weight
+        now, level = self._clock(), self._current_level()
+        # Where somebody is refused there is no time for more than everybody's part, unless that is a flood's doing.
+        is_refused = now - activity.last_refused < _ACTIVE_SECONDS and not self._has_flood
+        return self._time_asked(activity, now) > (1.0 if is_refused else _MODEST) * level * activity.weight
 
     def _time_asked(self, activity: _Activity, now: float) -> float:
         """Returns the part of the engine's time that a flow has asked for of late."""
@@ -203,6 +215,8 @@ class Shares:
         now = self._clock()
         if now - self._levelled >= _LEVEL_SECONDS:
             self._level, self._levelled = self._find_level(now), now
+            asked = [(self._time_asked(each, now), each.weight) for each in list(self._activities.values())]
+            self._has_flood = any(time > _MODEST * self._level * weight for time, weight in asked)
         return self._level
 
     def _find_level(self, now: float) -> float:

@@ -1,6 +1,7 @@
 import pytest
 
-from server.engine.background_time import BackgroundTime
+from server.engine.background_time import BackgroundTime, MeasuredPart
+from tests.fakes import FakeClock
 
 
 @pytest.fixture
@@ -57,3 +58,19 @@ def test_those_who_have_all_shares_do_not_stop_the_others(account: BackgroundTim
     account.note(0.11)
 
     assert not account.is_due
+
+
+def test_the_part_of_time_is_what_was_seen_of_late() -> None:
+    clock = FakeClock()
+    part = MeasuredPart(clock)
+    assert part.estimate(0.6) == pytest.approx(0.6), "a guess, as long as nothing is known"
+
+    for _ in range(1000):
+        clock.now += 0.1
+        part.note(0.09, is_background=False)
+        part.note(0.01, is_background=True)
+    assert part.estimate(0.6) == pytest.approx(0.16, abs=0.02)
+    assert part.estimate(0.0) == pytest.approx(0.09, abs=0.01)
+
+    clock.now += 20.0
+    assert part.estimate(0.6) == pytest.approx(0.6, abs=0.01), "it forgets"

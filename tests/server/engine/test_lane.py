@@ -263,6 +263,21 @@ def test_a_flood_has_its_share_of_the_time_beside_who_asks_for_more_than_its_own
     assert batch_sizes(parts, lane, 8) == [1, 4] * 8, "half of it, as steps of either take the same time"
 
 
+def test_the_pace_of_a_flood_is_what_time_its_steps_have(parts: Parts, lane: Lane) -> None:
+    shares = parts.queue.shares
+    flood(parts)
+    submit(parts, 200, MODEST)
+    step(lane, 2)
+    paces = []
+    for _ in range(2):
+        step(lane, 20)
+        shares.ask(FLOOD, 1e6)
+        paces.append(shares.pace(FLOOD))
+
+    assert shares.pace(MODEST) == 1.0
+    assert 0.0 < paces[1] < paces[0] < 0.7
+
+
 def test_what_gives_way_keeps_no_memory_once_it_has_gone(parts: Parts, lane: Lane) -> None:
     flood(parts)
     lane.step()

@@ -170,6 +170,15 @@ def test_who_is_refused_and_asks_for_more_than_its_part_gives_way(shares: Shares
     assert start(shares, C, 5) == "foreground"
 
 
+def test_who_is_refused_beside_a_flood_does_not_give_way(shares: Shares, clock: FakeClock) -> None:
+    shares.ask(A, 1.2 * HALF)
+    shares.ask(C, ALL)
+    shares.ask(A, 0.0, is_refused=True)
+
+    assert [start(shares, flow, 5) for flow in (A, C)] == ["foreground", "background"]
+    assert shares.is_modest(A)
+
+
 def test_whoever_comes_for_the_first_time_has_a_share_like_the_others(shares: Shares) -> None:
     assert shares.share(B) == 1.0
 
