@@ -174,10 +174,10 @@ class Shares:
         """
         flow, now = request.flow, self._clock()
         own = self._activities.get(flow.name)
-        share, yields = self.share(flow), self.gives_way(flow)
-        if own is not None and own.rows and share < 1.0 and (yields or now - own.first_asked < _MEMORY_SECONDS):
-            most = math.ceil(self._max_rows * share)
-            if own.rows + request.head.footprint.rows > most:
+        yields = self.gives_way(flow)
+        if own is not None and own.rows and (yields or now - own.first_asked < _MEMORY_SECONDS):
+            share = self.share(flow)
+            if share < 1.0 and own.rows + request.head.footprint.rows > math.ceil(self._max_rows * share):
                 return False
         is_behind = request.is_large and now - self._last_small < _SMALL_SECONDS
         if is_behind and not yields and own is not None:
@@ -214,18 +214,22 @@ class Shares:
     def _current_level(self) -> float:
         now = self._clock()
         if now - self._levelled >= _LEVEL_SECONDS:
-            self._level, self._levelled = self._find_level(now), now
             asked = [(self._time_asked(each, now), each.weight) for each in list(self._activities.values())]
+            self._level, self._levelled = _find_level(asked), now
             self._has_flood = any(time > _MODEST * self._level * weight for time, weight in asked)
         return self._level
 
-    def _find_level(self, now: float) -> float:
-        """Returns the level up to which the engine's time is filled; infinite if there is time left."""
-        asked = [(self._time_asked(each, now), each.weight) for each in list(self._activities.values())]
-        left, weights = 1.0, sum(weight for _, weight in asked)
-        for time, weight in sorted(asked, key=lambda each: each[0] / each[1]):
-            if time * weights > left * weight:
-                return left / weights
-            left -= time
-            weights -= weight
-        return math.inf
+
+def _find_level(asked: list[tuple[float, float]]) -> float:
+    """Returns the level up to which the engine's time is filled; infinite if there is time left.
+
+    Args:
+        asked: of each flow, the part of the engine's time that it has asked for, and its weight.
+    """
+    left, weights = 1.0, sum(weight for _, weight in asked)
+    for time, weight in sorted(asked, key=lambda each: each[0] / each[1]):
+        if time * weights > left * weight:
+            return left / weights
+        left -= time
+        weights -= weight
+    return math.inf
