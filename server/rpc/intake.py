@@ -100,11 +100,12 @@ class Intake:
         Raises:
             InvalidRequest: the call ended without one.
             Overloaded: it was not whole in time.
-            CancelledError: the call is over. So gRPC ends one whose message is too long, and does not say why.
+            CancelledError: the call is over. So gRPC ends one whose message is too long, and does not say why. As the
+                end of the messages may be seen before that of the call, `InvalidRequest` may be raised for it too.
         """
         try:
             return await self._read_in_turn(context, context.peer())
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, InvalidRequest):
             add_facts(unread=f"the caller left, or its message has more than {MAX_MESSAGE_BYTES} bytes")
             raise
 
@@ -135,7 +136,7 @@ class Intake:
             message = f"the message was not whole in time, at most {seconds:g} seconds"
             raise Overloaded(message, "unfinished") from None
         if message is grpc.aio.EOF:  # type: ignore[attr-defined]
-            raise InvalidRequest("request", "is missing: the call ended without a message")
+            raise InvalidRequest("request", "is missing: the call ended before a message was read")
         data: bytes = message
         self._note(peer, len(data))
         if self._is_heavy(peer):

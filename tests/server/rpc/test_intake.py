@@ -10,6 +10,7 @@ import pytest
 
 from server.errors import InvalidRequest, Overloaded
 from server.rpc.intake import MAX_MESSAGE_BYTES, Intake, messages_at_once
+from server.telemetry.log import begin_request, facts
 from server.translation.memory import MemoryBudget, message_need
 
 MANY_BYTES = 1 << 30
@@ -55,9 +56,13 @@ async def test_a_message_holds_memory_until_its_call_ends(memory: MemoryBudget) 
     assert (data, held, memory.used_bytes) == (b"abc", message_need(3), 0)
 
 
-async def test_a_call_without_a_message_breaks_a_rule(memory: MemoryBudget) -> None:
+async def test_a_call_without_a_message_breaks_a_rule_and_is_noted(memory: MemoryBudget) -> None:
+    begin_request("1")
+
     with pytest.raises(InvalidRequest, match=r"^request: is missing"):
         await Intake(memory, 8).read(Sender(message=grpc.aio.EOF))  # type: ignore[attr-defined]
+
+    assert "more than 4194304 bytes" in str(facts()["unread"])  # gRPC may say no more of one that is too long
 
 
 async def test_a_message_that_does_not_come_is_given_up_and_read_no_more(memory: MemoryBudget) -> None:
