@@ -17,6 +17,7 @@ _FORGOTTEN_SECONDS = 10.0  # after its last request, that nothing is known of a 
 _MODEST = 2.0  # times the level: flows that ask for about as much as each other share their steps
 _LEVEL_SECONDS = 0.02  # that the level is good for
 _SMALL_SECONDS = 2.0  # after the last small request, that large ones give way
+_NEW_ROWS = 0.125  # of all, that a flow has in the foreground beside others before it is known
 _REST_SHARE = 0.1  # of its own part of the time, for who gives way to flows none of which asks for more than theirs
 _BACKGROUND_ROWS = 0.75  # of what a lane may hold, beyond which nobody who gives way enters
 
@@ -33,6 +34,7 @@ class _Activity:
     last_large: float = -math.inf  # when one waited
     last_asked: float = -math.inf
     last_refused: float = -math.inf
+    last_flooded: float = -math.inf  # when it had asked for more than all of the engine's time
     work: float = 0.0  # row-steps, fading
 
     def is_active(self, since: float) -> bool:
@@ -53,7 +55,8 @@ class Shares:
     (max-min fairness; Bertsekas and Gallager, Data Networks, 6.5.2), up to a level that is the same for all who have
     asked for more. Who is below the level, or not far above it and not refused, is modest: it may take whatever rows
     are free, and its steps come first. The others are in the background (`server.engine.lane`), each held to its share
-    of the rows, so that a modest flow's next sentences find free ones. So is a flow of which too little is known yet.
+    of the rows, so that a modest flow's next sentences find free ones. So is a flow of which too little is known yet,
+    but for its first few rows.
 
     Whatever a large request has beyond its burst (`server.engine.flow_queue`) is in the background as well, while small
     ones come, of whatever flow: so that these find rows, and have short steps, beside a document of a thousand lines.
@@ -89,6 +92,8 @@ class Shares:
         activity = self._activities.setdefault(flow.name, _Activity(now))
         activity.work = activity.faded_work(now) + work * flow.num_calls
         activity.weight, activity.last_asked = flow.weight, now
+        if self._time_asked(activity, now) > 1.0:
+            activity.last_flooded = now
         if is_refused:
             activity.last_refused = now
 
@@ -176,9 +181,10 @@ class Shares:
         own = self._activities.get(flow.name)
         yields = self.gives_way(flow)
         if own is not None and own.rows and (yields or now - own.first_asked < _MEMORY_SECONDS):
-            share = self.share(flow)
-            if share < 1.0 and own.rows + request.head.footprint.rows > math.ceil(self._max_rows * share):
+            share, rows = self.share(flow), own.rows + request.head.footprint.rows
+            if share < 1.0 and rows > math.ceil(self._max_rows * share):
                 return False
+            yields = yields or (share < 1.0 and rows > self._max_rows * _NEW_ROWS)
         is_behind = request.is_large and now - self._last_small < _SMALL_SECONDS
         if is_behind and not yields and own is not None:
             own.last_large = now
@@ -202,9 +208,11 @@ class Shares:
 
     def _is_above_level(self, activity: _Activity) -> bool:
         now, level = self._clock(), self._current_level()
-        # Where somebody is refused there is no time for more than everybody's part, unless that is a flood's doing.
-        is_refused = now - activity.last_refused < _ACTIVE_SECONDS and not self._has_flood
-        return self._time_asked(activity, now) > (1.0 if is_refused else _MODEST) * level * activity.weight
+        # Where somebody is refused there is no time for more than everybody's part, unless that is a flood's doing. A
+        # flood has to ebb to its part: what it asks for swings, as calls that are refused unread are counted together.
+        last_strict = activity.last_flooded if self._has_flood else max(activity.last_flooded, activity.last_refused)
+        is_strict = now - last_strict < _ACTIVE_SECONDS
+        return self._time_asked(activity, now) > (1.0 if is_strict else _MODEST) * level * activity.weight
 
     def _time_asked(self, activity: _Activity, now: float) -> float:
         """Returns the part of the engine's time that a flow has asked for of late."""

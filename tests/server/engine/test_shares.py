@@ -97,15 +97,28 @@ def test_a_flow_that_asks_for_little_comes_first_and_takes_whatever_rows_are_fre
     assert [start(shares, B, 5) for _ in range(7)] == ["background"] * 6 + ["nowhere"]
 
 
-def test_a_flow_of_which_little_is_known_has_its_share_of_the_rows(shares: Shares, clock: FakeClock) -> None:
+def test_a_flow_of_which_little_is_known_has_its_share_of_the_rows_few_of_them_in_front(
+    shares: Shares, clock: FakeClock
+) -> None:
     shares.ask(A, HALF / 5)
     clock.now = 0.1
     shares.ask(B, HALF / 5)
-    assert [start(shares, A, 5) for _ in range(3)] == ["foreground", "foreground", "nowhere"]
+    assert [start(shares, A, 5) for _ in range(3)] == ["foreground", "background", "nowhere"]
 
     clock.now = 0.5
     shares.ask(A, HALF / 5)
     assert start(shares, A, 5) == "foreground"
+
+
+def test_a_flood_gives_way_until_it_asks_for_no_more_than_its_part(shares: Shares, clock: FakeClock) -> None:
+    seen = []
+    for clock.now, num_calls in ((0.0, 25), (0.4, 8), (0.8, 1)):
+        shares.ask(C, HALF / 10)
+        shares.ask(Flow(name="a", num_calls=num_calls), HALF / 10)
+        asked = shares._time_asked(shares._activities["a"], clock.now)
+        seen.append((shares.is_modest(A), round(asked, 1)))
+
+    assert seen == [(False, 1.2), (False, 1.0), (True, 0.5)], "twice its part is above 1.8"
 
 
 def test_calls_that_were_refused_unread_count_as_asked_for(shares: Shares) -> None:
@@ -161,10 +174,10 @@ def test_who_is_refused_and_asks_for_more_than_its_part_gives_way(shares: Shares
     shares.ask(A, HALF)
     shares.ask(C, 1.2 * HALF)
     shares.ask(C, 0.0, is_refused=True)
-    assert [start(shares, flow, 5) for flow in (A, C)] == ["foreground", "background"]
+    assert [start(shares, flow, 2) for flow in (A, C)] == ["foreground", "background"]
 
     shares.ask(A, 0.0, is_refused=True)
-    assert start(shares, A, 5) == "foreground", "it has asked for no more than its part"
+    assert start(shares, A, 2) == "foreground", "it has asked for no more than its part"
 
     clock.now = 1.1
     assert start(shares, C, 5) == "foreground"
