@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from server.engine.background_time import MeasuredPart
 from server.engine.cost import CostModel
@@ -20,6 +20,7 @@ _SMALL_SECONDS = 2.0  # after the last small request, that large ones give way
 _NEW_ROWS = 0.125  # of all, that a flow has in the foreground beside others before it is known
 _REST_SHARE = 0.1  # of its own part of the time, for who gives way to flows none of which asks for more than theirs
 _BACKGROUND_ROWS = 0.75  # of what a lane may hold, beyond which nobody who gives way enters
+_BACKGROUND_ENCODE = 0.25  # of what a lane encodes at once: others wait for it
 
 
 @dataclass(slots=True)
@@ -32,6 +33,7 @@ class _Activity:
     large_rows: int = 0  # of these, in the background for their requests' size
     yielded_rows: int = 0  # of these, in the background as the flow gave way when they entered
     last_large: float = -math.inf  # when one waited
+    last_held: float = -math.inf  # when one waited as the flow was too new
     last_asked: float = -math.inf
     last_refused: float = -math.inf
     last_flooded: float = -math.inf  # when it had asked for more than all of the engine's time
@@ -56,7 +58,7 @@ class Shares:
     asked for more. Who is below the level, or not far above it and not refused, is modest: it may take whatever rows
     are free, and its steps come first. The others are in the background (`server.engine.lane`), each held to its share
     of the rows, so that a modest flow's next sentences find free ones. So is a flow of which too little is known yet,
-    but for its first few rows.
+    but for its first few rows, and for a second one that has asked for more than all of the time.
 
     Whatever a large request has beyond its burst (`server.engine.flow_queue`) is in the background as well, while small
     ones come, of whatever flow: so that these find rows, and have short steps, beside a document of a thousand lines.
@@ -143,7 +145,7 @@ class Shares:
         are_content = all(self._time_asked(each, now) <= self._current_level() * each.weight for each in others)
         weights = sum(each.weight for each in giving) * (_REST_SHARE if others and are_content else 1.0)
         for each in others:
-            if each.yielded_rows:
+            if each.yielded_rows or each.last_held >= now - _MEMORY_SECONDS:
                 weights += each.weight
             elif each.large_rows or each.last_large >= now - _ACTIVE_SECONDS:
                 weights += each.weight * LARGE_SHARE
@@ -184,7 +186,8 @@ class Shares:
             share, rows = self.share(flow), own.rows + request.head.footprint.rows
             if share < 1.0 and rows > math.ceil(self._max_rows * share):
                 return False
-            yields = yields or (share < 1.0 and rows > self._max_rows * _NEW_ROWS)
+            if not yields and share < 1.0 and rows > self._max_rows * _NEW_ROWS:
+                own.last_held, yields = now, True
         is_behind = request.is_large and now - self._last_small < _SMALL_SECONDS
         if is_behind and not yields and own is not None:
             own.last_large = now
@@ -192,9 +195,12 @@ class Shares:
 
     def background_limits(self, limits: LaneLimits) -> LaneLimits:
         """Returns what a lane may hold, with all its batches, when anybody enters who gives way: others find room."""
-        active = self._active()
-        all_give_way = len(active) > 1 and all(map(self._is_above_level, active))
-        return limits if all_give_way else limits.part(_BACKGROUND_ROWS)
+        active, part = self._active(), limits.part(_BACKGROUND_ROWS)
+        if len(active) < 2:  # large requests beside small ones of the same flow
+            return part
+        if all(map(self._is_above_level, active)):
+            return limits
+        return replace(part, max_encode_tokens=math.ceil(limits.max_encode_tokens * _BACKGROUND_ENCODE))
 
     def gives_way(self, flow: Flow) -> bool:
         """Whether a flow has asked for more than its part, beside others that are active."""
@@ -208,11 +214,11 @@ class Shares:
 
     def _is_above_level(self, activity: _Activity) -> bool:
         now, level = self._clock(), self._current_level()
-        # Where somebody is refused there is no time for more than everybody's part, unless that is a flood's doing. A
-        # flood has to ebb to its part: what it asks for swings, as calls that are refused unread are counted together.
-        last_strict = activity.last_flooded if self._has_flood else max(activity.last_flooded, activity.last_refused)
-        is_strict = now - last_strict < _ACTIVE_SECONDS
-        return self._time_asked(activity, now) > (1.0 if is_strict else _MODEST) * level * activity.weight
+        if now - activity.last_flooded < _ACTIVE_SECONDS:  # calls that are refused unread are counted later, together
+            return True
+        # Where somebody is refused there is no time for more than everybody's part, unless that is a flood's doing.
+        is_refused = now - activity.last_refused < _ACTIVE_SECONDS and not self._has_flood
+        return self._time_asked(activity, now) > (1.0 if is_refused else _MODEST) * level * activity.weight
 
     def _time_asked(self, activity: _Activity, now: float) -> float:
         """Returns the part of the engine's time that a flow has asked for of late."""

@@ -103,22 +103,25 @@ def test_a_flow_of_which_little_is_known_has_its_share_of_the_rows_few_of_them_i
     shares.ask(A, HALF / 5)
     clock.now = 0.1
     shares.ask(B, HALF / 5)
-    assert [start(shares, A, 5) for _ in range(3)] == ["foreground", "background", "nowhere"]
+    assert start(shares, A, 5) == "foreground"
+    assert not shares.allow(request_of(A, 5)), "it is held"
+    assert shares.background_share() == 0.25
+    assert [start(shares, A, 5) for _ in range(2)] == ["background", "nowhere"]
 
     clock.now = 0.5
     shares.ask(A, HALF / 5)
     assert start(shares, A, 5) == "foreground"
 
 
-def test_a_flood_gives_way_until_it_asks_for_no_more_than_its_part(shares: Shares, clock: FakeClock) -> None:
+def test_a_flood_gives_way_for_a_second_whatever_it_asks_for_then(shares: Shares, clock: FakeClock) -> None:
     seen = []
-    for clock.now, num_calls in ((0.0, 25), (0.4, 8), (0.8, 1)):
+    for clock.now, num_calls in ((0.0, 25), (0.9, 1), (1.1, 1)):
         shares.ask(C, HALF / 10)
         shares.ask(Flow(name="a", num_calls=num_calls), HALF / 10)
         asked = shares._time_asked(shares._activities["a"], clock.now)
         seen.append((shares.is_modest(A), round(asked, 1)))
 
-    assert seen == [(False, 1.2), (False, 1.0), (True, 0.5)], "twice its part is above 1.8"
+    assert seen == [(False, 1.2), (False, 0.3), (True, 0.2)]
 
 
 def test_calls_that_were_refused_unread_count_as_asked_for(shares: Shares) -> None:
@@ -338,6 +341,7 @@ def test_whoever_gives_way_leaves_a_quarter_of_a_lane_to_others(shares: Shares, 
 
     part = shares.background_limits(limits)
     assert (part.max_rows, part.max_cached_positions) == (30, 750)
+    assert part.max_encode_tokens == limits.max_encode_tokens / 4
 
     shares.ask(A, ALL)
     clock.now = 0.03
