@@ -58,7 +58,7 @@ class Shares:
     asked for more. Who is below the level, or not far above it and not refused, is modest: it may take whatever rows
     are free, and its steps come first. The others are in the background (`server.engine.lane`), each held to its share
     of the rows, so that a modest flow's next sentences find free ones. So is a flow of which too little is known yet,
-    but for its first few rows, and for a second one that has asked for more than all of the time.
+    but for its first few rows. Who has asked for more than all of the time is one of them for a second at least.
 
     Whatever a large request has beyond its burst (`server.engine.flow_queue`) is in the background as well, while small
     ones come, of whatever flow: so that these find rows, and have short steps, beside a document of a thousand lines.

@@ -114,6 +114,15 @@ def flooded(options: Options) -> Iterator[Check]:
             calm: list[Outcomes] = []
             during: list[Outcomes] = []
             floods: list[Outcomes] = []
+            many = requests.joined(flood.sentences)
+            flooding = replace(
+                load,
+                contents=many.contents,
+                expected=many.expected,
+                seconds=seconds,
+                rate=flood.factor * saturation / flood.sentences,
+                metadata=metadata["flood"],
+            )
             for turn in range(options.count(_TURNS, 1)):
                 others = {
                     tenant: replace(
@@ -125,15 +134,10 @@ def flooded(options: Options) -> Iterator[Check]:
                     )
                     for place, tenant in enumerate(_TENANTS[1 : 1 + flood.num_others], start=1)
                 }
-                many = requests.joined(flood.sentences)
-                command = replace(load, contents=many.contents, expected=many.expected, metadata=metadata["flood"])
-                rate = flood.factor * saturation / flood.sentences
                 calm += _at_once(processes, others).values()
-                flooding, *flooded_ones = _at_once(
-                    processes, {"flood": replace(command, seconds=seconds, rate=rate, seed=turn + 1), **others}
-                ).values()
-                floods.append(flooding)
-                during += flooded_ones
+                outcomes = _at_once(processes, {"flood": replace(flooding, seed=turn + 1), **others})
+                floods.append(outcomes.pop("flood"))
+                during += outcomes.values()
             yield from _noticed(flood, floods, during, calm, options)
 
 
