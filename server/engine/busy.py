@@ -1,10 +1,12 @@
 """Which engines of a process run anything, and whose turn it is where they have more lanes than there are cores.
 
-Every active engine can count on half an even share of the cores; what is left is for who runs the fewest rows, as it
-asks for least. An engine that has had less than that of late is modest: its lanes step at once. Those of an
-engine that has had more leave the cores to modest ones between two steps, so that a small load notices little of a
-large one; whoever is left waiting falls below its part, and is modest itself. A step cannot be interrupted, so that
-steps are kept short while engines share the cores (`server.engine.scheduler`).
+Every active engine can count on half an even share of the cores; what is left is for who asks for least: in seconds, of
+all that it runs and that waits for it. (Who runs the fewest rows need not be it: a small load that is held up once has
+more of them than a large one, as batches are limited, and would go on being held up.) An engine that has had less than
+its part of late is modest: its lanes step at once. Those of an engine that has had more leave the cores to modest ones
+between two steps, so that a small load notices little of a large one; whoever is left waiting falls below its part, and
+is modest itself. A step cannot be interrupted, so that steps are kept short while engines share the cores
+(`server.engine.scheduler`).
 """
 
 import contextlib
@@ -14,10 +16,19 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 _MEMORY_SECONDS = 2.0  # time constant of what an engine has had
 _ACTIVE_PART = 0.01  # of the time of one core; who has had less counts only while a lane runs
 _MOST_WAIT_SECONDS = 0.4  # for one step, whatever the others do
+
+
+class SharingEngine(Protocol):
+    """What stands for an engine; hashable by identity."""
+
+    @property
+    def asked_seconds(self) -> float:
+        """Seconds of a lane for a step of all that it runs and that waits for it."""
 
 
 @dataclass(slots=True)
@@ -34,7 +45,7 @@ class _Use:
 
 
 class BusyEngines:
-    """Shared by the engines of a process, for which any object may stand; told and asked by any thread.
+    """Shared by the engines of a process; told and asked by any thread.
 
     Args:
         num_cores: that the lanes have.
@@ -47,23 +58,16 @@ class BusyEngines:
     def __init__(self, num_cores: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
         self._num_cores = num_cores
         self._clock = clock
-        self._rows: dict[object, int] = {}  # of engines that have any
-        self._uses: weakref.WeakKeyDictionary[object, _Use] = weakref.WeakKeyDictionary()
+        self._uses: weakref.WeakKeyDictionary[SharingEngine, _Use] = weakref.WeakKeyDictionary()
         self.is_shared = False
         self._changed = threading.Condition()
         self._num_at_work = 0  # engines with lanes that run anything
         self._num_immodest = 0  # lanes that step though their engines have had their share
 
-    def note(self, engine: object, *, num_rows: int) -> None:
-        """Notes how many rows an engine runs."""
-        if num_rows:
-            self._rows[engine] = num_rows
-        else:
-            self._rows.pop(engine, None)
-
-    def is_only(self, engine: object) -> bool:
-        """Says whether no engine but this one runs anything."""
-        return len(self._rows) == (engine in self._rows)  # asked at every step
+    @property
+    def has_one_at_work(self) -> bool:
+        """Whether no engine but one, at most, runs anything."""
+        return self._num_at_work <= 1  # asked at every step
 
     @property
     def is_divided(self) -> bool:
@@ -76,7 +80,7 @@ class BusyEngines:
             return len(recent) > 1 and sum(self._uses[engine].most_lanes for engine in recent) > self._num_cores
 
     @contextlib.contextmanager
-    def lane(self, engine: object) -> Iterator[None]:
+    def lane(self, engine: SharingEngine) -> Iterator[None]:
         """Counts a lane while it has anything to run."""
         with self._changed:
             use = self._uses.setdefault(engine, _Use())
@@ -93,7 +97,7 @@ class BusyEngines:
                 self._changed.notify_all()
 
     @contextlib.contextmanager
-    def turn(self, engine: object) -> Iterator[float]:
+    def turn(self, engine: SharingEngine) -> Iterator[float]:
         """Waits for a lane's turn, which is the `with` block; yields the seconds that it has waited."""
         came = self._clock()
         with self._changed:
@@ -111,25 +115,23 @@ class BusyEngines:
                 use.seconds, use.noted = use.faded(now) + now - started, now
                 self._changed.notify_all()
 
-    def _modest(self, now: float) -> list[object]:
+    def _modest(self, now: float) -> list[SharingEngine]:
         """Returns the engines that have had less than their part of the cores."""
         all_seconds = self._num_cores * _MEMORY_SECONDS
         seconds = {engine: use.faded(now) for engine, use in self._uses.items()}
         at_work = [engine for engine, use in self._uses.items() if use.num_lanes]
         recent = self._recent(seconds)
         part = all_seconds / (2 * max(1, len({*at_work, *recent})))
-        rows = {engine: self._rows.get(engine, 0) for engine in at_work}
-        least = min(rows.values(), default=0)
-        fewest = [engine for engine in at_work if rows[engine] == least]
-        parts = {engine: part + all_seconds / (2 * len(fewest)) for engine in fewest}
-        return [engine for engine in seconds if seconds[engine] <= parts.get(engine, part)]
+        least = min(at_work, key=lambda engine: engine.asked_seconds, default=None)
+        left = all_seconds / 2
+        return [engine for engine in seconds if seconds[engine] <= part + (left if engine is least else 0.0)]
 
     @staticmethod
-    def _recent(seconds: dict[object, float]) -> list[object]:
+    def _recent(seconds: dict[SharingEngine, float]) -> list[SharingEngine]:
         """Returns the engines that have had more than next to nothing."""
         return [engine for engine in seconds if seconds[engine] > _ACTIVE_PART * _MEMORY_SECONDS]
 
-    def _may_step(self, engine: object) -> bool:
+    def _may_step(self, engine: SharingEngine) -> bool:
         modest = self._modest(self._clock())
         num_modest = sum(self._uses[other].num_lanes for other in modest)
         return engine in modest or num_modest + self._num_immodest < self._num_cores

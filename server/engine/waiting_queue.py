@@ -40,7 +40,7 @@ class WaitingQueue:
         limits: of the engine.
         cost: forecasts what sentences take.
         clock: deadlines are its instants.
-        busy: told whether anything runs, and asked whether it does elsewhere.
+        busy: asked whether anything runs elsewhere.
     """
 
     def __init__(self, limits: EngineLimits, cost: CostModel, clock: Callable[[], float], busy: BusyEngines) -> None:
@@ -148,10 +148,7 @@ class WaitingQueue:
             others = [other for other in self._lines.values() if other is not line and other.next(may_run)]
             taken: list[Sentence] = []
             longest_taken = 0
-            while all(other.num_passed < _MOST_PASSED for other in others):
-                request = line.next(may_run)
-                if request is None:
-                    break
+            while all(other.num_passed < _MOST_PASSED for other in others) and (request := line.next(may_run)):
                 head = request.head
                 longest = max(longest, len(head.source_ids))
                 longest_taken = max(longest_taken, len(head.source_ids))
@@ -170,7 +167,7 @@ class WaitingQueue:
                     other.num_passed += 1
             self.charges.count(taken, -1)
             self._left_rows = self.charges.num_rows
-            self._run(sum(sentence.footprint.rows for sentence in taken))
+            self._running_rows += sum(sentence.footprint.rows for sentence in taken)
             return taken
 
     def drop_over(self, now: float, rows: int = 1) -> list[Sentence]:
@@ -212,7 +209,7 @@ class WaitingQueue:
     def end(self, sentences: Collection[Sentence]) -> None:
         """Notes that sentences that had been taken have left their lane."""
         with self._changed:
-            self._run(-sum(sentence.footprint.rows for sentence in sentences))
+            self._running_rows -= sum(sentence.footprint.rows for sentence in sentences)
             self.shares.end(sentences)
             if self.charges.num_sentences:
                 self._changed.notify_all()  # rows may be free for a flow that has had its share of them
@@ -224,14 +221,19 @@ class WaitingQueue:
         """
         return self._left_rows > 0 and num_rows * self._limits.num_lanes < self._left_rows + self._running_rows
 
+    @property
+    def asked_seconds(self) -> float:
+        """As of `server.engine.busy.SharingEngine`."""
+        return (self._running_rows + self.charges.num_rows) * self._cost.least_row_step_seconds
+
     def is_all(self, num_rows: int) -> bool:
         """Says whether these rows are all that there is: nothing waits, and no other lane, of any engine, has any."""
-        return self._running_rows == num_rows and not self.charges.num_sentences and self.busy.is_only(self)
+        return self._running_rows == num_rows and not self.charges.num_sentences and self.busy.has_one_at_work
 
     def claim(self, sentences: Collection[Sentence]) -> None:
         """Notes that a lane has taken sentences that never waited."""
         with self._changed:
-            self._run(sum(sentence.footprint.rows for sentence in sentences))
+            self._running_rows += sum(sentence.footprint.rows for sentence in sentences)
             self.shares.start(sentences)
 
     def wait(self, is_wanted: Callable[[], bool], seconds: float | None = None) -> bool:
@@ -294,7 +296,3 @@ class WaitingQueue:
 
     def _charge(self, request: WaitingRequest, sign: int) -> None:
         self.charges.add(request.flow, len(request.sentences), request.num_tokens, sign)
-
-    def _run(self, num_rows: int) -> None:
-        self._running_rows += num_rows
-        self.busy.note(self, num_rows=self._running_rows)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
 
@@ -11,8 +12,11 @@ from tests.fakes import FakeClock
 SECONDS = 20  # far above what any of these needs
 
 
+@dataclass(eq=False)
 class Engine:
     """Stands for one."""
+
+    asked_seconds: float = 0.0
 
 
 @pytest.fixture
@@ -59,14 +63,17 @@ def comes_beside(other: Engine, engine: Engine, busy: BusyEngines) -> bool:
     return came
 
 
-def test_an_engine_is_the_only_one_while_no_other_runs_anything() -> None:
-    busy, one, other = BusyEngines(), Engine(), Engine()
-    seen = [busy.is_only(one)]
-    for engine, num_rows in ((one, 4), (other, 1), (one, 0), (other, 0)):
-        busy.note(engine, num_rows=num_rows)
-        seen.append(busy.is_only(one))
+def test_one_is_at_work_while_no_other_engine_runs_anything(busy: BusyEngines) -> None:
+    one, other = Engine(), Engine()
+    seen = [busy.has_one_at_work]
+    with busy.lane(one):
+        with busy.lane(one):  # of its lanes another
+            seen.append(busy.has_one_at_work)
+        with busy.lane(other):
+            seen.append(busy.has_one_at_work)
+        seen.append(busy.has_one_at_work)
 
-    assert seen == [True, True, False, False, True]
+    assert seen == [True, True, False, True]
 
 
 def test_who_has_had_its_share_waits_for_the_lanes_of_who_has_not(busy: BusyEngines, clock: FakeClock) -> None:
@@ -105,10 +112,8 @@ def test_nobody_waits_for_ever(busy: BusyEngines, clock: FakeClock) -> None:
     assert has_come.is_set()
 
 
-def test_who_runs_fewest_rows_may_have_all_but_the_others_half_shares(busy: BusyEngines, clock: FakeClock) -> None:
-    large, small = Engine(), Engine()
-    busy.note(large, num_rows=64)
-    busy.note(small, num_rows=4)
+def test_who_asks_for_least_may_have_all_but_the_others_half_shares(busy: BusyEngines, clock: FakeClock) -> None:
+    large, small = Engine(asked_seconds=0.4), Engine(asked_seconds=0.02)
     use(busy, large, clock, 0.7)
     use(busy, small, clock, 1.3)  # of two seconds: more than an even share
 

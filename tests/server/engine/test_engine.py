@@ -169,12 +169,14 @@ def test_a_lane_is_alone_while_no_other_engine_of_the_process_runs_anything(mani
     busy = BusyEngines()
     one, other = new_bench(manifest, busy=busy), new_bench(manifest, busy=busy)
     one.submit(9)
-    one.step()
     other.submit(1)
-    other.step()  # takes its first step
-    one.step()
-    other.step()  # its sentence ends
-    one.step()
+    with busy.lane(one.engine._queue):
+        one.step()
+        with busy.lane(other.engine._queue):
+            other.step()  # takes its first step
+            one.step()
+            other.step()  # its sentence ends
+        one.step()
 
     assert one.runner.was_alone == [True, False, True]
     assert other.runner.was_alone == [False, False]

@@ -10,7 +10,7 @@ from server.engine.waiting_queue import WaitingQueue
 from server.errors import NotServing
 from server.network import StepKind
 from tests.fakes import lane_limits
-from tests.server.engine.parts import new_queue, new_sentence
+from tests.server.engine.parts import new_queue, new_sentence, slow_cost
 
 PLAIN, SHORTLIST = StepKind.PLAIN, StepKind.SHORTLIST
 
@@ -152,6 +152,19 @@ def test_rows_are_all_when_nothing_waits_and_no_other_lane_runs() -> None:
 
     queue.end(taken)
     assert queue.is_all(4)
+
+
+def test_an_engine_asks_for_the_time_of_all_that_it_runs_and_that_waits() -> None:
+    queue = new_queue(cost=slow_cost())  # 20 rows take a second
+    seen = [queue.asked_seconds]
+    queue.add([new_sentence(beam_size=4) for _ in range(5)])
+    seen.append(queue.asked_seconds)
+    taken = queue.take(PLAIN, lane_limits(max_rows=8))
+    seen.append(queue.asked_seconds)
+    queue.end(taken)
+    seen.append(queue.asked_seconds)
+
+    assert seen == pytest.approx([0.0, 1.0, 1.0, 0.6])
 
 
 def test_what_is_over_leaves_wherever_its_request_stands() -> None:
