@@ -16,7 +16,7 @@ _MEMORY_SECONDS = 0.5  # time constant of the work that a flow has asked for: so
 _FORGOTTEN_SECONDS = 10.0  # after its last request, that nothing is known of a flow
 _MODEST = 2.0  # times the level: flows that ask for about as much as each other share their steps
 _LEVEL_SECONDS = 0.02  # that the level is good for
-_SMALL_SECONDS = 2.0  # after the last small request, that large ones give way
+_SMALL_SECONDS = 5.0  # after the last small request that came beside large ones, that these give way
 _NEW_ROWS = 0.125  # of all, that a flow has in the foreground beside others before it is known
 _REST_SHARE = 0.1  # of its own part of the time, for who gives way to flows none of which asks for more than theirs
 _BACKGROUND_ROWS = 0.75  # of what a lane may hold, beyond which nobody who gives way enters
@@ -60,8 +60,9 @@ class Shares:
     of the rows, so that a modest flow's next sentences find free ones. So is a flow of which too little is known yet,
     but for its first few rows. Who has asked for more than all of the time is one of them for a second at least.
 
-    Whatever a large request has beyond its burst (`server.engine.flow_queue`) is in the background as well, while small
-    ones come, of whatever flow: so that these find rows, and have short steps, beside a document of a thousand lines.
+    Whatever a large request has beyond its burst (`server.engine.flow_queue`) is in the background as well, once a small
+    one has come beside it, of whatever flow, and while others follow: so that these find rows, and have short steps,
+    beside a document of a thousand lines.
 
     Args:
         limits: of the engine.
@@ -82,12 +83,13 @@ class Shares:
         self._level = math.inf  # part of the engine's time for a weight of 1
         self._levelled = -math.inf  # instant
         self._has_flood = False  # at that instant: whether a flow asks for far more than the level
-        self._last_small = -math.inf  # when a small request came
+        self._large_rows = 0  # that requests run beyond their bursts, in the background or not
+        self._last_small = -math.inf  # when a small request came beside these
 
     def ask(self, flow: Flow, work: float, *, is_small: bool = False, is_refused: bool = False) -> None:
         """Notes that a flow has asked for so many row-steps, which it gets or does not; small are those of a burst."""
         now = self._clock()
-        if is_small:
+        if is_small and self._large_rows:
             self._last_small = now
         for name in [name for name, each in self._activities.items() if each.is_gone(now)]:
             del self._activities[name]
@@ -111,13 +113,15 @@ class Shares:
         for sentence in sentences:
             self._count(self._activities[sentence.flow.name], sentence, -1)
 
-    @staticmethod
-    def _count(activity: _Activity, sentence: Sentence, sign: int) -> None:
-        activity.rows += sign * sentence.footprint.rows
+    def _count(self, activity: _Activity, sentence: Sentence, sign: int) -> None:
+        rows = sign * sentence.footprint.rows
+        activity.rows += rows
+        if sentence.is_large:
+            self._large_rows += rows
         if sentence.is_background and sentence.is_large:
-            activity.large_rows += sign * sentence.footprint.rows
+            activity.large_rows += rows
         elif sentence.is_background:
-            activity.yielded_rows += sign * sentence.footprint.rows
+            activity.yielded_rows += rows
 
     @property
     def is_undivided(self) -> bool:

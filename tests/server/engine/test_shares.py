@@ -270,18 +270,20 @@ def test_those_who_give_way_have_their_shares_together(shares: Shares, clock: Fa
     assert shares.background_share() == 0.8
 
 
-def test_large_requests_give_way_while_small_ones_come(shares: Shares, clock: FakeClock) -> None:
+def test_large_requests_give_way_while_small_ones_come_beside_them(shares: Shares, clock: FakeClock) -> None:
+    shares.ask(A, 1.0, is_small=True)
     shares.ask(A, HALF)
-    assert start(shares, A, 5, is_large=True) == "foreground", "there are only large ones"
+    assert start(shares, A, 5, is_large=True) == "foreground", "the small one came before"
 
     shares.ask(A, 1.0, is_small=True)
     assert [start(shares, A, 5, is_large=is_large) for is_large in (False, True)] == ["foreground", "background"]
 
-    clock.now = 2.1
+    clock.now = 5.1
     assert start(shares, A, 5, is_large=True) == "foreground"
 
 
 def test_large_requests_have_a_quarter_of_their_flows_time(shares: Shares, clock: FakeClock) -> None:
+    assert start(shares, A, 5, is_large=True) == "foreground"
     shares.ask(A, ALL, is_small=True)
     assert shares.background_share() == 0.0
 

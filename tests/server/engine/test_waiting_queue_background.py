@@ -71,14 +71,17 @@ def test_a_large_request_leaves_rows_and_steps_to_small_ones() -> None:
     queue, limits = new_queue(max_rows=20, cost=cost), lane_limits(max_rows=20)
     large, small = [new_sentence() for _ in range(100)], [new_sentence() for _ in range(2)]
     queue.add(large)
+    taken = queue.take(PLAIN, lane_limits(max_rows=6))
+    assert taken == large[:6], "there are no small ones"
     queue.add(small[:1])
 
-    taken = queue.take(PLAIN, limits)
-    assert set(taken) == {*large[:5], small[0]}
+    footprint = reduce(add, (sentence.footprint for sentence in taken))
+    taken += queue.take(PLAIN, limits, footprint)
+    assert taken == [*large[:6], small[0]]
     assert not queue.has_next(PLAIN)
     assert queue.has_next(PLAIN, is_background=True)
     footprint = reduce(add, (sentence.footprint for sentence in taken))
-    assert queue.take(PLAIN, limits, footprint, is_background=True) == large[5:14], "of 20 rows all but a quarter"
+    assert queue.take(PLAIN, limits, footprint, is_background=True) == large[6:14], "of 20 rows all but a quarter"
 
     queue.add(small[1:])
     assert queue.take(PLAIN, limits) == small[1:]
@@ -88,7 +91,7 @@ def test_small_sentences_of_one_kind_do_not_wait_for_large_ones_of_another() -> 
     cost = slow_cost()
     queue, limits = new_queue(max_rows=20, cost=cost), lane_limits(max_rows=20)
     queue.add([new_sentence() for _ in range(100)])
-    queue.take(PLAIN, lane_limits(max_rows=5))
+    queue.take(PLAIN, lane_limits(max_rows=6))
     for _ in range(40):
         queue.add([new_sentence(use_shortlist=True)])
 
