@@ -60,9 +60,9 @@ class Shares:
     of the rows, so that a modest flow's next sentences find free ones. So is a flow of which too little is known yet,
     but for its first few rows. Who has asked for more than all of the time is one of them for a second at least.
 
-    Whatever a large request has beyond its burst (`server.engine.flow_queue`) is in the background as well, once a small
-    one has come beside it, of whatever flow, and while others follow: so that these find rows, and have short steps,
-    beside a document of a thousand lines.
+    Whatever a large request has beyond its burst (`server.engine.flow_queue`) is in the background as well, once a
+    small one has come beside it, of whatever flow, and while others follow: so that these find rows, and have short
+    steps, beside a document of a thousand lines.
 
     Args:
         limits: of the engine.
