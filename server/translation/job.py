@@ -21,6 +21,7 @@ from server.telemetry.tracing import current_trace
 from server.text.sentences import SourceSentence
 from server.translation.answer import TextAnswer, TranslatedSentence
 from server.translation.legs import Leg
+from server.translation.mailbox import Mailbox
 from server.translation.relay import Relay
 
 _FEW_SENTENCES = 500  # the event loop is not kept waiting for more than that at once
@@ -73,7 +74,7 @@ class Job:
         self._deadline = deadline
         self._arrived = arrived
         self._flow = flow
-        self._completed: asyncio.Queue[_Part] = asyncio.Queue()
+        self._completed: Mailbox[_Part] = Mailbox()
         self._num_running = 0
         self._has_first = False
         self._is_whole = False  # answered at once: nobody has anything of it before
@@ -137,13 +138,12 @@ class Job:
 
     def _watch(self, part: _Part) -> None:
         self._num_running += 1
-        part.future.add_done_callback(functools.partial(self._tell, part, asyncio.get_running_loop()))
+        part.future.add_done_callback(functools.partial(self._tell, part))
 
-    def _tell(self, part: _Part, loop: asyncio.AbstractEventLoop, _: Future[Result]) -> None:
+    def _tell(self, part: _Part, _: Future[Result]) -> None:
         """Says that something is done; on the engine's thread."""
         if not self._is_left:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(self._completed.put_nowait, part)
+            self._completed.put(part)
 
     def _add(self, answer: TextAnswer, part: _Part) -> bool:
         """Adds what is done to its text. Returns whether there is anything to tell: a sentence, or a text's failure."""

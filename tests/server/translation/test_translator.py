@@ -209,6 +209,7 @@ async def test_a_job_that_is_left_is_in_no_cycle_which_would_keep_its_model(tran
             await job.finish()
         left = weakref.ref(job)
         del job
+        await asyncio.sleep(0)  # the last wake of the event loop was on its way
 
         assert left() is None
     finally:

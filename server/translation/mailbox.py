@@ -1,0 +1,40 @@
+"""What other threads hand to the event loop."""
+
+import asyncio
+import contextlib
+from collections import deque
+from typing import Generic, TypeVar
+
+_T = TypeVar("_T")
+
+
+class Mailbox(Generic[_T]):
+    """A queue that any thread fills and one task of the event loop empties; made on the loop.
+
+    However much comes before the loop has its turn, it is woken once: a wake is a system call, of the thread that puts.
+    """
+
+    def __init__(self) -> None:
+        self._items: deque[_T] = deque()
+        self._loop = asyncio.get_running_loop()
+        self._has_items = asyncio.Event()
+        self._is_woken = False  # `_wake` will be called
+
+    def put(self, item: _T) -> None:
+        """Adds an item; once the loop is closed, for nobody."""
+        self._items.append(item)
+        if not self._is_woken:
+            self._is_woken = True
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._wake)
+
+    async def get(self) -> _T:
+        """Removes the next item, once there is one."""
+        while not self._items:
+            self._has_items.clear()
+            await self._has_items.wait()
+        return self._items.popleft()
+
+    def _wake(self) -> None:
+        self._is_woken = False  # before anybody looks what is there: whoever comes later wakes again
+        self._has_items.set()
