@@ -138,12 +138,12 @@ class Job:
 
     def _watch(self, part: _Part) -> None:
         self._num_running += 1
-        part.future.add_done_callback(functools.partial(self._tell, part))
+        part.future.add_done_callback(functools.partial(self._tell, part, asyncio.get_running_loop()))
 
-    def _tell(self, part: _Part, _: Future[Result]) -> None:
+    def _tell(self, part: _Part, loop: asyncio.AbstractEventLoop, _: Future[Result]) -> None:
         """Says that something is done; on the engine's thread."""
         if not self._is_left:
-            self._completed.put(part)
+            self._completed.put(part, loop)
 
     def _add(self, answer: TextAnswer, part: _Part) -> bool:
         """Adds what is done to its text. Returns whether there is anything to tell: a sentence, or a text's failure."""

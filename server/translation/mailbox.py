@@ -9,24 +9,23 @@ _T = TypeVar("_T")
 
 
 class Mailbox(Generic[_T]):
-    """A queue that any thread fills and one task of the event loop empties; made on the loop.
+    """A queue that any thread fills and one task of the event loop empties.
 
     However much comes before the loop has its turn, it is woken once: a wake is a system call, of the thread that puts.
     """
 
     def __init__(self) -> None:
         self._items: deque[_T] = deque()
-        self._loop = asyncio.get_running_loop()
         self._has_items = asyncio.Event()
         self._is_woken = False  # `_wake` will be called
 
-    def put(self, item: _T) -> None:
-        """Adds an item; once the loop is closed, for nobody."""
+    def put(self, item: _T, loop: asyncio.AbstractEventLoop) -> None:
+        """Adds an item for a task of a loop, always the same; once that is closed, for nobody."""
         self._items.append(item)
         if not self._is_woken:
             self._is_woken = True
             with contextlib.suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._wake)
+                loop.call_soon_threadsafe(self._wake)
 
     async def get(self) -> _T:
         """Removes the next item, once there is one."""

@@ -12,14 +12,15 @@ SECONDS = 20  # far above what any of these needs
 
 
 async def test_nothing_is_lost_between_threads_and_each_one_keeps_its_order() -> None:
+    loop = asyncio.get_running_loop()
     mailbox: Mailbox[tuple[int, int]] = Mailbox()
 
     def put(thread: int) -> None:
         for number in range(2000):
-            mailbox.put((thread, number))
+            mailbox.put((thread, number), loop)
 
     with ThreadPoolExecutor(3) as pool:
-        putting = [asyncio.get_running_loop().run_in_executor(pool, put, thread) for thread in range(3)]
+        putting = [loop.run_in_executor(pool, put, thread) for thread in range(3)]
         async with asyncio.timeout(SECONDS):
             got = [await mailbox.get() for _ in range(6000)]
             await asyncio.gather(*putting)
@@ -40,19 +41,19 @@ async def test_the_loop_is_woken_once_for_all_that_comes_before_its_turn(monkeyp
     monkeypatch.setattr(loop, "call_soon_threadsafe", wake)
     mailbox: Mailbox[int] = Mailbox()
     for number in range(5):
-        mailbox.put(number)
+        mailbox.put(number, loop)
 
     async with asyncio.timeout(SECONDS):
         assert [await mailbox.get() for _ in range(5)] == [0, 1, 2, 3, 4]
         assert len(wakes) == 1
 
-        loop.call_later(0.01, mailbox.put, 5)  # its one wake is over, and finds nothing
+        loop.call_later(0.01, mailbox.put, 5, loop)  # its one wake is over, and finds nothing
         assert await mailbox.get() == 5
     assert len(wakes) == 2
 
 
 def test_what_is_put_when_the_loop_is_closed_is_for_nobody() -> None:
-    async def made() -> Mailbox[int]:
-        return Mailbox()
+    loop = asyncio.new_event_loop()
+    loop.close()
 
-    asyncio.run(made()).put(1)
+    Mailbox[int]().put(1, loop)
