@@ -123,8 +123,7 @@ class BusyEngines:
         recent = self._recent(seconds)
         part = all_seconds / (2 * max(1, len({*at_work, *recent})))
         least = min(at_work, key=lambda engine: engine.asked_seconds, default=None)
-        left = all_seconds / 2
-        return [engine for engine in seconds if seconds[engine] <= part + (left if engine is least else 0.0)]
+        return [engine for engine in seconds if seconds[engine] <= part + (engine is least) * all_seconds / 2]
 
     @staticmethod
     def _recent(seconds: dict[SharingEngine, float]) -> list[SharingEngine]:
