@@ -25,6 +25,7 @@ from server.translation.mailbox import Mailbox
 from server.translation.relay import Relay
 
 _FEW_SENTENCES = 500  # the event loop is not kept waiting for more than that at once
+_SENTENCES_PER_WAKE = 8  # of the event loop, where the request is answered at once
 
 _T = TypeVar("_T")
 
@@ -132,7 +133,8 @@ class Job:
             await _pause_after(index)
         for count in itertools.takewhile(lambda _: self._num_running, itertools.count()):
             await _pause_after(count)
-            part = await self._completed.get()
+            wanted = min(_SENTENCES_PER_WAKE, self._num_running) if self._is_whole and self._has_first else 1
+            part = await self._completed.get(wanted)
             self._num_running -= 1
             yield part
 
