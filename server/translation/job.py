@@ -25,7 +25,7 @@ from server.translation.mailbox import Mailbox
 from server.translation.relay import Relay
 
 _FEW_SENTENCES = 500  # the event loop is not kept waiting for more than that at once
-_SENTENCES_PER_WAKE = 8  # of the event loop, where the request is answered at once
+_SENTENCES_PER_WAKE = 8  # of the event loop, if neither the caller nor a second engine is to have any before
 
 _T = TypeVar("_T")
 
@@ -133,8 +133,8 @@ class Job:
             await _pause_after(index)
         for count in itertools.takewhile(lambda _: self._num_running, itertools.count()):
             await _pause_after(count)
-            wanted = min(_SENTENCES_PER_WAKE, self._num_running) if self._is_whole and self._has_first else 1
-            part = await self._completed.get(wanted)
+            can_wait = self._is_whole and self._has_first and max(map(len, self.ways)) == 1
+            part = await self._completed.get(min(_SENTENCES_PER_WAKE, self._num_running) if can_wait else 1)
             self._num_running -= 1
             yield part
 

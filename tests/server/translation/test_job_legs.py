@@ -19,6 +19,7 @@ from server.translation.legs import Leg
 from tests.server.echo_engine import EchoEngine
 from tests.server.translation.parts import STARS
 
+SECONDS = 20  # far above what this needs
 FIRST_IDS, SECOND_IDS, THIRD_IDS = (5, 3), (6, 3), (7, 3)
 
 
@@ -64,6 +65,23 @@ async def test_a_sentence_is_passed_on_as_soon_as_it_is_there(model: Model, toke
     assert first is not None
     assert second == pytest.approx(first + 10.0)
     assert engines[0].flows + engines[1].flows == [ANYONE] * 3
+
+
+async def test_sentences_of_a_whole_answer_are_passed_on_as_soon_as_well(model: Model, tokenizer: Tokenizer) -> None:
+    engines = EchoEngine(is_holding=True), EchoEngine(is_holding=True)
+    with await start_relay(model, engines, text_of(tokenizer, "One dog.", "Two dogs.", "Three dogs.")) as job:
+        finishing = asyncio.ensure_future(job.finish())
+        async with asyncio.timeout(SECONDS):
+            for index in range(3):  # while those after it have not come from the first engine
+                engines[0].release(index)
+                await engines[1].submitted.wait()
+                engines[1].submitted.clear()
+                engines[1].release(index)
+                for _ in range(10):  # turns, in which the job takes this one and waits for the next
+                    await asyncio.sleep(0)
+            await finishing
+
+    assert job.answers[0].text(0) == "One dog. Two dogs. Three dogs. "
 
 
 async def test_a_text_fails_on_either_leg_and_takes_its_other_sentences_along(
