@@ -54,7 +54,7 @@ def crowds(options: Options) -> Iterator[Check]:
     for num_callers, sentences in _LOOPS[-1:] if options.is_quick else _LOOPS:
         with bench(Plan(sentences=sentences, beam_size=1)) as system:
             seconds = float(options.count(60, 6))
-            rows_started = _rows(system)  # for what the bench has asked before
+            rows_started = _rows(system)  # not 0: the bench has asked for some
             saturated = system.measure_saturation(options.count(15, 5))
             rows_before = _rows(system)
             rows_per_token = (rows_before - rows_started) / max(1, saturated.target_tokens)
