@@ -140,12 +140,13 @@ class Job:
 
     def _watch(self, part: _Part) -> None:
         self._num_running += 1
-        part.future.add_done_callback(functools.partial(self._tell, part, asyncio.get_running_loop()))
+        tell = functools.partial(self._tell, part.place, part.piece, asyncio.get_running_loop())
+        part.future.add_done_callback(tell)  # which does not know it: that would be a cycle, for the collector
 
-    def _tell(self, part: _Part, loop: asyncio.AbstractEventLoop, _: Future[Result]) -> None:
+    def _tell(self, place: Place, piece: int | None, loop: asyncio.AbstractEventLoop, future: Future[Result]) -> None:
         """Says that something is done; on the engine's thread."""
         if not self._is_left:
-            self._completed.put(part, loop)
+            self._completed.put(_Part(place, future, piece), loop)
 
     def _add(self, answer: TextAnswer, part: _Part) -> bool:
         """Adds what is done to its text. Returns whether there is anything to tell: a sentence, or a text's failure."""
