@@ -97,6 +97,11 @@ class EchoEngine:
         """Answers the index-th of all sentences."""
         self._answers[index]()
 
+    def forget(self) -> None:
+        """Knows nothing of any sentence any more, as an engine that has answered them."""
+        self.futures.clear()
+        self._answers.clear()
+
     def _take(self, source: tuple[int, ...], options: DecodingOptions) -> Future[Result]:
         future: Future[Result] = Future()
 

@@ -1,8 +1,10 @@
 """A job over an engine that echoes; no protocol."""
 
 import asyncio
+import gc
 import threading
 import time
+import weakref
 from typing import Any
 
 import pytest
@@ -47,6 +49,26 @@ async def test_a_caller_who_leaves_while_sentences_are_submitted_takes_them_alon
     await asyncio.gather(*map(asyncio.wrap_future, engine.futures), return_exceptions=True)
 
     assert [future.cancelled() for future in engine.futures] == [True] * 600
+
+
+async def test_an_answered_request_leaves_nothing_to_the_garbage_collector(model: Model, engine: EchoEngine) -> None:
+    gc.disable()  # which would find what has no other way to be freed
+    try:
+        engine.is_holding = True
+        with await start(model, many_sentences(3)) as job:
+            finishing = asyncio.create_task(job.finish())
+            await asyncio.sleep(0)  # it watches its sentences, which are not there yet
+            for index in range(3):
+                engine.release(index)
+            await finishing
+        left = [weakref.ref(job), *map(weakref.ref, engine.futures)]
+        del job, finishing
+        engine.forget()
+        await asyncio.sleep(0)  # the last wake of the event loop was on its way
+
+        assert [each() for each in left] == [None] * 4
+    finally:
+        gc.enable()
 
 
 async def test_answering_many_sentences_lets_the_event_loop_turn(model: Model) -> None:
