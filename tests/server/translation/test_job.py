@@ -61,7 +61,7 @@ async def test_an_answered_request_leaves_nothing_to_the_garbage_collector(model
             for index in range(3):
                 engine.release(index)
             await finishing
-        left = [weakref.ref(job), *map(weakref.ref, engine.futures)]
+        left: list[weakref.ref[Any]] = [weakref.ref(job), *map(weakref.ref, engine.futures)]
         del job, finishing
         engine.forget()
         await asyncio.sleep(0)  # the last wake of the event loop was on its way
