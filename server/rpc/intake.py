@@ -6,7 +6,8 @@ message is there, unless it is longer than the window, or its sender dawdles. Co
 turns of their own from then on, and get more time there: they keep nobody else waiting.
 
 A long message costs the event loop up to 20 ms to take over and parse, whatever becomes of it then. Connections that
-have sent much of late share one turn, which lasts as long as their common rate allows.
+have sent much of late share one turn, which lasts as long as their common rate allows. And whoever they are from, long
+messages that come at once are parsed one after the other, with time between for all that is short.
 
 For that the methods are registered as if clients sent streams: on the wire, a stream of one message is the same, and
 only such a handler reads by itself.
@@ -40,6 +41,7 @@ _STEADY_RATE = 1 << 20  # bytes a second that are forgotten of what a connection
 _HEAVY_RATE = 1 << 20  # bytes a second of all connections that have sent much: 1 % of the loop's time, and more
 # than lanes translate
 _LIGHT_BYTES = 16 << 10  # of messages that do not count
+_LONG_RATE = 32 << 20  # bytes a second of all messages that count: a quarter of the loop's time
 
 
 def messages_at_once(process_bytes: int) -> int:
@@ -84,10 +86,19 @@ class Intake:
         self._slow: OrderedDict[str, None] = OrderedDict()  # connections, by gRPC's name of the peer
         self._heavy_turn = asyncio.Semaphore(1)
         self._sent: OrderedDict[str, _Sent] = OrderedDict()  # by connections, as above
+        self._long_turn = asyncio.Lock()
+        self._next_long = -math.inf  # instant from which a long message may be parsed
 
     def hold(self, message: bytes) -> AbstractContextManager[None]:
         """Holds the memory that a message needs. Raises as `MemoryBudget.hold` does."""
         return self._memory.hold(message_need(len(message)))
+
+    async def wait_to_parse(self, message: bytes) -> None:
+        """Waits until a message that is held may be parsed: a short one at once, long ones one after the other."""
+        if len(message) > _LIGHT_BYTES:
+            async with self._long_turn:
+                await asyncio.sleep(self._next_long - time.monotonic())
+                self._next_long = time.monotonic() + len(message) / _LONG_RATE
 
     def keep(self, answer: bytes, context: Any) -> None:
         """Counts the memory of an answer until gRPC has sent it, or dropped it."""

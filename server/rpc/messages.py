@@ -55,6 +55,7 @@ def parsed(
         check(context)
         data = await intake.read(context)
         with intake.hold(data):
+            await intake.wait_to_parse(data)
             response = await handler(parse(kind, data), context)
             answer = response.SerializeToString()
             intake.keep(answer, context)
@@ -78,6 +79,7 @@ def parsed_stream(
         check(context)
         data = await intake.read(context)
         with intake.hold(data):
+            await intake.wait_to_parse(data)
             async for response in handler(parse(kind, data), context):
                 answer = response.SerializeToString()
                 try:

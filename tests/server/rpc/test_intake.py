@@ -56,6 +56,36 @@ async def test_a_message_holds_memory_until_its_call_ends(memory: MemoryBudget) 
     assert (data, held, memory.used_bytes) == (b"abc", message_need(3), 0)
 
 
+async def test_short_messages_pass_between_long_ones_that_came_at_once(memory: MemoryBudget) -> None:
+    intake = Intake(memory, 8)
+    parsed: list[str] = []
+
+    async def parse(name: str, num_bytes: int) -> None:
+        await intake.wait_to_parse(bytes(num_bytes))
+        parsed.append(name)
+
+    long = [asyncio.create_task(parse(name, MAX_MESSAGE_BYTES)) for name in ("first", "second")]
+    await asyncio.sleep(0.01)
+    await parse("short", 100)
+    await asyncio.gather(*long)
+
+    assert parsed == ["first", "short", "second"]
+
+
+async def test_long_messages_whose_callers_leave_keep_no_other_waiting(memory: MemoryBudget) -> None:
+    intake = Intake(memory, 8)
+    long = bytes(MAX_MESSAGE_BYTES)
+    await intake.wait_to_parse(long)
+    gone = [asyncio.create_task(intake.wait_to_parse(long)) for _ in range(100)]
+    await asyncio.sleep(0)
+    for task in gone:
+        task.cancel()
+    await asyncio.wait(gone)
+
+    async with asyncio.timeout(5.0):  # a hundred turns take 12.5 seconds
+        await intake.wait_to_parse(long)
+
+
 async def test_a_call_without_a_message_breaks_a_rule_and_is_noted(memory: MemoryBudget) -> None:
     begin_request("1")
 
