@@ -8,9 +8,10 @@ folder's own: nothing else changes between a look and what is done by it.
 import asyncio
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from server.bundle.manifest_file import read_manifest
 from server.errors import InvalidRequest, ModelNotFound, NotServing, PreconditionFailed, StartupError
 from server.models.allocator import collect_garbage
 from server.models.catalogue import Catalogue
@@ -78,7 +79,7 @@ class Administration:
 
         Raises:
             ModelNotFound: the folder has no such model, or version.
-            PreconditionFailed: it is faulty, or there is no memory for it.
+            PreconditionFailed: it is faulty, there is no memory for it, or it is loaded and its folder has changed.
         """
         async with self._loader.turn:
             found = await self._found_of(name)
@@ -86,7 +87,9 @@ class Administration:
                 self._catalogue.put(await self._done(self._loader.load_highest, name))
                 self._fit()
             else:
-                if version not in self._loaded(name):
+                if version in self._loaded(name):
+                    await self._check_same(name, version, found)
+                else:
                     await self._add(name, version, found)
                 self._loader.pin(name)
             return self._status(name, found)
@@ -197,6 +200,16 @@ class Administration:
             await asyncio.to_thread(collect_garbage)
             raise PreconditionFailed(f"version: {version} of {name} may take {mib} MiB of memory, which requests need")
         self._fit()
+
+    async def _check_same(self, name: str, version: str, found: Sequence[FoundBundle]) -> None:
+        """Raises PreconditionFailed if the folder has another bundle in the place of a version that is loaded."""
+        (loaded,) = (each.manifest for each in self._catalogue.loaded(name)[0] if each.manifest.version == version)
+        for each in found:
+            if each.version == version:
+                manifest = await self._done(read_manifest, each.directory)
+                if replace(manifest, name=name, version=version) != loaded:
+                    message = "is loaded with what its folder held before; give what that holds a version of its own"
+                    raise PreconditionFailed(f"version: {version} of {name} {message}")
 
     def _loaded(self, name: str) -> set[str]:
         return {each.manifest.version for each in self._catalogue.loaded(name)[0]}

@@ -1,4 +1,5 @@
 import gc
+import json
 import os
 import shutil
 import weakref
@@ -11,6 +12,7 @@ import pytest_asyncio
 
 from server.bundle.bundle import Bundle
 from server.bundle.languages import LanguagePair
+from server.bundle.manifest import MANIFEST_FILE, SEAL_FILE
 from server.errors import InvalidRequest, ModelNotFound, NotServing, PreconditionFailed
 from server.models.administration import VersionState
 from server.models.folder import FoundBundle
@@ -175,6 +177,23 @@ async def test_a_faulty_version_is_refused_with_its_faults_which_are_told_from_t
     assert "weights.bin" in faults["3"]
     assert (faults["2"], status.follows_folder) == ("", False)
     assert await served.answering() == {"2"}
+
+
+async def test_a_version_whose_folder_has_other_content_by_now_is_not_said_to_be_loaded(
+    served: Served, add: Add
+) -> None:
+    await served.administration.load("m", "2")
+    again = await served.administration.load("m", "2")
+    exchanged = served.models / "m" / "2"
+    manifest = json.loads((exchanged / MANIFEST_FILE).read_bytes()) | {"origin": {"licence": "another one"}}
+    (exchanged / SEAL_FILE).unlink()
+    (exchanged / MANIFEST_FILE).write_text(json.dumps(manifest))
+    with pytest.raises(PreconditionFailed, match="version: 2 of m is loaded with what its folder held before"):
+        await served.administration.load("m", "2")
+    shutil.rmtree(exchanged)
+    gone = await served.administration.load("m", "2")
+
+    assert facts(again)["2"] == facts(gone)["2"] == (LOADED, 100)
 
 
 async def test_memory_is_reserved_for_versions_beside_others_and_given_back(served: Served) -> None:
