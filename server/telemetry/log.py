@@ -13,6 +13,7 @@ import os
 import queue
 import re
 import threading
+import time
 import traceback
 from contextvars import ContextVar
 
@@ -21,6 +22,8 @@ from server.telemetry.rate_limit import RepeatedRecords
 
 MAX_QUEUED_LINES = 10_000
 _FLUSH_SECONDS = 2.0
+_GATHER_SECONDS = 0.01  # for lines to be written together: to wake the thread for each keeps the event loop waiting
+_MOST_GATHERED = 1000  # lines
 _MAX_WORDS_CHARACTERS = 300
 _PATH = re.compile(r"""(['"])[^'"\n]*[/\\][^'"\n]*\1|\S*[/\\]\S*""")  # quoted, or up to the next space
 
@@ -115,13 +118,18 @@ class LineHandler(logging.Handler):
         super().close()
 
     def _write(self) -> None:
-        while (line := self._lines.get()) is not None:
-            data = f"{line}\n".encode()
+        is_open = True
+        while is_open:
+            lines = [self._lines.get()]
+            time.sleep(_GATHER_SECONDS)
+            lines += [self._lines.get() for _ in range(min(self._lines.qsize(), _MOST_GATHERED))]
+            is_open = None not in lines
+            data = "".join(f"{line}\n" for line in lines if line is not None).encode()
             try:
                 while data:
                     data = data[os.write(self._file_descriptor, data) :]
             except OSError:  # stdout is gone or full; the service goes on without its log
-                self._metrics.log_messages_dropped_total.inc()
+                self._metrics.log_messages_dropped_total.inc(data.count(b"\n"))
 
 
 def set_up_logging(metrics: Metrics, level: str, file_descriptor: int = 1) -> LineHandler:
