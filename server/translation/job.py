@@ -21,7 +21,7 @@ from server.telemetry.tracing import current_trace
 from server.text.sentences import SourceSentence
 from server.translation.answer import TextAnswer, TranslatedSentence
 from server.translation.legs import Leg
-from server.translation.mailbox import Mailbox
+from server.translation.mailbox import Doorbell, Mailbox
 from server.translation.relay import Relay
 
 _FEW_SENTENCES = 500  # the event loop is not kept waiting for more than that at once
@@ -64,6 +64,7 @@ class Job:
         deadline: float,
         arrived: float,
         flow: Flow,
+        doorbell: Doorbell,
     ) -> None:
         self.answers = answers
         self.ways = list({id(answer.legs): answer.legs for answer in answers if answer.legs}.values())
@@ -75,7 +76,7 @@ class Job:
         self._deadline = deadline
         self._arrived = arrived
         self._flow = flow
-        self._completed: Mailbox[_Part] = Mailbox()
+        self._completed: Mailbox[_Part] = Mailbox(doorbell)
         self._num_running = 0
         self._has_first = False
         self._is_whole = False  # answered at once: nobody has anything of it before
@@ -223,13 +224,16 @@ class Job:
         return TranslatedSentence.decoded(source, result, tokenizer)
 
 
-async def start_job(answers: Sequence[TextAnswer], deadline: float, arrived: float, flow: Flow = ANYONE) -> Job:
+async def start_job(
+    answers: Sequence[TextAnswer], deadline: float, arrived: float, doorbell: Doorbell, flow: Flow = ANYONE
+) -> Job:
     """Gives the sentences of a request to the engines of their first legs, on another thread when that takes long.
 
     Args:
         answers: as they begin, with their legs; those that have failed already get nothing.
         deadline: instant of `time.monotonic`.
         arrived: the same, of the request's arrival.
+        doorbell: of the event loop.
         flow: that they belong to.
 
     Raises:
@@ -250,7 +254,7 @@ async def start_job(answers: Sequence[TextAnswer], deadline: float, arrived: flo
         _cancel([part.future for part in parts], 0)
         raise
     parts.sort(key=lambda part: part.place)
-    return Job(answers, parts, deadline, arrived, flow)
+    return Job(answers, parts, deadline, arrived, flow, doorbell)
 
 
 def raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:

@@ -3,19 +3,47 @@
 import asyncio
 import contextlib
 from collections import deque
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 _T = TypeVar("_T")
 
 
-class Mailbox(Generic[_T]):
-    """A queue that any thread fills and one task of the event loop empties.
+class Doorbell:
+    """Wakes the event loop for all mailboxes: once, however much comes before its turn.
 
-    However much comes before the loop has its turn, it is woken once: a wake is a system call, of the thread that puts.
-    Nor is it woken before as much has come as the task waits for.
+    A wake is a system call, in which the thread that puts loses the interpreter's lock to others.
     """
 
     def __init__(self) -> None:
+        self._calls: deque[Callable[[], None]] = deque()
+        self._is_rung = False  # `_answer` will be called
+
+    def ring(self, call: Callable[[], None], loop: asyncio.AbstractEventLoop) -> None:
+        """Has a loop, always the same, call something soon; once it is closed, nobody does."""
+        self._calls.append(call)
+        if not self._is_rung:
+            self._is_rung = True
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(self._answer)
+
+    def _answer(self) -> None:
+        self._is_rung = False  # before anybody looks what is there: whoever comes later rings again
+        while self._calls:
+            self._calls.popleft()()
+
+
+class Mailbox(Generic[_T]):
+    """A queue that any thread fills and one task of the event loop empties.
+
+    The loop is not woken before as much has come as the task waits for.
+
+    Args:
+        doorbell: of the loop.
+    """
+
+    def __init__(self, doorbell: Doorbell) -> None:
+        self._doorbell = doorbell
         self._items: deque[_T] = deque()
         self._has_items = asyncio.Event()
         self._is_woken = False  # `_wake` will be called
@@ -26,8 +54,7 @@ class Mailbox(Generic[_T]):
         self._items.append(item)
         if len(self._items) >= self._wanted and not self._is_woken:
             self._is_woken = True
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(self._wake)
+            self._doorbell.ring(self._wake, loop)
 
     async def get(self, wanted: int = 1) -> _T:
         """Removes the next item; if there is none, waits for so many, which must be sure to come."""
@@ -38,5 +65,5 @@ class Mailbox(Generic[_T]):
         return self._items.popleft()
 
     def _wake(self) -> None:
-        self._is_woken = False  # before anybody looks what is there: whoever comes later wakes again
+        self._is_woken = False  # before anybody looks what is there, as above
         self._has_items.set()

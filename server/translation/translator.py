@@ -21,6 +21,7 @@ from server.translation.detection import LanguageDetection
 from server.translation.doors import Doors
 from server.translation.groups import TextGroup, make_legs
 from server.translation.job import Job, raise_if_all_failed, start_job
+from server.translation.mailbox import Doorbell
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Steps, Way, choose_ways
@@ -64,6 +65,7 @@ class Translator:
         self._metrics = metrics
         self._splitter = Splitter()
         self._doors = Doors()
+        self._doorbell = Doorbell()
 
     def check_open(self, tenant: Tenant, remaining: float | None) -> None:
         """Says whether a request is worth reading.
@@ -166,7 +168,7 @@ class Translator:
         held.enter_context(self.memory.hold(sentences_need(num_stays, options.num_hypotheses), is_more=True))
         _charge(request.tenant, cost)
         try:
-            job = await start_job(answers, deadline, request.arrived, flow)
+            job = await start_job(answers, deadline, request.arrived, self._doorbell, flow)
         except TranslationError:
             _give_back(request.tenant, cost)
             raise

@@ -20,6 +20,7 @@ from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
 from server.translation.detection import DetectedLanguage
 from server.translation.job import Job, Place
 from server.translation.legs import Leg
+from server.translation.mailbox import Doorbell
 from server.translation.translator import Translator
 
 INVALID, INTERNAL = (code.value[0] for code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.INTERNAL))
@@ -87,7 +88,7 @@ def job_of(model: Model, *answers: TextAnswer) -> Job:
     (pair,) = model.manifest.language_pairs
     for answer in answers:
         answer.legs = (Leg(model=model, pair=pair, options=DecodingOptions(beam_size=1)),)
-    return Job(answers, [], deadline=0.0, arrived=0.0, flow=ANYONE)
+    return Job(answers, [], deadline=0.0, arrived=0.0, flow=ANYONE, doorbell=Doorbell())
 
 
 def test_a_stream_opens_with_what_will_have_no_sentence(model: Model) -> None:
@@ -177,7 +178,7 @@ def job_of_ways(model: Model, num_texts: int = 3) -> Job:
     for answer in answers:
         made = TranslatedSentence(sentence, (Candidate("un", -1.0, 1, FinishReason.STOP),))
         answer.sentences = dict.fromkeys(range(len(answer.split.sentences)), made)
-    return Job(answers[:num_texts], [], deadline=0.0, arrived=0.0, flow=ANYONE)
+    return Job(answers[:num_texts], [], deadline=0.0, arrived=0.0, flow=ANYONE, doorbell=Doorbell())
 
 
 FIRST, SECOND = (

@@ -19,6 +19,7 @@ from server.text.sentences import SourceSentence, SplitText
 from server.translation.answer import TextAnswer
 from server.translation.job import Job, raise_if_all_failed, start_job
 from server.translation.legs import Leg
+from server.translation.mailbox import Doorbell
 from tests.server.echo_engine import EchoEngine
 from tests.server.translation.parts import DOG, STARS
 
@@ -32,7 +33,7 @@ async def start(model: Model, answers: list[TextAnswer]) -> Job:
     legs = (Leg(model=model, pair=model.manifest.language_pairs[0], options=DecodingOptions()),)
     for answer in answers:
         answer.legs = legs
-    return await start_job(answers, time.monotonic() + 60, time.monotonic())
+    return await start_job(answers, time.monotonic() + 60, time.monotonic(), Doorbell())
 
 
 async def test_a_caller_who_leaves_while_sentences_are_submitted_takes_them_along(

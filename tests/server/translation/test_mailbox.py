@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from server.translation.mailbox import Mailbox
+from server.translation.mailbox import Doorbell, Mailbox
 
 SECONDS = 20  # far above what any of these needs
 
@@ -28,7 +28,7 @@ async def wakes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 async def test_nothing_is_lost_between_threads_and_each_one_keeps_its_order() -> None:
     loop = asyncio.get_running_loop()
-    mailbox: Mailbox[tuple[int, int]] = Mailbox()
+    mailbox: Mailbox[tuple[int, int]] = Mailbox(Doorbell())
 
     def put(thread: int) -> None:
         for number in range(2000):
@@ -46,7 +46,7 @@ async def test_nothing_is_lost_between_threads_and_each_one_keeps_its_order() ->
 
 async def test_whoever_waits_for_several_has_all_however_they_are_put() -> None:
     loop, count = asyncio.get_running_loop(), 5000
-    mailbox: Mailbox[int] = Mailbox()
+    mailbox: Mailbox[int] = Mailbox(Doorbell())
 
     def put() -> None:
         for number in range(count):
@@ -63,7 +63,7 @@ async def test_whoever_waits_for_several_has_all_however_they_are_put() -> None:
 
 async def test_the_loop_is_woken_once_for_all_that_comes_before_its_turn(wakes: list[object]) -> None:
     loop = asyncio.get_running_loop()
-    mailbox: Mailbox[int] = Mailbox()
+    mailbox: Mailbox[int] = Mailbox(Doorbell())
     for number in range(5):
         mailbox.put(number, loop)
 
@@ -76,9 +76,22 @@ async def test_the_loop_is_woken_once_for_all_that_comes_before_its_turn(wakes: 
     assert len(wakes) == 2
 
 
+async def test_the_loop_is_woken_once_for_all_mailboxes(wakes: list[object]) -> None:
+    loop, doorbell = asyncio.get_running_loop(), Doorbell()
+    mailboxes: list[Mailbox[int]] = [Mailbox(doorbell) for _ in range(3)]
+    getting = [asyncio.create_task(each.get()) for each in mailboxes]
+    await asyncio.sleep(0)
+    for number, each in enumerate(mailboxes):
+        each.put(number, loop)
+
+    async with asyncio.timeout(SECONDS):
+        assert await asyncio.gather(*getting) == [0, 1, 2]
+    assert len(wakes) == 1
+
+
 async def test_the_loop_is_not_woken_before_as_much_has_come_as_is_waited_for(wakes: list[object]) -> None:
     loop = asyncio.get_running_loop()
-    mailbox: Mailbox[int] = Mailbox()
+    mailbox: Mailbox[int] = Mailbox(Doorbell())
     getting = asyncio.create_task(mailbox.get(3))
     await asyncio.sleep(0)
 
@@ -94,4 +107,4 @@ def test_what_is_put_when_the_loop_is_closed_is_for_nobody() -> None:
     loop = asyncio.new_event_loop()
     loop.close()
 
-    Mailbox[int]().put(1, loop)
+    Mailbox[int](Doorbell()).put(1, loop)
