@@ -1,5 +1,6 @@
 """What is known of a text's translation, put together from its sentences; plain values, no protobuf."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from server.bundle.tokenizer import Tokenizer
@@ -99,3 +100,9 @@ class TextAnswer:
     def num_target_tokens(self) -> int:
         """Tokens of the best candidates."""
         return sum(candidate.num_tokens for candidate in self.candidates(0))
+
+
+def raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:
+    """Raises the first text's error if there is no text without one."""
+    if answers[0].error is not None and all(answer.error is not None for answer in answers):
+        raise answers[0].error

@@ -19,7 +19,7 @@ from server.engine.flow import ANYONE, Flow
 from server.errors import Overloaded, TranslationError
 from server.telemetry.tracing import current_trace
 from server.text.sentences import SourceSentence
-from server.translation.answer import TextAnswer, TranslatedSentence
+from server.translation.answer import TextAnswer, TranslatedSentence, raise_if_all_failed
 from server.translation.legs import Leg
 from server.translation.mailbox import Doorbell, Mailbox
 from server.translation.relay import Relay
@@ -255,12 +255,6 @@ async def start_job(
         raise
     parts.sort(key=lambda part: part.place)
     return Job(answers, parts, deadline, arrived, flow, doorbell)
-
-
-def raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:
-    """Raises the first text's error if there is no text without one."""
-    if answers[0].error is not None and all(answer.error is not None for answer in answers):
-        raise answers[0].error
 
 
 def _sentences(answers: Sequence[TextAnswer], are_copied: bool) -> Iterator[tuple[Place, SourceSentence]]:

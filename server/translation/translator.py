@@ -16,11 +16,11 @@ from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.log import add_facts
 from server.text.sentences import SplitText
 from server.text.splitter import Splitter
-from server.translation.answer import TextAnswer
+from server.translation.answer import TextAnswer, raise_if_all_failed
 from server.translation.detection import LanguageDetection
 from server.translation.doors import Doors
 from server.translation.groups import TextGroup, make_legs
-from server.translation.job import Job, raise_if_all_failed, start_job
+from server.translation.job import Job, start_job
 from server.translation.mailbox import Doorbell
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.request import TranslationRequest, transit_seconds

@@ -16,8 +16,8 @@ from server.models.model import Model
 from server.telemetry.metrics import Metrics
 from server.telemetry.tracing import CallTrace, current_trace
 from server.text.sentences import SourceSentence, SplitText
-from server.translation.answer import TextAnswer
-from server.translation.job import Job, raise_if_all_failed, start_job
+from server.translation.answer import TextAnswer, raise_if_all_failed
+from server.translation.job import Job, start_job
 from server.translation.legs import Leg
 from server.translation.mailbox import Doorbell
 from tests.server.echo_engine import EchoEngine
