@@ -46,15 +46,13 @@ class Mailbox(Generic[_T]):
         self._doorbell = doorbell
         self._items: deque[_T] = deque()
         self._has_items = asyncio.Event()
-        self._is_woken = False  # `_wake` will be called
         self._wanted = 1  # items that the task waits for
 
     def put(self, item: _T, loop: asyncio.AbstractEventLoop) -> None:
         """Adds an item for a task of a loop, always the same; once that is closed, for nobody."""
         self._items.append(item)
-        if len(self._items) >= self._wanted and not self._is_woken:
-            self._is_woken = True
-            self._doorbell.ring(self._wake, loop)
+        if len(self._items) >= self._wanted:
+            self._doorbell.ring(self._has_items.set, loop)
 
     async def get(self, wanted: int = 1) -> _T:
         """Removes the next item; if there is none, waits for so many, which must be sure to come."""
@@ -63,7 +61,3 @@ class Mailbox(Generic[_T]):
             self._has_items.clear()
             await self._has_items.wait()
         return self._items.popleft()
-
-    def _wake(self) -> None:
-        self._is_woken = False  # before anybody looks what is there, as above
-        self._has_items.set()
