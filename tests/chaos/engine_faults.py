@@ -13,6 +13,7 @@ from tests.chaos.journal import OK, WRONG
 from tests.chaos.probes import Resources, is_serving, left_behind, resources
 from tests.chaos.requests import keyed_requests
 from tests.chaos.servers import BrokenServer, broken_server
+from tests.chaos.swaps import Versions, server_of_versions, swap_faults
 
 POINTS = (
     Point.ADMIT,
@@ -21,40 +22,41 @@ POINTS = (
     Point.BEFORE_STEP,
     Point.AFTER_STEP,
     Point.BEFORE_REPLY,
+    Point.SWAP_COMMIT,
 )
 ACTIONS = (Action.RAISE, Action.SLEEP, Action.KILL, Action.CUDA, Action.NAN)
 _ALLOWED = ["INTERNAL", "UNAVAILABLE", "RESOURCE_EXHAUSTED"]
 _CALLERS = 8
 _RECOVERY_SECONDS = 10.0
+_SWAP_SECONDS = 5.0  # in which a version in the folder has been seen twice, and loaded, and takes over
 _NOTICE_SECONDS = 30.0  # in which a server that cannot go on has to end, or to say so
 _POINTS_IN_QUICK = (Point.AFTER_ENCODE, Point.BEFORE_STEP, Point.BEFORE_REPLY)
 
 
 def struck_once(options: Options) -> Iterator[Check]:
-    """R7: every point with every action that there can be, 27: no call hangs, is lost, or says UNKNOWN."""
+    """R7: every point with every action that there can be, 31: no call hangs, is lost, or says UNKNOWN."""
     pairs = [(point, action) for point in POINTS for action in ACTIONS if action is not Action.NAN or point in VALUED]
     if options.is_quick:
         pairs = [pair for pair in pairs if pair[0] in _POINTS_IN_QUICK and pair[1] is not Action.SLEEP]
     # One server takes all the faults that it has to survive, one after another.
     fatal = [pair for pair in pairs if _ends_process(*pair)]
     num_passed = 0
-    with broken_server() as server:
+    with server_of_versions() as versions:
         before = None
         for point, action in [pair for pair in pairs if pair not in fatal]:
-            before = before or _warmed(server)
-            faults = asyncio.run(_survives(server, point, action)) + left_behind(server.process, before)
+            before = before or _warmed(versions.server)
+            faults = asyncio.run(_survives(versions, point, action)) + left_behind(versions.server.process, before)
             num_passed += not faults
             yield none(f"{point.value}, {action.value}", faults, "as promised")
     for point, action in fatal:
-        with broken_server() as server:
-            faults = asyncio.run(_ends(server, point, action))
+        with server_of_versions() as versions:
+            faults = asyncio.run(_ends(versions, point, action))
         num_passed += not faults
         yield none(f"{point.value}, {action.value}", faults, "as promised")
     yield Check("points and actions", f"{num_passed} of {len(pairs)}", f"{len(pairs)}", num_passed == len(pairs))
     yield told(
         "not there, of the plan's 35",
-        "the 5 of swap_commit: this server swaps no models; NaN at admit, before_encode and before_reply, 3: integers"
-        " and text go by there",
+        "NaN at admit, before_encode, before_reply and swap_commit, 4: integers, text and models go by there",
     )
 
 
@@ -69,13 +71,16 @@ def _warmed(server: BrokenServer) -> Resources:
     return resources(server.pid)
 
 
-async def _survives(server: BrokenServer, point: Point, action: Action) -> list[str]:
+async def _survives(versions: Versions, point: Point, action: Action) -> list[str]:
+    server = versions.server
     async with clients([server.address], keyed_requests(200)) as client:
         load = asyncio.create_task(client.closed(_CALLERS, 0.6, timeout=10.0))
         await asyncio.sleep(0.2)
         await asyncio.to_thread(server.arm, point, action)
         await load
-        faults = client.faults(_ALLOWED)
+        is_swap = point is Point.SWAP_COMMIT
+        faults = await swap_faults(versions, client, is_failure=action is not Action.SLEEP) if is_swap else []
+        faults += client.faults(_ALLOWED)
         if not await _recovers(server, client):
             faults.append(f"no call is answered, or not SERVING, {_RECOVERY_SECONDS:g} s after it")
     return faults
@@ -92,11 +97,14 @@ async def _recovers(server: BrokenServer, client: Clients) -> bool:
     return False
 
 
-async def _ends(server: BrokenServer, point: Point, action: Action) -> list[str]:
+async def _ends(versions: Versions, point: Point, action: Action) -> list[str]:
+    server, is_swap = versions.server, point is Point.SWAP_COMMIT
     async with clients([server.address], keyed_requests(200)) as client:
-        load = asyncio.create_task(client.closed(_CALLERS, 1.0, timeout=60.0))
+        load = asyncio.create_task(client.closed(_CALLERS, _SWAP_SECONDS if is_swap else 1.0, timeout=60.0))
         await asyncio.sleep(0.2)
         await asyncio.to_thread(server.arm, point, action)
+        if is_swap:
+            await asyncio.to_thread(versions.put_next)
         try:
             code = await asyncio.to_thread(server.process.process.wait, _NOTICE_SECONDS)
         except subprocess.TimeoutExpired:

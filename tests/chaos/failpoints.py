@@ -17,6 +17,7 @@ import numpy as np
 
 from server.engine.engine import Engine
 from server.engine.scheduler import Scheduler
+from server.models.catalogue import Catalogue
 from server.network import Encoded, StepInputs, StepKind
 from server.runtime.failures import telling_failures_apart
 from server.translation.job import Job
@@ -32,6 +33,7 @@ class Point(enum.Enum):
     BEFORE_STEP = "before_step"
     AFTER_STEP = "after_step"
     BEFORE_REPLY = "before_reply"  # the event loop puts the answer together
+    SWAP_COMMIT = "swap_commit"  # the event loop has a version that is warm take over
 
 
 class Action(enum.Enum):
@@ -57,7 +59,7 @@ CUDA_MESSAGE = (
 OOM_MESSAGE = (
     f"{_ONNX_RUNTIME}CUDA failure 2: out of memory ; GPU=0 ; hostname=failpoint ; file=cuda_call.cc ; expr=cudaMalloc"
 )
-VALUED = (Point.AFTER_ENCODE, Point.BEFORE_STEP, Point.AFTER_STEP)  # elsewhere only integers and text go by
+VALUED = (Point.AFTER_ENCODE, Point.BEFORE_STEP, Point.AFTER_STEP)  # elsewhere integers, text and models go by
 _CONSTANT_ID = 1000
 
 
@@ -156,6 +158,7 @@ def install(faults: Faults) -> None:
     _wrap(Engine, "submit", Point.ADMIT, faults)
     _wrap(Scheduler, "schedule", Point.SCHEDULE, faults)
     _wrap(Job, "assemble", Point.BEFORE_REPLY, faults)
+    _wrap(Catalogue, "put", Point.SWAP_COMMIT, faults)
     faults.obey_signals()
 
 

@@ -18,7 +18,7 @@ _UNPROVEN = """\
 - **cgroup v2**: R15 and R17 limit memory and processor time by version 1, and are skipped where there is no such
   controller. Other kernels than the one below.
 - Latency of a wide network: this kernel has no netem. R12 drops and resets packets on the loopback.
-- R13, and the 5 cases of R7 at swap_commit: models are swapped in `tests/e2e/test_models.py`, not here.
+- R13: models are swapped in `tests/e2e/test_models.py`; R7 has the faults at the moment of it.
 - R22's resumption: no bulk command resumes by itself. The client's output is whole rows, in order, however it ends.
 - More than 20,000 file descriptors a process; vulnerability databases."""
 
