@@ -1,6 +1,7 @@
 """How gradients change the weights: Adam, or Muon for the matrices of the layers, and the learning rate of both."""
 
 import math
+from collections import defaultdict
 from typing import Any
 
 import torch
@@ -47,13 +48,24 @@ class Optimizer:
             group["lr"] = rate
         self._adam.step()
         self._adam.zero_grad(set_to_none=True)
-        with torch.no_grad():
-            for matrix, momentum in zip(self._matrices, self._momenta, strict=True):
-                assert matrix.grad is not None
-                momentum.lerp_(matrix.grad, 1 - MUON_MOMENTUM)
-                direction = matrix.grad.lerp(momentum, MUON_MOMENTUM)  # Nesterov's
-                matrix.sub_(_muon_step(direction), alpha=rate)
-                matrix.grad = None
+        if self._matrices:
+            self._muon_update(rate)
+
+    @torch.no_grad()
+    def _muon_update(self, rate: float) -> None:
+        by_shape: dict[torch.Size, list[tuple[Tensor, Tensor]]] = defaultdict(list)
+        for matrix, momentum in zip(self._matrices, self._momenta, strict=True):
+            assert matrix.grad is not None
+            momentum.lerp_(matrix.grad, 1 - MUON_MOMENTUM)
+            direction = matrix.grad.lerp(momentum, MUON_MOMENTUM)  # Nesterov's
+            for block, step in zip(_blocks(matrix), _blocks(direction), strict=True):
+                by_shape[block.shape].append((block, step))
+            matrix.grad = None
+        for shape, group in by_shape.items():  # a GPU would wait for the launches of one matrix after the other
+            scale = 0.2 * math.sqrt(max(shape))  # the size of Adam's steps
+            steps = _orthogonal(torch.stack([step for _, step in group]))
+            for (block, _), step in zip(group, steps, strict=True):
+                block.sub_(step, alpha=rate * scale)
 
     def state_dict(self) -> dict[str, Any]:
         """Returns what `load_state_dict` goes on from."""
@@ -73,21 +85,19 @@ def learning_rate(training: TrainingConfig, d_model: int, step: int) -> float:
     return training.lr_scale / math.sqrt(d_model) * shape * cooldown
 
 
-def _muon_step(direction: Tensor) -> Tensor:
-    """Returns the orthogonal step of a matrix [R, C]; projections that stand in one matrix are square blocks of it."""
-    rows, columns = direction.shape
-    blocks = direction.split(columns) if rows == 3 * columns else (direction,)
-    scale = 0.2 * math.sqrt(max(blocks[0].shape))  # the size of Adam's steps
-    return torch.cat([_orthogonal(block) for block in blocks]).mul_(scale)
+def _blocks(matrix: Tensor) -> tuple[Tensor, ...]:
+    """Returns the projections that stand in one matrix [R, C], which are square blocks of it, or else itself."""
+    rows, columns = matrix.shape
+    return matrix.split(columns) if rows == 3 * columns else (matrix,)
 
 
-def _orthogonal(matrix: Tensor) -> Tensor:
-    """Returns the matrix with all singular values brought near 1, by Newton and Schulz's iteration."""
-    is_tall = matrix.shape[0] > matrix.shape[1]
-    x = matrix.t() if is_tall else matrix
-    x = x / (x.norm() + 1e-7)
+def _orthogonal(matrices: Tensor) -> Tensor:
+    """Returns matrices [N, R, C] with all singular values brought near 1, by Newton and Schulz's iteration."""
+    is_tall = matrices.shape[1] > matrices.shape[2]
+    x = matrices.mT if is_tall else matrices
+    x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
     a, b, c = _POLYNOMIAL
     for _ in range(5):
-        square = x @ x.t()
-        x = torch.addmm(x, torch.addmm(square, square, square, beta=b, alpha=c), x, beta=a)
-    return x.t() if is_tall else x
+        square = x @ x.mT
+        x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)
+    return x.mT if is_tall else x
