@@ -14,10 +14,11 @@ import torch
 from torch import Tensor
 from torch.utils.tensorboard import SummaryWriter
 
+from model.ahead import epochs_from, spare_cores
 from model.augment import Augmentation, Pair
 from model.checkpoint import Checkpoint, average_weights, load_checkpoint, save_checkpoint
 from model.curve import can_draw, draw_curve
-from model.data import Batch, Corpus, epoch_batches, epoch_pairs
+from model.data import Batch, Corpus, epoch_batches, epoch_pairs, word_classes
 from model.loss import smoothed_cross_entropy
 from model.optimizer import Optimizer
 from model.precision import is_bfloat16_faster
@@ -43,7 +44,7 @@ class Trainer:
         self.dev = dev
         self.tokenizer_bytes = tokenizer
         self.tokenizer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer)
-        self.augmentation = Augmentation(recipe.augmentation, recipe.tokenizer.num_placeholders)
+        self.augmentation = Augmentation(recipe.augmentation, recipe.tokenizer.num_placeholders, word_classes(corpora))
         self.out = out
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         torch.manual_seed(recipe.training.seed)
@@ -182,10 +183,8 @@ class Trainer:
 
     def _updates(self) -> Iterator[list[Batch]]:
         per_update = self.recipe.training.accumulate * world_size()
-        while not self.is_finished:
-            training = self.recipe.training
-            pairs = epoch_pairs(self.corpora, self.augmentation, training, self.epoch)
-            batches = epoch_batches(pairs, self.tokenizer, self.recipe.model, training, self.epoch)
+        num_processes = spare_cores() if self.device.type == "cuda" else 0
+        for batches in epochs_from(self.epoch, self._epoch, num_processes):
             groups = [batches[i : i + per_update] for i in range(0, len(batches), per_update)]
             for group in groups[self.next_group :]:
                 self.next_group += 1
@@ -194,17 +193,25 @@ class Trainer:
                     return
             self.epoch, self.next_group = self.epoch + 1, 0
 
+    def _epoch(self, epoch: int) -> list[Batch]:
+        training = self.recipe.training
+        pairs = epoch_pairs(self.corpora, self.augmentation, training, epoch)
+        return epoch_batches(pairs, self.tokenizer, self.recipe.model, training, epoch)
+
     def _loss(self, batch: Batch) -> Tensor:
         config = self.recipe.model
         target_in = replace_words(batch.target_in, self.recipe.training.word_dropout, config.eos_id, config.vocab_size)
-        target_out = batch.target_out.to(self.device)
-        real = target_out != config.pad_id
+        target_out = batch.target_out.flatten()
+        real = (target_out != config.pad_id).nonzero().squeeze(1)
+        # All that a GPU is given goes there first: later it would wait for what has been computed so far.
+        source, target_in, target_out, real = (
+            tensor.to(self.device) for tensor in (batch.source, target_in, target_out[real], real)
+        )
         with self._autocast():
-            states = self.model.states(batch.source.to(self.device), target_in.to(self.device))
             return smoothed_cross_entropy(
-                states[real],
+                self.model.states(source, target_in).flatten(0, 1)[real],
                 self.model.output_weight,
-                target_out[real],
+                target_out,
                 self.recipe.training.label_smoothing,
                 self.model.output_bias,
             )
