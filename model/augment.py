@@ -5,7 +5,9 @@ Each is a function of one pair and a random generator, applied to the text befor
 
 import random
 import re
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from model.localised import LOCALISED
 from model.noise import mistype
@@ -18,6 +20,7 @@ _SLOT = re.compile(r"⟦(?P<name>(?P<kind>[a-z]+)\d?)(:(?P<language>[a-z]+))?⟧
 _MASKED = ("url", "email", "code", "phone", "handle", "emoji", "field")  # kinds of slots
 _ENDS = (".", "!", "?", "…", '"', "”", "“")  # of a sentence, in either language
 _WORD = re.compile(r"[^\W_]+(?:[.,:/-][^\W_]+)*")
+_WHOLE_WORD = re.compile(r"[^\W_]+(?:['\u2019.,:/-][^\W_]+)*")  # "o'clock" is one
 _FALSE_FRIENDS = frozenset(
     [
         "also",
@@ -88,10 +91,43 @@ def placeholder(pair: Pair, rng: random.Random, num_placeholders: int) -> Pair:
     return _replace_word(pair, rng.choice(shared), symbol) if shared else _attach(pair, symbol, rng)
 
 
+class Interchange:
+    """Puts a word and its translation in the place of others of their class, so that rare words are seen in sentences.
+
+    Source: "Data Augmentation for Low-Resource Neural Machine Translation" (arXiv:1705.00440), with a dictionary for
+    its language model and word alignment.
+    """
+
+    def __init__(self, classes: Mapping[Pair, str]) -> None:
+        self._translations: dict[str, dict[str, str]] = defaultdict(dict)  # by source word: translation, class
+        self._members: dict[str, list[Pair]] = defaultdict(list)
+        for pair, word_class in classes.items():
+            self._translations[pair[0]][pair[1]] = word_class
+            self._members[word_class].append(pair)
+
+    def __call__(self, pair: Pair, rng: random.Random) -> Pair:
+        """Returns the pair with one word of either side exchanged, or as it is where no such words stand once."""
+        source, target = (_WHOLE_WORD.findall(side) for side in pair)
+        found = [
+            (word, translation, word_class)
+            for word in source
+            if source.count(word) == 1
+            for translation, word_class in self._translations.get(word, {}).items()
+            if target.count(translation) == 1
+        ]
+        if not found:
+            return pair
+        word, translation, word_class = rng.choice(found)
+        other = rng.choice(self._members[word_class])
+        return _exchange(pair[0], word, other[0], _WHOLE_WORD), _exchange(pair[1], translation, other[1], _WHOLE_WORD)
+
+
 class Augmentation:
     """Fills a pair's slots, such as ⟦url⟧, or applies at most one rewriting, with the configured probabilities."""
 
-    def __init__(self, config: AugmentationConfig, num_placeholders: int) -> None:
+    def __init__(
+        self, config: AugmentationConfig, num_placeholders: int, classes: Mapping[Pair, str] = MappingProxyType({})
+    ) -> None:
         self._join = config.join
         self._num_placeholders = num_placeholders if config.placeholder else 0  # for slots
         self._choices: list[tuple[float, Callable[[Pair, random.Random], Pair]]] = [
@@ -102,6 +138,7 @@ class Augmentation:
             (config.copy, copy),
             (config.replace, replace),
             (config.placeholder, lambda pair, rng: placeholder(pair, rng, num_placeholders)),
+            (config.interchange, Interchange(classes)),
         ]
 
     def __call__(self, pair: Pair, rng: random.Random) -> Pair:
@@ -187,8 +224,11 @@ def _shared_words(pair: Pair) -> list[str]:
 
 
 def _replace_word(pair: Pair, word: str, text: str) -> Pair:
-    source, target = (_WORD.sub(lambda match: text if match[0] == word else match[0], side) for side in pair)
-    return source, target
+    return _exchange(pair[0], word, text), _exchange(pair[1], word, text)
+
+
+def _exchange(side: str, word: str, text: str, words: re.Pattern[str] = _WORD) -> str:
+    return words.sub(lambda match: text if match[0] == word else match[0], side)
 
 
 def _has_digit(word: str) -> bool:

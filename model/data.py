@@ -35,11 +35,12 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Pairs for training and those held out, with the weight of the former in an epoch."""
+    """Pairs for training and those held out, with the weight of the former in an epoch, and the classes of words."""
 
     pairs: list[Pair]
     held_out: list[Pair]
     weight: float
+    classes: dict[Pair, str] = dataclasses.field(default_factory=dict)
 
 
 def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
@@ -48,8 +49,12 @@ def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
     Raises:
         ValueError: the two files of a pair differ in their number of lines, or a gzipped file is damaged.
     """
+    classes: dict[Pair, str] = {}
     if config.tsv:
-        name, pairs = config.tsv, [_split_columns(line) for line in _lines(_path(data, config.tsv))]
+        name, rows = config.tsv, [_split_columns(line) for line in _lines(_path(data, config.tsv))]
+        pairs = [(source, target) for source, target, _ in rows]
+        if config.has_classes:
+            classes = {((t, s) if config.reverse else (s, t)): kind for s, t, kind in rows if s and t and kind}
     else:
         name = config.source
         sources, targets = list(_lines(_path(data, config.source))), list(_lines(_path(data, config.target)))
@@ -62,7 +67,7 @@ def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
     if config.reverse:
         whole = [(target, source) for source, target in whole]
     kept, held_out = hold_out(whole[: config.limit or None], config.hold_out)
-    return Corpus(pairs=kept, held_out=held_out, weight=config.weight)
+    return Corpus(pairs=kept, held_out=held_out, weight=config.weight, classes=classes)
 
 
 def hold_out(pairs: list[Pair], count: int) -> tuple[list[Pair], list[Pair]]:
@@ -85,6 +90,11 @@ def without_held_out(corpora: list[Corpus]) -> list[Corpus]:
         dataclasses.replace(corpus, pairs=[p for p in corpus.pairs if _hold_out_key(p[0]) not in held_out])
         for corpus in corpora
     ]
+
+
+def word_classes(corpora: list[Corpus]) -> dict[Pair, str]:
+    """Returns the classes of all corpora's words."""
+    return {pair: word_class for corpus in corpora for pair, word_class in corpus.classes.items()}
 
 
 def epoch_pairs(corpora: list[Corpus], augmentation: Augmentation, training: TrainingConfig, epoch: int) -> list[Pair]:
@@ -163,9 +173,9 @@ def _lines(path: Path) -> Iterator[str | None]:
         raise ValueError(f"{path} is damaged: {error}") from error
 
 
-def _split_columns(line: str | None) -> tuple[str | None, str | None]:
-    columns = (line or "").split("\t")
-    return (columns[0].strip(), columns[1].strip()) if len(columns) > 1 else (None, None)
+def _split_columns(line: str | None) -> tuple[str | None, str | None, str]:
+    columns = [*(line or "").split("\t"), ""]
+    return (columns[0].strip(), columns[1].strip(), columns[2].strip()) if len(columns) > 2 else (None, None, "")
 
 
 def _hold_out_key(source: str) -> str:

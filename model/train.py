@@ -26,7 +26,7 @@ import shtab
 from model.augment import Augmentation
 from model.checkpoint import Checkpoint
 from model.command import parse
-from model.data import Corpus, epoch_pairs, has_examples, read_corpus, without_held_out
+from model.data import Corpus, epoch_pairs, has_examples, read_corpus, without_held_out, word_classes
 from model.memory import keep_freed_memory
 from model.processes import joined, rank, wait_for_all
 from model.recipe import load_recipe
@@ -203,7 +203,7 @@ def _learn_vocabulary(recipe: Recipe, corpora: list[Corpus]) -> bytes:
 def _sentences(recipe: Recipe, corpora: list[Corpus]) -> list[str]:
     """Returns what the vocabulary is learned from, both languages, shuffled."""
     if recipe.tokenizer.from_first_epoch:
-        augmentation = Augmentation(recipe.augmentation, recipe.tokenizer.num_placeholders)
+        augmentation = Augmentation(recipe.augmentation, recipe.tokenizer.num_placeholders, word_classes(corpora))
         pairs = epoch_pairs(corpora, augmentation, recipe.training, epoch=0)
     else:
         pairs = [pair for corpus in corpora for pair in corpus.pairs]

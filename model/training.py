@@ -22,6 +22,8 @@ class CorpusConfig:
         hold_out: so many distinct source sentences, with all their translations, are kept out of training.
         limit: only so many pairs, from the first; 0 is all.
         reverse: exchange the sides: the file has the target's language first.
+        has_classes: the third column of the tsv says which words may stand for each other, for
+            `AugmentationConfig.interchange`; words without one have an empty column.
     """
 
     source: str = ""
@@ -31,11 +33,14 @@ class CorpusConfig:
     hold_out: int = 0
     limit: int = 0
     reverse: bool = False
+    has_classes: bool = False
 
     def __post_init__(self) -> None:
         faults = []
         if bool(self.tsv) == bool(self.source or self.target) or bool(self.source) != bool(self.target):
             faults.append("either tsv or both source and target must name files")
+        if self.has_classes and not self.tsv:
+            faults.append("has_classes needs a tsv")
         if min(self.weight, self.hold_out, self.limit) < 0:
             given = f"{self.weight}, {self.hold_out} and {self.limit}"
             faults.append(f"weight, hold_out and limit must be at least 0, not {given}")
@@ -55,6 +60,7 @@ class AugmentationConfig:
         copy: something that is the same in both languages, such as an address or a number, is put into both sides.
         replace: a name, a number or a code that both sides share becomes another one.
         placeholder: likewise a symbol; servers then show the model symbols in the place of addresses, codes and emoji.
+        interchange: a word of a corpus with `has_classes`, with its translation, becomes another one of its class.
         join: share of the examples that are two or three sentences.
     """
 
@@ -65,6 +71,7 @@ class AugmentationConfig:
     copy: float = 0.0
     replace: float = 0.0
     placeholder: float = 0.0
+    interchange: float = 0.0
     join: float = 0.0
 
     def __post_init__(self) -> None:
