@@ -15,14 +15,15 @@ _TABLES: dict[str, type[Any]] = {
     "tokenizer": TokenizerConfig,
     "augmentation": AugmentationConfig,
 }
+_DERIVED = ("variant_of", "reverse_of")  # keys of a recipe that is made of another one
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
 def load_recipe(path: Path) -> Recipe:
     """Reads a recipe, such as `model/configs/tiny.toml`.
 
-    One with `reverse_of`, a file beside it, is that recipe for the other direction; its tables, if it has any, change
-    some values of that one's.
+    One with `variant_of` is the recipe of a file beside it, another name and other values in some tables apart; one
+    with `reverse_of` is that for the other direction, too.
 
     Raises:
         OSError: there is no such file.
@@ -30,7 +31,8 @@ def load_recipe(path: Path) -> Recipe:
             each with its table.
     """
     document = _read(path)
-    return _reverse(path, document) if "reverse_of" in document else _build_recipe(path, document)
+    derived = [key for key in _DERIVED if key in document]
+    return _derive(path, document, derived[0]) if derived else _build_recipe(path, document)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -57,16 +59,16 @@ def _build_recipe(path: Path, document: dict[str, Any]) -> Recipe:
     return typing.cast("Recipe", recipe)
 
 
-def _reverse(path: Path, document: dict[str, Any]) -> Recipe:
-    names = [document.pop("name", None), document.pop("reverse_of")]
+def _derive(path: Path, document: dict[str, Any], how: str) -> Recipe:
+    names = [document.pop("name", None), document.pop(how)]
     is_table = [name in _TABLES and isinstance(values, dict) for name, values in document.items()]
     if not all(isinstance(name, str) for name in names) or not all(is_table):
         tables = ", ".join(f"[{name}]" for name in _TABLES)
-        raise ValueError(f"{path}: a recipe with reverse_of has name beside it, both texts, and at most {tables}")
+        raise ValueError(f"{path}: a recipe with {how} has name beside it, both texts, and at most {tables}")
     base = path.parent / names[1]
     original = _read(base)
-    if "reverse_of" in original:
-        raise ValueError(f"{path}: reverse_of must name a recipe that is not itself the reverse of one")
+    if any(key in original for key in _DERIVED):
+        raise ValueError(f"{path}: {how} must name a recipe that is not itself one with {' or '.join(_DERIVED)}")
     recipe = _build_recipe(base, dict(original))
     faults: list[str] = []
     own = {
@@ -75,17 +77,21 @@ def _reverse(path: Path, document: dict[str, Any]) -> Recipe:
     }
     if faults:
         raise ValueError("\n".join(f"{path}: {fault}" for fault in faults))
+    if how == "reverse_of":
+        recipe = _reverse(recipe)
+    try:
+        return dataclasses.replace(recipe, name=names[0], **own)
+    except ValueError as error:  # the name
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _reverse(recipe: Recipe) -> Recipe:
     train, dev = (
         tuple(dataclasses.replace(corpus, reverse=not corpus.reverse) for corpus in corpora)
         for corpora in (recipe.train, recipe.dev)
     )
     source, target = recipe.source_language, recipe.target_language
-    try:
-        return dataclasses.replace(
-            recipe, name=names[0], source_language=target, target_language=source, train=train, dev=dev, **own
-        )
-    except ValueError as error:  # the name
-        raise ValueError(f"{path}: {error}") from error
+    return dataclasses.replace(recipe, source_language=target, target_language=source, train=train, dev=dev)
 
 
 def _build(kind: type[Any], values: Any, where: str, faults: list[str]) -> Any:

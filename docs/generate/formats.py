@@ -34,9 +34,9 @@ def recipe_page() -> str:
         f"A TOML file for {code('babelserve-train')}; {code('--init')} writes one with comments to begin with. Unknown"
         " keys and values out of their range are faults, and all of them are listed at once.",
         fields_table(Recipe, link),
-        f"A recipe with {code('name')} and {code('reverse_of')}, a file beside it, is that one for the other direction:"
-        " languages, and the sides of each corpus, are exchanged. Its tables, if it has any, change some of that one's"
-        " values.",
+        f"A recipe with {code('name')} and {code('variant_of')}, a file beside it, is that one, but for what its tables"
+        f" change. With {code('reverse_of')} it is that one for the other direction, too: languages, and the sides of"
+        " each corpus, are exchanged.",
         *(
             block
             for kind, names in headings.items()

@@ -34,7 +34,7 @@ def test_every_key_of_our_recipes_is_there(path: Path) -> None:
     recipe = tomllib.loads(path.read_text(encoding="utf-8"))
     page = recipe_page()
 
-    assert recipe.keys() <= {*keys(page, ""), "reverse_of"}
+    assert recipe.keys() <= {*keys(page, ""), "reverse_of", "variant_of"}
     for name, table in recipe.items():
         for each in table if isinstance(table, list) else [table] if isinstance(table, dict) else []:
             heading = "`[[train]]` `[[dev]]`" if name in ("train", "dev") else f"`[{name}]`"

@@ -175,6 +175,17 @@ def test_a_reverse_recipe_is_the_other_direction_of_another(tmp_path: Path) -> N
     assert (recipe.model, recipe.training) == (base.model, base.training)
 
 
+def test_a_variant_is_another_recipe_with_other_values(tmp_path: Path) -> None:
+    base = load_recipe(write(tmp_path, RECIPE + '[[train]]\ntsv = "a.tsv"\n'))
+    variant = 'name = "large"\nvariant_of = "recipe.toml"\n[model]\nd_model = 64\n'
+    (tmp_path / "large.toml").write_text(variant, encoding="utf-8")
+
+    recipe = load_recipe(tmp_path / "large.toml")
+
+    assert recipe == dataclasses.replace(base, name="large", model=dataclasses.replace(base.model, d_model=64))
+    assert recipe != base
+
+
 def test_a_reverse_recipe_changes_values_of_its_tables(tmp_path: Path) -> None:
     base = load_recipe(write(tmp_path, RECIPE + "[training]\nmax_steps = 900\nwarmup_steps = 9\n"))
     back = 'name = "back"\nreverse_of = "recipe.toml"\n[training]\nmax_steps = 70\n[augmentation]\nlower_case = 0.2\n'
@@ -215,7 +226,7 @@ def test_a_reverse_recipe_has_a_name_and_tables_alone(tmp_path: Path, text: str)
 
 
 def test_a_recipe_is_not_the_reverse_of_a_reverse(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="must name a recipe that is not itself the reverse of one"):
+    with pytest.raises(ValueError, match="must name a recipe that is not itself one with variant_of or reverse_of"):
         load_recipe(write(tmp_path, 'name = "x"\nreverse_of = "recipe.toml"'))
 
 
