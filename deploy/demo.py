@@ -30,7 +30,7 @@ SAMPLES = (
     "You can find more information at https://example.org/help?id=42.",
     "Thank you for your letter. We are happy to help you.\n\nPlease call us if you have any questions.",
 )
-EXPECT = "A small model, trained for five hours: of everyday sentences over a third mislead, and more of the rest."
+EXPECT = "A small model, trained on free text alone: of everyday sentences about a fifth mislead, and more of the rest."
 METRICS = (
     r'babelserve_requests_total{code="OK",method="Translate"}',
     r'babelserve_sentences_total{.*outcome="ok".*}',
