@@ -1,5 +1,6 @@
 """How gradients change the weights: Adam, or Muon for the matrices of the layers, and the learning rate of both."""
 
+import itertools
 import math
 from collections import defaultdict
 from typing import Any
@@ -53,19 +54,14 @@ class Optimizer:
 
     @torch.no_grad()
     def _muon_update(self, rate: float) -> None:
-        by_shape: dict[torch.Size, list[tuple[Tensor, Tensor]]] = defaultdict(list)
+        directions = []
         for matrix, momentum in zip(self._matrices, self._momenta, strict=True):
             assert matrix.grad is not None
             momentum.lerp_(matrix.grad, 1 - MUON_MOMENTUM)
-            direction = matrix.grad.lerp(momentum, MUON_MOMENTUM)  # Nesterov's
-            for block, step in zip(_blocks(matrix), _blocks(direction), strict=True):
-                by_shape[block.shape].append((block, step))
+            directions.append(matrix.grad.lerp(momentum, MUON_MOMENTUM))  # Nesterov's
             matrix.grad = None
-        for shape, group in by_shape.items():  # a GPU would wait for the launches of one matrix after the other
-            scale = 0.2 * math.sqrt(max(shape))  # the size of Adam's steps
-            steps = _orthogonal(torch.stack([step for _, step in group]))
-            for (block, _), step in zip(group, steps, strict=True):
-                block.sub_(step, alpha=rate * scale)
+        for matrix, step in zip(self._matrices, _muon_steps(directions), strict=True):
+            matrix.sub_(step, alpha=rate)
 
     def state_dict(self) -> dict[str, Any]:
         """Returns what `load_state_dict` goes on from."""
@@ -85,10 +81,18 @@ def learning_rate(training: TrainingConfig, d_model: int, step: int) -> float:
     return training.lr_scale / math.sqrt(d_model) * shape * cooldown
 
 
-def _blocks(matrix: Tensor) -> tuple[Tensor, ...]:
-    """Returns the projections that stand in one matrix [R, C], which are square blocks of it, or else itself."""
-    rows, columns = matrix.shape
-    return matrix.split(columns) if rows == 3 * columns else (matrix,)
+def _muon_steps(directions: list[Tensor]) -> list[Tensor]:
+    """Returns the orthogonal steps of matrices [R, C]; projections that stand in one matrix are square blocks of it.
+
+    All blocks of one shape are taken together: a GPU would wait for the launches of one after the other.
+    """
+    blocks = [d.split(d.shape[1]) if d.shape[0] == 3 * d.shape[1] else (d,) for d in directions]
+    by_shape: dict[torch.Size, list[Tensor]] = defaultdict(list)
+    for block in itertools.chain(*blocks):
+        by_shape[block.shape].append(block)
+    scales = {shape: 0.2 * math.sqrt(max(shape)) for shape in by_shape}  # the size of Adam's steps
+    steps = {shape: iter(_orthogonal(torch.stack(same)).mul_(scales[shape])) for shape, same in by_shape.items()}
+    return [torch.cat([next(steps[block.shape]) for block in of_matrix]) for of_matrix in blocks]
 
 
 def _orthogonal(matrices: Tensor) -> Tensor:

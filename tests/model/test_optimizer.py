@@ -1,4 +1,5 @@
 import dataclasses
+import math
 from pathlib import Path
 
 import pytest
@@ -6,7 +7,7 @@ import torch
 
 from model.checkpoint import Checkpoint
 from model.data import make_batch
-from model.optimizer import _blocks, _orthogonal, learning_rate
+from model.optimizer import _muon_steps, _orthogonal, learning_rate
 from model.training import TrainingConfig
 from tests.model.runs import make, recipe
 
@@ -49,11 +50,15 @@ def test_an_orthogonal_step_has_like_singular_values() -> None:
         assert float(values.max()) < 1.3
 
 
-def test_projections_in_one_matrix_are_blocks_of_it() -> None:
-    matrix = torch.randn(48, 16)
+def test_projections_in_one_matrix_are_made_orthogonal_each() -> None:
+    torch.manual_seed(0)
+    direction, other = torch.randn(48, 16), torch.randn(16, 32)
 
-    torch.testing.assert_close(_blocks(matrix), matrix.split(16))
-    assert _blocks(torch.randn(16, 48))[0].shape == (16, 48)
+    step, step_of_other = _muon_steps([direction, other])
+
+    for whole, block in zip(step.split(16), direction.split(16), strict=True):
+        torch.testing.assert_close(whole, 0.2 * 4 * _orthogonal(block[None])[0])
+    torch.testing.assert_close(step_of_other, 0.2 * math.sqrt(32) * _orthogonal(other[None])[0])
 
 
 def test_muon_learns_and_goes_on_from_its_state(tmp_path: Path, tiny_checkpoint: Checkpoint) -> None:
