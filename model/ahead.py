@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from model.data import Batch
+from model.processes import world_size
 
 EpochMaker = Callable[[int], list[Batch]]
 _Arrays = list[list[Any]]  # of each batch its tensors, as NumPy has them
@@ -21,8 +22,8 @@ _inherited: list[EpochMaker] = []  # one, in a process that makes epochs
 
 
 def spare_cores() -> int:
-    """Returns how many processes may make epochs while one trains."""
-    return min(_MOST_PROCESSES, len(os.sched_getaffinity(0)) - 1)
+    """Returns how many processes may make epochs for this one while it trains."""
+    return max(0, min(_MOST_PROCESSES, len(os.sched_getaffinity(0)) // world_size() - 1))
 
 
 def epochs_from(first: int, make: EpochMaker, num_processes: int) -> Iterator[list[Batch]]:

@@ -213,5 +213,7 @@ class Recipe:
             faults.append(f"model.source_vocab_size must be vocab_size, since the tokenizer is joint, not {size}")
         if self.augmentation.placeholder and not self.tokenizer.num_placeholders:
             faults.append("augmentation.placeholder needs tokenizer.num_placeholders, which is 0")
+        if self.augmentation.interchange and self.train and not any(corpus.has_classes for corpus in self.train):
+            faults.append("augmentation.interchange needs a [[train]] corpus with has_classes")
         if faults:
             raise ValueError("; ".join(faults))
