@@ -11,6 +11,7 @@ from prometheus_client.metrics_core import Metric
 from docs.generate.markdown_text import code, page, prose, table
 from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.catalogue_metrics import CatalogueMetrics
+from server.telemetry.device_metrics import DeviceGauges
 from server.telemetry.metrics import Metrics
 from server.telemetry.model_metrics import EngineFamilies, EngineLoad
 from server.telemetry.translation_metrics import TranslationFamilies
@@ -18,10 +19,22 @@ from server.telemetry.translation_metrics import TranslationFamilies
 _ALERTS = Path(__file__).parents[2] / "deploy" / "alerts.yaml"
 _ANY = "…"  # stands for values that come from outside; the others are closed sets, and are told
 
+
+def _device_gauges(registry: CollectorRegistry) -> None:
+    gauges = DeviceGauges()
+    gauges.watch(_no_memory)
+    registry.register(gauges)
+
+
+def _no_memory() -> tuple[int, int]:
+    return 0, 0
+
+
 # The families of each; a heading's metrics are those of its class that no earlier heading has.
 _HEADINGS: dict[str, Callable[[CollectorRegistry], object]] = {
     "Who calls": AccessMetrics,
     "Models that come and go": CatalogueMetrics,
+    "The GPU": _device_gauges,
     "Translations": TranslationFamilies,
     "Engines": EngineFamilies,
     "Calls": lambda registry: None,
@@ -40,6 +53,7 @@ def families() -> list[Metric]:
     metrics.catalogue.add_model(_ANY)
     metrics.catalogue.set_models({}, {(_ANY, _ANY, _ANY): 100})
     metrics.access.add_tenants([_ANY])
+    metrics.device.watch(_no_memory)
     metrics.set_build_info(version=_ANY, variant=_ANY, device=_ANY)
     found = list(metrics.registry.collect())
     if silent := [family.name for family in found if not family.samples]:

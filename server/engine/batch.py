@@ -189,8 +189,7 @@ class Batch:
         Without memory for it, the newer half of the sentences leaves; the others take the same step again in the next
         iteration, as neither they nor what is fed to them has moved on. Then it returns None.
         """
-        started = self._clock()
-        num_rows = self._scheduler.num_rows
+        started, num_rows = self._clock(), self._scheduler.num_rows
         is_alone = self._queue.is_all((self.footprint + others).rows)
         try:
             top_ids, top_log_probs = decoder.step(self._rows.inputs(num_rows, is_alone=is_alone))
@@ -211,8 +210,7 @@ class Batch:
         is_finite = np.isfinite(top_log_probs)
         all_finite = is_finite.all()
         best_ids, best_log_probs = top_ids[:, 0].tolist(), top_log_probs[:, 0].tolist()
-        finished: list[Sentence] = []
-        broken: list[Sentence] = []
+        finished, broken = list[Sentence](), list[Sentence]()
         for sentence in self._scheduler.running:
             rows = sentence.rows
             if not all_finite and not is_finite[rows].all():
@@ -281,11 +279,13 @@ def _answer_to(error: Exception) -> TranslationError:
 
     After any other failure it may not: the sentence itself may be the cause, and would fell one server after another.
     """
+    answer: TranslationError = EngineFailed("translation failed")
     if isinstance(error, DeviceLost):
-        return NotServing("the server has lost its device; the request may be sent again")
+        answer = NotServing("the server has lost its device; the request may be sent again")
     if isinstance(error, OutOfMemory):
-        return Overloaded("there is no memory for this sentence beside the others that run", "memory")
-    return EngineFailed("translation failed")
+        answer = Overloaded("there is no memory for this sentence beside the others that run", "memory")
+    answer.__cause__ = error  # for who proves a model; no caller hears of it
+    return answer
 
 
 def fail(sentence: Sentence, error: TranslationError, metrics: ModelMetrics) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from server.bundle.variants import VARIANTS
 from server.errors import SettingsError
-from server.models.machine import has_cuda_device
+from server.runtime.cuda_device import has_cuda_device
 from server.settings.settings import AUTO, Settings
 
 _CPU_PACKAGE, _GPU_PACKAGE = "onnxruntime", "onnxruntime-gpu"
@@ -14,7 +14,7 @@ _ON_CPU = ["cpu-int8", "cpu-fp32"]
 
 
 def can_use_cuda() -> bool:
-    """Whether there are a CUDA device and the package for it.
+    """Whether there are a CUDA device and the package for it; what keeps it from being used shows when it is.
 
     Raises:
         SettingsError: there is no ONNX Runtime, or there are two.
@@ -44,6 +44,15 @@ def _is_there(directory: Path) -> bool:
         return directory.is_dir()
     except OSError:  # the bundle is closed to us: whoever opens it says so
         return False
+
+
+def idle_gpu(settings: Settings, variant: str) -> str:
+    """Says why a server that was installed for a GPU, and may choose, serves on a CPU; empty if it does not."""
+    may_choose = settings.variant == settings.device == AUTO
+    if not may_choose or VARIANTS[variant].is_on_device or _GPU_PACKAGE not in installed_packages():
+        return ""
+    reason = "the bundle has no variant cuda-fp16" if can_use_cuda() else "no NVIDIA driver offers a device"
+    return f"{_GPU_PACKAGE} is installed, but {variant} is served on the CPU: {reason}; --device says what it is to be"
 
 
 def can_run(variant: str) -> bool:

@@ -21,12 +21,14 @@ from server.engine.limits import EngineLimits, LaneLimits
 from server.errors import SettingsError, StartupError
 from server.models.allocator import release_freed_memory
 from server.models.canary import Canary
-from server.models.choosing import can_use_cuda, choose_variant
+from server.models.choosing import can_use_cuda, choose_variant, idle_gpu
+from server.models.device_memory import plan_device_memory
 from server.models.machine import memory_limit_bytes, usable_cores
 from server.models.model import Model, SentenceEngine
 from server.models.sentence_cache import SentenceCache
 from server.models.supervisor import Supervisor
 from server.models.warm_up import warm_up
+from server.runtime.cuda_device import find_cuda_device
 from server.runtime.processor import has_int8_dot_product
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
@@ -89,7 +91,12 @@ def load_model(
         logger.warning(
             "no int8 dot products on this processor: sums over a shortlist may saturate, a little less exact"
         )
-    model = start_model(bundle, variant, open_network(bundle, variant, settings), settings, metrics, share)
+    if words := idle_gpu(settings, variant):
+        logger.warning("%s", words)
+    runner = open_network(bundle, variant, settings, share)
+    model = start_model(bundle, variant, runner, settings, metrics, share)
+    if VARIANTS[variant].is_on_device:
+        metrics.device.watch(lambda: find_cuda_device().memory)
     model.supervisor.start()
     del bundle  # with its contents, of which the sessions have what they need
     release_freed_memory()
@@ -110,15 +117,23 @@ def bundle_faults(settings: Settings) -> list[str]:
     return []
 
 
-def open_network(bundle: Bundle, variant: str, settings: Settings) -> "HostRunner | DeviceRunner":
-    """Loads the graphs of a variant. Raises as `open_runner` does, and SettingsError for lanes that do not fit."""
+def open_network(
+    bundle: Bundle, variant: str, settings: Settings, share: Share | None = None
+) -> "HostRunner | DeviceRunner":
+    """Loads the graphs of a variant. Raises as `open_runner` does, and SettingsError for what does not fit."""
     # Only here: without the extra there is no onnxruntime, and `can_use_cuda` has said so better.
+    from server.runtime.providers import check_provider  # noqa: PLC0415
     from server.runtime.runner import open_runner  # noqa: PLC0415
 
-    device = VARIANTS[variant].device
-    if device == "cuda" and settings.lanes > 1:
+    kind, share = VARIANTS[variant], share or Share()
+    if not kind.is_on_device:
+        return open_runner(bundle, variant, kind.device, num_threads_alone=_num_lanes(variant, settings))
+    if settings.lanes > 1:
         raise SettingsError([f"--lanes: {settings.lanes} is more than cuda takes, 1: one thread owns its graphs"])
-    return open_runner(bundle, variant, device, num_threads_alone=_num_lanes(variant, settings))
+    check_provider(kind.device)
+    memory = plan_device_memory(bundle.manifest, variant, settings, find_cuda_device(), share.num_models)
+    max_encode_tokens = engine_limits(bundle.manifest, variant, settings, share).lane.max_encode_tokens
+    return open_runner(bundle, variant, kind.device, max_encode_tokens=max_encode_tokens, arena_bytes=memory.arena)
 
 
 def start_model(
@@ -164,10 +179,22 @@ def start_model(
     )
     try:
         warm_up(model)
-    except BaseException:
+    except BaseException as error:
         engine.stop()
+        if VARIANTS[variant].is_on_device:
+            _refuse_device(error)
         raise
     return model
+
+
+def _refuse_device(error: BaseException) -> None:
+    """Raises SettingsError if a model that is none the worse has not passed its warm-up because of the device."""
+    # Only here, as `open_network` says.
+    from server.runtime.failures import advice_on_device  # noqa: PLC0415
+
+    cause = error.__cause__ and error.__cause__.__cause__  # a lane's answer, and what it comes of
+    if cause is not None and (advice := advice_on_device(cause)):
+        raise SettingsError([f"device cuda: {advice}"]) from error
 
 
 def engine_limits(manifest: Manifest, variant: str, settings: Settings, share: Share | None = None) -> EngineLimits:
@@ -184,7 +211,8 @@ def engine_limits(manifest: Manifest, variant: str, settings: Settings, share: S
             max_rows=settings.max_rows,
             max_cached_positions=max(1, (cache_bytes - state_bytes) // manifest.position_bytes(variant)),
             max_encode_tokens=settings.max_encode_tokens or kind.max_encode_tokens,
-            idle_seconds=share.idle_seconds,
+            # On a GPU the memory was taken for good: steps that were captured replay on its addresses.
+            idle_seconds=math.inf if kind.is_on_device else share.idle_seconds,
         ),
         max_waiting_tokens=settings.max_waiting_tokens,
         max_waiting_sentences=settings.max_waiting_sentences,

@@ -1,4 +1,4 @@
-"""What this machine says of itself: cores, memory, open files, a CUDA device."""
+"""What this machine says of itself: cores, memory, open files."""
 
 import math
 import os
@@ -13,12 +13,6 @@ _CGROUPS = Path("/sys/fs/cgroup")
 _OWN_CGROUPS = Path("/proc/self/cgroup")
 _OWN_STATUS = Path("/proc/self/status")
 _OWN_STAT = Path("/proc/self/stat")
-_NVIDIA_CONTROL = Path("/dev/nvidiactl")
-
-
-def has_cuda_device() -> bool:
-    """Whether an NVIDIA driver offers a device; whether ONNX Runtime can use it shows when the model is loaded."""
-    return _NVIDIA_CONTROL.exists()
 
 
 def usable_cores(cgroup_2_quota: Path = _CGROUP_2_QUOTA, cgroup_1: Path = _CGROUP_1) -> int:

@@ -5,11 +5,13 @@ import re
 from collections.abc import Sequence
 
 from server.bundle.manifest import Manifest
+from server.bundle.variants import VARIANTS
 from server.models.catalogue import Catalogue
 from server.models.folder_loader import FolderLoader
 from server.models.loading import Share, engine_limits, growth_bytes, load_model, needed_bytes, process_memory
 from server.models.model import Model, ServedModel
 from server.models.pivots import pivot_faults
+from server.runtime.cuda_device import find_cuda_device
 from server.settings.settings import ON_DEMAND, Settings
 from server.telemetry.metrics import Metrics
 
@@ -95,12 +97,13 @@ def misfits(settings: Settings, served: Sequence[tuple[Manifest, str]]) -> list[
 
 
 def describe(models: tuple[ServedModel, ...]) -> str:
-    """Returns models' names and versions, in words for the operator."""
+    """Returns models' names and versions, and what GPU they are on, in words for the operator."""
+    on_gpu = any(isinstance(each, Model) and VARIANTS[each.variant].is_on_device for each in models)
     return ", ".join(
         f"{each.manifest.name} {each.manifest.version} ({each.variant}, "
         + (f"lanes: {each.num_lanes})" if isinstance(each, Model) else "on demand)")
         for each in models
-    )
+    ) + (f" on {find_cuda_device()}" if on_gpu else "")
 
 
 def _budget_bytes(settings: Settings) -> int:

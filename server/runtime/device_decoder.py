@@ -17,9 +17,10 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from server.bundle.graphs import PLAIN_STEP
+from server.bundle.graphs import PLAIN_STEP, cache_names, self_caches
 from server.bundle.manifest import Dimensions, Limits
 from server.network import Encoded, RowMoves, StepInputs
+from server.runtime.device_turns import device_turn, taking_turns
 from server.runtime.failures import telling_failures_apart
 from server.runtime.sessions import Sessions
 
@@ -29,6 +30,16 @@ _CHOSEN: _Fields = {"top_ids": np.int64, "top_log_probs": np.float32}  # of each
 _IDLE = (0, 0, 1)  # controls of a row that nobody uses
 _TOP_K = (1, 8)  # best tokens that steps are made for, beside the widest beam's: greedy search, and beams up to 4
 GraphIds = Iterator[int]  # each new: a graph is replayed for its id, whatever is bound by then
+
+
+def cache_shapes(
+    sizes: Dimensions, limits: Limits, dtype: str, max_rows: int
+) -> dict[str, tuple[tuple[int, int, int, int], str]]:
+    """Returns shape and type of each cache, by its name: for so many rows, each as long as the longest may be."""
+    own = self_caches(sizes, dtype)
+    shapes = {name: (own.shape(max_rows, limits.max_target_tokens), own.dtype) for name in own.names}
+    cross_shape = max_rows, sizes.num_heads, limits.max_source_tokens, sizes.head_dim
+    return shapes | dict.fromkeys(cache_names("cross", sizes.decoder_layers), (cross_shape, dtype))
 
 
 class DeviceDecoder:
@@ -64,18 +75,12 @@ class DeviceDecoder:
         self._row_counts = [*(1 << i for i in range((max_rows - 1).bit_length())), max_rows]
         self._top_ks = sorted({min(k, dimensions.vocab_size) for k in (*_TOP_K, 2 * limits.max_beam_size)})
         self._steps: dict[tuple[int, int], _Step] = {}
-        own = sessions.self_caches
-        self._self_names, self._cross_names = own.names, sessions.cross_names
-        self._caches: dict[str, Any] = {}
-        cross_shape = max_rows, dimensions.num_heads, limits.max_source_tokens, dimensions.head_dim
-        for names, shape, dtype in (
-            (self._self_names, own.shape(max_rows, limits.max_target_tokens), own.dtype),
-            (self._cross_names, cross_shape, embedding.dtype),
-        ):
-            # Zeros, not what the memory held before: kernels may touch it, and 0 * NaN is NaN.
-            zeros = np.zeros(shape, dtype)
-            for name in names:
-                self._caches[name] = onnxruntime.OrtValue.ortvalue_from_numpy(zeros.copy(), device, 0)
+        self._self_names, self._cross_names = sessions.self_caches.names, sessions.cross_names
+        # Zeros, not what the memory held before: kernels may touch it, and 0 * NaN is NaN.
+        self._caches: dict[str, Any] = {
+            name: onnxruntime.OrtValue.ortvalue_from_numpy(np.zeros(shape, dtype), device, 0)
+            for name, (shape, dtype) in cache_shapes(dimensions, limits, embedding.dtype.name, max_rows).items()
+        }
 
     @property
     def cache_bytes(self) -> int:
@@ -85,12 +90,14 @@ class DeviceDecoder:
     def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
         """See `Decoder.reserve`; there is room for all that the limits allow."""
 
+    @taking_turns
     @telling_failures_apart
     def admit(self, first_row: int, encoded: Encoded, sources: Sequence[tuple[int, ...]]) -> None:
         """See `Decoder.admit`."""
         indices = range(len(sources))
         self._copy_rows(self._copy, self._cross_names, encoded, list(indices), [first_row + index for index in indices])
 
+    @taking_turns
     @telling_failures_apart
     def move(self, moves: RowMoves, positions: int) -> None:
         """See `Decoder.move`."""
@@ -101,29 +108,33 @@ class DeviceDecoder:
             from_, to = ([rows[i] for i in foreign] for rows in (moves.from_, moves.to))
             self._copy_rows(self._copy, self._cross_names, self._all(self._cross_names), from_, to)
 
+    @taking_turns
     @telling_failures_apart
     def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """See `Decoder.step`. There are always log-probabilities: a captured graph cannot branch."""
-        self._steps = self._steps or self._prepare()
+        self.prepare()
         num_rows, top_k = len(inputs.input_ids), min(inputs.top_k, len(self._embedding))
         shape = _at_least(self._row_counts, num_rows), _at_least(self._top_ks, top_k)
         ids, log_probs = self._steps[shape].run(inputs.input_ids, inputs.past_lengths, inputs.source_lengths)
         return ids[:num_rows, :top_k], log_probs[:num_rows, :top_k]
 
-    def _prepare(self) -> dict[tuple[int, int], "_Step"]:
+    def prepare(self) -> None:
         """Makes the steps, by number of rows and of best tokens, and runs each: this captures it, for this thread.
 
         It writes the first position of every row, which in a decoder's first step no row has yet; that CUDA does so
         several times for a capture changes nothing, in states neither.
         """
+        if self._steps:
+            return
         no_ids, no_lengths = np.zeros(0, np.int64), np.zeros(0, np.int32)
         steps: dict[tuple[int, int], _Step] = {}
-        for num_rows in self._row_counts:
+        for num_rows in reversed(self._row_counts):  # what the largest has taken, the others share
             for top_k in self._top_ks:
-                step = _Step(self._step, self._device, self._caches, num_rows, top_k, next(self._graph_ids))
-                step.run(no_ids, no_lengths, no_lengths)
+                with device_turn:
+                    step = _Step(self._step, self._device, self._caches, num_rows, top_k, next(self._graph_ids))
+                    step.run(no_ids, no_lengths, no_lengths)
                 steps[num_rows, top_k] = step
-        return steps
+        self._steps = steps
 
     def _all(self, names: list[str]) -> list[Any]:
         return [self._caches[name] for name in names]

@@ -13,10 +13,29 @@ _LOST = re.compile(
     r"CUDA (failure|error) \(?(214|220|226|700|702|709|710|714|715|716|717|718|719)\b"
     r"|illegal memory access|device-side assert|unspecified launch failure|uncorrectable|\bXid\b"
 )
-_OUT_OF_MEMORY = re.compile(r"CUDA failure 2\b|out of memory|Failed to allocate memory|bad_alloc|_ALLOC_FAILED")
+_OUT_OF_MEMORY = re.compile(
+    r"CUDA failure 2\b|out of memory|Failed to allocate memory|is smaller than requested bytes|bad_alloc|_ALLOC_FAILED"
+)
+_NO_CODE = re.compile(r"CUDA failure 209\b|no kernel image")
+_OF_DEVICE = re.compile(r"\b(CUDA|CUBLAS|CUDNN|CURAND) failure (\d+): ([^;\n]*)")
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+
+
+def advice_on_device(error: BaseException) -> str:
+    """Returns what is wrong with the device that a failure while a model is loaded comes of, and what to do about it.
+
+    Empty if the words are of something else.
+    """
+    words = str(error)
+    if _OUT_OF_MEMORY.search(words):
+        return "its memory does not suffice: lower --max-rows or --max-encode-tokens, or raise --device-memory-mib"
+    if _NO_CODE.search(words):
+        return "this onnxruntime-gpu has no code for the GPU's compute capability: install a release that has"
+    if found := _OF_DEVICE.search(words):
+        return f"{found[0].strip()}: nvidia-smi and the host's kernel log say whether the GPU is well"
+    return ""
 
 
 def telling_failures_apart(call: Callable[_P, _T]) -> Callable[_P, _T]:

@@ -12,8 +12,9 @@ from server.bundle.graphs import LOGITS, PLAIN_STEP, step_controls
 from server.bundle.manifest import SHORTLIST_FILE
 from server.bundle.shortlist import Shortlist
 from server.bundle.variants import VARIANTS
-from server.network import Encoded, StepKind
+from server.network import Encoded, RowMoves, StepKind
 from server.runtime.device_decoder import DeviceDecoder, GraphIds
+from server.runtime.device_turns import device_turn, taking_turns
 from server.runtime.failures import telling_failures_apart
 from server.runtime.faults import refuse, shortlist_faults
 from server.runtime.host_decoder import HostDecoder
@@ -104,6 +105,7 @@ class DeviceRunner:
         bundle: opened by `open_bundle`; not kept.
         device: whose memory, as ONNX Runtime calls it: "cpu" or "cuda".
         sessions: of the variant.
+        max_encode_tokens: that one encoder run may have.
 
     Attributes:
         sessions: of the variant.
@@ -113,13 +115,15 @@ class DeviceRunner:
 
     has_host_caches: ClassVar[Literal[False]] = False
 
-    def __init__(self, bundle: Bundle, device: str, sessions: Sessions) -> None:
+    def __init__(self, bundle: Bundle, device: str, sessions: Sessions, max_encode_tokens: int) -> None:
         self.sessions = sessions
         self.dimensions = bundle.manifest.dimensions
+        self._max_encode_tokens = max_encode_tokens
         self._limits = bundle.manifest.limits
         self._device = device
         self._graph_ids: GraphIds = itertools.count(1)  # 0 is the one of runs that name none
 
+    @taking_turns
     @telling_failures_apart
     def encode(self, source_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]) -> list[onnxruntime.OrtValue]:
         """See `Runner.encode`."""
@@ -136,7 +140,30 @@ class DeviceRunner:
     def open_decoder(self, kind: StepKind, max_rows: int) -> DeviceDecoder:
         """See `Runner.open_decoder`."""
         assert kind is StepKind.PLAIN, "on a GPU to project to the whole vocabulary is cheap"
-        return DeviceDecoder(self.sessions, self._device, self.dimensions, self._limits, self._graph_ids, max_rows)
+        with device_turn:
+            decoder = DeviceDecoder(
+                self.sessions, self._device, self.dimensions, self._limits, self._graph_ids, max_rows
+            )
+        if self._device != "cpu":
+            self._take_memory(decoder, max_rows)
+        return decoder
+
+    def _take_memory(self, decoder: DeviceDecoder, max_rows: int) -> None:
+        """Makes the largest runs, so that what does not fit shows at the start, and no later run takes any more.
+
+        Called by the lane's own thread, as captured graphs and CUDA's handles belong to it. What it leaves in the
+        caches is overwritten, or lies behind a row's length.
+        """
+        longest = self._limits.max_source_tokens
+        for num_rows in {max(1, self._max_encode_tokens // longest), min(max_rows, self._max_encode_tokens)}:
+            tokens = max(1, min(longest, self._max_encode_tokens // num_rows))
+            ids, lengths = np.zeros((num_rows, tokens), np.int64), np.full(num_rows, tokens, np.int32)
+            encoded = self.encode(ids, lengths)
+            if num_rows <= max_rows:
+                decoder.admit(0, encoded, [()] * num_rows)
+        half = max_rows // 2
+        decoder.move(RowMoves([*range(half)], [*range(half, 2 * half)], [0] * half), 1)
+        decoder.prepare()
 
 
 def open_runner(
@@ -146,6 +173,8 @@ def open_runner(
     num_threads: int = 1,
     num_threads_alone: int | None = None,
     lend: Lender | None = None,
+    max_encode_tokens: int = 0,
+    arena_bytes: int = 0,
 ) -> HostRunner | DeviceRunner:
     """Loads the graphs of a variant, its steps when they are first needed.
 
@@ -156,13 +185,15 @@ def open_runner(
         num_threads: that ONNX Runtime may use within one call.
         num_threads_alone: the same for the steps of a lane that is alone at work; None for as many.
         lend: the weights, for proofs on a CPU that must not take memory; None for copies, which are faster.
+        max_encode_tokens: that one encoder run may have: on a GPU its memory is taken at the start.
+        arena_bytes: of device memory that the encoder may take, and as many that the step may; 0 for no bound.
 
     Raises:
         BundleError: a file is not what the manifest says, a graph does not load, or its tensors are others.
         SettingsError: the device's execution provider is not there.
     """
     alone = num_threads if num_threads_alone is None else num_threads_alone
-    sessions = Sessions(bundle, variant, device, num_threads, alone, lend)
+    sessions = Sessions(bundle, variant, device, num_threads, alone, lend, arena_bytes)
     if VARIANTS[variant].is_on_device:
-        return DeviceRunner(bundle, device, sessions)
+        return DeviceRunner(bundle, device, sessions, max_encode_tokens)
     return HostRunner(bundle, variant, sessions)

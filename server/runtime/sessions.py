@@ -14,6 +14,7 @@ import math
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,10 +42,12 @@ from server.bundle.graphs import (
 )
 from server.bundle.variants import VARIANTS
 from server.errors import BundleError, SettingsError
+from server.runtime.device_turns import device_turn
+from server.runtime.failures import advice_on_device
 from server.runtime.faults import embedding_faults, refuse, step_faults, tensor_faults
 from server.runtime.processor import has_int8_dot_product
+from server.runtime.providers import ARENA, PROVIDERS, check_provider, library_fault
 
-PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 # From a graph's bytes to its large weights by name, in memory that stays: sessions on a CPU read them there,
 # as they are, which takes no memory and more time.
 Lender = Callable[[bytes], Mapping[str, NDArray[Any]]]
@@ -60,6 +63,7 @@ class Sessions:
         num_threads: that ONNX Runtime may use within one call.
         num_threads_alone: the same for the steps of a lane that is alone at work.
         lend: the weights, of which sessions are to have no copies; None for them to have.
+        arena_bytes: of device memory that the encoder may take, and as many that the step may; 0 for no bound.
 
     Attributes:
         encoder: the encoder's session.
@@ -71,7 +75,7 @@ class Sessions:
 
     Raises:
         BundleError: a file is not what the manifest says, a graph does not load, or its tensors are others.
-        SettingsError: the device's execution provider is not there.
+        SettingsError: the device's execution provider is not there, or cannot use the device.
     """
 
     def __init__(
@@ -82,8 +86,9 @@ class Sessions:
         num_threads: int,
         num_threads_alone: int,
         lend: Lender | None = None,
+        arena_bytes: int = 0,
     ) -> None:
-        _check_provider(device)
+        check_provider(device)
         sizes = bundle.manifest.dimensions
         weights = bundle.read(f"{variant}/{WEIGHTS_FILE}") if lend is None else b""
         self.embedding = (
@@ -93,7 +98,7 @@ class Sessions:
         )
         self._lent: list[onnxruntime.OrtValue] = []  # sessions do not own what they are given
         self._embedding_value = onnxruntime.OrtValue.ortvalue_from_numpy(self.embedding)
-        graphs = _Graphs(bundle, variant, device, weights, self._embedding_value, lend, self._lent)
+        graphs = _Graphs(bundle, variant, device, weights, self._embedding_value, lend, self._lent, arena_bytes)
         self.cache_names, self.cross_names = all_cache_names(sizes), cache_names("cross", sizes.decoder_layers)
         self.self_caches = self_caches(sizes, bundle.manifest.variants[variant].dtype)
         self.copy_rows = self.copy_states = None
@@ -108,9 +113,7 @@ class Sessions:
         self._loading = threading.Lock()
         with ThreadPoolExecutor(1, "graph-loader") as loader:
             plain_step = loader.submit(self.step_session, PLAIN_STEP, is_alone=True)  # every search begins with it
-            # Of CUDA's attention kernels the plain ones (16): they alone mind the lengths of a batch on every GPU, and
-            # need no plan for each shape.
-            self.encoder = graphs.load(ENCODER_FILE, num_threads, sdpa_kernel="16")
+            self.encoder = graphs.load_encoder(num_threads)
         refuse(graphs.path(ENCODER_FILE), tensor_faults(self.encoder, list(ENCODER_NAMES), self.cross_names))
         plain_step.result()
 
@@ -145,12 +148,18 @@ class _Graphs:
     embedding: onnxruntime.OrtValue
     lend: Lender | None
     lent: list[onnxruntime.OrtValue]
+    arena_bytes: int
 
     def path(self, file: str) -> Path:
         return self.bundle.directory / self.variant / file
 
+    def load_encoder(self, num_threads: int) -> onnxruntime.InferenceSession:
+        # Of CUDA's attention kernels the plain ones (16): they alone mind the lengths of a batch on every GPU, and
+        # need no plan for each shape.
+        return self.load(ENCODER_FILE, num_threads, **self._arena_limit(), sdpa_kernel="16")
+
     def load_step(self, form: StepForm, num_threads: int) -> onnxruntime.InferenceSession:
-        session = self.load(form.file, num_threads, enable_cuda_graph="1")
+        session = self.load(form.file, num_threads, **self._arena_limit(), enable_cuda_graph="1")
         refuse(self.path(form.file), step_faults(session, form, self.bundle.manifest.dimensions))
         return session
 
@@ -158,6 +167,9 @@ class _Graphs:
         session = self.load(file, num_threads)
         refuse(self.path(file), tensor_faults(session, *copy_rows_names(num_tensors)))
         return session
+
+    def _arena_limit(self) -> dict[str, str]:
+        return {"gpu_mem_limit": str(self.arena_bytes)} if self.arena_bytes else {}
 
     def load(self, file: str, num_threads: int, **provider_options: str) -> onnxruntime.InferenceSession:
         graph = self.bundle.read(f"{self.variant}/{file}")
@@ -188,15 +200,21 @@ class _Graphs:
                 options.add_initializer(EMBEDDING, self.embedding)
             # ONNX Runtime would fuse Add and LayerNormalization into a node that is 7 times slower on the CPU.
             disabled = ["SkipLayerNormFusion"]
+        else:
+            provider_options |= ARENA
         providers = [(provider, provider_options)]
         try:  # ONNX Runtime's errors have no common base of their own
-            session = onnxruntime.InferenceSession(graph, options, providers=providers, disabled_optimizers=disabled)
+            with nullcontext() if self.device == "cpu" else device_turn:
+                session = onnxruntime.InferenceSession(
+                    graph, options, providers=providers, disabled_optimizers=disabled, enable_fallback=0
+                )
         except Exception as error:
+            if self.device != "cpu" and (advice := advice_on_device(error)):
+                raise SettingsError([f"device {self.device}: {advice}"]) from error
             raise BundleError([f"{self.path(file)}: ONNX Runtime cannot load it: {error}"]) from error
         found = session.get_providers()[0]
         if found != provider:
-            message = f"device {self.device}: ONNX Runtime fell back to {found}: its CUDA libraries did not load"
-            raise SettingsError([message])
+            raise SettingsError([f"device {self.device}: ONNX Runtime fell back to {found}: {library_fault()}"])
         return session
 
     def _add_lent(self, options: onnxruntime.SessionOptions, weights: Mapping[str, NDArray[Any]]) -> None:
@@ -208,15 +226,6 @@ class _Graphs:
             value = onnxruntime.OrtValue.ortvalue_from_numpy(weight)
             options.add_initializer(name, value)
             self.lent.append(value)
-
-
-def _check_provider(device: str) -> None:
-    provider = PROVIDERS[device]
-    if provider not in onnxruntime.get_available_providers():
-        raise SettingsError([f"device {device}: this ONNX Runtime has no {provider}: install babelserve[gpu]"])
-    if device == "cuda":
-        onnxruntime.preload_dlls()
-        onnxruntime.set_default_logger_severity(3)  # each ScatterND warns of equal indices, which there never are
 
 
 def _copy_embedding(weights: bytes, bundle: Bundle, variant: str) -> NDArray[np.generic]:

@@ -82,6 +82,12 @@ class Settings:
     memory_mib: int = _setting(
         0, "MiB that the process may take, its model included; 0 takes its container's limit, or the machine's", low=0
     )
+    device_memory_mib: int = _setting(
+        0,
+        "MiB of a GPU that weights, caches and runs may take, of all models together, for a GPU that is shared; CUDA's"
+        " own context comes on top; 0 takes what they need. With cuda alone",
+        low=0,
+    )
     max_waiting_tokens: int = _setting(65536, "waiting source tokens at which requests are refused", low=1)
     max_waiting_sentences: int = _setting(4096, "waiting sentences at which requests are refused", low=1)
     cache_sentences: int = _setting(

@@ -19,7 +19,7 @@ from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.engine import Engine
 from server.engine.limits import EngineLimits
-from server.models.machine import has_cuda_device
+from server.runtime.cuda_device import has_cuda_device
 from server.runtime.runner import open_runner
 from server.telemetry.metrics import Metrics
 from tests.fakes import lane_limits

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from server.bundle.bundle import Bundle
-from server.models.machine import has_cuda_device
 from server.network import RowMoves, StepInputs, StepKind
+from server.runtime.cuda_device import has_cuda_device
 from server.runtime.device_decoder import DeviceDecoder
 from server.runtime.runner import DeviceRunner, HostRunner, open_runner
 

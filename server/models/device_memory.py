@@ -1,0 +1,79 @@
+"""The memory of a GPU: what a model takes of it, all at the start, and whether that fits.
+
+A captured step replays on the addresses of its capture, so caches are there for `--max-rows` rows as long as the
+longest; weights are in each graph that uses them. What runs need besides is found by making the largest ones
+(`DeviceRunner.open_decoder`). CUDA's own context comes on top: nobody can bound it.
+"""
+
+import logging
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from server.bundle.graphs import WEIGHTS_FILE
+from server.bundle.manifest import Manifest
+from server.errors import SettingsError
+from server.runtime.cuda_device import CudaDevice
+from server.settings.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceMemory:
+    """What is known of it before a model is loaded, in bytes.
+
+    Attributes:
+        caches: of all rows.
+        copies: that rows are copied by way of: of the largest cache twice.
+        weights: the file, and the token embedding again, which encoder and step have each.
+        arena: that the encoder may take with its weights, and as much that the step may; 0 for no bound.
+    """
+
+    caches: int
+    copies: int
+    weights: int
+    arena: int = 0
+
+
+def plan_device_memory(
+    manifest: Manifest, variant: str, settings: Settings, device: CudaDevice, num_models: int
+) -> DeviceMemory:
+    """Returns what a model will take.
+
+    Args:
+        manifest: of the model.
+        variant: whose device is the GPU.
+        settings: `max_rows` and `device_memory_mib` count.
+        device: the GPU.
+        num_models: that share what the settings allow.
+
+    Raises:
+        SettingsError: it does not fit what is free, or allowed; names the parts, and what to change.
+    """
+    # Only here: there may be no onnxruntime, which the caller has made sure of.
+    from server.runtime.device_decoder import cache_shapes  # noqa: PLC0415
+
+    sizes, facts = manifest.dimensions, manifest.variants[variant]
+    shapes = cache_shapes(sizes, manifest.limits, facts.dtype, settings.max_rows).values()
+    cache_bytes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes]
+    embedding = sizes.vocab_size * sizes.d_model * np.dtype(facts.dtype).itemsize
+    caches, copies = sum(cache_bytes), 2 * max(cache_bytes)
+    weights = facts.files[WEIGHTS_FILE].bytes + embedding
+    needed, part = caches + copies + weights, (settings.device_memory_mib << 20) // num_models
+    needs = (
+        f"{needed >> 20} MiB at the least, {caches >> 20} for caches of --max-rows {settings.max_rows},"
+        f" {copies >> 20} to copy of them, {weights >> 20} for weights"
+    )
+    if part and part < needed:
+        whose = f"{settings.device_memory_mib}" + (f" for {num_models} models" if num_models > 1 else "")
+        raise SettingsError([f"--device-memory-mib: {whose} is not enough: {manifest.name} takes {needs}"])
+    free = device.memory[1] if device.memory is not None else math.inf
+    if free < needed:
+        raise SettingsError([f"device cuda: {manifest.name} takes {needs}: that is more than is free of {device}"])
+    if free < part:
+        raise SettingsError([f"--device-memory-mib: {part >> 20} is more than is free of {device}"])
+    logger.info("device memory", extra={"facts": {"model": manifest.name, "device": str(device), "takes": needs}})
+    arena = max(1, part - caches - copies) // 2 if part else 0
+    return DeviceMemory(caches=caches, copies=copies, weights=weights, arena=arena)
