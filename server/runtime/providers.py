@@ -9,8 +9,8 @@ import onnxruntime
 from server.errors import SettingsError
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
-# Memory is taken as it is asked for. ONNX Runtime's own way, to double what it has, took for the built-in model 440 MiB
-# instead of 239 (2026-11-26, counted as `make check-cuda-placement` does, with CUDA libraries that do nothing).
+# Memory is taken as it is asked for. ONNX Runtime's own way is to double what it has, which took 262 MiB for caches of
+# 100 (2026-11-26, counted by tests.acceptance.cuda_memory).
 ARENA = {"arena_extend_strategy": "kSameAsRequested"}
 _CUDA_LIBRARY = Path(onnxruntime.__file__).parent / "capi" / "libonnxruntime_providers_cuda.so"
 _CUDNN = "libcudnn.so.9"  # ONNX Runtime loads it when a node first needs it, and a decoder step does

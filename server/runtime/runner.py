@@ -145,22 +145,20 @@ class DeviceRunner:
                 self.sessions, self._device, self.dimensions, self._limits, self._graph_ids, max_rows
             )
         if self._device != "cpu":
-            self._take_memory(decoder, max_rows)
+            self.take_memory(decoder, max_rows)
         return decoder
 
-    def _take_memory(self, decoder: DeviceDecoder, max_rows: int) -> None:
+    def take_memory(self, decoder: DeviceDecoder, max_rows: int) -> None:
         """Makes the largest runs, so that what does not fit shows at the start, and no later run takes any more.
 
         Called by the lane's own thread, as captured graphs and CUDA's handles belong to it. What it leaves in the
         caches is overwritten, or lies behind a row's length.
         """
-        longest = self._limits.max_source_tokens
-        for num_rows in {max(1, self._max_encode_tokens // longest), min(max_rows, self._max_encode_tokens)}:
-            tokens = max(1, min(longest, self._max_encode_tokens // num_rows))
-            ids, lengths = np.zeros((num_rows, tokens), np.int64), np.full(num_rows, tokens, np.int32)
-            encoded = self.encode(ids, lengths)
-            if num_rows <= max_rows:
-                decoder.admit(0, encoded, [()] * num_rows)
+        tokens, longest = max(1, self._max_encode_tokens), self._limits.max_source_tokens
+        for num_rows in {min(max_rows, max(1, tokens // longest)), min(max_rows, tokens)}:  # long ones, and many
+            length = min(longest, tokens // num_rows)
+            ids, lengths = np.zeros((num_rows, length), np.int64), np.full(num_rows, length, np.int32)
+            decoder.admit(0, self.encode(ids, lengths), [()] * num_rows)
         half = max_rows // 2
         decoder.move(RowMoves([*range(half)], [*range(half, 2 * half)], [0] * half), 1)
         decoder.prepare()

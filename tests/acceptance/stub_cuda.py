@@ -1,7 +1,8 @@
 """CUDA libraries that do nothing, so that ONNX Runtime's CUDA provider loads where there is neither CUDA nor a GPU.
 
 What the provider asks of them is read from the provider itself, so another version of it may ask for more. With these
-libraries a session assigns its nodes to providers as it would on a GPU; running one gives nothing of use.
+libraries a session assigns its nodes to providers as it would on a GPU; running one takes the memory that it would take
+there, captures and replays graphs, and computes nothing.
 """
 
 import ctypes
@@ -15,25 +16,35 @@ TOOLS = ("cc", "readelf")
 
 _NEEDED = re.compile(r"\(NEEDED\).*\[(libcu\S+)\]")
 _UNDEFINED = re.compile(r" UND ((?:__)?cu\w+)(?:@(\S+))?")
-_DRIVER = "libcuda.so.1"  # alone has no symbol versions
+_RUNTIME = "libcudart.so.13"
+_DRIVER = "libcuda.so.1"  # it and cuDNN have no symbol versions
 
 # Every other function answers 0, which is success, and leaves its arguments alone.
 _ANSWERS = {
     "int {}(int *value) {{ *value = 0; return 0; }}": ["cudaGetDevice"],
     "int {}(int *value) {{ *value = 1; return 0; }}": ["cudaGetDeviceCount", "cudaDeviceGetAttribute"],
     "int {}(int *value) {{ *value = 13000; return 0; }}": ["cudaDriverGetVersion", "cudaRuntimeGetVersion"],
-    # The structure is longer; these zeros are there so that no session depends on what the memory held before.
-    "int {}(void *properties) {{ memset(properties, 0, 512); return 0; }}": ["cudaGetDeviceProperties"],
+    # The structure is longer; these zeros are there so that no session depends on what the memory held before. Then
+    # what kernels are chosen by: warps, threads, grids, the capability (8.0, without kernels that cuDNN has to plan).
+    "int {}(char *properties) {{ memset(properties, 0, 512); *(size_t *)(properties + 288) = (size_t)1 << 34;"
+    " int *p = (int *)(properties + 296); p[0] = 49152; p[2] = 65536; p[3] = 32; p[6] = p[7] = p[8] = 1024; p[9] = 64;"
+    " p[10] = 2147483647; p[11] = p[12] = 65535; p[16] = 8; p[22] = 108; return 0; }}": ["cudaGetDeviceProperties"],
     "int {}(size_t *free, size_t *total) {{ *free = *total = (size_t)1 << 34; return 0; }}": ["cudaMemGetInfo"],
     "int {}(void **memory, size_t bytes) {{ *memory = malloc(bytes); return *memory == NULL; }}": [
         "cudaHostAlloc",
-        "cudaMalloc",
         "cudaMallocHost",
+    ],
+    "size_t taken; int {}(void **memory, size_t bytes) {{ taken += bytes; return !(*memory = malloc(bytes)); }}": [
+        "cudaMalloc"
+    ],
+    "int {}(void *stream, void **graph) {{ static char object; *graph = &object; return 0; }}": [
+        "cudaStreamEndCapture"
     ],
     "int {}(void **handle) {{ static char object; *handle = &object; return 0; }}": [
         "cublasCreate_v2",
         "cublasLtCreate",
         "cudaEventCreateWithFlags",
+        "cudaGraphInstantiate",
         "cudaStreamCreate",
         "cudaStreamCreateWithFlags",
     ],
@@ -48,18 +59,38 @@ _ANSWERS = {
 _SOURCES = {function: source.format(function) for source, functions in _ANSWERS.items() for function in functions}
 
 
-def load_stub_cuda(provider: Path, folder: Path) -> None:
+# cuDNN is loaded when it is first needed, by name, so that the provider does not tell what it wants.
+_CUDNN = "libcudnn.so.9"
+_CUDNN_NAMES = re.compile(rb"\0(cudnn[A-Z]\w+)(?=\0)")
+_CUDNN_ANSWERS = {
+    "cudnnGetVersion": "size_t cudnnGetVersion(void) { return 91900; }",
+    "cudnnGetCudartVersion": "size_t cudnnGetCudartVersion(void) { return 13000; }",
+    "cudnnGetErrorString": 'const char *cudnnGetErrorString(void) { return "a stub"; }',
+    **{
+        name: f"int {name}(void *h, void *r, void *a, void *b, size_t *bytes) {{ *bytes = 0; return 0; }}"
+        for name in ("cudnnGetReductionIndicesSize", "cudnnGetReductionWorkspaceSize")
+    },
+}
+
+
+def load_stub_cuda(provider: Path, folder: Path) -> ctypes.CDLL:
     """Builds the libraries and loads them into this process, where the provider finds them before any others.
 
     Args:
         provider: `libonnxruntime_providers_cuda.so`.
         folder: To build them in.
 
+    Returns:
+        The runtime library; its `taken`, a size_t, counts the bytes of device memory that were asked for.
+
     Raises:
         subprocess.CalledProcessError: The provider cannot be read, or a library cannot be built.
     """
-    for library, functions in _wanted(provider).items():
-        ctypes.CDLL(str(_build(library, functions, folder)), mode=ctypes.RTLD_GLOBAL)
+    loaded = {
+        library: ctypes.CDLL(str(_build(library, functions, folder)), mode=ctypes.RTLD_GLOBAL)
+        for library, functions in _wanted(provider).items()
+    }
+    return loaded[_RUNTIME]
 
 
 def _wanted(provider: Path) -> dict[str, set[str]]:
@@ -72,16 +103,24 @@ def _wanted(provider: Path) -> dict[str, set[str]]:
         wanted[library] = set()
     for function, library in _UNDEFINED.findall(text):
         wanted[library or _DRIVER].add(function)
+    wanted[_CUDNN] = {name.decode() for name in _CUDNN_NAMES.findall(provider.read_bytes())}
     return wanted
+
+
+def _source(function: str) -> str:
+    if function.startswith("cudnnCreate"):
+        return f"int {function}(void **handle) {{ static char object; *handle = &object; return 0; }}"
+    known = _SOURCES | _CUDNN_ANSWERS
+    return known.get(function, f"int {function}(void) {{ return 0; }}")
 
 
 def _build(library: str, functions: set[str], folder: Path) -> Path:
     source, versions, built = (folder / f"{library}{suffix}" for suffix in (".c", ".map", ""))
-    bodies = [_SOURCES.get(function, f"int {function}(void) {{ return 0; }}") for function in sorted(functions)]
+    bodies = [_source(function) for function in sorted(functions)]
     source.write_text("\n".join(["#include <stdlib.h>", "#include <string.h>", *bodies, ""]), encoding="ascii")
     versions.write_text(f"{library} {{ global: *; }};\n", encoding="ascii")
     command = ["cc", "-shared", "-fPIC", "-w", "-o", str(built), str(source), f"-Wl,-soname,{library}"]
-    if library != _DRIVER:
+    if library not in (_CUDNN, _DRIVER):
         command.append(f"-Wl,--version-script={versions}")
     subprocess.run(command, check=True)
     return built

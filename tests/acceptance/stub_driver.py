@@ -31,6 +31,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {{
     return device != 7;
 }}
 int cuDeviceTotalMem_v2(size_t *bytes, int device) {{ *bytes = {TOTAL_BYTES}u; return device != 7; }}
+int cuTensorMapEncodeTiled(void) {{ return 0; }} /* ONNX Runtime's provider does not load without */
 int cuGetErrorName(int error, const char **name) {{ *name = "CUDA_ERROR_OF_THE_STUB"; return 0; }}
 """
 _MANAGEMENT = f"""{_BEGIN}

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from server.errors import SettingsError
-from server.models.choosing import can_run, check_packages, choose_variant, installed_packages
+from server.models.choosing import can_run, check_packages, choose_variant, idle_gpu, installed_packages
 from server.settings.settings import Settings
 
 
@@ -67,3 +67,39 @@ def test_the_one_that_is_installed_is_found() -> None:
     (package,) = installed_packages()
 
     assert package in ("onnxruntime", "onnxruntime-gpu")
+
+
+def with_packages(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
+    monkeypatch.setattr("server.models.choosing.installed_packages", lambda: set(packages))
+
+
+def test_a_server_for_a_gpu_says_when_it_serves_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_packages(monkeypatch, "onnxruntime-gpu")
+    monkeypatch.setattr("server.models.choosing.has_cuda_device", lambda: False)
+    expected = "onnxruntime-gpu is installed, but cpu-int8 is served on the CPU: no NVIDIA driver offers a device"
+
+    assert idle_gpu(Settings(), "cpu-int8").startswith(expected)
+
+
+def test_a_gpu_that_the_bundle_has_nothing_for_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_packages(monkeypatch, "onnxruntime-gpu")
+    monkeypatch.setattr("server.models.choosing.has_cuda_device", lambda: True)
+
+    assert "on the CPU: the bundle has no variant cuda-fp16;" in idle_gpu(Settings(), "cpu-int8")
+
+
+@pytest.mark.parametrize(
+    ("package", "settings", "variant"),
+    [
+        ("onnxruntime", Settings(), "cpu-int8"),
+        ("onnxruntime-gpu", Settings(device="cpu"), "cpu-int8"),
+        ("onnxruntime-gpu", Settings(variant="cpu-int8"), "cpu-int8"),
+        ("onnxruntime-gpu", Settings(), "cuda-fp16"),
+    ],
+)
+def test_what_was_asked_for_or_cannot_be_otherwise_is_not_told(
+    monkeypatch: pytest.MonkeyPatch, package: str, settings: Settings, variant: str
+) -> None:
+    with_packages(monkeypatch, package)
+
+    assert idle_gpu(settings, variant) == ""

@@ -5,6 +5,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,9 @@ from server.bundle.manifest import MANIFEST_FILE, Manifest, seal_manifest
 from server.bundle.variants import VARIANTS
 from server.decoding.options import DecodingOptions
 from server.errors import BundleError, SettingsError
-from server.models.loading import Share, engine_limits, load_model, open_network
+from server.models.loading import Share, engine_limits, load_model, open_network, start_model
+from server.runtime.failures import telling_failures_apart
+from server.runtime.runner import DeviceRunner, HostRunner, open_runner
 from server.settings.settings import BUILTIN_BUNDLE, Settings
 from server.telemetry.metrics import Metrics
 
@@ -177,3 +180,45 @@ def test_models_share_the_memory_of_one_and_give_it_back_when_idle(base: Manifes
     )
     assert alone.idle_seconds == float("inf")
     assert one_of_four.idle_seconds < 60
+    # On a GPU captured steps replay on the addresses of their caches.
+    assert engine_limits(base, "cuda-fp16", settings, Share(num_models=4)).lane.idle_seconds == float("inf")
+
+
+class BrokenDevice:
+    """The runner of a device whose first run fails with given words."""
+
+    def __init__(self, runner: HostRunner | DeviceRunner, words: str) -> None:
+        self._runner, self._words = runner, words
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runner, name)
+
+    @telling_failures_apart
+    def encode(self, source_ids: object, source_lengths: object) -> None:
+        raise RuntimeError(self._words)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("CUDA failure 209: no kernel image is available ; GPU=0", "device cuda: this onnxruntime-gpu has no code for"),
+        (
+            "Failed to allocate memory for requested buffer",
+            "device cuda: its memory does not suffice: lower --max-rows",
+        ),
+    ],
+)
+def test_a_device_that_fails_in_the_warm_up_is_told_instead_of_the_bundle(
+    tiny_bundle: Bundle, metrics: Metrics, words: str, expected: str
+) -> None:
+    runner: Any = BrokenDevice(open_runner(tiny_bundle, "cuda-fp16", "cpu"), words)
+
+    with pytest.raises(SettingsError, match=expected):
+        start_model(tiny_bundle, "cuda-fp16", runner, Settings(), metrics)
+
+
+def test_what_else_fails_in_the_warm_up_is_the_bundles_fault(tiny_bundle: Bundle, metrics: Metrics) -> None:
+    runner: Any = BrokenDevice(open_runner(tiny_bundle, "cuda-fp16", "cpu"), "Invalid input shape")
+
+    with pytest.raises(BundleError, match="golden sentence: translating it failed"):
+        start_model(tiny_bundle, "cuda-fp16", runner, Settings(), metrics)

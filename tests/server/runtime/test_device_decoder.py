@@ -208,3 +208,14 @@ def step(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     past_lengths, source_lengths = np.full(num_rows, past, np.int32), np.full(num_rows, source, np.int32)
     return decoder.step(StepInputs(np.full(num_rows, BOS), past_lengths, source_lengths, top_k))
+
+
+def test_the_largest_runs_at_the_start_change_nothing_that_follows(runner: DeviceRunner) -> None:
+    runner.take_memory(used := device_decoder(runner), MAX_ROWS)
+    sentence, lengths = np.full((1, 5), 11, np.int64), np.full(1, 5, np.int32)
+    for decoder in (used, new := device_decoder(runner)):
+        decoder.admit(0, runner.encode(sentence, lengths), [(11,) * 5])
+    inputs = StepInputs(np.array([BOS]), np.zeros(1, np.int32), lengths, top_k=4)
+
+    for after_runs, at_once in zip(used.step(inputs), new.step(inputs), strict=True):
+        np.testing.assert_array_equal(after_runs, at_once)

@@ -3,7 +3,7 @@
 import pytest
 
 from server.network import DeviceLost, OutOfMemory
-from server.runtime.failures import telling_failures_apart
+from server.runtime.failures import advice_on_device, telling_failures_apart
 
 PLACE = "GPU=0 ; hostname=host ; file=/onnxruntime_src/onnxruntime/core/providers/cuda/cuda_execution_provider.cc"
 NODE = "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : Non-zero status code returned while running Conv node."
@@ -18,6 +18,7 @@ LOST = [
 NO_MEMORY = [
     f"CUDA failure 2: out of memory ; {PLACE}",
     f"{NODE} onnxruntime::BFCArena::AllocateRawInternal Failed to allocate memory for requested buffer of size 1024",
+    f"{NODE} BFCArena::AllocateRawInternal() Available memory of 6624512 is smaller than requested bytes of 20971520",
     "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : Exception during initialization: std::bad_alloc",
     f"CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED ; {PLACE}",
 ]
@@ -66,3 +67,20 @@ def test_any_other_failure_is_left_as_it_is(words: str) -> None:
         Failing().run(error)
 
     assert caught.value is error
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        *((words, "its memory does not suffice: lower --max-rows") for words in NO_MEMORY),
+        (OTHERS[1], "this onnxruntime-gpu has no code for the GPU's compute capability"),
+        (OTHERS[2], "CUDA failure 7000: no such number: nvidia-smi"),
+        (LOST[0], "CUDA failure 700: an illegal memory access was encountered: nvidia-smi"),
+    ],
+)
+def test_a_failure_while_a_model_is_loaded_says_what_to_do(words: str, expected: str) -> None:
+    assert advice_on_device(RuntimeError(words)).startswith(expected)
+
+
+def test_a_failure_that_is_not_the_devices_has_no_advice() -> None:
+    assert advice_on_device(RuntimeError(OTHERS[0])) == ""
