@@ -1,6 +1,8 @@
 """ONNX Runtime's execution providers: which a device takes, and what keeps it from loading."""
 
+import contextlib
 import ctypes
+import io
 import os
 from pathlib import Path
 
@@ -23,7 +25,8 @@ def check_provider(device: str) -> None:
     if provider not in onnxruntime.get_available_providers():
         raise SettingsError([f"device {device}: this ONNX Runtime has no {provider}: install babelserve[gpu]"])
     if device == "cuda":
-        onnxruntime.preload_dlls()
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints what is missing, which is told below
+            onnxruntime.preload_dlls()
         onnxruntime.set_default_logger_severity(3)  # each ScatterND warns of equal indices, which there never are
         _take_memory_exactly()
         try:

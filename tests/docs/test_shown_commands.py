@@ -14,7 +14,7 @@ from server.settings.command_line import build_parser
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *(ROOT / name for name in ("README.md", "deploy/README.md"))]
 PARSERS = {parser.prog: parser for parser in (build_parser(""), *command_parsers())}
-OTHERS = {"--schema", "--build-arg", "--cpus"}  # flags of buf and docker
+OTHERS = {"--schema", "--build-arg", "--cpus", "--gpus"}  # flags of buf and docker
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
 
