@@ -192,8 +192,8 @@ def _refuse_device(error: BaseException) -> None:
     # Only here, as `open_network` says.
     from server.runtime.failures import advice_on_device  # noqa: PLC0415
 
-    cause = error.__cause__ and error.__cause__.__cause__  # a lane's answer, and what it comes of
-    if cause is not None and (advice := advice_on_device(cause)):
+    words = "\n".join(getattr(error.__cause__, "__notes__", ()))  # a lane's answer has those of what failed
+    if advice := advice_on_device(words):
         raise SettingsError([f"device cuda: {advice}"]) from error
 
 

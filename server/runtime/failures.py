@@ -23,12 +23,11 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-def advice_on_device(error: BaseException) -> str:
-    """Returns what is wrong with the device that a failure while a model is loaded comes of, and what to do about it.
+def advice_on_device(words: str) -> str:
+    """Returns what is wrong with a device, by the words of a failure while a model is loaded, and what to do about it.
 
-    Empty if the words are of something else.
+    Empty if they are of something else.
     """
-    words = str(error)
     if _OUT_OF_MEMORY.search(words):
         return "its memory does not suffice: lower --max-rows or --max-encode-tokens, or raise --device-memory-mib"
     if _NO_CODE.search(words):

@@ -155,8 +155,9 @@ class DeviceRunner:
         caches is overwritten, or lies behind a row's length.
         """
         tokens, longest = max(1, self._max_encode_tokens), self._limits.max_source_tokens
-        for num_rows in {min(max_rows, max(1, tokens // longest)), min(max_rows, tokens)}:  # long ones, and many
-            length = min(longest, tokens // num_rows)
+        many = min(max_rows, tokens)
+        long_ones, short_ones = (min(many, max(1, tokens // longest)), longest), (many, min(longest, tokens // many))
+        for num_rows, length in (long_ones, short_ones):
             ids, lengths = np.zeros((num_rows, length), np.int64), np.full(num_rows, length, np.int32)
             decoder.admit(0, self.encode(ids, lengths), [()] * num_rows)
         half = max_rows // 2

@@ -209,7 +209,7 @@ class _Graphs:
                     graph, options, providers=providers, disabled_optimizers=disabled, enable_fallback=0
                 )
         except Exception as error:
-            if self.device != "cpu" and (advice := advice_on_device(error)):
+            if self.device != "cpu" and (advice := advice_on_device(str(error))):
                 raise SettingsError([f"device {self.device}: {advice}"]) from error
             raise BundleError([f"{self.path(file)}: ONNX Runtime cannot load it: {error}"]) from error
         found = session.get_providers()[0]

@@ -12,6 +12,7 @@ from typing import Any
 from server import __main__
 from server.bundle.bundle import Bundle
 from server.models import loading
+from server.models.loading import Share
 from server.settings.settings import Settings
 from tests.chaos.failpoints import Faults, FaultyRunner, install
 from tests.chaos.keyed_network import KeyedFunction, KeyedRunner
@@ -23,10 +24,10 @@ def main(spec: dict[str, Any], flags: list[str]) -> int:
     faults = Faults(Path(spec["faults"]))
     install(faults)
 
-    def open_network(bundle: Bundle, variant: str, settings: Settings) -> Any:
+    def open_network(bundle: Bundle, variant: str, settings: Settings, share: Share | None = None) -> Any:
         runner: Any
         if spec["step_seconds"] is None:
-            runner = open_real(bundle, variant, settings)
+            runner = open_real(bundle, variant, settings, share)
         else:
             runner = KeyedRunner(KeyedFunction(bundle.manifest, variant), spec["step_seconds"], spec["row_seconds"])
         return FaultyRunner(runner, faults)

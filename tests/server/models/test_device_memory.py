@@ -33,8 +33,9 @@ def gpu(free_mib: int | None = 1 << 14) -> CudaDevice:
     )
 
 
-def planned(bundle: Bundle, device: CudaDevice, num_models: int = 1, **settings: int) -> DeviceMemory:
-    return plan_device_memory(bundle.manifest, VARIANT, Settings(max_rows=64, **settings), device, num_models)
+def planned(bundle: Bundle, device: CudaDevice, num_models: int = 1, device_memory_mib: int = 0) -> DeviceMemory:
+    settings = Settings(max_rows=64, device_memory_mib=device_memory_mib)
+    return plan_device_memory(bundle.manifest, VARIANT, settings, device, num_models)
 
 
 def test_the_caches_are_counted_as_the_decoder_takes_them(tiny_bundle: Bundle) -> None:
