@@ -27,8 +27,8 @@ class DeviceMemory:
     Attributes:
         caches: of all rows.
         copies: that rows are copied by way of: of the largest cache twice.
-        weights: the file, and the token embedding again, which encoder and step have each.
-        arena: that the encoder may take with its weights, and as much that the step may; 0 for no bound.
+        weights: the file, and the token embedding again where encoder and step share it.
+        arena: that encoder and step may take with their weights; 0 for no bound.
     """
 
     caches: int
@@ -58,9 +58,10 @@ def plan_device_memory(
     sizes, facts = manifest.dimensions, manifest.variants[variant]
     shapes = cache_shapes(sizes, manifest.limits, facts.dtype, settings.max_rows).values()
     cache_bytes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes]
-    embedding = sizes.vocab_size * sizes.d_model * np.dtype(facts.dtype).itemsize
+    # The file has one embedding, unless the source has a vocabulary of its own: encoder and step load it each.
+    shared = sizes.vocab_size if sizes.source_vocab_size is None else 0
     caches, copies = sum(cache_bytes), 2 * max(cache_bytes)
-    weights = facts.files[WEIGHTS_FILE].bytes + embedding
+    weights = facts.files[WEIGHTS_FILE].bytes + shared * sizes.d_model * np.dtype(facts.dtype).itemsize
     needed, part = caches + copies + weights, (settings.device_memory_mib << 20) // num_models
     needs = (
         f"{needed >> 20} MiB at the least, {caches >> 20} for caches of --max-rows {settings.max_rows},"
@@ -75,5 +76,5 @@ def plan_device_memory(
     if free < part:
         raise SettingsError([f"--device-memory-mib: {part >> 20} is more than is free of {device}"])
     logger.info("device memory", extra={"facts": {"model": manifest.name, "device": str(device), "takes": needs}})
-    arena = max(1, part - caches - copies) // 2 if part else 0
+    arena = part - caches - copies if part else 0
     return DeviceMemory(caches=caches, copies=copies, weights=weights, arena=arena)

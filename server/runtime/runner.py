@@ -185,7 +185,7 @@ def open_runner(
         num_threads_alone: the same for the steps of a lane that is alone at work; None for as many.
         lend: the weights, for proofs on a CPU that must not take memory; None for copies, which are faster.
         max_encode_tokens: that one encoder run may have: on a GPU its memory is taken at the start.
-        arena_bytes: of device memory that the encoder may take, and as many that the step may; 0 for no bound.
+        arena_bytes: of device memory that encoder and step may take, with their weights; 0 for no bound.
 
     Raises:
         BundleError: a file is not what the manifest says, a graph does not load, or its tensors are others.

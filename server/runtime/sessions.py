@@ -63,7 +63,7 @@ class Sessions:
         num_threads: that ONNX Runtime may use within one call.
         num_threads_alone: the same for the steps of a lane that is alone at work.
         lend: the weights, of which sessions are to have no copies; None for them to have.
-        arena_bytes: of device memory that the encoder may take, and as many that the step may; 0 for no bound.
+        arena_bytes: of device memory that encoder and step may take, with their weights; 0 for no bound.
 
     Attributes:
         encoder: the encoder's session.
@@ -156,10 +156,10 @@ class _Graphs:
     def load_encoder(self, num_threads: int) -> onnxruntime.InferenceSession:
         # Of CUDA's attention kernels the plain ones (16): they alone mind the lengths of a batch on every GPU, and
         # need no plan for each shape.
-        return self.load(ENCODER_FILE, num_threads, **self._arena_limit(), sdpa_kernel="16")
+        return self.load(ENCODER_FILE, num_threads, **self._arena_limit(2 / 3), sdpa_kernel="16")
 
     def load_step(self, form: StepForm, num_threads: int) -> onnxruntime.InferenceSession:
-        session = self.load(form.file, num_threads, **self._arena_limit(), enable_cuda_graph="1")
+        session = self.load(form.file, num_threads, **self._arena_limit(1 / 3), enable_cuda_graph="1")
         refuse(self.path(form.file), step_faults(session, form, self.bundle.manifest.dimensions))
         return session
 
@@ -168,8 +168,8 @@ class _Graphs:
         refuse(self.path(file), tensor_faults(session, *copy_rows_names(num_tensors)))
         return session
 
-    def _arena_limit(self) -> dict[str, str]:
-        return {"gpu_mem_limit": str(self.arena_bytes)} if self.arena_bytes else {}
+    def _arena_limit(self, share: float) -> dict[str, str]:
+        return {"gpu_mem_limit": str(int(share * self.arena_bytes))} if self.arena_bytes else {}
 
     def load(self, file: str, num_threads: int, **provider_options: str) -> onnxruntime.InferenceSession:
         graph = self.bundle.read(f"{self.variant}/{file}")
