@@ -58,30 +58,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         runtime = load_stub_cuda(_PROVIDER_LIBRARY, Path(folder))
         onnxruntime.preload_dlls = lambda: None  # or it would load real ones over them
-        taken = ctypes.c_size_t.in_dll(runtime, "taken")
         bundle = open_bundle(options.bundle, _VARIANT)
-        status = print_checks(_checks(bundle, options.max_rows, lambda: taken.value))
+        status = print_checks(
+            _checks(bundle, options.max_rows, lambda name: ctypes.c_size_t.in_dll(runtime, name).value)
+        )
     sys.stdout.flush()
     os._exit(status)  # what the stubs handed out cannot be taken back by who would
 
 
-def _checks(bundle: Bundle, max_rows: int, taken: Callable[[], int]) -> list[Check]:
+def _checks(bundle: Bundle, max_rows: int, count: Callable[[str], int]) -> list[Check]:
     device = CudaDevice(name="stub", uuid=uuid.UUID(int=0), capability=(8, 0), cuda=(13, 0), total_bytes=1 << 34)
     plan = plan_device_memory(bundle.manifest, _VARIANT, Settings(max_rows=max_rows), device, 1)
-    before = taken()
+    before = count("taken")
     runner = open_runner(bundle, _VARIANT, "cuda", max_encode_tokens=_MAX_ENCODE_TOKENS)
     assert isinstance(runner, DeviceRunner)
-    weights = taken() - before
+    weights = count("taken") - before
     decoder = runner.open_decoder(StepKind.PLAIN, max_rows)
-    at_start = taken() - before
+    at_start = count("taken") - before
     rng = random.Random(0)
     for _ in range(_NUM_BATCHES):
-        count = rng.randint(1, max_rows)
-        length = rng.randint(1, min(bundle.manifest.limits.max_source_tokens, max(1, _MAX_ENCODE_TOKENS // count)))
-        lengths = np.full(count, length, np.int32)
-        decoder.admit(0, runner.encode(np.zeros((count, length), np.int64), lengths), [()] * count)
-        decoder.step(StepInputs(np.zeros(count, np.int64), np.ones(count, np.int32), lengths, top_k=rng.randint(1, 8)))
-    later = taken() - before - at_start
+        rows = rng.randint(1, max_rows)
+        length = rng.randint(1, min(bundle.manifest.limits.max_source_tokens, max(1, _MAX_ENCODE_TOKENS // rows)))
+        lengths = np.full(rows, length, np.int32)
+        decoder.admit(0, runner.encode(np.zeros((rows, length), np.int64), lengths), [()] * rows)
+        decoder.step(StepInputs(np.zeros(rows, np.int64), np.ones(rows, np.int32), lengths, top_k=rng.randint(1, 8)))
+    later = count("taken") - before - at_start
     runs = at_start - weights - decoder.cache_bytes
     return [
         Check(
@@ -94,6 +95,8 @@ def _checks(bundle: Bundle, max_rows: int, taken: Callable[[], int]) -> list[Che
         Check("largest runs and graphs", _mib(runs)),
         Check("in all, at the start", _mib(at_start)),
         Check(f"taken by {_NUM_BATCHES} batches later", _mib(later), f"at most {_mib(_LATER)}", later <= _LATER),
+        Check("steps captured", str(count("captures"))),
+        Check("taken amid a capture", f"{count('taken_amid')} bytes", "0 bytes", not count("taken_amid")),
         _refusal(bundle, plan.weights // 4),
     ]
 

@@ -34,12 +34,11 @@ _ANSWERS = {
         "cudaHostAlloc",
         "cudaMallocHost",
     ],
-    "size_t taken; int {}(void **memory, size_t bytes) {{ taken += bytes; return !(*memory = malloc(bytes)); }}": [
-        "cudaMalloc"
-    ],
-    "int {}(void *stream, void **graph) {{ static char object; *graph = &object; return 0; }}": [
-        "cudaStreamEndCapture"
-    ],
+    "size_t taken, taken_amid, captures; int is_capturing; int {}(void **memory, size_t bytes)"
+    " {{ taken += bytes; taken_amid += is_capturing ? bytes : 0; return !(*memory = malloc(bytes)); }}": ["cudaMalloc"],
+    "extern int is_capturing; int {}(void) {{ is_capturing = 1; return 0; }}": ["cudaStreamBeginCapture"],
+    "extern int is_capturing; extern size_t captures; int {}(void *stream, void **graph)"
+    " {{ static char object; *graph = &object; is_capturing = 0; captures++; return 0; }}": ["cudaStreamEndCapture"],
     "int {}(void **handle) {{ static char object; *handle = &object; return 0; }}": [
         "cublasCreate_v2",
         "cublasLtCreate",
@@ -81,7 +80,8 @@ def load_stub_cuda(provider: Path, folder: Path) -> ctypes.CDLL:
         folder: To build them in.
 
     Returns:
-        The runtime library; its `taken`, a size_t, counts the bytes of device memory that were asked for.
+        The runtime library, with counters of type size_t: `taken`, bytes of device memory that were asked for;
+        `taken_amid`, those of them amid a capture, which CUDA would refuse; `captures`.
 
     Raises:
         subprocess.CalledProcessError: The provider cannot be read, or a library cannot be built.
