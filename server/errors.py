@@ -53,9 +53,15 @@ class Code(enum.Enum):
 
 
 class TranslationError(Exception):
-    """A call's declared failure. `str()` of it is sent to the client."""
+    """A call's declared failure. `str()` of it is sent to the client.
+
+    Attributes:
+        cause: the words of what failed within, for this process alone; not the exception, whose traceback would keep
+            tensors alive.
+    """
 
     code: ClassVar[Code] = Code.INTERNAL
+    cause: str = ""
 
 
 class InvalidRequest(TranslationError):

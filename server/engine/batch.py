@@ -284,7 +284,7 @@ def _answer_to(error: Exception) -> TranslationError:
         answer = NotServing("the server has lost its device; the request may be sent again")
     if isinstance(error, OutOfMemory):
         answer = Overloaded("there is no memory for this sentence beside the others that run", "memory")
-    answer.add_note(str(error))  # for who proves a model; no caller hears of it
+    answer.cause = str(error)
     return answer
 
 

@@ -18,7 +18,7 @@ from server.bundle.variants import VARIANTS
 from server.engine.busy import BusyEngines
 from server.engine.engine import Engine
 from server.engine.limits import EngineLimits, LaneLimits
-from server.errors import SettingsError, StartupError
+from server.errors import SettingsError, StartupError, TranslationError
 from server.models.allocator import release_freed_memory
 from server.models.canary import Canary
 from server.models.choosing import can_use_cuda, choose_variant, idle_gpu
@@ -192,8 +192,8 @@ def _refuse_device(error: BaseException) -> None:
     # Only here, as `open_network` says.
     from server.runtime.failures import advice_on_device  # noqa: PLC0415
 
-    words = "\n".join(getattr(error.__cause__, "__notes__", ()))  # a lane's answer has those of what failed
-    if advice := advice_on_device(words):
+    answer = error.__cause__
+    if isinstance(answer, TranslationError) and (advice := advice_on_device(answer.cause)):
         raise SettingsError([f"device cuda: {advice}"]) from error
 
 

@@ -22,8 +22,9 @@ def test_failed_step_answers_every_sentence_in_it_and_the_next_ones_work(parts: 
     step(batch)
 
     for future in (first, second):
-        with pytest.raises(EngineFailed, match=r"^translation failed$"):
+        with pytest.raises(EngineFailed, match=r"^translation failed$") as caught:
             future.result(0)
+        assert caught.value.cause == "secret"
     (after,) = parts.submit(1)
     step(batch, 2)
     assert after.result(0).hypotheses[0].ids == tokens(1)
