@@ -16,7 +16,7 @@ from tests.bench.record import Row, new_record
 from tests.bench.report import print_table
 from tests.bench.rounds import Setting, compare
 from tests.bench.served import compare_served
-from tests.bench.systems import Settings, has_cuda
+from tests.bench.systems import Settings, has_ctranslate2
 from tests.bench.text import BUILTIN_CHECKPOINT, DEFAULT_TEXT, ROOT
 
 # Ours and CTranslate2's, by device, where speed counts.
@@ -35,7 +35,13 @@ def main() -> None:
     rows: list[Row] = []
     for name in arguments.model:
         model = prepare(
-            name, arguments.text, arguments.work, arguments.checkpoint, arguments.seed, PRECISIONS[arguments.device][0]
+            name,
+            arguments.text,
+            arguments.work,
+            arguments.checkpoint,
+            arguments.seed,
+            PRECISIONS[arguments.device][0],
+            with_ctranslate2=has_ctranslate2(arguments.device),
         )
         print(f"\n## {name}: {len(model.text.lines)} sentences of {arguments.text.name}", flush=True)
         for section in arguments.sections:
@@ -119,9 +125,9 @@ def _their_best(
     one_by_one: bool,
     shortlist: bool = False,
 ) -> Settings | None:
-    """Returns CTranslate2's settings; None where it has no CUDA to run on."""
-    if arguments.device == "cuda" and not has_cuda():
-        print("\nCTranslate2 sees no CUDA device, or lacks its libraries: left out", flush=True)
+    """Returns CTranslate2's settings; None where it is not installed, or has no CUDA to run on."""
+    if not has_ctranslate2(arguments.device):
+        print("\nCTranslate2 is not installed, or sees no CUDA device: left out", flush=True)
         return None
     start = their_settings(model, precision, arguments.device, shortlist=shortlist)
     return _calibrated(start, model, arguments, beam_size, one_by_one)
@@ -140,10 +146,8 @@ def _calibrated(
 def _served(model: Model, arguments: argparse.Namespace) -> list[Row]:
     variant, precision = PRECISIONS[arguments.device]
     theirs = _their_best(model, arguments, precision, arguments.served_beam, one_by_one=False)
-    if theirs is None:
-        return []
     ours = our_settings(model, variant)
-    return compare_served(model, ours, theirs, arguments.served_beam, quick=arguments.quick)
+    return compare_served(model, ours, theirs, arguments.served_beam, arguments.seconds, quick=arguments.quick)
 
 
 def _backlog(model: Model, arguments: argparse.Namespace) -> list[Row]:
@@ -175,6 +179,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--model", nargs="+", choices=MODELS, default=list(MODELS), help="default: all")
     parser.add_argument("--device", choices=list(PRECISIONS), default="cpu", help="cuda compares in fp16 (default cpu)")
     parser.add_argument("--rounds", type=int, help="alternated rounds (default 9, with --quick 3)")
+    parser.add_argument("--seconds", type=float, help="of each level of the served load (default 30, with --quick 5)")
     parser.add_argument("--quick", action="store_true", help="few sentences, CTranslate2 uncalibrated: no real numbers")
     parser.add_argument("--text", type=Path, default=DEFAULT_TEXT, help="sentences, one per line, plain or gzipped")
     parser.add_argument("--checkpoint", type=Path, default=BUILTIN_CHECKPOINT, help="of the built-in model")
@@ -187,10 +192,13 @@ def _parse() -> argparse.Namespace:
     sections = list(SECTIONS)
     if arguments.device == "cuda":
         sections.remove("limits")  # which measures the processor
+    if not has_ctranslate2(arguments.device):
+        sections.remove("ids")  # which are compared with its own
     unknown = set(arguments.sections) - set(sections)
     if unknown:
         parser.error(f"unknown section: {', '.join(sorted(unknown))}")
     arguments.sections = arguments.sections or sections
+    arguments.seconds = arguments.seconds or (5.0 if arguments.quick else 30.0)
     arguments.rounds = arguments.rounds or (3 if arguments.quick else 9)
     return arguments
 

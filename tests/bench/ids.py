@@ -106,7 +106,7 @@ def check_neighbours(model: Model, sources: Sequence[Ids]) -> list[Row]:
     limit = model.bundle.manifest.limits.max_target_tokens
     rows: list[Row] = []
     ways = [our_settings(model, variant) for variant in model.bundle.manifest.variants]
-    if "cpu-int8" in model.bundle.manifest.variants:
+    if model.ctranslate2 and "cpu-int8" in model.bundle.manifest.variants:
         ways.append(their_settings(model, "int8"))
     for settings in ways:
         with Worker(settings) as worker:

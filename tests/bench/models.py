@@ -9,8 +9,9 @@ import torch
 from model.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle, open_bundle
-from server.bundle.manifest import SHORTLIST_FILE
+from server.bundle.manifest import SHORTLIST_FILE, TOKENIZER_FILE
 from server.bundle.shortlist import Shortlist
+from tests.acceptance.server_process import BUILTIN_BUNDLE
 from tests.bench.bundle import write_bundle
 from tests.bench.shortlist import own_shortlist, random_shortlist
 from tests.bench.text import ROOT, Text, read_text
@@ -49,7 +50,7 @@ def prepare(
         name: one of `MODELS`.
         text_path: sentences to translate; they calibrate the int8 variant too.
         work: directory for what is made, a gigabyte for all models.
-        builtin_checkpoint: of the built-in model, whose tokenizer the random models take too.
+        builtin_checkpoint: of the built-in model; the others take the tokenizer of its bundle.
         seed: of the random weights.
         variant: of our bundle, beside cpu-fp32.
         with_ctranslate2: whether to make CTranslate2's models too, which takes the dependency group `bench`.
@@ -57,18 +58,19 @@ def prepare(
     Raises:
         FileNotFoundError: there is no such checkpoint or text.
     """
-    trained = load_checkpoint(builtin_checkpoint)
-    facts = f"{name} {seed} {variant} {hashlib.sha256(trained.tokenizer + text_path.read_bytes()).hexdigest()}"
+    trained = load_checkpoint(builtin_checkpoint) if name == BUILTIN else None
+    tokenizer = trained.tokenizer if trained else (BUILTIN_BUNDLE / TOKENIZER_FILE).read_bytes()
+    facts = f"{name} {seed} {variant} {hashlib.sha256(tokenizer + text_path.read_bytes()).hexdigest()}"
     makers = [path for pattern in _MAKERS for path in sorted(ROOT.glob(pattern))]
     made_by = hashlib.sha256(facts.encode() + b"".join(path.read_bytes() for path in makers))
-    if name == BUILTIN:
+    if trained:
         made_by.update(builtin_checkpoint.read_bytes())
     directory = work / f"{name}-{made_by.hexdigest()[:12]}"
     directory.mkdir(parents=True, exist_ok=True)
-    checkpoint_path = builtin_checkpoint if name == BUILTIN else directory / "model.pt"
-    checkpoint = trained if name == BUILTIN else _random_checkpoint(name, trained.tokenizer, seed, checkpoint_path)
+    checkpoint_path = builtin_checkpoint if trained else directory / "model.pt"
+    checkpoint = trained or _random_checkpoint(name, tokenizer, seed, checkpoint_path)
     limit = min(200, checkpoint.config.max_positions // 2 - 8)
-    text = read_text(text_path, trained.tokenizer, limit)
+    text = read_text(text_path, tokenizer, limit)
     model = checkpoint.build_model()
     bundle_path = directory / "bundle"
     if bundle_path.exists():

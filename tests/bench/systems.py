@@ -241,13 +241,13 @@ def open_system(settings: Settings) -> System:
     return systems[settings.system](settings)
 
 
-def has_cuda() -> bool:
-    """Says whether CTranslate2 can use a CUDA device here."""
-    import ctranslate2  # noqa: PLC0415
-
+def has_ctranslate2(device: str) -> bool:
+    """Says whether CTranslate2 is installed, and can use a CUDA device if that is asked for."""
     try:
-        return bool(ctranslate2.get_cuda_device_count())
-    except RuntimeError:  # its libraries do not load
+        import ctranslate2  # noqa: PLC0415
+
+        return device == "cpu" or bool(ctranslate2.get_cuda_device_count())
+    except (ImportError, RuntimeError):  # its libraries do not load
         return False
 
 
