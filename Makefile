@@ -18,7 +18,7 @@ CHECKPOINT ?= model/checkpoints/en-de-small.pt
 OUT ?= runs/bundle
 DEV ?= tests/data/general_dev.en.gz tests/data/general_dev.de.gz
 
-.PHONY: help demo serve install test check docs reference protos check-protos train export bench fuzz chaos check-imports check-cuda-placement clean
+.PHONY: help demo serve install test check docs reference protos check-protos train export bench fuzz chaos check-imports check-cuda-placement gpu clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 22
@@ -75,8 +75,11 @@ check-imports: .venv-imports/installed  ## compare with `transformers`, in a ven
 check-cuda-placement: .venv-gpu/installed  ## is the CUDA variant all on the GPU? Needs none, but a C compiler and 250 MB of wheels
 	@ORT_DISABLE_TELEMETRY=1 .venv-gpu/bin/python -m tests.acceptance.cuda_placement $(ARGS)
 
+gpu: .venv-cuda/installed  ## on a machine with a GPU: prove the CUDA provider and measure it; ARGS="--quick" (tests/gpu/README.md)
+	@for command in graphs live faults; do .venv-cuda/bin/python -m tests.gpu.$$command $(ARGS) || failed=1; done; exit $${failed:-0}
+
 clean:  ## remove the virtual environments and caches; data and runs stay
-	rm -rf .venv .venv-gpu .venv-imports build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv .venv-gpu .venv-cuda .venv-imports build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define protoc
@@ -113,6 +116,12 @@ endef
 .venv-gpu/installed: constraints.txt
 	$(PYTHON) -m venv .venv-gpu
 	$(subst $(BIN),.venv-gpu/bin,$(PIP)) onnxruntime-gpu onnx tabulate
+	@touch $@
+
+.venv-cuda/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-cuda
+	$(subst $(BIN),.venv-cuda/bin,$(PIP)) --upgrade pip
+	$(subst $(BIN),.venv-cuda/bin,$(PIP)) --editable '.[gpu,train,export,moses,detect]' --group dev
 	@touch $@
 
 .venv-imports/installed: pyproject.toml constraints.txt

@@ -13,6 +13,7 @@ from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import BUILTIN_BUNDLE, ServerProcess
 
 CALLERS = 32
+_ROUND = 4 * CALLERS  # calls over one connection
 _BEAM_SIZES = (1, 1, 1, 4)
 _TIMEOUT_SECONDS = 30.0  # after which a server that hangs has ended itself
 _PATIENCE_SECONDS = 0.005  # of who cancels: about a few steps of a GPU
@@ -42,8 +43,8 @@ def call_for(server: ServerProcess, sentences: Sequence[str], seconds: float, ca
     found = Counter[str]()
     rounds = 0
     while time.monotonic() < end:
-        first = rounds * 10 * CALLERS
-        found += _call(server, sentences, range(first, first + 10 * CALLERS), cancel_every)
+        first = rounds * _ROUND
+        found += _call(server, sentences, range(first, first + _ROUND), cancel_every)
         rounds += 1
     return found
 

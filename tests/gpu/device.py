@@ -1,6 +1,6 @@
 """What the device says of itself, and whether ONNX Runtime uses it at all."""
 
-from typing import Any
+import subprocess
 
 import numpy as np
 import onnxruntime
@@ -9,31 +9,26 @@ from onnx import TensorProto, helper
 from server.models.choosing import can_use_cuda
 from server.runtime.sessions import PROVIDERS
 
+UNKNOWN_MIB = -1
+_QUERY = ("name", "driver_version", "compute_cap", "memory.total", "memory.used")  # of nvidia-smi; memory in MiB
 
-def describe_device(device: str) -> dict[str, Any]:
-    """Returns name, driver, compute capability and memory of the first GPU; nothing of a CPU."""
-    if device == "cpu":
-        return {}
-    nvml, handle = _open()
-    memory = nvml.nvmlDeviceGetMemoryInfo(handle)
-    return {
-        "name": nvml.nvmlDeviceGetName(handle),
-        "driver": nvml.nvmlSystemGetDriverVersion(),
-        "compute_capability": ".".join(map(str, nvml.nvmlDeviceGetCudaComputeCapability(handle))),
-        "memory_mib": memory.total >> 20,
-        "used_mib": memory.used >> 20,
-    }
+
+def describe_device(device: str) -> dict[str, str]:
+    """Returns name, driver, compute capability and memory in MiB of the first GPU; nothing of a CPU."""
+    return dict(zip(_QUERY, _ask(), strict=False)) if device == "cuda" else {}
 
 
 def used_mib(device: str) -> int:
-    """Returns the memory of the first GPU that all processes have; 0 of a CPU.
+    """Returns the memory of the first GPU that all processes have, 0 of a CPU; `UNKNOWN_MIB` where nobody says it.
 
-    By NVML and not by torch, whose question alone would take some hundred MiB for a context.
+    By nvidia-smi, which is wherever the driver is, and not by torch, whose question alone takes some hundred MiB.
     """
     if device == "cpu":
         return 0
-    nvml, handle = _open()
-    return int(nvml.nvmlDeviceGetMemoryInfo(handle).used) >> 20
+    try:
+        return int(_ask()[-1])
+    except (IndexError, ValueError):  # of a MIG instance it says "[N/A]"
+        return UNKNOWN_MIB
 
 
 def add(device: str) -> list[float]:
@@ -41,11 +36,11 @@ def add(device: str) -> list[float]:
 
     Raises:
         RuntimeError: it does so on another one.
-        SettingsError: there is no ONNX Runtime, or there are two.
+        SettingsError: there is no ONNX Runtime, or there are two, and the server would not start.
     """
     if device == "cuda":
         if not can_use_cuda():  # which the server asks too
-            raise RuntimeError("the server would take no GPU: no driver, or onnxruntime-gpu is not installed")
+            raise RuntimeError("there is no NVIDIA driver, or onnxruntime-gpu is not installed")
         onnxruntime.preload_dlls()
     pair = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("x", "y")]
     graph = helper.make_graph([helper.make_node("Add", ["x", "x"], ["y"])], "sum", pair[:1], pair[1:])
@@ -58,8 +53,10 @@ def add(device: str) -> list[float]:
     return [float(value) for value in result]
 
 
-def _open() -> tuple[Any, Any]:
-    import pynvml  # noqa: PLC0415  # nvidia-ml-py, which only a machine with a GPU needs
-
-    pynvml.nvmlInit()
-    return pynvml, pynvml.nvmlDeviceGetHandleByIndex(0)
+def _ask() -> list[str]:
+    command = ["nvidia-smi", "--id=0", f"--query-gpu={','.join(_QUERY)}", "--format=csv,noheader,nounits"]
+    try:
+        answer = subprocess.run(command, capture_output=True, check=True, text=True, timeout=30).stdout
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [word.strip() for word in answer.splitlines()[0].split(",")] if answer.strip() else []

@@ -1,6 +1,6 @@
 """First of three: does ONNX Runtime compute on this GPU what it computes on a CPU?
 
-The session adds on the GPU, or all stops; the tests marked `gpu`; encoder, decoder steps and ids of cuda-fp16 against
+The tests marked `gpu`; encoder, decoder steps and ids of cuda-fp16 against
 cpu-fp32 on a CPU, on real sentences; the encoder in fp32 without TF32; captured CUDA graphs replayed against eager
 runs, for every number of rows; and what copies of rows leave in caches and states.
 """
@@ -26,9 +26,9 @@ from server.runtime.runner import DeviceRunner, HostRunner, open_runner
 from server.runtime.sessions import PROVIDERS
 from server.settings.settings import Settings
 from tests.bench.text import ROOT
-from tests.gpu.device import add, used_mib
+from tests.gpu.device import used_mib
 from tests.gpu.moves import check_moves
-from tests.gpu.parts import Context, Part, Stop, parser_of, run_parts
+from tests.gpu.parts import Context, Part, parser_of, run_parts
 from tests.gpu.subjects import Subject, subjects
 
 _BATCH = 16
@@ -38,14 +38,6 @@ _MOST_SINGLE_DIFFERENCE = 1e-4
 _MOST_LOG_PROB_DIFFERENCE = 0.3  # of the best tokens, with halves
 _LEAST_EQUAL_IDS = 0.95  # of a trained model's greedy translations; a random model's near-ties are many
 _LEAST_EQUAL_BEST = 0.9
-
-
-def _adds(context: Context) -> None:
-    try:
-        result = add(context.device)
-    except Exception as error:
-        raise Stop(f"ONNX Runtime does not use the device: {error}") from error
-    context.check("1 + 1", str(result), result == [2.0, 2.0], "[2.0, 2.0]")
 
 
 def _tests(context: Context) -> None:
@@ -240,7 +232,6 @@ def _largest(differences: Sequence[float]) -> float:
 
 
 PARTS = (
-    Part("adds", 30, _adds),
     Part("tests", 150, _tests),
     Part("models", 60, _runners),
     Part("encoders", 40, _encoders),
