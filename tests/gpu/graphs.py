@@ -1,8 +1,8 @@
 """First of three: does ONNX Runtime compute on this GPU what it computes on a CPU?
 
-The tests marked `gpu`; encoder, decoder steps and ids of cuda-fp16 against
-cpu-fp32 on a CPU, on real sentences; the encoder in fp32 without TF32; captured CUDA graphs replayed against eager
-runs, for every number of rows; and what copies of rows leave in caches and states.
+The tests marked `gpu`; encoder, decoder steps and ids of cuda-fp16 against cpu-fp32 on a CPU, on real sentences;
+captured CUDA graphs replayed against eager runs, for every number of rows; and what copies of rows leave in caches and
+states.
 """
 
 import itertools
@@ -14,16 +14,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from export.verify import open_translator
-from server.bundle.graphs import ENCODER_FILE, WEIGHTS_FILE
 from server.decoding.options import DecodingOptions
 from server.network import Decoder, StepInputs, StepKind
 from server.runtime.device_decoder import DeviceDecoder, _Step
 from server.runtime.runner import DeviceRunner, HostRunner, open_runner
-from server.runtime.sessions import PROVIDERS
 from server.settings.settings import Settings
 from tests.bench.text import ROOT
 from tests.gpu.device import used_mib
@@ -34,7 +31,6 @@ from tests.gpu.subjects import Subject, subjects
 _BATCH = 16
 _POSITIONS = 24  # of the target that are compared
 _MOST_HALF_DIFFERENCE = 0.02  # of cross caches, as a part of the largest value
-_MOST_SINGLE_DIFFERENCE = 1e-4
 _MOST_LOG_PROB_DIFFERENCE = 0.3  # of the best tokens, with halves
 _LEAST_EQUAL_IDS = 0.95  # of a trained model's greedy translations; a random model's near-ties are many
 _LEAST_EQUAL_BEST = 0.9
@@ -77,34 +73,16 @@ def _loaded(context: Context) -> list[tuple[Subject, HostRunner, DeviceRunner]]:
 
 def _encoders(context: Context) -> None:
     for subject, exact, halves in _loaded(context):
-        single = _single_encoder(subject, context.device)
-        differences: dict[str, list[float]] = {"fp16": [], "fp32 without TF32": []}
-        largest = 0.0
+        differences, largest = [], []
         for sources in _batches(subject, 1 if context.is_quick else 4):
             ids, lengths = _padded(sources)
             expected = _visible(exact.encode(ids, lengths), lengths)
-            largest = max(largest, float(np.abs(expected).max()))
-            found = [tensor.numpy() for tensor in halves.encode(ids, lengths)]
-            differences["fp16"].append(_difference(_visible(found, lengths), expected))
-            found = single.run(exact.sessions.cross_names, {"source_ids": ids, "source_lengths": lengths})
-            differences["fp32 without TF32"].append(_difference(_visible(found, lengths), expected))
-        for name, bar in (("fp16", _MOST_HALF_DIFFERENCE), ("fp32 without TF32", _MOST_SINGLE_DIFFERENCE)):
-            worst = _largest(differences[name]) / largest
-            title = f"{subject.name}, encoder, {name}: largest difference / {largest:.3g}"
-            context.check(title, worst, worst <= bar, f"<= {bar}")
-
-
-def _single_encoder(subject: Subject, device: str) -> onnxruntime.InferenceSession:
-    """Loads the encoder of cpu-fp32 on the device."""
-    files = (f"cpu-fp32/{name}" for name in (ENCODER_FILE, WEIGHTS_FILE))
-    graph, weights = (subject.bundle.read(name) for name in files)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    options.add_external_initializers_from_files_in_memory([WEIGHTS_FILE], [weights], [len(weights)])
-    provider_options = {"use_tf32": "0", "sdpa_kernel": "16"} if device == "cuda" else {}
-    session = onnxruntime.InferenceSession(graph, options, providers=[(PROVIDERS[device], provider_options)])
-    assert session.get_providers()[0] == PROVIDERS[device], session.get_providers()
-    return session
+            found = _visible([tensor.numpy() for tensor in halves.encode(ids, lengths)], lengths)
+            differences.append(_difference(found, expected))
+            largest.append(float(np.abs(expected).max()))
+        worst = _largest(differences) / _largest(largest)
+        bar = _MOST_HALF_DIFFERENCE
+        context.check(f"{subject.name}, encoder: largest difference / largest value", worst, worst <= bar, f"<= {bar}")
 
 
 def _steps(context: Context) -> None:

@@ -210,11 +210,11 @@ PARTS = (
     Part("calls", 40, _calls),
     Part("cancels", 20, _cancels),
     Part("ends", 30, _ends),
-    _benchmark("offline-base", 140, ["offline"], ["base"]),
+    _benchmark("offline-base", 220, ["offline"], ["base"]),
     Part("steps", 60, _step_times),
     _benchmark("served-base", 150, ["served"], ["base"]),
     _benchmark("latency", 80, ["latency"], ["base", "student"]),
-    _benchmark("offline-student", 120, ["offline"], ["student"]),
+    _benchmark("offline-student", 200, ["offline"], ["student"]),
     _benchmark("served-student", 150, ["served"], ["student"]),
 )
 
