@@ -26,7 +26,7 @@ from tests.gpu.device import used_mib
 from tests.gpu.live import read_pairs
 from tests.gpu.parts import Context, Part, parser_of, run_parts
 
-_START_SECONDS = 120.0
+_START_SECONDS = 90.0
 _EXIT_CANNOT_START, _EXIT_ENGINE_LOST = 2, 3
 _TOO_LITTLE_MIB = 100  # for a CUDA context, let alone a model
 _LITTLE_MIB = 4096  # left: another process has 95 % of a card of 80 GB

@@ -1,8 +1,8 @@
 """First of three: does ONNX Runtime compute on this GPU what it computes on a CPU?
 
 The tests marked `gpu`; encoder, decoder steps and ids of cuda-fp16 against cpu-fp32 on a CPU, on real sentences;
-captured CUDA graphs replayed against eager runs, for every number of rows; and what copies of rows leave in caches and
-states.
+what copies of rows leave in caches and states; and captured CUDA graphs replayed against eager runs, for every number
+of rows.
 """
 
 import itertools
@@ -215,8 +215,8 @@ PARTS = (
     Part("encoders", 40, _encoders),
     Part("steps", 40, _steps),
     Part("ids", 60, _ids),
-    Part("captured", 60, _captured),
     Part("moves", 30, _moves),
+    Part("captured", 60, _captured),
 )
 
 

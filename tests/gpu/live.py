@@ -34,7 +34,7 @@ from tests.gpu.parts import Context, Part, parser_of, run_parts
 from tests.gpu.steps import time_steps
 
 DATA = ROOT / "tests" / "data"
-_START_SECONDS = 120.0
+_START_SECONDS = 90.0
 _LEAST_EQUAL = 0.995
 _MOST_LESS_CHRF = 0.3
 _LEAST_SPEED = 2.0  # times the PyTorch decoder's, offline, greedy, base
@@ -42,6 +42,7 @@ _CANCEL_EVERY = 3
 
 
 def _start(context: Context) -> None:
+    context.shared["server"] = None
     before = used_mib(context.device)
     server = context.stack.enter_context(running_server(server_flags(context.device), timeout_seconds=_START_SECONDS))
     context.shared["server"] = server
@@ -148,7 +149,9 @@ def _ends(context: Context) -> None:
 def _server(context: Context) -> ServerProcess:
     if "server" not in context.shared:
         _start(context)
-    server: ServerProcess = context.shared["server"]
+    server: ServerProcess | None = context.shared["server"]
+    if server is None:
+        raise RuntimeError("the server has not started")
     return server
 
 
@@ -204,7 +207,7 @@ def _benchmark(name: str, seconds: float, sections: Sequence[str], models: Seque
 
 
 PARTS = (
-    Part("start", 60, _start),
+    Part("start", _START_SECONDS, _start),
     Part("golden", 10, _golden),
     Part("sentences", 120, _sentences),
     Part("calls", 40, _calls),

@@ -6,6 +6,7 @@ neither.
 
 import dataclasses
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -41,12 +42,17 @@ class Subject:
     is_trained: bool = False
 
 
-def subjects(work: Path, *, is_quick: bool) -> list[Subject]:
-    """Returns those to compare, made in `work` unless they are there; quick: two tiny ones."""
+def subjects(work: Path, *, is_quick: bool) -> Iterator[Subject]:
+    """Yields those to compare, each made in `work` when its turn comes, unless it is there; quick: two tiny ones."""
     if is_quick:
-        return [tiny(work), tiny(work, "ssru")]
-    found = [random("student", work), random("base", work), recurrent(work)]
-    return [trained(work), *found] if has_weights() else found
+        yield tiny(work)
+        yield tiny(work, "ssru")
+        return
+    if has_weights():
+        yield trained(work)
+    yield random("student", work)
+    yield random("base", work)
+    yield recurrent(work)
 
 
 def has_weights() -> bool:
