@@ -1,0 +1,199 @@
+"""Which characters of a sentence a network can be shown, and what stands in the place of the others.
+
+A character that the vocabulary spells as bytes, or not at all, turns a small network's whole translation into noise; a
+rare one of its own is no better. So each character is judged: shown as it is, shown as a plainer one that means the
+same, left out because it shows nothing, or kept from the network together with what belongs to it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import NamedTuple
+
+from server.text.typography import STAND_INS
+
+_MOST_UNIT_LETTERS = 2  # before a superscript: of km², but not of a word with the number of a footnote
+_LATIN = ("MICRO", "FEMININE", "MASCULINE", "KELVIN", "ANGSTROM")  # signs that stand among Latin letters
+_FIRST_SYMBOL = "\u2190"  # arrows and what follows; networks drop such symbols, even those that they know
+_WITHIN_WORDS = frozenset("-'\u2010\u2011\u2012\u2013\u2019")
+_DIGIT = re.compile(r"\d")
+_NUMBER_BEHIND = re.compile(r"\d(?:[\d.,]*\d)?")
+_JOINS_WORDS = re.compile(r"[^\w]+")  # between words of a foreign phrase
+
+
+class Run(NamedTuple):
+    """Characters that are kept from the network together.
+
+    Attributes:
+        start, end: where they stand.
+        is_word: whether they are words or numbers, which have a place in a sentence's grammar; else they are marks.
+    """
+
+    start: int
+    end: int
+    is_word: bool
+
+
+class Characters:
+    """What one network can be shown.
+
+    Args:
+        knows: whether the vocabulary has a character and the network returns it; asked once for each.
+    """
+
+    def __init__(self, knows: Callable[[str], bool]) -> None:
+        self._knows = knows
+        self._known: set[str] = set(" ")
+        self._shown: dict[str, str | None] = {}  # of unknown characters: what is shown instead, None if nothing can be
+
+    def unknown_in(self, text: str) -> set[str]:
+        """Returns the characters of a text that the network does not know."""
+        unknown = set(text).difference(self._known)
+        for character in unknown.difference(self._shown):
+            is_symbol = character >= _FIRST_SYMBOL and unicodedata.category(character) in ("So", "Sm")
+            if not is_symbol and self._knows(character):
+                self._known.add(character)
+                unknown.discard(character)
+            else:
+                self._shown[character] = self._stand_in(character)
+        return unknown
+
+    def plain(self, text: str) -> str:
+        """Returns a text as the network is shown it, in NFC: with stand-ins for unknown characters that have one."""
+        text = unicodedata.normalize("NFC", text)
+        table = {ord(each): self._shown[each] for each in self.unknown_in(text) if self._shown[each] is not None}
+        return text.translate(table) if table else text
+
+    def runs(self, text: str) -> list[Run]:
+        """Returns what is to be kept from the network, in order, apart from each other."""
+        hidden = {each for each in self.unknown_in(text) if self._shown[each] is None}
+        if not hidden:
+            return []
+        runs: list[Run] = []
+        for index, character in enumerate(text):
+            is_free = not runs or index >= runs[-1].end
+            if is_free and character in hidden and not self._is_composed(text, index):
+                _append(runs, _grown(text, index, hidden), text)
+        return runs
+
+    def _is_composed(self, text: str, index: int) -> bool:
+        """Whether a mark and the letter before it are one known character in NFC."""
+        pair = text[max(0, index - 1) : index + 1]
+        composed = unicodedata.normalize("NFC", pair)
+        return len(composed) < len(pair) and not self.unknown_in(composed)
+
+    def _stand_in(self, character: str) -> str | None:
+        category = unicodedata.category(character)
+        if category == "Cf":
+            return ""
+        if category == "Zs":
+            return " "
+        plain = STAND_INS.get(character)
+        if plain is None and category == "Ll" and unicodedata.decomposition(character).startswith("<compat>"):
+            plain = unicodedata.normalize("NFKC", character)  # a ligature, as PDFs have them
+        if plain is None or plain == character or not all(map(self._knows, plain)):
+            return None
+        return plain
+
+
+def _append(runs: list[Run], run: Run, text: str) -> None:
+    """Adds a run, as one with the last if they touch, or are words with nothing but marks between them."""
+    if runs:
+        last = runs[-1]
+        between = text[last.end : run.start]
+        is_phrase = _JOINS_WORDS.fullmatch(between) and last.is_word and run.is_word
+        if not between or (is_phrase and not _DIGIT.search(text, last.start, run.end)):
+            runs[-1] = Run(last.start, max(last.end, run.end), last.is_word or run.is_word)
+            return
+    runs.append(run)
+
+
+def _grown(text: str, index: int, hidden: set[str]) -> Run:
+    """Returns an unknown character with what belongs to it.
+
+    A letter takes its word with it, a sign the number that it touches, and a superscript also the unit before it.
+    """
+    category = unicodedata.category(text[index])
+    if (picture := _picture(text, index, hidden)) is not None:
+        return picture
+    if category[0] in "LM":
+        return _grown_word(text, index, hidden)
+    start, end = index, index + 1
+    while end < len(text) and text[end] in hidden and unicodedata.category(text[end])[0] not in "LM":
+        end += 1
+    if category[0] not in "SN":
+        return Run(start, end, is_word=False)
+    if behind := _NUMBER_BEHIND.match(text, end):
+        end = behind.end()
+    if category == "No":
+        start = _unit_start(text, start)
+    start = _number_start(text, start)
+    while start > 0 and unicodedata.category(text[start - 1]) == "Sc":
+        start -= 1
+    return Run(start, end, is_word=has_words(text[start:end]))
+
+
+def _number_start(text: str, end: int) -> int:
+    """Returns where a number begins that ends there; `end` if none does."""
+    start = end
+    while start > 0 and (text[start - 1].isdecimal() or (start > 1 and text[start - 1] in ".,")):
+        start -= 1
+    return start + len(text[start:end]) - len(text[start:end].lstrip(".,"))
+
+
+def _unit_start(text: str, end: int) -> int:
+    """Returns where the letters of a unit begin that ends there; `end` if they are too many for one."""
+    start = end
+    while start > 0 and text[start - 1].isalpha():
+        start -= 1
+        if end - start > _MOST_UNIT_LETTERS:
+            return end
+    return start
+
+
+def _picture(text: str, index: int, hidden: set[str]) -> Run | None:
+    """Returns what stands between blanks round an unknown character, if it is a picture: several such, and no word."""
+    start, end = text.rfind(" ", 0, index) + 1, text.find(" ", index)
+    picture = text[start : end if end > 0 else len(text)]
+    words = sum(character.isalnum() and character not in hidden for character in picture)
+    if words or sum(character in hidden for character in picture) < 2 or not _is_drawn(picture):
+        return None
+    return Run(start, start + len(picture), is_word=False)
+
+
+def _is_drawn(text: str) -> bool:
+    """Whether marks stand among the letters of a text, as in a picture."""
+    return any(unicodedata.category(character)[0] not in "LMN" for character in text.rstrip(".,:;!?"))
+
+
+def _grown_word(text: str, index: int, hidden: set[str]) -> Run:
+    is_mark = unicodedata.category(text[index])[0] == "M"  # of the letter before it
+    script = script_of(text[max(0, index - is_mark)])
+    start, end = index, index + 1
+
+    def belongs(character: str) -> bool:
+        category = unicodedata.category(character)
+        if category[0] == "L":
+            return character in hidden or script_of(character) == script
+        return category[0] == "M" or category == "Nd" or character in _WITHIN_WORDS
+
+    while start > 0 and belongs(text[start - 1]):
+        start -= 1
+    while end < len(text) and belongs(text[end]):
+        end += 1
+    while text[start] in _WITHIN_WORDS:
+        start += 1
+    while text[end - 1] in _WITHIN_WORDS:
+        end -= 1
+    return Run(start, end, is_word=True)
+
+
+def script_of(letter: str) -> str:
+    """Returns the first word of a letter's name, which is its script's: "LATIN", "CJK"."""
+    script = unicodedata.name(letter, "").partition(" ")[0]
+    return "LATIN" if script in _LATIN else script
+
+
+def has_words(text: str) -> bool:
+    """Whether a text has a letter or a plain digit: something that has a place in a sentence's grammar."""
+    return any(character.isalpha() or character.isdecimal() for character in text)

@@ -1,0 +1,55 @@
+"""Plain stand-ins for typographic characters, and back.
+
+Vocabularies differ in which quotation marks, dashes and blanks they know. A network is shown a plain character for one
+that it does not know; where a text has typographic marks of a kind and no plain ones, its translation gets them too, in
+the way of the target language.
+"""
+
+import re
+from collections.abc import Mapping
+
+STAND_INS: Mapping[str, str] = {
+    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
+    **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'),
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+    "\u2026": "...",
+    "\u2044": "/",
+}
+_DOUBLE = "\u201c\u201d\u201e\u201f\u00ab\u00bb"
+_APOSTROPHE = "\u2019"
+_ELLIPSIS = "\u2026"
+_MINUS = "\u2212"
+_QUOTES: Mapping[str, tuple[str, str]] = {  # that open and close, by language
+    "de": ("\u201e", "\u201c"),
+    "cs": ("\u201e", "\u201c"),
+    "pl": ("\u201e", "\u201d"),
+    "fr": ("\u00ab\u00a0", "\u00a0\u00bb"),
+    "it": ("\u00ab", "\u00bb"),
+    "ru": ("\u00ab", "\u00bb"),
+    "uk": ("\u00ab", "\u00bb"),
+    "es": ("\u00ab", "\u00bb"),
+}
+_ENGLISH_QUOTES = "\u201c", "\u201d"
+_OPENING = re.compile(r'(?<![^\s(\[{\u2014\u2013-])"(?=\S)')
+_BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
+_BEFORE_NUMBER = re.compile(r"(?<![\w)])-(?=\d)")
+
+
+def restore_typography(source: str, translation: str, language: str) -> str:
+    """Returns a translation with the typographic marks of its source's kinds, written as its language does.
+
+    Args:
+        source: as it was written.
+        translation: of the source as the network was shown it.
+        language: BCP-47 code of the translation's language.
+    """
+    if '"' in translation and '"' not in source and any(mark in source for mark in _DOUBLE):
+        opening, closing = _QUOTES.get(language.partition("-")[0], _ENGLISH_QUOTES)
+        translation = _OPENING.sub(opening, translation).replace('"', closing)
+    if _APOSTROPHE in source and "'" not in source:
+        translation = _BETWEEN_LETTERS.sub(_APOSTROPHE, translation)
+    if _ELLIPSIS in source and "..." not in source:
+        translation = translation.replace("...", _ELLIPSIS)
+    if _MINUS in source:
+        translation = _BEFORE_NUMBER.sub(_MINUS, translation)
+    return translation

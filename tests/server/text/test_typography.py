@@ -1,0 +1,25 @@
+"""Tests of plain stand-ins for typographic characters, and back."""
+
+import pytest
+
+from server.text.typography import restore_typography
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "language", "expected"),
+    [
+        ("\u201cGo,\u201d she said.", '"Geh", sagte sie.', "de", "\u201eGeh\u201c, sagte sie."),
+        ("\u201cGo,\u201d she said.", '"Va", disse ela.', "pt-BR", "\u201cVa\u201d, disse ela."),
+        ("\u201cGo (\u201cnow\u201d)\u201d", '"Va ("ora")"', "it", "\u00abVa (\u00abora\u00bb)\u00bb"),
+        ('"Go," she said.', '"Geh", sagte sie.', "de", '"Geh", sagte sie.'),
+        ('"Go," \u201cshe\u201d said.', '"Geh", sagte sie.', "de", '"Geh", sagte sie.'),
+        ("It\u2019s on", "C'est l'eau", "fr", "C\u2019est l\u2019eau"),
+        ("It's on, it\u2019s", "C'est l'eau", "fr", "C'est l'eau"),
+        ("It is \u22125 or 4-3.", "Es ist -5 oder 4-3.", "de", "Es ist \u22125 oder 4-3."),
+        ("Wait\u2026", "Warte...", "de", "Warte\u2026"),
+    ],
+)
+def test_marks_of_the_sources_kinds_are_those_of_the_target(
+    source: str, translation: str, language: str, expected: str
+) -> None:
+    assert restore_typography(source, translation, language) == expected
