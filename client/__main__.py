@@ -179,6 +179,8 @@ def _facts(line: TranslatedLine) -> str:
         fields["detected"] = dataclasses.asdict(translation.detected)
     if translation.route:
         fields["route"] = [dataclasses.asdict(leg) for leg in translation.route]
+    if translation.kept:
+        fields["kept"] = [{"text": part.text, "placement": part.placement.value} for part in translation.kept]
     if translation.error is not None:
         fields["error"] = {"code": translation.error.code.name, "message": translation.error.message}
     return _as_json(fields)

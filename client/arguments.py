@@ -95,6 +95,12 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
         help="search only the model's lexical shortlist: faster, for models that have one",
     )
     add(
+        "--refuse-unknown-scripts",
+        action="store_true",
+        default=None,
+        help="have a text fail that has a sentence in a script that the model does not know (default: it is copied)",
+    )
+    add(
         "--no-scores",
         dest="with_scores",
         action="store_false",

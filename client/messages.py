@@ -11,7 +11,9 @@ from client.results import (
     DetectedLanguage,
     FinishReason,
     Hypothesis,
+    KeptPart,
     ModelInfo,
+    Placement,
     RouteLeg,
     Sentence,
     StreamedSentence,
@@ -26,6 +28,16 @@ _PRIORITIES = {
     "high": translation_pb2.PRIORITY_HIGH,
     "normal": translation_pb2.PRIORITY_NORMAL,
     "low": translation_pb2.PRIORITY_LOW,
+}
+_FINISH_REASONS: dict[int, FinishReason] = {
+    translation_pb2.FINISH_REASON_STOP: FinishReason.STOP,
+    translation_pb2.FINISH_REASON_LENGTH: FinishReason.LENGTH,
+    translation_pb2.FINISH_REASON_COPIED: FinishReason.COPIED,
+}
+_PLACEMENTS: dict[int, Placement] = {
+    translation_pb2.PLACEMENT_BY_MODEL: Placement.BY_MODEL,
+    translation_pb2.PLACEMENT_BY_POSITION: Placement.BY_POSITION,
+    translation_pb2.PLACEMENT_MISSING: Placement.MISSING,
 }
 MAX_REQUEST_BYTES = 4 * 2**20  # as translation.proto says; gRPC would refuse it as if the server were full
 STATUS_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
@@ -43,6 +55,7 @@ class TranslateOptions(TypedDict, total=False):
         max_output_tokens: Most target tokens of one sentence.
         with_scores: False spares greedy search the scores, and time.
         use_shortlist: True searches only the model's lexical shortlist; for models that have one.
+        refuse_unknown_scripts: True has a text fail that has a sentence in a script that the model does not know.
         priority: "high", "normal" or "low", among the caller's own requests.
         traffic_key: Requests of the same go to the same version where versions of a model share them; 256 characters.
         include_sentences: Fill `Translation.sentences` (`translate` only).
@@ -56,6 +69,7 @@ class TranslateOptions(TypedDict, total=False):
     max_output_tokens: int | None
     with_scores: bool | None
     use_shortlist: bool | None
+    refuse_unknown_scripts: bool | None
     priority: str | None
     traffic_key: str | None
     include_sentences: bool | None
@@ -97,6 +111,7 @@ def translate_request(
                 with_scores=options.get("with_scores"),
                 use_shortlist=options.get("use_shortlist"),
             ),
+            text=translation_pb2.TextOptions(refuse_unknown_scripts=options.get("refuse_unknown_scripts")),
             priority=_priority(options.get("priority")),
             traffic_key=options.get("traffic_key"),
             output=translation_pb2.OutputOptions(include_sentences=options.get("include_sentences")),
@@ -227,6 +242,7 @@ def _translation(message: translation_pb2.Translation) -> Translation:
         error=_text_error(message.status) if message.HasField("status") else None,
         detected=_detected(message),
         route=_route(message),
+        kept=_kept(message),
     )
 
 
@@ -260,17 +276,19 @@ def _sentence(message: translation_pb2.Sentence) -> Sentence:
         finish_reason=_finish_reason(message.finish_reason),
         source_tokens=message.source_tokens,
         target_tokens=message.target_tokens,
+        kept=_kept(message),
+    )
+
+
+def _kept(message: translation_pb2.Translation | translation_pb2.Sentence) -> tuple[KeptPart, ...]:
+    return tuple(
+        KeptPart(text=part.text, placement=_PLACEMENTS.get(part.placement, Placement.UNSPECIFIED))
+        for part in message.kept
     )
 
 
 def _finish_reason(value: translation_pb2.FinishReason) -> FinishReason:
-    match value:
-        case translation_pb2.FINISH_REASON_STOP:
-            return FinishReason.STOP
-        case translation_pb2.FINISH_REASON_LENGTH:
-            return FinishReason.LENGTH
-        case _:  # also a reason that a newer server may have
-            return FinishReason.UNSPECIFIED
+    return _FINISH_REASONS.get(value, FinishReason.UNSPECIFIED)  # a newer server may have others
 
 
 def _text_error(status: translation_pb2.Status) -> TextError:

@@ -17,6 +17,24 @@ class FinishReason(enum.Enum):
     UNSPECIFIED = "unspecified"
     STOP = "stop"
     LENGTH = "length"
+    COPIED = "copied"
+
+
+class Placement(enum.Enum):
+    """How a part that the model was not shown came to its place; MISSING is a number that may be wrong or absent."""
+
+    UNSPECIFIED = "unspecified"
+    BY_MODEL = "by_model"
+    BY_POSITION = "by_position"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptPart:
+    """A part of a source that stands in the translation as it was written."""
+
+    text: str
+    placement: Placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +64,7 @@ class Sentence:
     finish_reason: FinishReason
     source_tokens: int
     target_tokens: int
+    kept: tuple[KeptPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +103,7 @@ class Translation:
     error: TextError | None
     detected: DetectedLanguage | None = None
     route: tuple[RouteLeg, ...] = ()
+    kept: tuple[KeptPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

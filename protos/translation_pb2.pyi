@@ -14,21 +14,34 @@ class Priority(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PRIORITY_NORMAL: _ClassVar[Priority]
     PRIORITY_LOW: _ClassVar[Priority]
 
+class Placement(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PLACEMENT_UNSPECIFIED: _ClassVar[Placement]
+    PLACEMENT_BY_MODEL: _ClassVar[Placement]
+    PLACEMENT_BY_POSITION: _ClassVar[Placement]
+    PLACEMENT_MISSING: _ClassVar[Placement]
+
 class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     FINISH_REASON_UNSPECIFIED: _ClassVar[FinishReason]
     FINISH_REASON_STOP: _ClassVar[FinishReason]
     FINISH_REASON_LENGTH: _ClassVar[FinishReason]
+    FINISH_REASON_COPIED: _ClassVar[FinishReason]
 PRIORITY_UNSPECIFIED: Priority
 PRIORITY_HIGH: Priority
 PRIORITY_NORMAL: Priority
 PRIORITY_LOW: Priority
+PLACEMENT_UNSPECIFIED: Placement
+PLACEMENT_BY_MODEL: Placement
+PLACEMENT_BY_POSITION: Placement
+PLACEMENT_MISSING: Placement
 FINISH_REASON_UNSPECIFIED: FinishReason
 FINISH_REASON_STOP: FinishReason
 FINISH_REASON_LENGTH: FinishReason
+FINISH_REASON_COPIED: FinishReason
 
 class TranslateRequest(_message.Message):
-    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "mime_type", "decoding", "output", "priority", "traffic_key")
+    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "mime_type", "decoding", "output", "priority", "traffic_key", "text")
     CONTENTS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
@@ -38,6 +51,7 @@ class TranslateRequest(_message.Message):
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     TRAFFIC_KEY_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
     contents: _containers.RepeatedScalarFieldContainer[str]
     source_language_code: str
     target_language_code: str
@@ -47,7 +61,14 @@ class TranslateRequest(_message.Message):
     output: OutputOptions
     priority: Priority
     traffic_key: str
-    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., decoding: _Optional[_Union[DecodingOptions, _Mapping]] = ..., output: _Optional[_Union[OutputOptions, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., traffic_key: _Optional[str] = ...) -> None: ...
+    text: TextOptions
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., decoding: _Optional[_Union[DecodingOptions, _Mapping]] = ..., output: _Optional[_Union[OutputOptions, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., traffic_key: _Optional[str] = ..., text: _Optional[_Union[TextOptions, _Mapping]] = ...) -> None: ...
+
+class TextOptions(_message.Message):
+    __slots__ = ("refuse_unknown_scripts",)
+    REFUSE_UNKNOWN_SCRIPTS_FIELD_NUMBER: _ClassVar[int]
+    refuse_unknown_scripts: bool
+    def __init__(self, refuse_unknown_scripts: _Optional[bool] = ...) -> None: ...
 
 class DecodingOptions(_message.Message):
     __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores", "use_shortlist")
@@ -88,7 +109,7 @@ class TranslateResponse(_message.Message):
     def __init__(self, translations: _Optional[_Iterable[_Union[Translation, _Mapping]]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ...) -> None: ...
 
 class Translation(_message.Message):
-    __slots__ = ("text", "score", "finish_reason", "hypotheses", "sentences", "source_tokens", "target_tokens", "status", "detected_language_code", "detection_confidence", "route")
+    __slots__ = ("text", "score", "finish_reason", "hypotheses", "sentences", "source_tokens", "target_tokens", "status", "detected_language_code", "detection_confidence", "route", "kept")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
@@ -100,6 +121,7 @@ class Translation(_message.Message):
     DETECTED_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     DETECTION_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     ROUTE_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
     text: str
     score: float
     finish_reason: FinishReason
@@ -111,7 +133,16 @@ class Translation(_message.Message):
     detected_language_code: str
     detection_confidence: float
     route: _containers.RepeatedCompositeFieldContainer[RouteLeg]
-    def __init__(self, text: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., hypotheses: _Optional[_Iterable[_Union[Hypothesis, _Mapping]]] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., status: _Optional[_Union[Status, _Mapping]] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., route: _Optional[_Iterable[_Union[RouteLeg, _Mapping]]] = ...) -> None: ...
+    kept: _containers.RepeatedCompositeFieldContainer[KeptPart]
+    def __init__(self, text: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., hypotheses: _Optional[_Iterable[_Union[Hypothesis, _Mapping]]] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., status: _Optional[_Union[Status, _Mapping]] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., route: _Optional[_Iterable[_Union[RouteLeg, _Mapping]]] = ..., kept: _Optional[_Iterable[_Union[KeptPart, _Mapping]]] = ...) -> None: ...
+
+class KeptPart(_message.Message):
+    __slots__ = ("text", "placement")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    PLACEMENT_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    placement: Placement
+    def __init__(self, text: _Optional[str] = ..., placement: _Optional[_Union[Placement, str]] = ...) -> None: ...
 
 class RouteLeg(_message.Message):
     __slots__ = ("model", "model_version", "source_language_code", "target_language_code")
@@ -142,7 +173,7 @@ class Hypothesis(_message.Message):
     def __init__(self, text: _Optional[str] = ..., score: _Optional[float] = ...) -> None: ...
 
 class Sentence(_message.Message):
-    __slots__ = ("source_text", "text", "separator", "score", "finish_reason", "source_tokens", "target_tokens")
+    __slots__ = ("source_text", "text", "separator", "score", "finish_reason", "source_tokens", "target_tokens", "kept")
     SOURCE_TEXT_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     SEPARATOR_FIELD_NUMBER: _ClassVar[int]
@@ -150,6 +181,7 @@ class Sentence(_message.Message):
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
     SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
     source_text: str
     text: str
     separator: str
@@ -157,7 +189,8 @@ class Sentence(_message.Message):
     finish_reason: FinishReason
     source_tokens: int
     target_tokens: int
-    def __init__(self, source_text: _Optional[str] = ..., text: _Optional[str] = ..., separator: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ...) -> None: ...
+    kept: _containers.RepeatedCompositeFieldContainer[KeptPart]
+    def __init__(self, source_text: _Optional[str] = ..., text: _Optional[str] = ..., separator: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[KeptPart, _Mapping]]] = ...) -> None: ...
 
 class Timings(_message.Message):
     __slots__ = ("total_seconds", "queue_seconds", "encode_seconds", "decode_seconds")

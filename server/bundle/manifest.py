@@ -17,7 +17,7 @@ from server.bundle.languages import Ids, LanguagePair, Languages
 from server.bundle.masking import Masking
 from server.decoding.options import DecodingOptions, SearchRules
 
-REVISION = 6  # raised whenever a reader of the previous revision could not read a new bundle
+REVISION = 7  # raised whenever a reader of the previous revision could not read a new bundle
 MANIFEST_FILE = "manifest.json"
 SEAL_FILE = "manifest.json.sha256"  # what `sha256sum manifest.json` prints
 SHORTLIST_FILE = "shortlist.npz"  # optional: see `server.bundle.shortlist`

@@ -24,7 +24,7 @@ from server.bundle.manifest import (
     Variant,
     seal,
 )
-from server.bundle.masking import MAX_PLACEHOLDERS
+from server.bundle.masking import MAX_CODE_CHARACTERS, MAX_CODES, MAX_PLACEHOLDERS, Masking
 from server.bundle.parsing import parse, parse_json
 from server.bundle.variants import VARIANTS
 from server.decoding.options import MAX_LENGTH_PENALTY
@@ -32,7 +32,7 @@ from server.errors import BundleError
 
 logger = logging.getLogger(__name__)
 
-_READABLE = (4, 5, REVISION)
+_READABLE = (4, 5, 6, REVISION)
 
 # Beyond these a manifest is mistaken; much is allocated by what it says, before any graph could contradict it.
 _GREATEST = {
@@ -103,8 +103,7 @@ def _check_manifest(manifest: Manifest) -> list[str]:
         faults.append(f"name, version and languages must have 1..{_MAX_NAME_CHARACTERS} characters, all printable")
     faults += [f"extra_files: {fault}" for fault in _check_plain(manifest.extra_files)]
     faults += _check_tokenizer(manifest)
-    if not 0 <= (number := manifest.masking.num_placeholders) <= MAX_PLACEHOLDERS:
-        faults.append(f"masking.num_placeholders must be in 0..{MAX_PLACEHOLDERS}, not {number}")
+    faults += _check_masking(manifest.masking)
     if not manifest.variants:
         faults.append("variants is empty")
     for name, variant in manifest.variants.items():
@@ -114,6 +113,20 @@ def _check_manifest(manifest: Manifest) -> list[str]:
         if name not in manifest.golden.outputs:
             faults.append(f"golden.outputs lacks {name}")
     return faults + _check_golden(manifest)
+
+
+def _check_masking(masking: Masking) -> list[str]:
+    faults = []
+    if not 0 <= (number := masking.num_placeholders) <= MAX_PLACEHOLDERS:
+        faults.append(f"masking.num_placeholders must be in 0..{MAX_PLACEHOLDERS}, not {number}")
+    if len(masking.codes) > MAX_CODES:
+        faults.append(f"masking.codes must be at most {MAX_CODES}, not {len(masking.codes)}")
+    limit = f"{MAX_CODE_CHARACTERS} printable ASCII characters"
+    return faults + [
+        f"masking.codes must each have {{}} once, in at most {limit}, not {code!r:.40}"
+        for code in masking.codes
+        if code.count("{}") != 1 or len(code) > MAX_CODE_CHARACTERS or not code.isascii() or not code.isprintable()
+    ]
 
 
 def _check_tokenizer(manifest: Manifest) -> list[str]:

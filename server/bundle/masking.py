@@ -1,19 +1,31 @@
-"""What a network has learned to read in the place of a text's own writing, as its manifest says."""
+"""What a network can read of a text's own writing, and what it copies in place of the rest, as its manifest says."""
 
 from dataclasses import dataclass
 
 FIRST_PLACEHOLDER, MAX_PLACEHOLDERS = 0xE000, 6400  # private-use characters of the basic plane
+MAX_CODES, MAX_CODE_CHARACTERS = 4, 8
+_CODE_DIGITS = range(1, 10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Masking:
-    """What a network has learned to read in the place of a text's own writing: see `server.text.masking`.
+    """What a network is shown in the place of a text's own writing: see `server.text.masking`.
 
     Attributes:
-        num_placeholders: symbols, U+E000 and those after it, that it copies in the place of addresses,
-            codes and emoji; 0 for none.
+        num_placeholders: symbols, U+E000 and those after it, that it has learned to copy; 0 for none.
         folds_capitals: whether it is shown ALL CAPS in small letters, and its translation of them is raised.
+        codes: short texts that it copies, best first, with "{}" in the place of a digit, such as "%{}".
+        unknown_characters: that its vocabulary has, but that it does not return when they stand in a sentence.
     """
 
     num_placeholders: int = 0
     folds_capitals: bool = False
+    codes: tuple[str, ...] = ()
+    unknown_characters: str = ""
+
+    @property
+    def carriers(self) -> tuple[tuple[str, ...], ...]:
+        """What stands in the place of parts, a tuple for each attempt: symbols, then each code with 1 to 9."""
+        symbols = tuple(chr(FIRST_PLACEHOLDER + index) for index in range(self.num_placeholders))
+        codes = [tuple(code.replace("{}", str(digit)) for digit in _CODE_DIGITS) for code in self.codes]
+        return tuple(filter(None, (symbols, *codes)))

@@ -85,6 +85,14 @@ class MosesSource:
         words = self._moses.tokenize(normal, aggressive_dash_splits=self._file.dash_splits, escape=True)
         return [self._ids.get(piece, unk_id) for word in words for piece in self._cut(word)]
 
+    def all_pieces(self) -> list[str]:
+        """Returns every piece of the vocabulary."""
+        return list(self._ids)
+
+    def shows(self, text: str) -> bool:  # noqa: ARG002
+        """Whether the network is shown a text as it is: punctuation apart, Moses rewrites nothing."""
+        return True
+
     def unknown_ids(self, unk_id: int) -> frozenset[int]:
         """Returns the ids of what the vocabulary does not know."""
         return frozenset((unk_id,))

@@ -14,6 +14,7 @@ they copy them.
 """
 
 import itertools
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -69,6 +70,7 @@ class Tokenizer:
             [f"masking.num_placeholders: the vocabulary lacks U+{ord(each):X}" for each in itertools.islice(lacking, 1)]
         )
         self.placeholder_ids = tuple(ids[-1] for ids in encoded.values())
+        self._unreliable = frozenset(manifest.masking.unknown_characters)
 
     def encode(self, text: str, prefix: Ids = ()) -> Ids:
         """Returns what the encoder is fed of one sentence: `prefix`, the text's ids, and eos where the model has that.
@@ -76,6 +78,17 @@ class Tokenizer:
         A text that normalises to nothing has no ids of its own.
         """
         return (*prefix, *self._source.encode(text, self._unk_id), *self._suffix)
+
+    def knows(self, character: str) -> bool:
+        """Whether a character reaches the network as itself, and comes back: no private character ever does."""
+        if character in self._unreliable or unicodedata.category(character) == "Co":
+            return False
+        text = f"{character}{character} {character}"  # at the end of a word, and as one
+        return not self.num_unknown(self._source.encode(text, self._unk_id)) and self._source.shows(text)
+
+    def source_pieces(self) -> list[str]:
+        """Returns what the source's ids stand for, as the vocabulary writes it."""
+        return self._source.all_pieces()
 
     def num_added(self, prefix: Ids = ()) -> int:
         """Returns how many of the ids that `encode` returns are not the text's own."""
@@ -142,6 +155,18 @@ class _Side:
             ids: list[int] = self._processor.EncodeAsIds(text)
             return ids
         return [self._ids.get(piece, unk_id) for piece in self._processor.EncodeAsPieces(text)]
+
+    def all_pieces(self) -> list[str]:
+        """Returns every piece of the vocabulary."""
+        if self._pieces is not None:
+            return list(self._pieces)
+        pieces: list[str] = self._processor.IdToPiece(list(range(self._num_ids)))
+        return pieces
+
+    def shows(self, text: str) -> bool:
+        """Whether the network is shown a text as it is, but for case: normalisation may rewrite it."""
+        shown = unicodedata.normalize("NFC", "".join(self._processor.EncodeAsPieces(text)))
+        return shown.replace(_SPACE, "").lower() == text.replace(" ", "").lower()
 
     def decode(self, ids: Sequence[int]) -> str:
         shown = [token for token in ids if token < self._num_ids and token not in self._silent]

@@ -10,6 +10,7 @@ class FinishReason(enum.Enum):
 
     STOP = "stop"  # the model ended the sentence
     LENGTH = "length"  # the limit on output tokens did
+    COPIED = "copied"  # there was nothing to translate: no search was made
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from server.runtime.processor import has_int8_dot_product
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 from server.telemetry.model_metrics import ModelMetrics
+from server.text.characters import Characters
 
 if TYPE_CHECKING:
     from server.runtime.runner import DeviceRunner, HostRunner
@@ -171,6 +172,7 @@ def start_model(
         manifest=manifest,
         variant=variant,
         tokenizer=tokenizer,
+        characters=Characters(tokenizer.knows),
         engine=front,
         supervisor=supervisor,
         metrics=model_metrics,

@@ -13,6 +13,7 @@ from server.decoding.result import Result
 from server.engine.flow import ANYONE, Flow
 from server.models.supervisor import Supervisor
 from server.telemetry.model_metrics import ModelMetrics
+from server.text.characters import Characters
 
 
 class SentenceEngine(Protocol):
@@ -73,10 +74,12 @@ class Model(ServedModel):
     """A loaded bundle, and the engine that runs one of its variants, with who watches it.
 
     Attributes:
+        characters: that its network can be shown.
         growth_bytes: of the host's memory that it may take beyond what it has when it begins to serve.
     """
 
     tokenizer: Tokenizer
+    characters: Characters
     engine: SentenceEngine
     supervisor: Supervisor
     num_lanes: int = 1

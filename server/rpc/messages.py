@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
 import grpc
@@ -17,9 +17,11 @@ from server.errors import Code, InvalidRequest, TranslationError
 from server.models.model import ServedModel
 from server.rpc.intake import Intake
 from server.telemetry.log import request_id
+from server.text.masked import KeptPart, Placement
 from server.translation.answer import TextAnswer, TranslatedSentence
-from server.translation.job import Job, Place
-from server.translation.request import DecodingRequest, TranslationRequest
+from server.translation.job import Job
+from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
+from server.translation.submission import Place
 
 STATUS_CODES = {code: grpc.StatusCode[code.name] for code in Code}
 _PRIORITIES: dict[int, Priority] = {
@@ -28,7 +30,16 @@ _PRIORITIES: dict[int, Priority] = {
     pb.PRIORITY_NORMAL: Priority.NORMAL,
     pb.PRIORITY_LOW: Priority.LOW,
 }
-_FINISH_REASONS = {FinishReason.STOP: pb.FINISH_REASON_STOP, FinishReason.LENGTH: pb.FINISH_REASON_LENGTH}
+_FINISH_REASONS = {
+    FinishReason.STOP: pb.FINISH_REASON_STOP,
+    FinishReason.LENGTH: pb.FINISH_REASON_LENGTH,
+    FinishReason.COPIED: pb.FINISH_REASON_COPIED,
+}
+_PLACEMENTS = {
+    Placement.BY_MODEL: pb.PLACEMENT_BY_MODEL,
+    Placement.BY_POSITION: pb.PLACEMENT_BY_POSITION,
+    Placement.MISSING: pb.PLACEMENT_MISSING,
+}
 
 _M = TypeVar("_M", bound=Message)
 _R = TypeVar("_R", bound=Message)
@@ -128,6 +139,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
         ),
         tenant=tenant,
         priority=_priority(message.priority),
+        text=TextOptions(refuse_unknown_scripts=message.text.refuse_unknown_scripts),
         traffic_key=message.traffic_key or request_id.get() or "",
         arrived=arrived,
         deadline=float("inf") if remaining is None else arrived + remaining,
@@ -237,6 +249,7 @@ def _translation(answer: TextAnswer, num_hypotheses: int, with_sentences: bool) 
         target_tokens=answer.num_target_tokens,
         detected_language_code=answer.detected.code if answer.detected else "",
         detection_confidence=answer.detected.confidence if answer.detected else 0.0,
+        kept=_kept(answer.kept),
     )
 
 
@@ -270,7 +283,12 @@ def _sentence(sentence: TranslatedSentence) -> pb.Sentence:
         finish_reason=_FINISH_REASONS[best.finish_reason],
         source_tokens=sentence.source.num_tokens,
         target_tokens=best.num_tokens,
+        kept=_kept(sentence.kept),
     )
+
+
+def _kept(parts: Iterable[KeptPart]) -> list[pb.KeptPart]:
+    return [pb.KeptPart(text=part.text, placement=_PLACEMENTS[part.placement]) for part in parts]
 
 
 def _status(error: TranslationError | None) -> pb.Status | None:

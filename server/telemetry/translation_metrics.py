@@ -3,7 +3,7 @@
 Observed when a sentence comes back to its request, so that kept translations count too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from prometheus_client import CollectorRegistry
 
@@ -14,6 +14,7 @@ _LENGTH_RATIO = (0.25, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3)
 _FIRST_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30)
 _SECONDS_PER_TOKEN = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256)
 _NGRAM = 4
+_PLACEMENTS = ("by_model", "by_position", "missing")
 _REPETITIVE = 0.5  # of the n-grams
 
 
@@ -46,6 +47,15 @@ class TranslationFamilies:
         self.unknown_source_tokens = new.counter(
             "unknown_source_tokens", "Source tokens of translated sentences that the vocabulary spells as bytes or unk."
         )
+        self.kept_parts = new.counter(
+            "kept_parts",
+            "Parts of sentences that the model was not shown, and numbers that it lost, by who placed them.",
+            "placement",
+        )
+        self.repeated_sentences = new.counter(
+            "repeated_sentences",
+            "Sentences translated once more, as a part or a number was not in the translation.",
+        )
 
 
 class TranslationMetrics:
@@ -66,6 +76,13 @@ class TranslationMetrics:
         self._truncated_total = families.truncated_sentences.labels(model, version)
         self._repetitive_total = families.repetitive_sentences.labels(model, version)
         self._unknown_source_tokens_total = families.unknown_source_tokens.labels(model, version)
+        self.repeated_total = families.repeated_sentences.labels(model, version)
+        self._kept_total = {each: families.kept_parts.labels(model, version, each) for each in _PLACEMENTS}
+
+    def count_kept(self, placements: Iterable[str]) -> None:
+        """Counts parts of a sentence by where they stand; see `server.text.masking.Placement`."""
+        for placement in placements:
+            self._kept_total[placement].inc()
 
     def observe(
         self, num_source_tokens: int, num_unknown: int, ids: Sequence[int], decode_seconds: float, *, is_truncated: bool

@@ -1,146 +1,199 @@
-"""What a small network should not see as it stands: addresses and codes, which it would misspell, and ALL CAPS.
+"""What a network is shown in the place of a sentence.
 
-A URL, an e-mail address, a path, a code, a tag, a placeholder of a program, an emoji is shown to the network as one
-symbol, U+E000 or one of those after it, which it has learned to copy; in the translation the part stands again in the
-symbol's place, character for character. Text without a small letter is shown in small letters, and its translation is
-raised: of capitals a vocabulary has hardly more than single letters, and training text hardly any at all.
+A *part* is what no network should read: an address, a code, a placeholder of a program, a character or word that this
+network does not know. Marks at either end of a sentence are cut off and put back. Every other part is shown as a
+*carrier*, something that the network copies: a reserved symbol, U+E000 or one of those after it, if it was trained with
+them, or a short code such as "%1". In the translation the part stands in its carrier's place, character for character.
 
-Numbers, times, prices and dates are the network's, but for ISO 8601's: languages write them in different ways.
+A translation that is not whole (`server.text.masked`) is asked for again: with the next carriers, and then without the
+parts, which are put where the source has them. Numbers that were missing are parts in these later attempts.
+
+A sentence in capitals is shown in small letters, and its translation is raised: of capitals a vocabulary has hardly
+more than single letters, and training text hardly any at all.
 
 Sources: placeholders are what Luong et al., "Addressing the Rare Word Problem in Neural Machine Translation", ACL 2015,
 do to rare words; folding case is `case_markup` in OpenNMT's Tokenizer, at the scale of a sentence.
 """
 
-import functools
-import itertools
 import re
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-FIRST_SYMBOL = 0xE000
-_SYMBOLS = re.compile("[\ue000-\uf8ff]")
+from server.text.characters import Characters, Run, has_words, script_of
+from server.text.masked import Masked, Part
+from server.text.numbers import NumberSpan
+from server.text.patterns import find_parts
+
 _LEAST_CAPITALS = 5  # of a single word that is folded: shorter ones are mostly names, such as NATO
-
-# Top-level domains and extensions that are no words, such as may follow a full stop without a space.
-_TOP_LEVEL = "com|org|net|edu|gov|info|dev|app|io|eu|de|ch|uk|fr|nl"
-_EXTENSIONS = (
-    "pdf|txt|png|jpe?g|gif|svg|zip|tar|gz|json|docx?|xlsx?|pptx?|csv|tsv|py|js|ts|html?|css|xml|md|mp[34]|exe|dll|log"
-    r"|cfg|conf|ini|ya?ml|toml|sh|bat|iso|deb|rpm|sql|so(?=\.\d)|cpp|rs|java"
-)
-_ADDRESS = r"""[^\s<>"“”„«»|]*[^\s<>"“”„«»|.,:;!?'’)\]}…]"""  # noqa: RUF001  # ends before punctuation
-_STEP = r"/[\w+-]++(?:\.[\w+-]++)*+"  # of a path
-_DATE = r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:\d{4}|\d\d)(?![\w.]\w)"
-_GROUPED = r"\d{1,3}(?:\.\d{3})++(?!\.?\d)"  # 1.250.000
-_MIXED = r"(?=[A-Z0-9-]*?[A-Z])(?=[A-Z-]*+\d[A-Z-]*+\d[A-Z-]*+\d)"  # a capital, and three digits
-_EMOJI = r"[\u203c\u2049\u2139\u231a-\u23ff\u2600-\u27bf\u2b05-\u2b55\u3030\U0001f000-\U0001faff]"
-_EMOJI_MARK = r"[\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
-# Each takes linear time: no two of its repetitions share a character, and it is tried where a word begins.
-_PATTERNS = (
-    rf"(?<![\w+.-])(?:[a-z][a-z0-9+.-]{{1,15}}+://|www\.){_ADDRESS}",
-    r"(?<![\w.+%-])[\w.+%-]++@[\w-]++(?:\.[\w-]++)++",  # an e-mail address
-    # A host, and a file:
-    rf"(?<![\w.@-])[\w-]++(?:\.[\w-]++)*?\.(?:{_TOP_LEVEL})(?:\.[a-z]{{2}})?\b(?!\.\w)(?::\d++)?(?:/{_ADDRESS}|/)?(?![\w@-])",
-    rf"(?<![\w./~\\-])[\w-]++(?:\.[\w-]++)*?\.(?:{_EXTENSIONS})(?:\.\d++)*+(?![\w-])",
-    # Paths:
-    rf"""(?<![^\s("'„“=:])(?:(?:~|\.\.?)(?={_STEP})|(?={_STEP}{_STEP}))(?:{_STEP})++/?""",
-    rf"(?<!\w)[A-Za-z]:\\{_ADDRESS}",
-    # Markup:
-    r"</?[A-Za-z][^<>]{0,200}+>|</?\d{1,3}/?>",
-    r"&(?:#\d{1,7}|[A-Za-z]{2,8});",
-    # What programs fill in: {{ name }}, ${name}, {n, number}, %(name)s, %1$d, $HOME, %PATH%, [USER_NAME]
-    r"[$%#]?\{\{[^{}]{0,80}+\}\}",
-    r"[$%#]?\{ ?[^{}\s]{0,80}+(?:(?<=,) [^{}\s]{1,40}+){0,3} ?\}",
-    r"(?<![\d%])%(?:\(\w{1,40}+\)|\d\$)?[-+0#]?\d{0,3}+(?:\.\d{1,2})?(?:hh?|ll?|[qzj])?[sdifuxXcp@](?!\w)",
-    r"(?<![\w$])\$[A-Z_][A-Z0-9_]{2,}+|(?<![\w%])%[A-Z_][A-Z0-9_]{1,40}+%",
-    r"\[(?:NAME|DATE|TIME|EMAIL|URL|ID|[A-Z]{1,40}+(?:_[A-Z]{1,40}+){1,8})\]",
-    r"(?<!\w)`(?!\s)[^`]{1,80}+(?<!\s)`(?!\w)",
-    # A handle, a tag or an issue:
-    r"(?<![\w@#&/.-])(?:@\w++(?:[.-]\w++)*+|#\w++)",
-    # A version or an address of a host, a telephone, a date of ISO 8601 or an ISBN:
-    rf"(?<![\w.,:/-])(?!{_DATE}|{_GROUPED})v?\d++(?:\.\d++){{2,}}+(?:[-+][\w.]*\w)?(?![\w:])",
-    r"(?<![\w.,:/-])\+\d++(?:[ /-]\d++)++",
-    r"(?<![\w.,:/-])\d++(?:-\d++){2,}+(?![\w-])",
-    # Codes of capitals and digits, but no words in capitals; a hash; an identifier, but no German plural for all:
-    rf"(?<![\w.,:/-])(?![A-Z0-9-]*?(?<![A-Z0-9])[A-Z]{{3,}}+(?![A-Z0-9])){_MIXED}[A-Z0-9]++(?:-[A-Z0-9]++)*+(?![\w-])",
-    r"(?<![\w.,:/-])[A-Z]{2,}+\d{2,}+(?![\w-])",
-    r"(?<![\w.-])(?:0x[0-9A-Fa-f]++|(?=[0-9]*+[a-f])(?=[a-f]*+\d)[0-9a-f]{7,}+)(?![\w-])",
-    r"(?<!\w)(?!\w*_in(?:nen)?\b)[A-Za-z0-9]++(?:_[A-Za-z0-9]++)++(?!\w)",
-    # Emoji, and private characters of the text's own:
-    rf"(?:[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}{_EMOJI_MARK}*+(?:\u200d{_EMOJI}{_EMOJI_MARK}*+)*+)++",
-    r"[\ue000-\uf8ff]",
-)
-_SIGNS = re.compile(r"[\d@/\\{<&%$#_`[]|[^\x00-\u203b]|\.\w")  # any part has one; most sentences have none
+_RANGE = re.compile(r"\s?[-\u2013\u2014/:x\u00d7]\s?")  # between two numbers that are one part
+# Beside symbols:
+_MARKS = frozenset(
+    "-*#_\u2010\u2011\u2012\u2013\u2014\u2015\u2022\u00b7\u00a7\u00b6\u2020\u2021\u2026"
+)  # beside symbols
+_OF_TEXT = frozenset("\u00b0")  # a symbol that belongs to the number before it
+_SPACE, _WORD_BEHIND = re.compile(r"\s+"), re.compile(r"\s*(\S+)(?=\s)")
+_WORD = re.compile(r"[^\W\d_]+")
+_CLOSING, _OPENING = ".,:;!?%)]}\u201d", "([{\u201c"
 
 
-@functools.cache
-def _parts() -> "re.Pattern[str]":
-    """Compiled when there is first something to find: it takes 15 ms, which a start can do without."""
-    return re.compile("|".join(_PATTERNS))
-
-
-@dataclass(frozen=True, slots=True)
-class Masked:
-    """A sentence as the network is shown it.
-
-    Attributes:
-        text: the sentence.
-        parts: of the source, that symbols stand for, in their order.
-        is_folded: whether it was in ALL CAPS.
-        num_fit: characters before the first part that has no symbol, as there are too few; None if all have one.
-    """
-
-    text: str
-    parts: tuple[str, ...] = ()
-    is_folded: bool = False
-    num_fit: int | None = None
-
-    def restore(self, translation: str) -> str:
-        """Returns a translation of `text` with each part in its place, once; other symbols are left out."""
-        if self.is_folded:
-            translation = translation.upper()
-        if not self.parts:
-            return translation
-        left = {chr(FIRST_SYMBOL + index): part for index, part in enumerate(self.parts)}
-        return _SYMBOLS.sub(lambda symbol: left.pop(symbol[0], ""), translation)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Masker:
-    """Shows a network what it has learned to read.
+    """Shows one network what it can read.
 
     Attributes:
-        num_placeholders: symbols that it copies; parts beyond that number stay text (`Masked.num_fit`).
-        folds_capitals: whether it is shown ALL CAPS in small letters.
+        carriers: for each attempt, what stands for the parts of a sentence; empty if nothing is known to be copied.
+        characters: that the network knows; None for all.
+        folds_capitals: whether it is shown capitals as small letters.
+        language: BCP-47 code of its translations.
     """
 
-    num_placeholders: int = 0
+    carriers: tuple[tuple[str, ...], ...] = ()
+    characters: Characters | None = None
     folds_capitals: bool = False
+    language: str = ""
 
-    def mask(self, text: str) -> Masked:
-        """Returns a sentence with symbols for its parts, or as it is if some of its own were left beside them."""
-        found: list[re.Match[str]] = []
-        if self.num_placeholders and _SIGNS.search(text):
-            found = list(itertools.islice(_parts().finditer(text), self.num_placeholders + 1))
+    def mask(self, text: str, attempt: int = 0, numbers: Sequence[NumberSpan] = ()) -> Masked:
+        """Returns a sentence as the network is shown it.
+
+        Args:
+            text: a sentence, without white space at its ends.
+            attempt: how many came before.
+            numbers: that are parts, too.
+        """
+        runs = self._runs(text, numbers)
+        start, end, runs = _cut_ends(text, runs)
+        source = _blanked(text, runs, start, end)
+        carriers = self._carriers(source, attempt)
         num_fit = None
-        if len(found) > self.num_placeholders:
-            num_fit = found[-1].start()
-            found = [] if _SYMBOLS.search(text) else found[:-1]
-        pieces, end = [], 0
-        for index, part in enumerate(found):
-            pieces += [text[end : part.start()], chr(FIRST_SYMBOL + index)]
-            end = part.end()
-        masked = "".join([*pieces, text[end:]])
-        parts = tuple(part[0] for part in found)
-        is_folded = self.folds_capitals and _is_all_caps(masked)
-        return Masked(masked.lower() if is_folded else masked, parts, is_folded, num_fit)
+        if carriers is not None and len(runs) > len(carriers):
+            num_fit = runs[len(carriers)].start
+            runs = runs[: len(carriers)]
+        pieces, parts, position = [], [], start
+        for index, run in enumerate(runs):
+            left, right = text[run.start - 1 : run.start], text[run.end : run.end + 1]
+            part = Part(
+                text[run.start : run.end],
+                "" if carriers is None else carriers[index],
+                (run.start - start) / max(1, end - start),
+                run.is_word,
+                touches_left=run.start > start and (left.isalnum() or left in _CLOSING),
+                touches_right=run.end < end and (right.isalnum() or right in _OPENING),
+            )
+            parts.append(part)
+            before, behind = " " * part.touches_left, " " * part.touches_right
+            pieces += [self._plain(text[position : run.start]), before, part.carrier, behind]
+            position = run.end
+        shown = "".join([*pieces, self._plain(text[position:end])])
+        if carriers is None and parts:
+            shown = _SPACE.sub(" ", shown).strip()
+        is_folded = self.folds_capitals and _is_all_caps(shown)
+        return Masked(
+            shown.lower() if is_folded else shown,
+            source,
+            text[:start],
+            text[end:],
+            tuple(parts),
+            is_folded,
+            num_fit,
+            self.language,
+            attempt,
+            tuple(numbers),
+        )
+
+    def mask_again(self, text: str, last: Masked, missing: Sequence[NumberSpan]) -> Masked | None:
+        """Returns a sentence as the network is shown it after an attempt that failed; None if no other is worth making.
+
+        Args:
+            text: the sentence.
+            last: the attempt.
+            missing: numbers that its translation lacks.
+        """
+        if last.attempt >= len(self.carriers):
+            return None
+        masked = self.mask(text, last.attempt + 1, (*last.numbers, *missing))
+        return masked if masked.parts and masked.num_fit is None and masked.text.strip() else None
+
+    def unknown_script(self, text: str) -> str:
+        """Returns the script of the first letter that the network does not know, as Unicode names it; "" for none."""
+        unknown = self.characters.unknown_in(text) if self.characters is not None else ()
+        return next((script_of(letter) for letter in text if letter in unknown and letter.isalpha()), "")
+
+    def _carriers(self, source: str, attempt: int) -> tuple[str, ...] | None:
+        """Returns what stands for parts in an attempt, none of which the sentence has; None for nothing."""
+        if attempt >= len(self.carriers):
+            return None
+        return tuple(carrier for carrier in self.carriers[attempt] if carrier not in source) or None
+
+    def _plain(self, text: str) -> str:
+        return text if text.isascii() or self.characters is None else self.characters.plain(text)
+
+    def _runs(self, text: str, numbers: Sequence[NumberSpan]) -> list[Run]:
+        """Returns all parts of a sentence, in order, apart from each other; what overlaps is one."""
+        found = [Run(*span, is_word=has_words(text[slice(*span)])) for span in self._patterns(text)]
+        found += [Run(number.start, number.end, is_word=True) for number in numbers]
+        found += [Run(*span, is_word=False) for span in _marks_at_ends(text)]
+        if self.characters is not None:
+            found += self.characters.runs(text)
+        runs: list[Run] = []
+        for run in sorted(found):
+            last = runs[-1] if runs else None
+            if last and (run.start < last.end or (numbers and _RANGE.fullmatch(text, last.end, run.start))):
+                runs[-1] = Run(last.start, max(last.end, run.end), last.is_word or run.is_word)
+            else:
+                runs.append(run)
+        return runs
+
+    def _patterns(self, text: str) -> list[tuple[int, int]]:
+        return list(find_parts(text)) if self.carriers else []
 
 
 NO_MASKING = Masker()
+
+
+def _marks_at_ends(text: str) -> Iterator[tuple[int, int]]:
+    """Yields the words at either end of a sentence that are nothing but marks, such as the "-" of a list."""
+    start, end = 0, len(text)
+    while (word := _WORD_BEHIND.match(text, start)) and all(map(_is_mark, word[1])):
+        yield word.span(1)
+        start = word.end()
+    while start < end and all(map(_is_mark, text[(begin := text.rfind(" ", start, end) + 1) : end])):
+        yield begin, end
+        end = begin - 1
+
+
+def _is_mark(character: str) -> bool:
+    return character in _MARKS or (character not in _OF_TEXT and unicodedata.category(character) in ("Sm", "So", "Sk"))
+
+
+def _cut_ends(text: str, runs: list[Run]) -> tuple[int, int, list[Run]]:
+    """Returns where a sentence begins and ends without the marks at its ends, and the parts between."""
+    start, end = 0, len(text)
+    while runs and runs[0].start == start and not runs[0].is_word:
+        start = _space_end(text, runs.pop(0).end)
+    while runs and runs[-1].end == end and not runs[-1].is_word:
+        end = max(start, len(text[: runs.pop().start].rstrip()))
+    return start, end, runs
+
+
+def _space_end(text: str, start: int) -> int:
+    space = _SPACE.match(text, start)
+    return space.end() if space else start
+
+
+def _blanked(text: str, runs: Sequence[Run], start: int, end: int) -> str:
+    """Returns a sentence with blanks for its ends and parts, so that places in it are those in the text."""
+    pieces, position = [" " * start], start
+    for run in runs:
+        pieces += [text[position : run.start], " " * (run.end - run.start)]
+        position = run.end
+    return "".join([*pieces, text[position:end]])
 
 
 def _is_all_caps(text: str) -> bool:
     """Whether all letters are capitals, but for ß, and more than a name's; scripts without capitals never are."""
     if not all(letter.isupper() or letter == "ß" for letter in text if letter.isalpha()):
         return False
-    words = [word for word in re.findall(r"[^\W\d_]+", text) if len(word) > 1]
+    words = [word for word in _WORD.findall(text) if len(word) > 1]
     is_more = len(words) > 1 or any(len(word) >= _LEAST_CAPITALS for word in words)
     return is_more and len(text.lower()) == len(text)  # few letters become several

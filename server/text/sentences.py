@@ -35,7 +35,8 @@ from dataclasses import dataclass
 import sentencex  # type: ignore[import-untyped]
 
 from server.errors import InvalidRequest
-from server.text.masking import NO_MASKING, Masked, Masker
+from server.text.masked import Masked
+from server.text.masking import NO_MASKING, Masker
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ class SourceSentence:
         separator: white space that follows it; may be empty.
         source_ids: eos and prefixes included; None for one that is copied instead of translated.
         num_added: of its ids, those that are not the text's own.
-        masked: what the ids stand for, if that is not the text itself.
+        masked: what the ids stand for, if that is not the text itself or has numbers; None else, and if it is copied.
     """
 
     text: str
@@ -204,7 +205,7 @@ def _wrap(
         for piece, gap in _pieces(text, separator, [masked.num_fit]):
             yield from _wrap(piece, gap, encode, max_tokens, num_added, masker)
         return
-    if not any(map(str.isalpha, masked.text)):
+    if not masked.has_words:
         yield SourceSentence(text, separator, None)
         return
     ids = encode(masked.text)
@@ -219,7 +220,8 @@ def _wrap(
         for piece, gap in _pieces(text, separator, [_middle_cut(text)]):
             yield from _wrap(piece, gap, encode, max_tokens, num_added, masker)
     elif num_added < len(ids) <= max_tokens:
-        yield SourceSentence(text, separator, ids, num_added, masked if masked.text != text else None)
+        is_plain = masked.text == text and not any(map(str.isdecimal, text))
+        yield SourceSentence(text, separator, ids, num_added, None if is_plain else masked)
     else:  # it normalises to nothing, or to very many tokens
         yield SourceSentence(text, separator, None)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import FinishReason, Result, Timings
 from server.errors import TranslationError
+from server.text.masked import KeptPart, Restored, clean
 from server.text.sentences import SourceSentence, SplitText
 from server.translation.detection import DetectedLanguage
 from server.translation.legs import Leg
@@ -23,26 +24,30 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class TranslatedSentence:
-    """A sentence with its candidates, best first, at least one, and the time that it took."""
+    """A sentence with its candidates, best first, at least one, and the time that it took.
+
+    Attributes:
+        kept: parts of the source that no model was shown, as they stand in the best candidate.
+    """
 
     source: SourceSentence
     candidates: tuple[Candidate, ...]
     timings: Timings = field(default_factory=Timings)
+    kept: tuple[KeptPart, ...] = ()
 
     @classmethod
     def copied(cls, source: SourceSentence) -> "TranslatedSentence":
         """Returns a sentence that is its own translation."""
-        return cls(source, (Candidate(source.text, 0.0, 0, FinishReason.STOP),))
+        return cls(source, (Candidate(source.text, 0.0, 0, FinishReason.COPIED),))
 
     @classmethod
-    def decoded(cls, source: SourceSentence, result: Result, tokenizer: Tokenizer) -> "TranslatedSentence":
-        """Returns a sentence as a model has translated it."""
-        restore = source.masked.restore if source.masked else str
+    def decoded(cls, source: SourceSentence, result: Result, restored: Sequence[Restored]) -> "TranslatedSentence":
+        """Returns a sentence as a model has translated it, with the text of each hypothesis."""
         candidates = tuple(
-            Candidate(restore(tokenizer.decode(each.ids)), each.score, len(each.ids), each.finish_reason)
-            for each in result.hypotheses
+            Candidate(text.text, each.score, len(each.ids), each.finish_reason)
+            for text, each in zip(restored, result.hypotheses, strict=True)
         )
-        return cls(source, candidates, result.timings)
+        return cls(source, candidates, result.timings, restored[0].parts)
 
 
 @dataclass(slots=True)
@@ -87,9 +92,16 @@ class TextAnswer:
 
     @property
     def finish_reason(self) -> FinishReason:
-        """LENGTH if any sentence was stopped by a limit."""
+        """LENGTH if any sentence was stopped by a limit, COPIED if there are sentences and none was translated."""
         reasons = {candidate.finish_reason for candidate in self.candidates(0)}
-        return FinishReason.LENGTH if FinishReason.LENGTH in reasons else FinishReason.STOP
+        if FinishReason.LENGTH in reasons:
+            return FinishReason.LENGTH
+        return FinishReason.COPIED if reasons == {FinishReason.COPIED} else FinishReason.STOP
+
+    @property
+    def kept(self) -> list[KeptPart]:
+        """Parts of its sentences that no model was shown, in reading order."""
+        return [part for sentence in self.in_order() for part in sentence.kept]
 
     @property
     def num_source_tokens(self) -> int:
@@ -106,3 +118,9 @@ def raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:
     """Raises the first text's error if there is no text without one."""
     if answers[0].error is not None and all(answer.error is not None for answer in answers):
         raise answers[0].error
+
+
+def restore(source: SourceSentence, result: Result, tokenizer: Tokenizer) -> list[Restored]:
+    """Returns the text of each hypothesis, best first, with what the model was not shown."""
+    texts = [tokenizer.decode(hypothesis.ids) for hypothesis in result.hypotheses]
+    return [source.masked.restore(text) if source.masked else Restored(clean(text)) for text in texts]

@@ -62,4 +62,4 @@ class Relay:
             for rank in range(num_hypotheses)
         )
         timings = self.first.timings.followed_by(each.timings for each in middle.sentences.values())
-        return TranslatedSentence(self.first.source, candidates, timings)
+        return TranslatedSentence(self.first.source, candidates, timings, tuple(middle.kept))

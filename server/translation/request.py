@@ -27,6 +27,13 @@ class DecodingRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextOptions:
+    """How texts are read: whether one fails that has a sentence in a script that its model does not know."""
+
+    refuse_unknown_scripts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TranslationRequest:
     """Texts to translate, as a client gave them: nothing is checked yet.
 
@@ -37,6 +44,7 @@ class TranslationRequest:
         model: name; empty for the server's choice.
         mime_type: empty for plain text.
         decoding: how to search.
+        text: how to read the texts.
         tenant: who asks.
         priority: among the tenant's own.
         traffic_key: by which it goes to one of the versions that share a model's requests.
@@ -50,6 +58,7 @@ class TranslationRequest:
     model: str = ""
     mime_type: str = ""
     decoding: DecodingRequest = field(default_factory=DecodingRequest)
+    text: TextOptions = field(default_factory=TextOptions)
     tenant: Tenant = ANONYMOUS
     priority: Priority = Priority.NORMAL
     traffic_key: str = ""

@@ -11,6 +11,8 @@ from server.access.tenants import Priority, Tenant
 from server.bundle.manifest import Limits
 from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
+from server.text.masking import Masker
+from server.text.sentences import SplitText
 from server.translation.request import DecodingRequest
 
 MAX_TEXTS = 1024
@@ -89,3 +91,12 @@ def _check_range(field: str, value: int, low: int, high: int, unit: str = "") ->
 def shown(value: str) -> str:
     """Returns what an error may say of a client's value: a short plain name as it is, of others the length."""
     return value if _PLAIN_NAME.fullmatch(value) else f"a value of {len(value)} characters"
+
+
+def check_scripts(field: str, split: SplitText, masker: Masker) -> SplitText:
+    """Returns a text as it was split, or with the error of a sentence in a script that its model does not know."""
+    for number, sentence in enumerate(split.sentences):
+        if sentence.source_ids is None and (script := masker.unknown_script(sentence.text)):
+            message = f"has a sentence, number {number}, in a script that the model does not know: {script}"
+            return SplitText("", (), InvalidRequest(field, message))
+    return split

@@ -25,7 +25,14 @@ from server.translation.mailbox import Doorbell
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Steps, Way, choose_ways
-from server.translation.rules import check_answer, check_mime_type, check_priority, check_texts, check_traffic_key
+from server.translation.rules import (
+    check_answer,
+    check_mime_type,
+    check_priority,
+    check_scripts,
+    check_texts,
+    check_traffic_key,
+)
 
 _KNOWN_QUOTA_SECONDS = 0.1  # for which a quota is taken to be used up for others, too, who may ask for less
 
@@ -156,7 +163,7 @@ class Translator:
         )
         for group in groups:
             group.check_room(deadline, flow)
-        answers = await self._split(request.contents, ways, groups, deadline)
+        answers = await self._split(request, ways, groups, deadline)
         sentences = [sentence for answer in answers for sentence in answer.split.sentences]
         num_tokens = sum(sentence.num_tokens for sentence in sentences)
         add_facts(texts=len(answers), sentences=len(sentences), source_tokens=num_tokens, beam_size=options.beam_size)
@@ -187,13 +194,16 @@ class Translator:
         ]
 
     async def _split(
-        self, contents: Sequence[str], ways: Sequence[Way], groups: Sequence[TextGroup], deadline: float
+        self, request: TranslationRequest, ways: Sequence[Way], groups: Sequence[TextGroup], deadline: float
     ) -> list[TextAnswer]:
         """Returns each text's answer as it begins, and tells what the texts were."""
         of_text = {index: group for group in groups for index in group.indices}
-        texts = [text if index in of_text else "" for index, text in enumerate(contents)]
+        texts = [text if index in of_text else "" for index, text in enumerate(request.contents)]
         rules = [of_text.get(index, groups[0]).split_rules for index in range(len(texts))]
         split = await self._splitter.split(texts, rules, deadline)
+        if request.text.refuse_unknown_scripts:
+            masked = enumerate(zip(split, rules, strict=True))
+            split = [check_scripts(f"contents[{index}]", text, own.masker) for index, (text, own) in masked]
         answers = [
             TextAnswer(SplitText("", (), way.found), ())
             if isinstance(way.found, InvalidRequest)

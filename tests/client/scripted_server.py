@@ -132,7 +132,12 @@ def _translation(request: translation_pb2.TranslateRequest, text: str) -> transl
     return translation_pb2.Translation(
         text=text.upper(),
         score=-0.25,
-        finish_reason=translation_pb2.FINISH_REASON_STOP,
+        finish_reason=translation_pb2.FINISH_REASON_COPIED if text == "***" else translation_pb2.FINISH_REASON_STOP,
+        kept=[
+            translation_pb2.KeptPart(text=text, placement=placement)
+            for placement in translation_pb2.Placement.values()
+            if text == "***"
+        ],
         hypotheses=best,
         sentences=[_sentence(text)] if request.output.include_sentences else [],
         source_tokens=len(text),

@@ -10,7 +10,7 @@ from client.errors import (
     ModelNotFound,
     Unavailable,
 )
-from client.results import FinishReason, Hypothesis, ModelInfo
+from client.results import FinishReason, Hypothesis, KeptPart, ModelInfo, Placement
 from tests.client.scripted_server import ScriptedService
 
 
@@ -25,6 +25,14 @@ def test_translations_come_back_in_order_with_all_their_facts(client: Client) ->
     assert (first.source_tokens, first.error) == (4, None)
     assert (result.model, result.model_version, result.timings.queue_seconds) == ("scripted", "1", 0.125)
     assert (result.source, result.target) == ("en", "de")
+
+
+def test_what_the_model_was_not_shown_is_told(client: Client) -> None:
+    plain, copied = client.translate(["zwei", "***"], target="de").translations
+
+    assert plain.kept == ()
+    assert copied.finish_reason is FinishReason.COPIED
+    assert copied.kept == tuple(KeptPart(text="***", placement=placement) for placement in Placement)
 
 
 def test_one_bad_text_fails_alone(client: Client) -> None:

@@ -199,6 +199,7 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
     named = {action.dest for action in build_parser()._actions}
     assert TranslateOptions.__annotations__.keys() - named == {"include_sentences"}
     flags = ["--target", "de", "--beam-size", "1", "--max-output-tokens", "7", "--use-shortlist", "--no-scores"]
+    flags.append("--refuse-unknown-scripts")
 
     assert translate(server, *flags, "--priority", "low", "--traffic-key", "user-7", "a").returncode == 0
     assert translate(server, "--target", "de", "a").returncode == 0
@@ -209,4 +210,5 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
     decoding = asked.decoding
     assert (decoding.max_output_tokens, decoding.use_shortlist, decoding.with_scores) == (7, True, False)
     assert decoding.HasField("with_scores")
+    assert (asked.text.refuse_unknown_scripts, plain.text.refuse_unknown_scripts) == (True, False)
     assert plain.decoding == translation_pb2.DecodingOptions()

@@ -67,6 +67,7 @@ def test_none_is_as_if_an_option_were_not_there(client: Client, service: Scripte
         target_language_code="de",
         decoding=translation_pb2.DecodingOptions(),
         output=translation_pb2.OutputOptions(),
+        text=translation_pb2.TextOptions(),
     )
     assert penalised.decoding.length_penalty == 1.0
 

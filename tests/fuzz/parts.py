@@ -31,6 +31,8 @@ from server.rpc.intake import Intake
 from server.rpc.service import SERVICE_NAME, TranslationService
 from server.settings.settings import BUILTIN_BUNDLE
 from server.telemetry.metrics import Metrics
+from server.text.characters import Characters
+from server.text.masking import Masker
 from server.translation.memory import MemoryBudget
 from server.translation.translator import Translator
 from tests.server.echo_engine import EchoEngine, catalogue_of, idle_supervisor
@@ -62,6 +64,13 @@ def builtin_manifest() -> Manifest:
 def special_ids() -> frozenset[int]:
     """The ids that no text may have."""
     return frozenset(dataclasses.astuple(builtin_manifest().special_ids))
+
+
+@functools.cache
+def builtin_masker() -> Masker:
+    masking = builtin_manifest().masking
+    characters = Characters(builtin_tokenizer().knows)
+    return Masker(carriers=masking.carriers, characters=characters, folds_capitals=True, language="de")
 
 
 @functools.cache
@@ -142,6 +151,7 @@ def _echoing_model() -> Model:
         manifest=manifest,
         variant=VARIANT,
         tokenizer=builtin_tokenizer(),
+        characters=Characters(builtin_tokenizer().knows),
         engine=_Echo(),
         supervisor=idle_supervisor(manifest),
         metrics=metrics,

@@ -31,6 +31,7 @@ from server.rpc.intake import Intake
 from server.rpc.interceptors import CallInterceptor
 from server.rpc.service import TranslationService
 from server.telemetry.metrics import Metrics
+from server.text.characters import Characters
 from server.translation.calls import Calls
 from server.translation.memory import MemoryBudget
 from server.translation.traffic import Traffic
@@ -117,6 +118,7 @@ def model(manifest: Manifest, tokenizer: Tokenizer, engine: EchoEngine, metrics:
         manifest=manifest,
         variant="cpu-fp32",
         tokenizer=tokenizer,
+        characters=Characters(tokenizer.knows),
         engine=engine,
         supervisor=idle_supervisor(manifest),
         metrics=metrics.of_model(manifest.name, manifest.version),

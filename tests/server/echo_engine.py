@@ -31,6 +31,7 @@ class EchoEngine:
 
     Attributes:
         refuses: raised by `check_room`, and by `submit` instead of taking anything.
+        translates: gives the ids that a sentence is answered with, eos included.
         fails: gives a sentence's error, or None for it to be answered.
         is_holding: sentences wait for `release`.
         alone_seconds: told by `check_room`.
@@ -40,6 +41,7 @@ class EchoEngine:
     """
 
     refuses: TranslationError | None = None
+    translates: Callable[[tuple[int, ...]], tuple[int, ...]] = lambda source: source
     fails: Callable[[tuple[int, ...]], BaseException | None] = lambda _: None
     is_holding: bool = False
     score: float = -1.0
@@ -118,7 +120,7 @@ class EchoEngine:
         return future
 
     def _echo(self, source: tuple[int, ...], options: DecodingOptions) -> Result:
-        ids = source[:-1]
+        ids = self.translates(source)[:-1]
         limit = options.max_output_tokens or len(ids)
         reason = FinishReason.LENGTH if limit < len(ids) else FinishReason.STOP
         hypotheses = tuple(

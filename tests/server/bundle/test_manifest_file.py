@@ -53,7 +53,7 @@ def test_other_revision_is_refused_before_anything_else(directory: Path, revisio
     change_manifest(directory, lambda manifest: manifest.update(revision=revision, name=None))
 
     (fault,) = faults_of(directory)
-    assert f"revision is {revision}; this server reads revisions 4, 5 and 6" in fault
+    assert f"revision is {revision}; this server reads revisions 4, 5, 6 and 7" in fault
 
 
 def test_a_manifest_of_revision_4_is_read(tiny_bundle: Bundle, directory: Path) -> None:
@@ -116,6 +116,10 @@ def test_missing_directory_is_a_fault_and_no_crash(tmp_path: Path) -> None:
         (lambda m: m["search"].update(beam_size=17), "search.beam_size must be in 1..16, not 17"),
         (lambda m: m["search"].update(length_penalty=11), "search.length_penalty must be in 0..10, not 11"),
         (lambda m: m["masking"].update(num_placeholders=6401), "num_placeholders must be in 0..6400, not 6401"),
+        (lambda m: m["masking"].update(codes=["%"]), "masking.codes must each have {} once"),
+        (lambda m: m["masking"].update(codes=["123456789{}"]), "in at most 8 printable ASCII characters"),
+        (lambda m: m["masking"].update(codes=["\x1b{}"]), "printable ASCII"),
+        (lambda m: m["masking"].update(codes=["%{}"] * 5), "masking.codes must be at most 4, not 5"),
         (lambda m: m.update(search=[]), "search must be an object, not list"),
         (lambda m: m.update(languages={"source": []}), "languages.source must be dict[str, "),
         (

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from server.bundle.languages import LanguagePair, Languages, SourceLanguage, TargetLanguage
 from server.bundle.manifest import TOKENIZER_FILE, Manifest, SpecialIds
+from server.bundle.masking import Masking
 from server.bundle.tokenizer import Tokenizer
 from tests.server.bundle.conftest import TYPED, open_tokenizer, train, with_vocab
 from tests.server.conftest import EOS, VOCAB_SIZE
@@ -196,3 +197,31 @@ def test_what_looks_like_a_language_is_still_there_as_text(tongued: tuple[Tokeni
 @given(text=typed_text())
 def test_no_text_becomes_a_control_token_of_our_own_models(tokenizer: Tokenizer, text: str) -> None:
     assert not {0, 1, 2, EOS} & set(tokenizer.encode(text)[:-1])
+
+
+def test_a_character_is_known_if_it_reaches_the_network_as_itself(tokenizer: Tokenizer) -> None:
+    assert all(map(tokenizer.knows, "aA."))
+    assert not any(map(tokenizer.knows, "\u4f60\u2192\u0141"))  # bytes
+    assert not tokenizer.knows("\ufb01")  # normalised to "fi"
+
+
+def test_a_symbol_of_the_models_is_no_character_of_a_text(tokenizer: Tokenizer) -> None:
+    assert not tokenizer.knows("\ue000")
+
+
+def test_a_character_that_a_trial_has_lost_is_not_known(manifest: Manifest, tokenizer_model: bytes) -> None:
+    tried = dataclasses.replace(manifest, masking=Masking(unknown_characters="xy"))
+
+    tokenizer = open_tokenizer(tried, {TOKENIZER_FILE: tokenizer_model})
+
+    assert [tokenizer.knows(each) for each in "wxyz"] == [True, False, False, True]
+
+
+def test_a_table_knows_what_it_has(tabled: Tokenizer) -> None:
+    assert tabled.knows("a")
+    assert not tabled.knows("\u4f60")
+
+
+def test_the_sources_pieces_are_told(tokenizer: Tokenizer, tabled: Tokenizer, table: list[str]) -> None:
+    assert tokenizer.source_pieces()[:4] == ["<pad>", "<unk>", "<s>", "</s>"]
+    assert tabled.source_pieces() == table

@@ -14,13 +14,15 @@ from server.engine.flow import ANYONE
 from server.errors import EngineFailed, InvalidRequest
 from server.models.model import Model
 from server.rpc.messages import model_info, opening_responses, read_request, response, stream_response
+from server.text.masked import KeptPart, Placement
 from server.text.sentences import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
 from server.translation.detection import DetectedLanguage
-from server.translation.job import Job, Place
+from server.translation.job import Job
 from server.translation.legs import Leg
 from server.translation.mailbox import Doorbell
+from server.translation.submission import Place
 from server.translation.translator import Translator
 
 INVALID, INTERNAL = (code.value[0] for code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.INTERNAL))
@@ -106,7 +108,11 @@ def test_a_stream_opens_with_what_will_have_no_sentence(model: Model) -> None:
     assert failed.status.message == "contents[2]: is too long"
 
 
-REASONS = {FinishReason.STOP: pb.FINISH_REASON_STOP, FinishReason.LENGTH: pb.FINISH_REASON_LENGTH}
+REASONS = {
+    FinishReason.STOP: pb.FINISH_REASON_STOP,
+    FinishReason.LENGTH: pb.FINISH_REASON_LENGTH,
+    FinishReason.COPIED: pb.FINISH_REASON_COPIED,
+}
 
 
 @pytest.mark.parametrize("reason", FinishReason)
@@ -221,3 +227,48 @@ async def test_one_model_is_named_once(translator: Translator) -> None:
     job, arrived = await finished(translator, "A dog runs.")
 
     assert not response(job, arrived, with_sentences=False).translations[0].route
+
+
+PARTS = (
+    KeptPart("a.txt", Placement.BY_MODEL),
+    KeptPart("\u2192", Placement.BY_POSITION),
+    KeptPart("5", Placement.MISSING),
+)
+KEPT = [
+    pb.KeptPart(text="a.txt", placement=pb.PLACEMENT_BY_MODEL),
+    pb.KeptPart(text="\u2192", placement=pb.PLACEMENT_BY_POSITION),
+    pb.KeptPart(text="5", placement=pb.PLACEMENT_MISSING),
+]
+
+
+def test_what_was_kept_is_told_of_sentences_and_of_texts(model: Model) -> None:
+    job = job_of_ways(model, num_texts=1)
+    (answer,) = job.answers
+    answer.sentences[1] = dataclasses.replace(answer.sentences[1], kept=PARTS)
+
+    (translation,) = response(job, 0.0, with_sentences=True).translations
+
+    assert [*translation.kept] == KEPT
+    assert [[*each.kept] for each in translation.sentences] == [[], KEPT]
+    assert [*stream_response(job, Place(0, 1)).sentence.kept] == KEPT
+
+
+async def test_a_text_with_a_script_that_the_model_does_not_know_is_copied_or_refused(translator: Translator) -> None:
+    def asked(**text: bool) -> pb.TranslateRequest:
+        return pb.TranslateRequest(
+            contents=["\u4f60\u597d", "A dog."], target_language_code="de", text=pb.TextOptions(**text)
+        )
+
+    jobs = []
+    for message in (asked(), asked(refuse_unknown_scripts=True)):
+        with await translator.accept(read_request(message, None, ANONYMOUS)) as job:
+            await job.finish()
+        jobs.append(response(job, 0.0, with_sentences=False).translations)
+
+    (copied, translated), (refused, beside) = jobs
+    assert (copied.text, copied.finish_reason) == ("\u4f60\u597d", pb.FINISH_REASON_COPIED)
+    assert refused.status.code == INVALID
+    assert refused.status.message == (
+        "contents[0]: has a sentence, number 0, in a script that the model does not know: CJK"
+    )
+    assert translated.text == beside.text == "A dog."

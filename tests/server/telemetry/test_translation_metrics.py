@@ -1,6 +1,7 @@
 import pytest
 
 from server.telemetry.metrics import Metrics
+from server.text.masked import Placement
 
 
 def count(metrics: Metrics, name: str, **labels: str) -> float | None:
@@ -40,3 +41,22 @@ def test_translations_that_repeat_themselves_are_counted(metrics: Metrics, ids: 
     metrics.of_model("m", "1").translations.observe(10, 0, ids, 0.1, is_truncated=False)
 
     assert count(metrics, "repetitive_sentences_total") == is_repetitive
+
+
+def test_parts_are_counted_by_who_placed_them(metrics: Metrics) -> None:
+    translations = metrics.of_model("m", "1").translations
+
+    translations.count_kept(["by_model", "by_position", "by_model"])
+    translations.repeated_total.inc()
+
+    kept = [count(metrics, "kept_parts_total", placement=each) for each in ("by_model", "by_position", "missing")]
+    assert kept == [2, 1, 0]
+    assert count(metrics, "repeated_sentences_total") == 1
+
+
+def test_every_placement_has_a_series(metrics: Metrics) -> None:
+    for placement in Placement:
+        assert count(metrics, "kept_parts_total", placement=placement.value) is None
+    metrics.of_model("m", "1")
+
+    assert [count(metrics, "kept_parts_total", placement=each.value) for each in Placement] == [0, 0, 0]

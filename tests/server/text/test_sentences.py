@@ -2,16 +2,25 @@ import random
 import re
 import sys
 import unicodedata
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from server.text.masking import Masked, Masker
+from server.text.masked import Masked
+from server.text.masking import Masker
+from server.text.numbers import NumberSpan
 from server.text.sentences import WINDOW_CHARACTERS, SplitText, split_text
 
 
 def encode(text: str) -> tuple[int, ...]:
     """One id per character, and eos."""
     return (*map(ord, text), 3)
+
+
+def symbols(number: int, **more: Any) -> Masker:
+    """Returns a masker with so many symbols."""
+    return Masker(carriers=(tuple(chr(0xE000 + index) for index in range(number)),), **more)
 
 
 def split(text: str, max_tokens: int = 1000) -> SplitText:
@@ -241,16 +250,19 @@ def test_a_network_is_shown_what_the_masker_says() -> None:
         return encode(text)
 
     parts = split_text(
-        "GO TO https://a.io/B NOW! {x} A dog.", "en", remember, 1000, masker=Masker(2, folds_capitals=True)
+        "GO TO https://a.io/B NOW! {x} A dog.", "en", remember, 1000, masker=symbols(2, folds_capitals=True)
     )
 
     assert shown == ["go to \ue000 now!", "\ue000 A dog."]
     assert [each.text for each in parts.sentences] == ["GO TO https://a.io/B NOW!", "{x} A dog."]
-    assert [each.masked.parts for each in parts.sentences if each.masked] == [("https://a.io/B",), ("{x}",)]
+    assert [[part.text for part in each.masked.parts] for each in parts.sentences if each.masked] == [
+        ["https://a.io/B"],
+        ["{x}"],
+    ]
 
 
 def test_a_sentence_that_is_one_address_is_copied() -> None:
-    (sentence,) = split_text("https://a.io/B.", "en", encode, 1000, masker=Masker(2)).sentences
+    (sentence,) = split_text("https://a.io/B.", "en", encode, 1000, masker=symbols(2)).sentences
 
     assert sentence.source_ids is None
 
@@ -260,7 +272,7 @@ def test_a_sentence_that_is_one_address_is_copied() -> None:
 def test_an_address_is_not_cut_however_long_it_is(before: str, length: int) -> None:
     address = "https://a.io/" + "aB3" * (length // 3)
 
-    parts = split_text(f"{before}{address} now.", "en", encode, 1000, masker=Masker(2))
+    parts = split_text(f"{before}{address} now.", "en", encode, 1000, masker=symbols(2))
 
     assert rejoined(parts) == f"{before}{address} now."
     assert [each.text for each in parts.sentences if address in each.text]
@@ -271,13 +283,13 @@ def test_a_word_that_is_too_long_to_be_an_address_is_not_looked_at_as_a_whole() 
     looked_at: list[int] = []
 
     class Watched(Masker):
-        def mask(self, text: str) -> Masked:
+        def mask(self, text: str, attempt: int = 0, numbers: Sequence[NumberSpan] = ()) -> Masked:
             looked_at.append(len(text))
             return super().mask(text)
 
     text = "https://a.io/" + "<" * 100_000
 
-    assert rejoined(split_text(text, "en", encode, 1000, masker=Watched(2))) == text
+    assert rejoined(split_text(text, "en", encode, 1000, masker=Watched(carriers=symbols(2).carriers))) == text
     assert max(looked_at) <= 1 << 15
 
 
@@ -290,7 +302,7 @@ def test_a_window_ends_between_words() -> None:
 def test_a_sentence_with_more_parts_than_symbols_is_cut_between_them() -> None:
     text = "{{ name }} or " * 40 + "a@b.de,c@d.de,e@f.de,g@h.de,i@j.de or nobody."
 
-    parts = split_text(text, "en", encode, 10_000, masker=Masker(4))
+    parts = split_text(text, "en", encode, 10_000, masker=symbols(4))
 
     assert rejoined(parts) == text
     shown = [(each.masked or each).text for each in parts.sentences if each.source_ids]

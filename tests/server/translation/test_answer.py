@@ -3,7 +3,7 @@ from server.decoding.result import FinishReason, Hypothesis, Result, Timings
 from server.errors import InvalidRequest
 from server.text.masking import Masker
 from server.text.sentences import SourceSentence, SplitText
-from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
+from server.translation.answer import Candidate, TextAnswer, TranslatedSentence, restore
 
 ONE = SourceSentence("one", " ", (5, 6, 3))
 TWO = SourceSentence("two", "\n", (7, 3))
@@ -49,6 +49,13 @@ def test_one_limited_sentence_marks_the_text() -> None:
     assert TextAnswer(SplitText(" ", ())).finish_reason == FinishReason.STOP
 
 
+def test_a_text_of_which_nothing_was_translated_is_copied() -> None:
+    text = TextAnswer(SplitText("", (STARS,)))
+    text.sentences[0] = TranslatedSentence.copied(STARS)
+
+    assert text.finish_reason == FinishReason.COPIED
+
+
 def test_tokens_are_counted_without_eos() -> None:
     assert (answer().num_source_tokens, answer().num_target_tokens) == (3, 4)
     assert (ONE.num_tokens, STARS.num_tokens) == (2, 0)
@@ -69,19 +76,19 @@ def test_a_sentence_is_decoded_with_all_its_hypotheses(tokenizer: Tokenizer) -> 
     timings = Timings(queue_seconds=1.0)
     result = Result(tuple(Hypothesis(ids[:end], -1.0, FinishReason.STOP) for end in (None, 1)), timings)
 
-    sentence = TranslatedSentence.decoded(ONE, result, tokenizer)
+    sentence = TranslatedSentence.decoded(ONE, result, restore(ONE, result, tokenizer))
 
     assert [(each.text, each.num_tokens) for each in sentence.candidates] == [("A dog runs.", len(ids)), ("A", 1)]
     assert (sentence.source, sentence.timings) == (ONE, timings)
 
 
 def test_what_was_masked_stands_in_every_candidate(tokenizer: Tokenizer) -> None:
-    masked = Masker(num_placeholders=1, folds_capitals=True).mask("A DOG RUNS.")
+    masked = Masker(folds_capitals=True).mask("A DOG RUNS.")
     ids = tokenizer.encode("Ein Hund rennt.")[:-1]
     hypotheses = (Hypothesis(ids, -1.0, FinishReason.STOP), Hypothesis(ids[:-1], -2.0, FinishReason.STOP))
 
-    sentence = TranslatedSentence.decoded(
-        SourceSentence("A DOG RUNS.", "", (5, 3), masked=masked), Result(hypotheses, Timings()), tokenizer
-    )
+    source, result = SourceSentence("A DOG RUNS.", "", (5, 3), masked=masked), Result(hypotheses, Timings())
+
+    sentence = TranslatedSentence.decoded(source, result, restore(source, result, tokenizer))
 
     assert [each.text.upper() for each in sentence.candidates] == [each.text for each in sentence.candidates]

@@ -36,22 +36,6 @@ async def start(model: Model, answers: list[TextAnswer]) -> Job:
     return await start_job(answers, time.monotonic() + 60, time.monotonic(), Doorbell())
 
 
-async def test_a_caller_who_leaves_while_sentences_are_submitted_takes_them_along(
-    model: Model, engine: EchoEngine
-) -> None:
-    engine.is_holding, engine.loop = True, asyncio.get_running_loop()
-    submitting = asyncio.create_task(start(model, many_sentences(600)))
-    await asyncio.sleep(0)  # it starts
-
-    submitting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await submitting
-    await engine.submitted.wait()
-    await asyncio.gather(*map(asyncio.wrap_future, engine.futures), return_exceptions=True)
-
-    assert [future.cancelled() for future in engine.futures] == [True] * 600
-
-
 async def test_an_answered_request_leaves_nothing_to_the_garbage_collector(model: Model, engine: EchoEngine) -> None:
     gc.disable()  # which would find what has no other way to be freed
     try:

@@ -1,0 +1,198 @@
+"""A translation with the parts that its network was not shown, and whether it is whole.
+
+A translation is whole if it has each carrier once and marks near their place, each number of the source in some right
+form, and no word in capitals of its own invention. Characters that mean nothing to a reader never leave: U+FFFD, which
+stands for bytes that are no text, and private ones.
+"""
+
+import enum
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from server.text.numbers import NumberSpan, missing_numbers
+from server.text.typography import restore_typography
+
+_STRAY = re.compile("[\ufffd\ue000-\uf8ff]")
+_LEAST_INVENTED = 5  # capitals in a row that no translation has of its own; German has "WLAN" for "Wi-Fi"
+_FARTHEST = 0.35  # of a sentence's length, that a mark may be from where the source has it
+_SPACE = re.compile(r"\s+")
+_NOTHING = re.compile(r"(?!)")
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+class Placement(enum.Enum):
+    """Who put a part where it stands in a translation, or what is wrong with it."""
+
+    BY_MODEL = "by_model"  # the network copied its carrier, or it stood at an end of the sentence
+    BY_POSITION = "by_position"  # the network lost it: it stands about where the source has it
+    MISSING = "missing"  # a number that the translation may not have
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPart:
+    """A part of a sentence, as it stands in source and translation, and what became of it."""
+
+    text: str
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A translation with its parts.
+
+    Attributes:
+        text: for the reader.
+        parts: what was kept from the network, in the source's order, then numbers that are missing.
+        is_whole: whether nothing is lost, doubled or invented.
+        missing: the numbers, as they stand in the source.
+    """
+
+    text: str
+    parts: tuple[KeptPart, ...] = ()
+    is_whole: bool = True
+    missing: tuple[NumberSpan, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a network is not shown of a sentence.
+
+    Attributes:
+        text: as the source has it.
+        carrier: that the network is shown; empty if it is shown nothing.
+        place: share of the sentence's characters that stand before it, 0 to 1.
+        is_word: whether it has a place in the sentence's grammar; else it is a mark.
+        touches_left, touches_right: whether it touches a word there, from which its carrier is parted by a blank.
+    """
+
+    text: str
+    carrier: str
+    place: float
+    is_word: bool
+    touches_left: bool
+    touches_right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A sentence as the network is shown it.
+
+    Attributes:
+        text: what is shown.
+        source: the sentence, with blanks in the place of its parts.
+        leading, trailing: marks that were cut off its ends.
+        parts: within it, in order.
+        is_folded: whether it was in capitals.
+        num_fit: characters before the first part for which there is no carrier; None if all have one.
+        language: of the translation.
+        attempt: how many came before.
+        numbers: of the source, that are parts because an attempt before lacked them.
+    """
+
+    text: str
+    source: str
+    leading: str = ""
+    trailing: str = ""
+    parts: tuple[Part, ...] = ()
+    is_folded: bool = False
+    num_fit: int | None = None
+    language: str = ""
+    attempt: int = 0
+    numbers: tuple[NumberSpan, ...] = ()
+
+    @property
+    def has_words(self) -> bool:
+        """Whether there is a letter to translate."""
+        shown = self.text
+        for part in self.parts:
+            shown = shown.replace(part.carrier, " ", 1) if part.carrier else shown
+        return any(map(str.isalpha, shown))
+
+    def restore(self, translation: str) -> Restored:
+        """Returns a translation of `text` with each part once, and without carriers and characters of no meaning."""
+        if self.is_folded:
+            translation = translation.upper()
+        carriers = tuple(part.carrier for part in self.parts if part.carrier)
+        pattern = _pattern(carriers)
+        found = pattern.findall(translation)
+        words = clean(pattern.sub(" ", translation))
+        missing = tuple(missing_numbers(self.source, words, self.language))
+        is_whole = (
+            sorted(found) == sorted(carriers)
+            and not missing
+            and not self._has_inventions(words)
+            and not any(self._is_far(part, translation) for part in self.parts)
+        )
+        text = self._place(translation, pattern, found)
+        text = restore_typography(self.source, text, self.language)
+        outcome = [
+            KeptPart(part.text, Placement.BY_MODEL if part.carrier in found else Placement.BY_POSITION)
+            for part in self.parts
+        ]
+        ends = [KeptPart(end.strip(), Placement.BY_MODEL) for end in (self.leading, self.trailing) if end.strip()]
+        lost = [KeptPart(self.source[span.start : span.end], Placement.MISSING) for span in missing]
+        return Restored(self.leading + text + self.trailing, (*ends, *outcome, *lost), is_whole, missing)
+
+    def _place(self, translation: str, pattern: "re.Pattern[str]", found: Sequence[str]) -> str:
+        """Returns the translation with parts in carriers' places, and the others about where the source has them."""
+        left = {part.carrier: part for part in self.parts if part.carrier}
+        pieces: list[str] = []
+        end = 0
+        for match in pattern.finditer(translation):
+            pieces.append(_STRAY.sub("", translation[end : match.start()]))
+            end = match.end()
+            part = left.pop(match[0], None)
+            if part is None:  # it has been put already
+                continue
+            if part.touches_left:
+                pieces[-1] = pieces[-1].removesuffix(" ")
+            pieces.append(part.text)
+            if part.touches_right and translation[end : end + 1] == " ":
+                end += 1
+        text = "".join([*pieces, _STRAY.sub("", translation[end:])])
+        for part in self.parts:
+            if part.carrier not in found:
+                text = _insert(text, part)
+        return text
+
+    def _is_far(self, part: Part, translation: str) -> bool:
+        """Whether a mark stands in quite another place than in the source; words move with the grammar."""
+        if part.is_word or not part.carrier:
+            return False
+        return abs(translation.find(part.carrier) / max(1, len(translation)) - part.place) > _FARTHEST
+
+    def _has_inventions(self, translation: str) -> bool:
+        """Whether a translation has a word in capitals that its source has in no case: what noise looks like."""
+        if self.is_folded or self.source.isupper():
+            return False
+        words = {word for word in _WORD.findall(translation) if len(word) >= _LEAST_INVENTED and word.isupper()}
+        return bool(words.difference(map(str.upper, _WORD.findall(self.source))))
+
+
+def clean(translation: str) -> str:
+    """Returns a translation without characters that mean nothing to a reader: U+FFFD, and private ones."""
+    return _STRAY.sub("", translation)
+
+
+@functools.lru_cache(maxsize=256)
+def _pattern(carriers: tuple[str, ...]) -> "re.Pattern[str]":
+    """Returns a pattern of carriers, codes as whole words; of none it finds nothing."""
+    if not carriers:
+        return _NOTHING
+    symbols = [each for each in carriers if _STRAY.fullmatch(each)]
+    codes = [each for each in carriers if each not in symbols]
+    found = [f"[{''.join(symbols)}]"] if symbols else []
+    return re.compile("|".join(found + [rf"(?<!\w){re.escape(each)}(?!\w)" for each in codes]))
+
+
+def _insert(text: str, part: Part) -> str:
+    """Puts a part between two words, about where the source has it."""
+    wanted = part.place * len(text)
+    places = [0, *(match.start() for match in _SPACE.finditer(text)), len(text)]
+    place = min(places, key=lambda each: abs(each - wanted))
+    before, behind = text[:place].rstrip(), text[place:].lstrip()
+    left = " " if before and not part.touches_left else ""
+    right = " " if behind and not part.touches_right else ""
+    return f"{before}{left}{part.text}{right}{behind}"

@@ -1,0 +1,96 @@
+"""Tests of a translation with the parts that its network was not shown."""
+
+import pytest
+
+from server.text.characters import Characters
+from server.text.masked import KeptPart, Placement, clean
+from server.text.masking import Masker
+
+MASKER = Masker(
+    carriers=(("\ue000", "\ue001", "\ue002"), ("%1", "%2")), characters=Characters(str.isascii), language="de"
+)
+TEXT = "Send a.txt to b@example.org"
+
+
+def test_a_translation_may_have_the_parts_in_another_order() -> None:
+    restored = MASKER.mask(TEXT).restore("An \ue001 \ue000 senden")
+
+    assert (restored.text, restored.is_whole) == ("An b@example.org a.txt senden", True)
+    assert restored.parts == (
+        KeptPart("a.txt", Placement.BY_MODEL),
+        KeptPart("b@example.org", Placement.BY_MODEL),
+    )
+
+
+@pytest.mark.parametrize(
+    ("translation", "text"),
+    [
+        ("An \ue001 senden", "An a.txt b@example.org senden"),  # lost
+        ("An \ue001 \ue000 \ue000\ue000senden", "An b@example.org a.txt senden"),  # twice
+    ],
+)
+def test_what_is_lost_is_put_about_where_the_source_has_it_and_what_came_twice_stands_once(
+    translation: str, text: str
+) -> None:
+    restored = MASKER.mask(TEXT).restore(translation)
+
+    assert (restored.text, restored.is_whole) == (text, False)
+
+
+def test_who_put_a_part_there_is_told() -> None:
+    restored = MASKER.mask(TEXT).restore("Senden \ue001")
+
+    assert [each.placement for each in restored.parts] == [Placement.BY_POSITION, Placement.BY_MODEL]
+
+
+def test_symbols_that_stand_for_nothing_are_left_out() -> None:
+    restored = MASKER.mask("Send a.txt").restore("\ue000 \ue001senden\uf000\ufffd")
+
+    assert restored.text == "a.txt senden"
+    assert clean("a\ufffd\ue123b") == "ab"
+
+
+def test_codes_are_found_as_whole_words() -> None:
+    masked = Masker(carriers=(("X1",),)).mask("See a.txt")
+
+    assert masked.restore("Siehe X12 X1").text == "Siehe X12 a.txt"
+
+
+def test_a_part_touches_again_what_it_touched() -> None:
+    masked = MASKER.mask("Click\u2192Next")
+
+    assert masked.restore("Klick \ue000 Weiter").text == "Klick\u2192Weiter"
+
+
+def test_a_number_that_is_missing_is_told_with_its_place() -> None:
+    text = "\u2022 See a.txt for 25 kg"
+    restored = MASKER.mask(text).restore("Siehe \ue000 für kg")
+
+    assert not restored.is_whole
+    assert restored.parts[-1] == KeptPart("25 kg", Placement.MISSING)
+    assert [text[span.start : span.end] for span in restored.missing] == ["25 kg"]
+
+
+def test_a_digit_of_a_carrier_is_no_number() -> None:
+    masked = Masker(carriers=(("%1",),), language="de").mask("Send a.txt 1 time")
+
+    assert not masked.restore("Senden %1").is_whole
+    assert masked.restore("Senden %1 1 mal").is_whole
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "is_whole"),
+    [
+        ("Buy 2 of them", "ZIMMER 2 kaufen", False),
+        ("Buy 2 zimmer", "ZIMMER 2 kaufen", True),
+        ("USE 2", "ZIMMER 2", True),
+        ("Buy 2 of the USA", "2 der WLAN kaufen", True),
+    ],
+)
+def test_capitals_that_the_source_has_in_no_case_are_noise(source: str, translation: str, is_whole: bool) -> None:
+    assert MASKER.mask(source).restore(translation).is_whole is is_whole
+
+
+def test_a_mark_far_from_its_place_is_not_whole_but_a_word_may_move() -> None:
+    assert not MASKER.mask("One \u2192 two three four five").restore("Eins zwei drei vier fünf \ue000").is_whole
+    assert MASKER.mask("One \u4f60 two three four five").restore("Eins zwei drei vier fünf \ue000").is_whole

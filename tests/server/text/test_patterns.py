@@ -1,0 +1,62 @@
+"""Tests of what no network should rewrite, as patterns find it."""
+
+import pytest
+
+from server.text.patterns import find_parts
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (
+            "See https://example.org/a_b?q=1&r=ü#top, or www.example.com.",
+            ["https://example.org/a_b?q=1&r=ü#top", "www.example.com"],
+        ),
+        ("(museum.example.de/plan)", ["museum.example.de/plan"]),
+        ("Mail to a.b-c@mail.example.org.", ["a.b-c@mail.example.org"]),
+        ("Open report_2.pdf or notes.txt!", ["report_2.pdf", "notes.txt"]),
+        ("It is in /etc/app/config.yaml.", ["/etc/app/config.yaml"]),
+        (r"Copy C:\Users\Public, please.", [r"C:\Users\Public"]),
+        ("<b>Save</b> &amp; go", ["<b>", "</b>", "&amp;"]),
+        ("Hello {name}, {{ count }} of ${total}", ["{name}", "{{ count }}", "${total}"]),
+        ("%s has %1$d files, %(done).1f done", ["%s", "%1$d", "%(done).1f"]),
+        ("Set $HOME and [NAME] to `sudo reboot`.", ["$HOME", "[NAME]", "`sudo reboot`"]),
+        ("@anna fixed #42 in v2.3.1", ["@anna", "#42", "v2.3.1"]),
+        ("Order AB-1234, voucher SUMMER24.", ["AB-1234", "SUMMER24"]),
+        ("Error 0x80070057 in 9f8e7d6c", ["0x80070057", "9f8e7d6c"]),
+        ("max_tokens is too small", ["max_tokens"]),
+        ("Call +49 30 901820.", ["+49 30 901820"]),
+        ("It is 2025-03-07, on 192.168.0.1 or ./run.sh", ["2025-03-07", "192.168.0.1", "./run.sh"]),
+        ("Use example.com:8080/x or shop.com.au", ["example.com:8080/x", "shop.com.au"]),
+        ("{temp, number} and {{ a | b }} of [USER_NAME]", ["{temp, number}", "{{ a | b }}", "[USER_NAME]"]),
+        ("\uf0b7 Mail a@b.org", ["\uf0b7", "a@b.org"]),
+        ("Die #MeToo-Debatte", ["#MeToo"]),
+        ("libfoo.so.6 is missing", ["libfoo.so.6"]),
+        ("I am 5'11\" tall, or 5\u2032 11\u2033", ["5'11\"", "5\u2032 11\u2033"]),
+        ("if a && b || c == d -> e", ["&&", "||", "==", "->"]),
+        ("a | b = c ~ d ^ e \\ f", ["|", "=", "~", "^", "\\"]),
+        ("--- a *** b === c", ["***", "==="]),
+        ("Run it with --dry-run now", ["--dry-run"]),
+        ("Great 👍🏽👩‍🚀 and 🇩🇪!", ["👍🏽👩‍🚀", "🇩🇪"]),
+    ],
+)
+def test_parts_are_found_where_they_stand(text: str, parts: list[str]) -> None:
+    assert [text[start:end] for start, end in find_parts(text)] == parts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It costs $1,250.50, or 12,99 €, at 7:30 pm on 3/4.",
+        "100% sure: 50 % of 2.5 km, and/or he/she, e.g. the U.S.",
+        "COVID-19, the 1990s, a 21-year-old, 20th, F-16, 10km",
+        "it's 5 o'clock (or six); 2 + 2, 5 - 3 -- all of it ... yes",
+        "Wait... what?! No – yes.",
+        "Am 24.12.2024 oder 1.3.25 für 1.250.000,50 €, 10 €/Monat, Tag /Nacht, Kunde(in)/Gast",
+        "Ich hab`s gesehen, er hat`s auch. It`s John`s car.",
+        "Lehrer_innen, 100-METER-LAUF, [MUSIC] {Please wait until done}",
+        "I saw it.It was there, look.at it.so what?",
+    ],
+)
+def test_what_languages_write_in_different_ways_is_no_part(text: str) -> None:
+    assert list(find_parts(text)) == []

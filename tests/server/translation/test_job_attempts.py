@@ -1,0 +1,127 @@
+"""A job whose sentences come back without their parts: they are translated again, shown in another way."""
+
+import dataclasses
+import time
+from collections.abc import Callable
+
+import pytest
+
+from server.bundle.masking import Masking
+from server.decoding.options import DecodingOptions
+from server.errors import Overloaded
+from server.models.model import Model
+from server.telemetry.metrics import Metrics
+from server.text.masked import Placement
+from server.text.sentences import split_text
+from server.translation.answer import TextAnswer
+from server.translation.job import Job, start_job
+from server.translation.legs import Leg
+from server.translation.mailbox import Doorbell
+from tests.server.echo_engine import EchoEngine
+
+MASKING = Masking(num_placeholders=8, codes=("%{}",))
+TEXT = "A dog a.txt runs."
+Ids = tuple[int, ...]
+
+
+@pytest.fixture
+def masking_model(model: Model) -> Model:
+    return dataclasses.replace(model, manifest=dataclasses.replace(model.manifest, masking=MASKING))
+
+
+async def start(model: Model, text: str, num_legs: int = 1) -> Job:
+    leg = Leg(model=model, pair=model.manifest.language_pairs[0], options=DecodingOptions())
+    rules = leg.split_rules
+    split = split_text(text, "en", rules.encode, rules.max_tokens, masker=rules.masker)
+    return await start_job([TextAnswer(split, (leg,) * num_legs)], time.monotonic() + 60, time.monotonic(), Doorbell())
+
+
+def lost(model: Model, *carriers: str) -> Callable[[Ids], Ids]:
+    """Returns a translation that lacks what some carriers are encoded as."""
+    of_carriers = {tuple(model.tokenizer.encode(f"A {each}")[1:-1]) for each in carriers}
+
+    def translate(source: Ids) -> Ids:
+        for ids in of_carriers:
+            for start in range(len(source)):
+                if source[start : start + len(ids)] == ids:
+                    return source[:start] + source[start + len(ids) :]
+        return source
+
+    return translate
+
+
+@pytest.mark.parametrize(
+    ("carriers", "num_attempts", "placement"),
+    [
+        ((), 1, Placement.BY_MODEL),
+        (("\ue000",), 2, Placement.BY_MODEL),
+        (("\ue000", "%1"), 3, Placement.BY_POSITION),
+    ],
+)
+async def test_a_sentence_is_translated_again_until_it_is_whole(
+    masking_model: Model, engine: EchoEngine, carriers: tuple[str, ...], num_attempts: int, placement: Placement
+) -> None:
+    engine.translates = lost(masking_model, *carriers)
+    with await start(masking_model, TEXT) as job:
+        await job.finish()
+
+    (answer,) = job.answers
+    assert answer.text(0) == TEXT
+    assert [(part.text, part.placement) for part in answer.kept] == [("a.txt", placement)]
+    assert len(engine.futures) == num_attempts
+
+
+async def test_attempts_and_parts_are_counted(masking_model: Model, engine: EchoEngine, metrics: Metrics) -> None:
+    engine.translates = lost(masking_model, "\ue000")
+    with await start(masking_model, TEXT) as job:
+        await job.finish()
+
+    labels = {"model": "echo", "version": "7"}
+    get = metrics.registry.get_sample_value
+    assert get("babelserve_repeated_sentences_total", labels) == 1
+    assert get("babelserve_kept_parts_total", {**labels, "placement": "by_model"}) == 1
+
+
+async def test_a_full_queue_has_the_part_put_by_its_position(masking_model: Model, engine: EchoEngine) -> None:
+    translate = lost(masking_model, "\ue000")
+
+    def refuse_what_follows(source: Ids) -> Ids:
+        engine.refuses = Overloaded("full", "queue")
+        return translate(source)
+
+    engine.translates = refuse_what_follows
+    with await start(masking_model, TEXT) as job:
+        await job.finish()
+
+    (answer,) = job.answers
+    assert answer.error is None
+    assert answer.text(0) == "A dog a.txt runs."
+    assert [part.placement for part in answer.kept] == [Placement.BY_POSITION]
+
+
+async def test_either_leg_is_taken_again(masking_model: Model, engine: EchoEngine) -> None:
+    engine.translates = lost(masking_model, "\ue000")
+    with await start(masking_model, TEXT, num_legs=2) as job:
+        await job.finish()
+
+    (answer,) = job.answers
+    assert answer.text(0) == TEXT
+    assert [(part.text, part.placement) for part in answer.kept] == [("a.txt", Placement.BY_MODEL)]
+    assert len(engine.futures) == 4
+
+
+async def test_a_number_that_is_missing_is_shown_as_a_part(masking_model: Model, engine: EchoEngine) -> None:
+    number = tuple(masking_model.tokenizer.encode("A 4711")[1:-1])
+
+    def lose(source: Ids) -> Ids:
+        places = (start for start in range(len(source)) if source[start : start + len(number)] == number)
+        start = next(places, None)
+        return source if start is None else source[:start] + source[start + len(number) :]
+
+    engine.translates = lose
+    with await start(masking_model, "A dog 4711 runs.") as job:
+        await job.finish()
+
+    (answer,) = job.answers
+    assert answer.text(0) == "A dog 4711 runs."
+    assert [(part.text, part.placement) for part in answer.kept] == [("4711", Placement.BY_MODEL)]
