@@ -12,11 +12,13 @@ import torch
 
 from export.agreement import MIN_CHRF, check_agreement, measure_agreement
 from export.description import described_quality
+from export.examples import CHECKED_SENTENCES, encode_examples
 from export.files import EXACT, write_variant
 from export.manifest import draft_manifest
 from export.mapped import MappedWeights
 from export.parked import ParkedWeights
-from export.subject import DevSet, Example, Subject
+from export.probe import probe_model
+from export.subject import DevSet, Subject
 from export.verify import (
     IdTranslator,
     check_ids,
@@ -38,9 +40,8 @@ from server.runtime.runner import HostRunner, open_runner
 logger = logging.getLogger(__name__)
 
 MAX_BLEU_LOSS = 0.5
-CHECKED_SENTENCES = 200
-LEAST_WITHOUT_REFERENCES = 32  # sentences: nothing is measured with them but the model against itself
 _ORACLE_WORK = 10**10  # parameters times sentences: the oracle takes a minute or two for that
+_PROBE_WORK = 2 * 10**11  # likewise, of the engine
 _LEAST_CHECKED = 16
 
 
@@ -109,10 +110,11 @@ class _Export:
             subject.shortlist.save(directory / SHORTLIST_FILE)
         self.manifest = draft_manifest(subject, directory, version=version)
         self.tokenizer = Tokenizer(self.manifest, lambda name: (directory / name).read_bytes())
-        self.examples = self._encode(dev)
+        self.examples = encode_examples(dev, self.manifest, self.tokenizer)
         self.has_references = bool(dev.references)
         num_parameters = sum(weight.numel() for weight in subject.model.state_dict().values())
         num_checked = max(_LEAST_CHECKED, min(CHECKED_SENTENCES, _ORACLE_WORK // num_parameters))
+        self.num_translations = _PROBE_WORK // num_parameters
         self.checked = self.examples[:num_checked]
         self.targets = self._references()
         self.exact: list[str] = []  # translations of the exact variant, where there are no references
@@ -185,6 +187,13 @@ class _Export:
                 self.exact = self._translate(translator)
                 self.targets = self._forced_targets(translator)
             self._prove(name, runner, translator)
+            if name == EXACT:
+                self._probe(translator)
+
+    def _probe(self, translator: IdTranslator) -> None:
+        pair, most = self.examples[0].pair, self.num_translations
+        texts = [example.text for example in self.examples if example.pair == pair]
+        self.manifest = probe_model(translator, self.tokenizer, self.manifest, pair, texts, most)
 
     def _prove(self, name: str, runner: Runner, translator: IdTranslator) -> None:
         model, search = self.subject.model, self.subject.search
@@ -234,31 +243,6 @@ class _Export:
         (self.directory / MANIFEST_FILE).write_text(manifest.to_json(), encoding="utf-8")
         seal_manifest(self.directory)
 
-    def _encode(self, dev: DevSet) -> list[Example]:
-        references = dev.references or [""] * len(dev.sources)
-        codes = dev.pairs or [_first_pair(self.manifest)] * len(dev.sources)
-        examples = []
-        for text, reference, (source, target) in zip(dev.sources, references, codes, strict=True):
-            pair = self.manifest.find_pair(source, target)
-            if pair is None:
-                raise ValueError(f"the model does not translate from {source} into {target}")
-            ids = self.tokenizer.encode(text, pair.source_prefix)
-            examples.append(
-                Example(
-                    text=text, source_ids=ids, prefix=pair.target_prefix, reference=reference, pair=(source, target)
-                )
-            )
-        limit = self.subject.max_source_tokens
-        fitting = [example for example in examples if 0 < len(example.source_ids) <= limit]
-        least = CHECKED_SENTENCES if dev.references else LEAST_WITHOUT_REFERENCES
-        if len(fitting) < least:
-            raise ValueError(
-                f"the dev set has {len(fitting)} sentences of at most {limit} tokens, at least {least} are needed"
-            )
-        if len(fitting) < len(examples):
-            logger.warning("left out %d dev sentences over %d tokens", len(examples) - len(fitting), limit)
-        return fitting
-
     def _golden_output(self, translator: IdTranslator) -> GoldenOutput:
         best = translator([list(self.manifest.golden.source_ids)], self.manifest.golden_options())[0]
         return GoldenOutput(ids=best.ids, score=best.score)
@@ -286,10 +270,3 @@ class _Export:
         best = translator(sources, DecodingOptions(beam_size=1), prefixes)
         found = zip(prefixes, best, strict=True)
         return [[config.bos_id, *prefix, *hypothesis.ids][: config.max_positions] for prefix, hypothesis in found]
-
-
-def _first_pair(manifest: Manifest) -> tuple[str, str]:
-    if manifest.language_pairs:
-        return manifest.language_pairs[0].source, manifest.language_pairs[0].target
-    pairs = ((source, target) for target in manifest.target_codes for source in manifest.sources_of(target))
-    return next(pairs)

@@ -1,4 +1,4 @@
-"""`babelserve-export`, `-import` and `-evaluate`: import what they need only when run, or name the missing extra."""
+"""The entry points of this room: they import what they need when they are run, or name the missing extra."""
 
 from model.command import run
 
@@ -11,6 +11,11 @@ def export() -> None:
 def import_model() -> None:
     """Entry point of `babelserve-import`."""
     run("export.imports.__main__", "cpu,export")
+
+
+def probe() -> None:
+    """Entry point of `babelserve-probe`."""
+    run("export.probe_bundle", "cpu,export")
 
 
 def evaluate() -> None:

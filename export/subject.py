@@ -9,7 +9,7 @@ from torch import Tensor
 
 from model.checkpoint import Checkpoint
 from model.transformer import Transformer
-from server.bundle.languages import Ids, LanguagePair, Languages
+from server.bundle.languages import LanguagePair, Languages
 from server.bundle.manifest import TOKENIZER_FILE, SearchDefaults
 from server.bundle.masking import Masking
 from server.bundle.shortlist import Shortlist
@@ -58,25 +58,6 @@ class DevSet:
     sources: list[str]
     references: list[str] = field(default_factory=list)
     pairs: Sequence[tuple[str, str]] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
-    """A sentence of a `DevSet` that fits the model.
-
-    Attributes:
-        text: as it is written.
-        source_ids: all that the encoder is fed.
-        prefix: ids that its translation is forced to begin with.
-        reference: its translation; empty if there is none.
-        pair: codes of its languages.
-    """
-
-    text: str
-    source_ids: Ids
-    prefix: Ids
-    reference: str
-    pair: tuple[str, str]
 
 
 def subject_of(checkpoint: Checkpoint, shortlist: Shortlist | None = None) -> Subject:

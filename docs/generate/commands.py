@@ -12,6 +12,7 @@ import client.arguments
 import export.__main__
 import export.evaluate
 import export.imports.__main__
+import export.probe_bundle
 import model.train
 from docs.generate.markdown_text import code, page, prose, table
 from server.settings.command_line import PREFIX, build_parser
@@ -66,7 +67,8 @@ def _default(each: "dataclasses.Field[object]") -> str:
 
 def command_parsers() -> list[argparse.ArgumentParser]:
     """The parsers of all commands but the server."""
-    modules = (client.arguments, client.admin, model.train, export.evaluate, export.__main__, export.imports.__main__)
+    exporting = export.evaluate, export.__main__, export.imports.__main__, export.probe_bundle
+    modules = (client.arguments, client.admin, model.train, *exporting)
     return [module.build_parser() for module in modules]
 
 

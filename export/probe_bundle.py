@@ -1,0 +1,83 @@
+"""`babelserve-probe BUNDLE`: finds out what a bundle's network can read, and writes it into the manifest."""
+
+import argparse
+import dataclasses
+import sys
+from pathlib import Path
+
+import shtab
+
+from export.endings import endings
+from export.files import EXACT
+from export.imports.samples import own_sentences
+from export.probe import probe_model
+from export.verify import open_translator
+from model.command import parse
+from server.bundle.bundle import Bundle, open_bundle
+from server.bundle.languages import LanguagePair
+from server.bundle.manifest import MANIFEST_FILE, REVISION, SEAL_FILE, Manifest, seal
+from server.bundle.tokenizer import Tokenizer
+from server.runtime.runner import open_runner
+
+
+def main() -> None:
+    """Entry point; exit code 2 for what cannot be read."""
+    arguments = parse(build_parser())
+    with endings("babelserve-probe", arguments.bundle):
+        bundle = open_bundle(arguments.bundle)
+        pair = bundle.manifest.golden_pair
+        sentences = own_sentences(pair.source)
+        if arguments.text is not None:
+            sentences = [line for line in arguments.text.read_text(encoding="utf-8").splitlines() if line.strip()]
+        if not sentences:
+            raise ValueError(f"there are no sample sentences in {pair.source}: give some of your own with --text FILE")
+        masking = write_manifest(bundle, probe_bundle(bundle, pair, sentences)).masking
+        copied, lost = ", ".join(masking.codes), " ".join(masking.unknown_characters)
+        sys.stdout.write(
+            f"{bundle.directory}: copies {copied or 'no code'}; does not return {lost or 'nothing untried'}\n"
+        )
+
+
+def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str]) -> Manifest:
+    """Returns a bundle's manifest with what its network can read.
+
+    Args:
+        bundle: to try.
+        pair: the direction to try it in.
+        sentences: in its source language.
+    """
+    known = dataclasses.replace(bundle.manifest.masking, codes=(), unknown_characters="")
+    manifest = dataclasses.replace(bundle.manifest, masking=known)
+    runner = open_runner(bundle, EXACT if EXACT in manifest.variants else next(iter(manifest.variants)), "cpu")
+    with open_translator(runner, bundle) as translator:
+        tokenizer = Tokenizer(manifest, bundle.read)
+        return probe_model(translator, tokenizer, manifest, (pair.source, pair.target), sentences)
+
+
+def write_manifest(bundle: Bundle, manifest: Manifest) -> Manifest:
+    """Writes a bundle's manifest anew, in this revision of the format, and seals it; returns what is written."""
+    manifest = dataclasses.replace(manifest, revision=REVISION)
+    data = manifest.to_json().encode()
+    for name, content in ((MANIFEST_FILE, data), (SEAL_FILE, seal(data))):
+        draft = bundle.directory / f".{name}.new"
+        draft.write_bytes(content)
+        draft.replace(bundle.directory / name)
+    return manifest
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """All flags, with defaults in their help."""
+    parser = argparse.ArgumentParser(
+        prog="babelserve-probe",
+        description="Find out which characters and codes a bundle's network returns, and write it into its manifest.",
+    )
+    parser.add_argument("bundle", type=Path, help="directory of the bundle, which is changed")
+    parser.add_argument(
+        "--text", type=Path, metavar="FILE", help="sentences in the source language, one a line (default: ours)"
+    )
+    shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
+    return parser
+
+
+if __name__ == "__main__":
+    main()
