@@ -7,6 +7,7 @@ Source of the order of steps: `transformers`, models/fsmt/tokenization_fsmt.py, 
 """
 
 import functools
+import html
 import importlib.util
 import unicodedata
 from collections.abc import Sequence
@@ -86,12 +87,8 @@ class MosesSource:
         return [self._ids.get(piece, unk_id) for word in words for piece in self._cut(word)]
 
     def all_pieces(self) -> list[str]:
-        """Returns every piece of the vocabulary."""
-        return list(self._ids)
-
-    def shows(self, text: str) -> bool:  # noqa: ARG002
-        """Whether the network is shown a text as it is: punctuation apart, Moses rewrites nothing."""
-        return True
+        """Returns every piece of the vocabulary that a text may become, without Moses' escapes."""
+        return [html.unescape(piece) for piece in self._ids]
 
     def unknown_ids(self, unk_id: int) -> frozenset[int]:
         """Returns the ids of what the vocabulary does not know."""

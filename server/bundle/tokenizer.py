@@ -13,6 +13,7 @@ Models of our own fall back to bytes, so that any text has ids. Private-use char
 they copy them.
 """
 
+import functools
 import itertools
 import unicodedata
 from collections import Counter
@@ -83,11 +84,18 @@ class Tokenizer:
         """Whether a character reaches the network as itself, and comes back: no private character ever does."""
         if character in self._unreliable or unicodedata.category(character) == "Co":
             return False
-        text = f"{character}{character} {character}"  # at the end of a word, and as one
-        return not self.num_unknown(self._source.encode(text, self._unk_id)) and self._source.shows(text)
+        if character in self._characters:
+            return True
+        # A tokenizer may make every text lower case.
+        return character.lower() in self._characters and not self.num_unknown(self.encode(character))
+
+    @functools.cached_property
+    def _characters(self) -> frozenset[str]:
+        """Those of the source's pieces."""
+        return frozenset().union(*self._source.all_pieces())
 
     def source_pieces(self) -> list[str]:
-        """Returns what the source's ids stand for, as the vocabulary writes it."""
+        """Returns what the source's ids stand for, as the vocabulary writes it: no bytes, and no control tokens."""
         return self._source.all_pieces()
 
     def num_added(self, prefix: Ids = ()) -> int:
@@ -157,16 +165,10 @@ class _Side:
         return [self._ids.get(piece, unk_id) for piece in self._processor.EncodeAsPieces(text)]
 
     def all_pieces(self) -> list[str]:
-        """Returns every piece of the vocabulary."""
-        if self._pieces is not None:
-            return list(self._pieces)
-        pieces: list[str] = self._processor.IdToPiece(list(range(self._num_ids)))
-        return pieces
-
-    def shows(self, text: str) -> bool:
-        """Whether the network is shown a text as it is, but for case: normalisation may rewrite it."""
-        shown = unicodedata.normalize("NFC", "".join(self._processor.EncodeAsPieces(text)))
-        return shown.replace(_SPACE, "").lower() == text.replace(" ", "").lower()
+        """Returns every piece of the vocabulary that a text may become."""
+        pieces: Sequence[str] = self._pieces or self._processor.IdToPiece(list(range(self._num_ids)))
+        odd = self._silent | self.unknown_ids(-1)
+        return [piece for token, piece in enumerate(pieces) if token not in odd]
 
     def decode(self, ids: Sequence[int]) -> str:
         shown = [token for token in ids if token < self._num_ids and token not in self._silent]

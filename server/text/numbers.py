@@ -50,6 +50,17 @@ _TOKEN = re.compile(
 )
 _MINUS = re.compile(r"[-\u2212\u2013]\s?[^\w\s]?\s?\d|\b(?:minus|menos|moins|meno)\b", re.IGNORECASE)
 _DATE = re.compile(r"(?<![\d/.-])\d{1,4}([/.-])\d{1,2}\1\d{1,4}(?![\d/-])")
+_NOON = 12
+_AFTERNOON = (
+    *("pm", "p.m", "afternoon", "evening", "abend", "nachmittag", "mittag", "nacht", "tarde", "noite", "noche", "soir"),
+    "sera",
+)
+_HALF_OF_DAY = re.compile(r":\d\d\s?([ap]m\b|[ap]\.m\.)", re.IGNORECASE)  # behind the hour
+_HALF_PAST, _HALF = (
+    re.compile(r"(?<![\d.,:])\d{1,2}[:.]30(?![\d.,:]\d)"),
+    ("halb", "half", "mezz", "demi", "media", "meia"),
+)
+_TIME = re.compile(r"\d{1,2}\.\d\d")
 _SMALL = 12  # numbers up to it are also written as words
 _WORDS: Mapping[str, str] = {  # of 0 to 12; "ein" stands for all that begin with it
     "de": "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
@@ -83,16 +94,20 @@ def missing_numbers(source: str, translation: str, language: str) -> list[Number
     if not _DIGITS.search(source):
         return []
     there = _Numbers(translation, language.partition("-")[0])
-    dates = [match.span() for match in _DATE.finditer(source)]
+    dates, halves = ([match.span() for match in kind.finditer(source)] for kind in (_DATE, _HALF_PAST))
     tokens = list(_TOKEN.finditer(source))
     missing = [
         token
         for token in tokens
-        if not there.take(token, is_of_date=any(start <= token.start("number") < end for start, end in dates))
+        if not there.take(token, is_of_date=_is_in(token, dates), is_half_past=_is_in(token, halves))
     ]
     if not missing:  # a part of a number, beside the number: "2,3bn £2"
         missing = [token for token in tokens if there.has_left(_DIGITS.findall(token["number"]))]
     return [NumberSpan(*_trimmed(token)) for token in missing]
+
+
+def _is_in(token: "re.Match[str]", spans: Iterable[tuple[int, int]]) -> bool:
+    return any(start <= token.start("number") < end for start, end in spans)
 
 
 def _trimmed(token: "re.Match[str]") -> tuple[int, int]:
@@ -112,7 +127,7 @@ class _Numbers:
         self._left = Counter(_digits(match) for match in _JOINED.findall(translation))
         self._parts = Counter(_digits(match) for match in _DIGITS.findall(translation))
 
-    def take(self, token: "re.Match[str]", *, is_of_date: bool) -> bool:
+    def take(self, token: "re.Match[str]", *, is_of_date: bool, is_half_past: bool) -> bool:
         """Says whether a number of the source is there, with its currency and unit; it is not there twice."""
         number = token["number"]
         if token["minus"] and not _MINUS.search(self._text):
@@ -124,7 +139,10 @@ class _Numbers:
             return self._has_number(number) and self._has_unit(unit)
         if is_of_date and int(_digits(number)) <= _SMALL:  # a month may have become a name
             return True
-        return any(self._has_number(form) for form in _forms(number, token["half"], token["decade"]))
+        if is_half_past and any(word in self._folded for word in _HALF):
+            return True
+        has_afternoon = any(word in self._folded for word in _AFTERNOON)
+        return any(self._has_number(form) for form in _forms(token, has_afternoon=has_afternoon))
 
     def has_left(self, parts: Sequence[str]) -> bool:
         """Says whether one of several parts of a number still stands in the translation by itself."""
@@ -136,6 +154,10 @@ class _Numbers:
                 self._left[digits] -= 1
                 self._parts[digits] -= 1
                 return True
+        parts = [_digits(part) for part in number.split(".")]
+        if _TIME.fullmatch(number) and all(self._parts[part] > 0 for part in parts):
+            self._left.subtract(parts)
+            return True
         return self._is_written_out(number)
 
     def _is_written_out(self, number: str) -> bool:
@@ -157,15 +179,29 @@ class _Numbers:
         return any(beginning in self._folded for beginning in beginnings)
 
 
-def _forms(number: str, half: str | None, decade: str | None) -> Iterator[str]:
-    """Yields a number, and what it becomes on a clock of 24 hours or as a decade."""
-    yield number
-    if half and number.isdecimal():
-        hour = int(number)
-        yield str(hour % 12 + 12 if half[0] in "pP" else hour % 12)
-        if hour % 12 == 0:
+def _forms(token: "re.Match[str]", *, has_afternoon: bool) -> Iterator[str]:
+    """Yields a number, and what it becomes by the other clock or as a decade.
+
+    Args:
+        token: of the source.
+        has_afternoon: whether the translation names a time after noon.
+    """
+    number = token["number"]
+    are_minutes = token.string[token.start("number") - 1 : token.start("number")] == ":"
+    half = None if are_minutes else token["half"]
+    hour = int(number) if number.isdecimal() and len(number) <= 2 else -1
+    if half is None and not are_minutes and (behind := _HALF_OF_DAY.match(token.string, token.end())):
+        half = behind[1]
+    is_late = half is not None and half[0] in "pP"
+    if not is_late or hour == _NOON or has_afternoon:
+        yield number
+    if half is not None and hour >= 0:
+        yield str(hour % _NOON + _NOON if is_late else hour % _NOON)
+        if hour == _NOON:
             yield "24"
-    if decade and number.isdecimal():
+    if _NOON < hour < 2 * _NOON and has_afternoon:
+        yield str(hour - _NOON)
+    if token["decade"] and number.isdecimal():
         yield number[-2:]
 
 

@@ -20,16 +20,16 @@ between two of them. A sentence without a letter (a number, a bullet, an emoji) 
 there is nothing to translate, and a network that is given "***" invents something. What a network is shown of the
 others is for `server.text.masking` to say.
 
-A tokenizer normalises, and some characters become many: U+FDFA, 3 bytes of a request, 34 ids to translate. A sentence
-that has more ids than bytes is cut round such characters, which are copied; so no text costs more ids than its bytes.
+A tokenizer normalises, and some characters become many: U+FDFA, 3 bytes of a request, 34 ids to translate. The masker
+shows none of these to the network. A sentence that has more ids than bytes all the same is copied, so that no text
+costs more ids than its bytes.
 """
 
-import functools
 import itertools
 import logging
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import sentencex  # type: ignore[import-untyped]
@@ -45,6 +45,10 @@ _LONGEST_PART = 1 << 15  # characters, to look at which keeps everybody waiting 
 _PLAIN_SPACES = {code: " " for code in range(0x3001) if chr(code).isspace()}  # there is none above
 _LINE_BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 _CLAUSE_END = re.compile(r"[,;:\u2013\u2014)\]]\s+|[\u3001\uff0c\uff1b\uff1a]\s*")
+_LABEL = re.compile(  # in brackets of East Asia, such as 【Test】
+    r"\s*[\u3008\u300a\u300c\u300e\u3010\u3014\u3016\uff3b][^\u3008-\u3017\uff3b\uff3d]{1,60}"
+    r"[\u3009\u300b\u300d\u300f\u3011\u3015\u3017\uff3d]\s*"
+)
 _SPACE = re.compile(r"\s+")
 _MOST_MARKS = 16  # in a row, that a cut steps over
 
@@ -139,10 +143,21 @@ def _segments(text: str, language: str, masker: Masker) -> Iterator[str]:
     """Yields what joins to the text: sentences of at most `WINDOW_CHARACTERS`, white space, and longer addresses."""
     start = 0
     for breaks in _LINE_BREAKS.finditer(text):
-        yield from _line_segments(text[start : breaks.start()], language, masker)
+        yield from _after_label(_line_segments(text[start : breaks.start()], language, masker))
         yield breaks.group()
         start = breaks.end()
-    yield from _line_segments(text[start:], language, masker)
+    yield from _after_label(_line_segments(text[start:], language, masker))
+
+
+def _after_label(segments: Iterable[str]) -> Iterator[str]:
+    """Yields segments, and what follows a label in brackets such as 【Test】 as a segment of its own."""
+    for segment in segments:
+        label = _LABEL.match(segment)
+        if label and label.end() < len(segment):
+            yield segment[: label.end()]
+            yield segment[label.end() :]
+        else:
+            yield segment
 
 
 def _line_segments(line: str, language: str, masker: Masker) -> Iterator[str]:
@@ -210,12 +225,7 @@ def _wrap(
         return
     ids = encode(masked.text)
     if len(ids) > _most_ids(text) + num_added:
-        cuts = _expansion_cuts(text)
-        for piece, gap in _pieces(text, separator, cuts):
-            if not cuts or _expands(piece[0]):
-                yield SourceSentence(piece, gap, None)
-            else:
-                yield from _wrap(piece, gap, encode, max_tokens, num_added, masker)
+        yield SourceSentence(text, separator, None)
     elif len(ids) > max_tokens and len(text) > 1:
         for piece, gap in _pieces(text, separator, [_middle_cut(text)]):
             yield from _wrap(piece, gap, encode, max_tokens, num_added, masker)
@@ -229,19 +239,6 @@ def _wrap(
 def _most_ids(text: str) -> int:
     """One for each byte, and the white space ahead of a first word: no text that normalisation leaves has more."""
     return len(text.encode(errors="surrogatepass")) + 1
-
-
-def _expansion_cuts(text: str) -> list[int]:
-    """Where runs of characters that normalisation makes longer begin and end; none if the text is but one."""
-    groups = itertools.groupby(text, key=_expands)
-    return list(itertools.accumulate(sum(1 for _ in group) for _, group in groups))[:-1]
-
-
-@functools.lru_cache(maxsize=4096)
-def _expands(character: str) -> bool:
-    return len(unicodedata.normalize("NFKC", character).encode(errors="surrogatepass")) > len(
-        character.encode(errors="surrogatepass")
-    )
 
 
 def _pieces(text: str, separator: str, cuts: Sequence[int]) -> list[tuple[str, str]]:

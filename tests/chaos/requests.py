@@ -1,6 +1,7 @@
 """Requests whose right answer is known: by the keyed function, or because the server gave it to each sentence alone."""
 
 import random
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from protos.translation_pb2 import DecodingOptions, TranslateRequest
 from protos.translation_pb2_grpc import TranslationServiceStub
 from server.bundle.bundle import open_bundle
 from server.bundle.tokenizer import Tokenizer
+from server.text.masked import clean
 from tests.acceptance.server_process import BUILTIN_BUNDLE
 from tests.chaos.keyed_network import KeyedFunction
 from tests.chaos.texts import draw_sentences
@@ -17,6 +19,7 @@ from tests.chaos.texts import draw_sentences
 _VARIANT = "cpu-fp32"
 _WORDS = ("red", "bridge", "walks", "under", "water", "paper", "seven", "garden", "slowly", "window")
 _MOST_WORDS = 12
+_CANARY_LETTERS = 10
 _TIMEOUT_SECONDS = 60.0
 
 
@@ -45,7 +48,7 @@ class Requests:
 
 
 def keyed_requests(count: int, per_request: int = 1, seed: int = 1) -> Requests:
-    """Returns requests for a keyed network; each text has a number that no other text has, its canary."""
+    """Returns requests for a keyed network; each text has a word that no other text has, its canary."""
     bundle = open_bundle(BUILTIN_BUNDLE, _VARIANT)
     manifest = bundle.manifest
     tokenizer = Tokenizer(manifest, bundle.read)
@@ -54,11 +57,13 @@ def keyed_requests(count: int, per_request: int = 1, seed: int = 1) -> Requests:
 
     def text() -> str:
         words = chance.choices(_WORDS, k=chance.randint(1, _MOST_WORDS))
-        return " ".join([*words, f"{chance.randrange(10**12):012}"])
+        return " ".join([*words, "".join(chance.choices(string.ascii_lowercase, k=_CANARY_LETTERS))])
+
+    def translated(text: str) -> str:
+        return clean(tokenizer.decode(function.target_ids(tokenizer.encode(text))))
 
     contents = [[text() for _ in range(per_request)] for _ in range(count)]
-    expected = [[tokenizer.decode(function.target_ids(tokenizer.encode(text))) for text in texts] for texts in contents]
-    return Requests(contents, expected)
+    return Requests(contents, [list(map(translated, texts)) for texts in contents])
 
 
 def golden_requests(

@@ -135,7 +135,7 @@ def _translation(request: translation_pb2.TranslateRequest, text: str) -> transl
         finish_reason=translation_pb2.FINISH_REASON_COPIED if text == "***" else translation_pb2.FINISH_REASON_STOP,
         kept=[
             translation_pb2.KeptPart(text=text, placement=placement)
-            for placement in translation_pb2.Placement.values()
+            for placement in translation_pb2.Placement.keys()
             if text == "***"
         ],
         hypotheses=best,

@@ -16,6 +16,7 @@ MODULES = {
     "babelserve-evaluate": ("export.evaluate", "--ref", "--reference"),
     "babelserve-export": ("export", "--shortl", "--shortlist"),
     "babelserve-import": ("export.imports", "--dry", "--dry-run"),
+    "babelserve-probe": ("export.probe_bundle", "--te", "--text"),
 }
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from client.client import Client
 from client.errors import InvalidRequest
+from client.results import TranslateResult
 from tests.acceptance.server_process import REPOSITORY, running_server
 from tests.imports.converting import CONVERTED, with_tokenizer
 from tests.imports.expected import Expected, Run, Sentence, read
@@ -69,7 +70,14 @@ def test_an_opus_mt_model_is_imported_served_and_asked(tmp_path: Path) -> None:
     assert model.name == "opus-mt-en-de"
     assert (result.source, result.target) == ("en", "de")
     assert len(wanted) > 150
-    assert {text: t.text for text, t in zip(wanted, result.translations, strict=True)} == wanted
+    check_translations(wanted, result)
+
+
+def check_translations(wanted: dict[str, str], result: TranslateResult) -> None:
+    """Of texts that the model was shown whole; its vocabulary is tiny, and lacks characters of the others."""
+    found = {text: t for text, t in zip(wanted, result.translations, strict=True) if not t.kept}
+    assert len(found) > 0.6 * len(wanted)
+    assert {text: t.text for text, t in found.items()} == {text: wanted[text] for text in found}
 
 
 def test_a_model_of_many_languages_mixes_them_in_its_batches(tmp_path: Path) -> None:
@@ -116,7 +124,7 @@ def test_a_model_of_many_languages_mixes_them_in_its_batches(tmp_path: Path) -> 
     ]
     for texts, result in zip(wanted, found, strict=True):
         assert len(texts) > 35
-        assert {text: t.text for text, t in zip(texts, result.translations, strict=True)} == texts
+        check_translations(texts, result)
 
 
 def test_a_converted_model_is_compared_with_ctranslate2(tmp_path: Path) -> None:
@@ -142,4 +150,4 @@ def test_a_model_of_fairseq_is_served_with_moses(tmp_path: Path) -> None:
         )
 
     assert len(wanted) > 150
-    assert {text: t.text for text, t in zip(wanted, result.translations, strict=True)} == wanted
+    check_translations(wanted, result)

@@ -17,6 +17,11 @@ def missing(source: str, translation: str, language: str = "de") -> list[str]:
         ("12,500 visitors in 2023", "12 500 Besucher im Jahr 2023"),
         ("at 7 pm, 12 am or 9:05 a.m.", "um 19 Uhr, 0 Uhr oder 09:05 Uhr"),
         ("9am\u20135pm", "9 bis 17 Uhr"),
+        ("at 7 pm", "um 7 Uhr abends"),
+        ("at 6:00 p.m.", "um 18:00 Uhr"),
+        ("be there by 2:30", "bis halb drei da sein"),
+        ("um 21:00 Uhr", "at 9:00 p.m."),
+        ("um 2.30 Uhr", "at 2:30"),
         ("The 1990s, the 90s", "Die 1990er, die 90er"),
         ("the 1980s", "die 80er Jahre"),
         ("the 21st century", "o s\u00e9culo XXI"),
@@ -50,6 +55,8 @@ def test_a_number_may_have_any_right_form(source: str, translation: str) -> None
         ("\u00a32.3bn", "2,3bn \u00a32", ["\u00a32.3bn"]),
         ("12 cats", "elf Katzen", ["12"]),
         ("5 pm", "6 Uhr", ["5 pm"]),
+        ("at 6 p.m.", "um 6 Uhr", ["6 p.m."]),
+        ("at 6:00 p.m.", "um 6:00 Uhr", ["6"]),
     ],
 )
 def test_a_number_without_a_right_form_is_missing(source: str, translation: str, expected: list[str]) -> None:

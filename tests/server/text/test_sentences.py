@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from server.text.characters import Characters
 from server.text.masked import Masked
 from server.text.masking import Masker
 from server.text.numbers import NumberSpan
@@ -225,12 +226,18 @@ def test_no_text_makes_more_ids_than_it_has_bytes(text: str) -> None:
     assert rejoined(parts) == text
 
 
-def test_characters_that_become_many_are_copied_and_what_stands_round_them_is_translated() -> None:
-    parts = split_text("The prophet \ufdfa  said so.", "en", normalizing, 100)
+def test_characters_that_become_many_are_not_shown_to_the_network() -> None:
+    shown: list[str] = []
 
-    translated = [(s.text, s.separator) for s in parts.sentences if s.source_ids]
-    copied = [(s.text, s.separator) for s in parts.sentences if s.source_ids is None]
-    assert (translated, copied) == ([("The prophet", " "), ("said so.", "")], [("\ufdfa", "  ")])
+    def remember(text: str) -> tuple[int, ...]:
+        shown.append(text)
+        return normalizing(text)
+
+    masker = Masker(characters=Characters(lambda character: unicodedata.normalize("NFKC", character) == character))
+    parts = split_text("The prophet \ufdfa  said so.", "en", remember, 100, masker=masker)
+
+    assert shown == ["The prophet said so."]
+    assert rejoined(parts) == "The prophet \ufdfa  said so."
 
 
 def test_such_characters_stay_where_a_sentence_is_long_enough_to_bear_them() -> None:
@@ -240,6 +247,21 @@ def test_such_characters_stay_where_a_sentence_is_long_enough_to_bear_them() -> 
         return (*range(len(text) // 3), 3)
 
     assert [s.text for s in split_text(text, "en", pieces, 100).sentences] == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("【Test】Where is it?", ["【Test】", "Where is it?"]),
+        ("One.\n「A b」 Two", ["One.", "「A b」", "Two"]),
+        ("【Test】", ["【Test】"]),
+        ("See 【Test】 there", ["See 【Test】 there"]),
+        ("[Test] Where?", ["[Test] Where?"]),
+    ],
+)
+def test_a_label_in_brackets_is_a_sentence_of_its_own(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+    assert rejoined(split(text)) == text
 
 
 def test_a_network_is_shown_what_the_masker_says() -> None:
