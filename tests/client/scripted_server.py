@@ -123,6 +123,14 @@ class ScriptedService(TranslationServiceServicer):
             context.abort(grpc.StatusCode[name], message)
 
 
+_PLACEMENTS: tuple[translation_pb2.Placement, ...] = (
+    translation_pb2.PLACEMENT_UNSPECIFIED,
+    translation_pb2.PLACEMENT_BY_MODEL,
+    translation_pb2.PLACEMENT_BY_POSITION,
+    translation_pb2.PLACEMENT_MISSING,
+)
+
+
 def _translation(request: translation_pb2.TranslateRequest, text: str) -> translation_pb2.Translation:
     if text.startswith("!"):
         code, _, message = text[1:].partition(" ")
@@ -133,11 +141,7 @@ def _translation(request: translation_pb2.TranslateRequest, text: str) -> transl
         text=text.upper(),
         score=-0.25,
         finish_reason=translation_pb2.FINISH_REASON_COPIED if text == "***" else translation_pb2.FINISH_REASON_STOP,
-        kept=[
-            translation_pb2.KeptPart(text=text, placement=placement)
-            for placement in translation_pb2.Placement.keys()
-            if text == "***"
-        ],
+        kept=[translation_pb2.KeptPart(text=text, placement=placement) for placement in _PLACEMENTS if text == "***"],
         hypotheses=best,
         sentences=[_sentence(text)] if request.output.include_sentences else [],
         source_tokens=len(text),
