@@ -92,7 +92,7 @@ class Tokenizer:
     @functools.cached_property
     def _characters(self) -> frozenset[str]:
         """Those of the source's pieces."""
-        return frozenset().union(*self._source.all_pieces())
+        return frozenset().union(*self._source.all_pieces()) - {_SPACE}
 
     def source_pieces(self) -> list[str]:
         """Returns what the source's ids stand for, as the vocabulary writes it: no bytes, and no control tokens."""
