@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 from server.text.typography import STAND_INS
 
+_RAISED = "<super>"  # of Unicode's decompositions: of a superscript, which may be a letter
+_LONGEST_UNIT = 16  # characters of a number with its unit
+_LONGEST_PICTURE = 32  # characters
 _MOST_UNIT_LETTERS = 2  # before a superscript: of km², but not of a word with the number of a footnote
 _LATIN = ("MICRO", "FEMININE", "MASCULINE", "KELVIN", "ANGSTROM")  # signs that stand among Latin letters
 _FIRST_SYMBOL = "\u2190"  # arrows and what follows; networks drop such symbols, even those that they know
 _WITHIN_WORDS = frozenset("-'\u2010\u2011\u2012\u2013\u2019")
-_DIGIT = re.compile(r"\d")
 _NUMBER_BEHIND = re.compile(r"\d(?:[\d.,]*\d)?")
 _JOINS_WORDS = re.compile(r"[^\w]+")  # between words of a foreign phrase
 
@@ -102,10 +104,14 @@ def _append(runs: list[Run], run: Run, text: str) -> None:
         last = runs[-1]
         between = text[last.end : run.start]
         is_phrase = _JOINS_WORDS.fullmatch(between) and last.is_word and run.is_word
-        if not between or (is_phrase and not _DIGIT.search(text, last.start, run.end)):
+        if not between or (is_phrase and not _has_digit(text[max(last.start, last.end - _LONGEST_UNIT) : run.end])):
             runs[-1] = Run(last.start, max(last.end, run.end), last.is_word or run.is_word)
             return
     runs.append(run)
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
 
 
 def _grown(text: str, index: int, hidden: set[str]) -> Run:
@@ -114,23 +120,35 @@ def _grown(text: str, index: int, hidden: set[str]) -> Run:
     A letter takes its word with it, a sign the number that it touches, and a superscript also the unit before it.
     """
     category = unicodedata.category(text[index])
+    is_raised = unicodedata.decomposition(text[index]).startswith(_RAISED)
     if (picture := _picture(text, index, hidden)) is not None:
         return picture
-    if category[0] in "LM":
+    if unicodedata.decomposition(text[index]).startswith("<sub>"):  # of a formula: H2O
+        return _grown_formula(text, index)
+    if category[0] in "LM" and not is_raised:
         return _grown_word(text, index, hidden)
     start, end = index, index + 1
     while end < len(text) and text[end] in hidden and unicodedata.category(text[end])[0] not in "LM":
         end += 1
-    if category[0] not in "SN":
+    if category[0] not in "SN" and not is_raised:
         return Run(start, end, is_word=False)
     if behind := _NUMBER_BEHIND.match(text, end):
         end = behind.end()
-    if category == "No":
+    if category == "No" or is_raised:
         start = _unit_start(text, start)
     start = _number_start(text, start)
     while start > 0 and unicodedata.category(text[start - 1]) == "Sc":
         start -= 1
     return Run(start, end, is_word=has_words(text[start:end]))
+
+
+def _grown_formula(text: str, index: int) -> Run:
+    start, end = index, index + 1
+    while start > 0 and text[start - 1].isalnum():
+        start -= 1
+    while end < len(text) and text[end].isalnum():
+        end += 1
+    return Run(start, end, is_word=True)
 
 
 def _number_start(text: str, end: int) -> int:
@@ -153,8 +171,10 @@ def _unit_start(text: str, end: int) -> int:
 
 def _picture(text: str, index: int, hidden: set[str]) -> Run | None:
     """Returns what stands between blanks round an unknown character, if it is a picture: several such, and no word."""
-    start, end = text.rfind(" ", 0, index) + 1, text.find(" ", index)
-    picture = text[start : end if end > 0 else len(text)]
+    start = text.rfind(" ", max(0, index - _LONGEST_PICTURE), index) + 1 or max(0, index - _LONGEST_PICTURE)
+    picture = text[start : index + _LONGEST_PICTURE].partition(" ")[0]
+    if len(picture) > _LONGEST_PICTURE:
+        return None
     words = sum(character.isalnum() and character not in hidden for character in picture)
     if words or sum(character in hidden for character in picture) < 2 or not _is_drawn(picture):
         return None

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from server.text.numbers import NumberSpan, missing_numbers
-from server.text.typography import restore_typography
+from server.text.typography import clock_time, restore_typography
 
 _STRAY = re.compile("[\ufffd\ue000-\uf8ff]")
 _LEAST_INVENTED = 5  # capitals in a row that no translation has of its own; German has "WLAN" for "Wi-Fi"
@@ -148,7 +148,7 @@ class Masked:
                 continue
             if part.touches_left:
                 pieces[-1] = pieces[-1].removesuffix(" ")
-            pieces.append(part.text)
+            pieces.append(clock_time(part.text, self.language))
             if part.touches_right and translation[end : end + 1] == " ":
                 end += 1
         text = "".join([*pieces, _STRAY.sub("", translation[end:])])

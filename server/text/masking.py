@@ -145,7 +145,7 @@ class Masker:
         return runs
 
     def _patterns(self, text: str) -> list[tuple[int, int]]:
-        return list(find_parts(text)) if self.carriers else []
+        return list(find_parts(text)) if self.carriers or self.characters is not None else []
 
 
 NO_MASKING = Masker()

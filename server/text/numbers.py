@@ -1,66 +1,30 @@
 """Whether a translation still has the numbers of its source.
 
 Languages write numbers in different ways, so a number counts as present in any right form: with other separators, with
-or without leading and idle zeros, as a word up to twelve, as a Roman numeral, in the other clock. A currency sign must
-come back as that sign or as the currency's name, and a unit symbol as that symbol or as the unit's name. The check is
-lenient: what it reports is missing, but not everything that is wrong is reported.
+or without leading and idle zeros, as a word up to twelve, as a Roman numeral, by the other clock. A currency sign must
+come back as that sign or as the currency's name, and so must the symbol of a unit and the name of a magnitude. A number
+must not come back more often than the source has it. What is reported is wrong, but not all that is wrong is reported.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from server.text.quantities import CURRENCIES, MAGNITUDES, UNITS, Quantity, find_quantities
+
 _DIGITS = re.compile(r"\d+")
-_SEPARATORS = ".,'’ \u00a0\u202f"  # noqa: RUF001  # between groups of digits, and before decimals
-_NUMBER = rf"\d+(?:[{_SEPARATORS}]\d+)*"
-_JOINED = re.compile(_NUMBER)
-_UNITS: Mapping[str, tuple[str, ...]] = {  # a symbol, and how names of the unit begin
-    "kg": ("kilo", "quilo"),
-    "g": ("gram",),
-    "mg": ("milligram", "miligram"),
-    "km": ("kilomet", "quilómet", "quilômet", "kilómet"),
-    "m": ("met", "mèt", "mét"),
-    "cm": ("zentimet", "centimet", "centímet"),
-    "mm": ("millimet", "milímet"),
-    "ml": ("millilit", "mililit"),
-    "l": ("lit",),
-    "kB": ("kilobyte",),
-    "KB": ("kilobyte",),
-    "MB": ("megabyte",),
-    "GB": ("gigabyte",),
-    "TB": ("terabyte",),
-    "°C": ("grad", "degree", "grau"),
-    "°F": ("grad", "degree", "grau"),
-    "%": ("prozent", "percent", "per cent", "por cento", "por ciento", "pour cent"),
-}
-_CURRENCIES: Mapping[str, tuple[str, ...]] = {  # a sign, and how names of the currency begin
-    "$": ("dollar", "dólar", "usd", "us-d"),
-    "€": ("euro", "eur"),
-    "£": ("pfund", "pound", "libra", "livre", "gbp", "quid"),
-    "¥": ("yen", "jpy", "yuan", "cny"),
-    "₹": ("rup", "inr"),
-}
-_TOKEN = re.compile(
-    rf"(?P<minus>(?<![\w.,:)-])[-\u2212])?(?P<currency>[{re.escape(''.join(_CURRENCIES))}])?\s?(?P<number>(?<![\d.,])\d+(?:[.,]\d+)*)"
-    rf"(?:\s?(?P<half>[ap]m\b|[ap]\.m\.)|\s?(?P<after>[{re.escape(''.join(_CURRENCIES))}])"
-    rf"|\s?(?P<unit>{'|'.join(map(re.escape, sorted(_UNITS, key=len, reverse=True)))})(?!\w)"
-    r"|(?P<decade>s\b)|(?:st|nd|rd|th|k|bn|h|x)\b)?",
-    re.IGNORECASE,
-)
+_JOINED = re.compile(r"\d+(?:[.,'\u2019 \u00a0\u202f]\d+)*")
+_SEPARATOR = re.compile(r"\D")
 _MINUS = re.compile(r"[-\u2212\u2013]\s?[^\w\s]?\s?\d|\b(?:minus|menos|moins|meno)\b", re.IGNORECASE)
-_DATE = re.compile(r"(?<![\d/.-])\d{1,4}([/.-])\d{1,2}\1\d{1,4}(?![\d/-])")
 _NOON = 12
-_AFTERNOON = (
-    *("pm", "p.m", "afternoon", "evening", "abend", "nachmittag", "mittag", "nacht", "tarde", "noite", "noche", "soir"),
-    "sera",
+_AFTERNOON = re.compile(
+    r"\b(?:\d\s?pm|p\.m)|pm\b|afternoon|evening|night|abend|nachmittag|mittag|nacht|tarde|noite|noche|soir|sera"
 )
-_HALF_OF_DAY = re.compile(r":\d\d\s?([ap]m\b|[ap]\.m\.)", re.IGNORECASE)  # behind the hour
-_HALF_PAST, _HALF = (
-    re.compile(r"(?<![\d.,:])\d{1,2}[:.]30(?![\d.,:]\d)"),
-    ("halb", "half", "mezz", "demi", "media", "meia"),
+_HALF_PAST = re.compile(r"halb|half|mezz|demi|media|meia")
+_MONTH = re.compile(
+    r"\b(?:jan|fe[bv]|fév|m[aä]r|a[pbv]r|ma[iyg]|jun|jul|juin|juil|a[ug][go]|sep|set|o[ckut]t|out|nov|d[eéi][cz])"
 )
-_TIME = re.compile(r"\d{1,2}\.\d\d")
 _SMALL = 12  # numbers up to it are also written as words
 _WORDS: Mapping[str, str] = {  # of 0 to 12; "ein" stands for all that begin with it
     "de": "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
@@ -83,7 +47,7 @@ class NumberSpan:
 
 
 def missing_numbers(source: str, translation: str, language: str) -> list[NumberSpan]:
-    """Returns the numbers of a source that its translation has in no right form, in their order.
+    """Returns the numbers of a source that its translation has in no right form, or too often, in their order.
 
     Args:
         source: a sentence.
@@ -94,25 +58,13 @@ def missing_numbers(source: str, translation: str, language: str) -> list[Number
     if not _DIGITS.search(source):
         return []
     there = _Numbers(translation, language.partition("-")[0])
-    dates, halves = ([match.span() for match in kind.finditer(source)] for kind in (_DATE, _HALF_PAST))
-    tokens = list(_TOKEN.finditer(source))
-    missing = [
-        token
-        for token in tokens
-        if not there.take(token, is_of_date=_is_in(token, dates), is_half_past=_is_in(token, halves))
-    ]
-    if not missing:  # a part of a number, beside the number: "2,3bn £2"
-        missing = [token for token in tokens if there.has_left(_DIGITS.findall(token["number"]))]
-    return [NumberSpan(*_trimmed(token)) for token in missing]
-
-
-def _is_in(token: "re.Match[str]", spans: Iterable[tuple[int, int]]) -> bool:
-    return any(start <= token.start("number") < end for start, end in spans)
-
-
-def _trimmed(token: "re.Match[str]") -> tuple[int, int]:
-    first = next(name for name in ("minus", "currency", "number") if token[name])
-    return token.start(first), token.end()
+    quantities = find_quantities(source)
+    wrong = {index for index, quantity in enumerate(quantities) if not there.take(quantity)}
+    wrong = wrong or {index for index, quantity in enumerate(quantities) if there.has_left(quantity)}
+    for index, quantity in enumerate(quantities):  # of a range both
+        if quantity.continues and {index - 1, index} & wrong:
+            wrong |= {index - 1, index}
+    return [NumberSpan(quantities[index].start, quantities[index].end) for index in sorted(wrong)]
 
 
 class _Numbers:
@@ -121,93 +73,106 @@ class _Numbers:
     def __init__(self, translation: str, language: str) -> None:
         self._text = translation
         self._folded = translation.casefold()
-        self._signs = Counter(character for character in translation if character in _CURRENCIES)
-        self._taken = Counter[int]()  # of number words
+        self._has_afternoon = _AFTERNOON.search(self._folded) is not None
+        self._signs = Counter(character for character in translation if character in CURRENCIES)
+        self._words_taken = Counter[int]()
         self._words = _WORDS.get(language, "").split()
-        self._left = Counter(_digits(match) for match in _JOINED.findall(translation))
-        self._parts = Counter(_digits(match) for match in _DIGITS.findall(translation))
+        joined = _JOINED.findall(translation)
+        self._left = Counter(map(_digits, joined))
+        self._parts = Counter(map(_digits, _DIGITS.findall(translation)))
+        self._written = {_digits(each): each for each in joined}
 
-    def take(self, token: "re.Match[str]", *, is_of_date: bool, is_half_past: bool) -> bool:
-        """Says whether a number of the source is there, with its currency and unit; it is not there twice."""
-        number = token["number"]
-        if token["minus"] and not _MINUS.search(self._text):
+    def take(self, quantity: Quantity) -> bool:
+        """Says whether a number of the source is there, with what belongs to it; it is not there twice."""
+        if quantity.has_minus and not _MINUS.search(self._text):
             return False
-        if sign := token["currency"] or token["after"]:
-            self._signs[sign] -= 1
-            return self._has_number(number) and (self._signs[sign] >= 0 or self._has_name(_CURRENCIES[sign]))
-        if unit := token["unit"]:
-            return self._has_number(number) and self._has_unit(unit)
-        if is_of_date and int(_digits(number)) <= _SMALL:  # a month may have become a name
-            return True
-        if is_half_past and any(word in self._folded for word in _HALF):
-            return True
-        has_afternoon = any(word in self._folded for word in _AFTERNOON)
-        return any(self._has_number(form) for form in _forms(token, has_afternoon=has_afternoon))
+        if quantity.is_time:
+            return self._has_time(quantity)
+        if quantity.is_of_date and int(_digits(quantity.number)) <= _SMALL and _MONTH.search(self._folded):
+            return True  # it has become a name
+        forms = [quantity.number, quantity.number[-2:]] if quantity.is_decade else [quantity.number]
+        return any(map(self._has_number, forms)) and self._has_belongings(quantity)
 
-    def has_left(self, parts: Sequence[str]) -> bool:
-        """Says whether one of several parts of a number still stands in the translation by itself."""
-        return len(parts) > 1 and any(self._left[_digits(part)] > 0 for part in parts)
+    def has_left(self, quantity: Quantity) -> bool:
+        """Says whether a number of the source, or a part of it, still stands in the translation by itself."""
+        parts = _DIGITS.findall(quantity.number)
+        left = [_digits(quantity.number), *(map(_digits, parts) if len(parts) > 1 else ())]
+        return any(self._left[digits] > 0 and (len(parts) > 1 or int(digits) > _SMALL) for digits in left)
+
+    def _has_belongings(self, quantity: Quantity) -> bool:
+        if quantity.magnitude and not self._has_name(MAGNITUDES[quantity.magnitude]):
+            return False
+        if quantity.unit and not self._has_unit(quantity.unit):
+            return False
+        sign = quantity.currency
+        if not sign or quantity.continues:  # a range may have its sign once
+            return not sign or sign in self._text or self._has_name(CURRENCIES[sign])
+        self._signs[sign] -= 1
+        return self._signs[sign] >= 0 or self._has_name(CURRENCIES[sign])
+
+    def _has_time(self, time: Quantity) -> bool:
+        if time.minute == "30" and _HALF_PAST.search(self._folded):
+            return True
+        return any(map(self._has_number, self._hours(time))) and (
+            time.minute in ("", "00") or self._has_number(time.minute)
+        )
+
+    def _hours(self, time: Quantity) -> Iterator[str]:
+        """Yields the hour of a time in the forms that are right in this translation."""
+        hour = int(time.number)
+        of_24 = hour % _NOON + _NOON if time.half_of_day == "p" else hour % _NOON if time.half_of_day else hour
+        if of_24 <= _NOON or not re.search(rf"\b{of_24}(?:[:.]\d\d)?\s?[ap]\.?m\b", self._folded):
+            yield str(of_24)
+        if time.half_of_day and of_24 == 0:
+            yield "24"
+        if of_24 <= _NOON or self._has_afternoon:
+            yield str((of_24 - 1) % _NOON + 1)
 
     def _has_number(self, number: str) -> bool:
         for digits in dict.fromkeys((_digits(number), _digits(_without_idle_zeros(number)))):
             if max(self._left[digits], self._parts[digits]) > 0:
+                if self._is_misshapen(number, digits):
+                    return False
                 self._left[digits] -= 1
                 self._parts[digits] -= 1
                 return True
-        parts = [_digits(part) for part in number.split(".")]
-        if _TIME.fullmatch(number) and all(self._parts[part] > 0 for part in parts):
-            self._left.subtract(parts)
-            return True
         return self._is_written_out(number)
+
+    def _is_misshapen(self, number: str, digits: str) -> bool:
+        """Whether digits are grouped so that they mean another number: neither 8.771,388 nor 8771.388 is 8,771,388."""
+        shape, written = _shape(number), self._written.get(digits, "")
+        if shape is None or not _SEPARATOR.search(written):
+            return False
+        return _shape(written) is not shape if _shape(written) is not None else not shape
 
     def _is_written_out(self, number: str) -> bool:
         if not number.isdecimal():
             return False
         value = int(number)
         if value <= _SMALL:
-            self._taken[value] += 1
-            return not self._words or self._taken[value] <= len(re.findall(rf"\b{self._words[value]}", self._folded))
+            self._words_taken[value] += 1
+            there = len(re.findall(rf"\b{self._words[value]}", self._folded)) if self._words else value
+            return not self._words or self._words_taken[value] <= there
         return value <= _LARGEST_ROMAN and re.search(rf"\b{_roman(value)}\b", self._text) is not None
 
     def _has_unit(self, unit: str) -> bool:
         symbol = re.escape(unit)
-        is_there = re.search(rf"(?:\d|\d\s|[^\w\s]){symbol}(?!\w)|(?<!\w){symbol}(?!\w)", self._text, re.IGNORECASE)
-        names = next((names for known, names in _UNITS.items() if known.casefold() == unit.casefold()), ())
-        return is_there is not None or self._has_name(names)
+        is_there = re.search(rf"(?:\d|[^\w\s]){symbol}(?!\w)|(?<!\w){symbol}(?!\w)", self._text)
+        return is_there is not None or self._has_name(UNITS[unit])
 
     def _has_name(self, beginnings: Iterable[str]) -> bool:
-        return any(beginning in self._folded for beginning in beginnings)
-
-
-def _forms(token: "re.Match[str]", *, has_afternoon: bool) -> Iterator[str]:
-    """Yields a number, and what it becomes by the other clock or as a decade.
-
-    Args:
-        token: of the source.
-        has_afternoon: whether the translation names a time after noon.
-    """
-    number = token["number"]
-    are_minutes = token.string[token.start("number") - 1 : token.start("number")] == ":"
-    half = None if are_minutes else token["half"]
-    hour = int(number) if number.isdecimal() and len(number) <= 2 else -1
-    if half is None and not are_minutes and (behind := _HALF_OF_DAY.match(token.string, token.end())):
-        half = behind[1]
-    is_late = half is not None and half[0] in "pP"
-    if not is_late or hour == _NOON or has_afternoon:
-        yield number
-    if half is not None and hour >= 0:
-        yield str(hour % _NOON + _NOON if is_late else hour % _NOON)
-        if hour == _NOON:
-            yield "24"
-    if _NOON < hour < 2 * _NOON and has_afternoon:
-        yield str(hour - _NOON)
-    if token["decade"] and number.isdecimal():
-        yield number[-2:]
+        return any(re.search(rf"(?<![^\W\d]){re.escape(beginning)}", self._folded) for beginning in beginnings)
 
 
 def _digits(number: str) -> str:
     """Returns the digits of a number without separators and leading zeros."""
     return "".join(_DIGITS.findall(number)).lstrip("0") or "0"
+
+
+def _shape(number: str) -> bool | None:
+    """Whether a number's last separator is another than its first, as before decimals; None for fewer than two."""
+    separators = _SEPARATOR.findall(number)
+    return separators[0] != separators[-1] if len(separators) > 1 else None
 
 
 def _without_idle_zeros(number: str) -> str:

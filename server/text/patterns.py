@@ -17,6 +17,7 @@ _ADDRESS = r"""[^\s<>"“”„«»|]*[^\s<>"“”„«»|.,:;!?'’)\]}…]"""
 _STEP = r"/[\w+-]++(?:\.[\w+-]++)*+"  # of a path
 _DATE = r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:\d{4}|\d\d)(?![\w.]\w)"
 _GROUPED = r"\d{1,3}(?:\.\d{3})++(?!\.?\d)"  # 1.250.000
+_HOUR, _HALF = r"\d{1,2}(?:[:.]\d\d)?", r"\s?(?:[ap]m|[ap]\.m\.)"
 _MIXED = r"(?=[A-Z0-9-]*?[A-Z])(?=[A-Z-]*+\d[A-Z-]*+\d[A-Z-]*+\d)"  # a capital, and three digits
 _EMOJI = r"[\u203c\u2049\u2139\u231a-\u23ff\u2600-\u27bf\u2b05-\u2b55\u3030\U0001f000-\U0001faff]"
 _EMOJI_MARK = r"[\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
@@ -54,6 +55,9 @@ _PATTERNS = (
     # Operators, rules and the like: no dashes, and no sign of one character but those that no sentence has
     r"(?<!\S)(?:(?![-.]+(?!\S)|\.)[-=!<>+*#~|&:^_/\\.]{2,40}+|[=<>~|^_\\])(?!\S)",
     r"(?<![\w-])--[a-z][\w-]*+",  # a flag of a command
+    r"(?<![\\\w])\\[abfnrtv0](?![a-z])",  # an escape that is spelled out
+    # Opening hours, which networks tear apart:
+    rf"(?<![\w.,:]){_HOUR}(?:{_HALF})?\s?(?:[-\u2013\u2014]|to|until)\s?{_HOUR}{_HALF}(?!\w)",
     # Feet and inches:
     r"(?<!\w)\d{1,2}['\u2019\u2032]\s?\d{1,2}(?:[\"\u201d\u2033]|'')",
     # Emoji, and private characters of the text's own:

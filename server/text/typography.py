@@ -32,7 +32,11 @@ _QUOTES: Mapping[str, tuple[str, str]] = {  # that open and close, by language
 _ENGLISH_QUOTES = "\u201c", "\u201d"
 _OPENING = re.compile(r'(?<![^\s(\[{\u2014\u2013-])"(?=\S)')
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
+_ORDINAL = re.compile(r"(?<![\w.,:])(\d{1,3})\.(?=\s[^\W\d_])")  # German's, within a sentence
 _BEFORE_NUMBER = re.compile(r"(?<![\w)])-(?=\d)")
+
+
+_GERMAN_TIME = re.compile(r"(\d{1,2})(?:[.:](\d\d))?\s?Uhr")
 
 
 def restore_typography(source: str, translation: str, language: str) -> str:
@@ -48,8 +52,22 @@ def restore_typography(source: str, translation: str, language: str) -> str:
         translation = _OPENING.sub(opening, translation).replace('"', closing)
     if _APOSTROPHE in source and "'" not in source:
         translation = _BETWEEN_LETTERS.sub(_APOSTROPHE, translation)
+    if language.startswith("en") and _ORDINAL.search(source):
+        translation = _ORDINAL.sub(_english_ordinal, translation)
     if _ELLIPSIS in source and "..." not in source:
         translation = translation.replace("...", _ELLIPSIS)
     if _MINUS in source:
         translation = _BEFORE_NUMBER.sub(_MINUS, translation)
     return translation
+
+
+def clock_time(text: str, language: str) -> str:
+    """Returns a German time of day, such as "14.20 Uhr", as other languages write it; other texts as they are."""
+    time = _GERMAN_TIME.fullmatch(text)
+    return text if time is None or language.startswith("de") else f"{time[1]}:{time[2] or '00'}"
+
+
+def _english_ordinal(match: "re.Match[str]") -> str:
+    number = match[1]
+    ending = "th" if number[-2:-1] == "1" else {"1": "st", "2": "nd", "3": "rd"}.get(number[-1], "th")
+    return f"{number}{ending}"

@@ -94,3 +94,12 @@ def test_capitals_that_the_source_has_in_no_case_are_noise(source: str, translat
 def test_a_mark_far_from_its_place_is_not_whole_but_a_word_may_move() -> None:
     assert not MASKER.mask("One \u2192 two three four five").restore("Eins zwei drei vier fünf \ue000").is_whole
     assert MASKER.mask("One \u4f60 two three four five").restore("Eins zwei drei vier fünf \ue000").is_whole
+
+
+def test_a_german_time_that_was_a_part_is_written_as_the_target_does() -> None:
+    masker = Masker(carriers=(("\ue000",), ("%1",)), language="en")
+    first = masker.mask("Um 14.20 Uhr beginnt es")
+    again = masker.mask_again("Um 14.20 Uhr beginnt es", first, first.restore("At 14.20 am it begins").missing)
+
+    assert again is not None
+    assert again.restore("At %1 it begins").text == "At 14:20 it begins"

@@ -36,6 +36,8 @@ from server.text.patterns import find_parts
         ("if a && b || c == d -> e", ["&&", "||", "==", "->"]),
         ("a | b = c ~ d ^ e \\ f", ["|", "=", "~", "^", "\\"]),
         ("--- a *** b === c", ["***", "==="]),
+        (r"a \n b, \tX and \new", [r"\n", r"\t"]),
+        ("Open 9am - 8pm, 9:30 to 11 a.m. or 5\u20137 p.m.", ["9am - 8pm", "9:30 to 11 a.m.", "5\u20137 p.m."]),
         ("Run it with --dry-run now", ["--dry-run"]),
         ("Great 👍🏽👩‍🚀 and 🇩🇪!", ["👍🏽👩‍🚀", "🇩🇪"]),
     ],

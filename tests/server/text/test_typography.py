@@ -16,6 +16,8 @@ from server.text.typography import restore_typography
         ("It\u2019s on", "C'est l'eau", "fr", "C\u2019est l\u2019eau"),
         ("It's on, it\u2019s", "C'est l'eau", "fr", "C'est l'eau"),
         ("It is \u22125 or 4-3.", "Es ist -5 oder 4-3.", "de", "Es ist \u22125 oder 4-3."),
+        ("Im 2. Stock, am 11. Tag", "In the 2. floor, on the 11. day.", "en", "In the 2nd floor, on the 11th day."),
+        ("Am 2. Stock", "No 2. stock", "pt", "No 2. stock"),
         ("Wait\u2026", "Warte...", "de", "Warte\u2026"),
     ],
 )
