@@ -95,9 +95,12 @@ class _Numbers:
 
     def has_left(self, quantity: Quantity) -> bool:
         """Says whether a number of the source, or a part of it, still stands in the translation by itself."""
-        parts = _DIGITS.findall(quantity.number)
-        left = [_digits(quantity.number), *(map(_digits, parts) if len(parts) > 1 else ())]
-        return any(self._left[digits] > 0 and (len(parts) > 1 or int(digits) > _SMALL) for digits in left)
+        parts = [_digits(part) for part in _DIGITS.findall(quantity.number)]
+        whole = _digits(quantity.number)
+        return any(
+            count > 0 and (digits in (whole, *parts) or (len(parts) > 1 and whole.startswith(digits)))
+            for digits, count in self._left.items()
+        )
 
     def _has_belongings(self, quantity: Quantity) -> bool:
         if quantity.magnitude and not self._has_name(MAGNITUDES[quantity.magnitude]):
@@ -113,19 +116,21 @@ class _Numbers:
     def _has_time(self, time: Quantity) -> bool:
         if time.minute == "30" and _HALF_PAST.search(self._folded):
             return True
-        return any(map(self._has_number, self._hours(time))) and (
-            time.minute in ("", "00") or self._has_number(time.minute)
-        )
+        if time.minute and re.search(rf"\b\d+,{time.minute}\b", self._text):  # that is no time
+            return False
+        has_minute = time.minute in ("", "00") or self._has_number(time.minute)
+        return has_minute and any(map(self._has_number, self._hours(time)))
 
     def _hours(self, time: Quantity) -> Iterator[str]:
         """Yields the hour of a time in the forms that are right in this translation."""
         hour = int(time.number)
         of_24 = hour % _NOON + _NOON if time.half_of_day == "p" else hour % _NOON if time.half_of_day else hour
-        if of_24 <= _NOON or not re.search(rf"\b{of_24}(?:[:.]\d\d)?\s?[ap]\.?m\b", self._folded):
+        marked = re.search(rf"\b{hour}(?:[:.,]\d\d)?\s?([ap])\.?m\b", self._folded)
+        if marked is None or of_24 <= _NOON:
             yield str(of_24)
         if time.half_of_day and of_24 == 0:
             yield "24"
-        if of_24 <= _NOON or self._has_afternoon:
+        if self._has_afternoon if of_24 > _NOON else not (time.is_of_24_hours and marked and marked[1] == "p"):
             yield str((of_24 - 1) % _NOON + 1)
 
     def _has_number(self, number: str) -> bool:

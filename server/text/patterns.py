@@ -58,6 +58,10 @@ _PATTERNS = (
     r"(?<![\\\w])\\[abfnrtv0](?![a-z])",  # an escape that is spelled out
     # Opening hours, which networks tear apart:
     rf"(?<![\w.,:]){_HOUR}(?:{_HALF})?\s?(?:[-\u2013\u2014]|to|until)\s?{_HOUR}{_HALF}(?!\w)",
+    rf"(?<![\w.,:]){_HOUR}(?:\s?Uhr)?\s?(?:[-\u2013\u2014]|bis)\s?{_HOUR}\s?Uhr(?!\w)",
+    # Ranges of prices, and equations:
+    r"(?<![\w$\u20ac\u00a3])[$\u20ac\u00a3]\d+(?:[.,]\d+)*+\s?[-\u2013]\s?[$\u20ac\u00a3]\d+(?:[.,]\d+)*+(?!\w)",
+    r"(?<![\w.,])\d+(?:[.,]\d+)*+(?:\s?[-+*/\u00d7\u00f7\u2212]\s?\d+(?:[.,]\d+)*+){1,9}\s?=\s?\d+(?:[.,]\d+)*+(?!\w)",
     # Feet and inches:
     r"(?<!\w)\d{1,2}['\u2019\u2032]\s?\d{1,2}(?:[\"\u201d\u2033]|'')",
     # Emoji, and private characters of the text's own:

@@ -53,7 +53,7 @@ _HALF = r"\s?(?P<{}>[ap])(?:m\b|\.m\.)"
 _UNIT = "|".join(map(re.escape, sorted(UNITS, key=len, reverse=True)))
 _QUANTITY = re.compile(
     r"(?P<hour>(?<![\d.,:])\d{1,2})"
-    rf"(?::(?P<minute>\d\d)(?![\d:])(?:{_HALF.format('half')})?|(?:\.(?P<dotted>\d\d))?(?:\s?Uhr\b|{_HALF.format('hour_half')}))"
+    rf"(?::(?P<minute>\d\d)(?![\d:])(?:{_HALF.format('half')}|\s?(?P<uhr>Uhr)\b)?|(?:\.(?P<dotted>\d\d))?(?:\s?(?P<hour_uhr>Uhr)\b|{_HALF.format('hour_half')}))"
     rf"|(?P<minus>(?<![\w.,:)-])[-\u2212])?(?:(?P<currency>[{_SIGNS}])\s?)?(?P<number>(?<![\d.,])\d+(?:[.,]\d+)*)"
     rf"(?:\s(?P<magnitude>(?:{'|'.join(MAGNITUDES)})\w*))?"
     rf"(?:\s?(?P<after>[{_SIGNS}])|\s?(?P<unit>(?-i:{_UNIT}))(?!\w)"
@@ -74,6 +74,7 @@ class Quantity:
         minute: of a time of day, two digits; empty for others, and for a full hour.
         is_time: whether it is a time of day.
         half_of_day: "a", "p", or empty.
+        is_of_24_hours: whether it is a time of day by that clock, as with "Uhr".
         has_minus: whether a minus sign stands before it.
         currency, unit: its symbol, or empty.
         magnitude: key of `MAGNITUDES`, or empty.
@@ -88,6 +89,7 @@ class Quantity:
     minute: str = ""
     is_time: bool = False
     half_of_day: str = ""
+    is_of_24_hours: bool = False
     has_minus: bool = False
     currency: str = ""
     unit: str = ""
@@ -113,6 +115,7 @@ def find_quantities(text: str) -> list[Quantity]:
                     number=match["hour"],
                     minute=match["minute"] or match["dotted"] or "",
                     is_time=True,
+                    is_of_24_hours=bool(match["uhr"] or match["hour_uhr"]),
                     half_of_day=(match["half"] or match["hour_half"] or "").lower(),
                     continues=is_range,
                 )

@@ -49,6 +49,11 @@ _LABEL = re.compile(  # in brackets of East Asia, such as 【Test】
     r"\s*[\u3008\u300a\u300c\u300e\u3010\u3014\u3016\uff3b][^\u3008-\u3017\uff3b\uff3d]{1,60}"
     r"[\u3009\u300b\u300d\u300f\u3011\u3015\u3017\uff3d]\s*"
 )
+_LONGEST_ORDINAL = 16  # characters
+_ORDINAL = re.compile(
+    r"\b(?:[ai]m|zu[mr]|vom|beim|d(?:er|ie|as|en|em|es)|(?:ihr|sein|[mdk]?ein|unser|euer|jede)\w{0,2})\s\d{1,3}\.\s$",
+    re.IGNORECASE,
+)
 _SPACE = re.compile(r"\s+")
 _MOST_MARKS = 16  # in a row, that a cut steps over
 
@@ -192,8 +197,13 @@ def _segment(line: str, language: str) -> list[str]:
         return [line]
     if len(lengths) == 1 or sum(lengths) != len(line):
         return [line]
-    ends = list(itertools.accumulate(lengths))
-    return [line[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+    ends = [end for end in itertools.accumulate(lengths) if end == len(line) or not _is_ordinal(line, end, language)]
+    return [line[start:end] for start, end in itertools.pairwise([0, *ends])]
+
+
+def _is_ordinal(line: str, end: int, language: str) -> bool:
+    """Whether a sentence seems to end with a number that has a full stop because it is an ordinal: "im 3. Stock"."""
+    return language == "de" and _ORDINAL.search(line, max(0, end - _LONGEST_ORDINAL), end) is not None
 
 
 def _last_cut(text: str) -> int:

@@ -33,10 +33,13 @@ _ENGLISH_QUOTES = "\u201c", "\u201d"
 _OPENING = re.compile(r'(?<![^\s(\[{\u2014\u2013-])"(?=\S)')
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
 _ORDINAL = re.compile(r"(?<![\w.,:])(\d{1,3})\.(?=\s[^\W\d_])")  # German's, within a sentence
+_ENGLISH_ORDINAL = re.compile(r"\b(\d{1,3})(?:st|nd|rd|th)\b")
+_ORDINAL_ENDINGS = {"pt": "\u00ba", "it": "\u00ba", "es": ".\u00ba", "fr": "e", "nl": "e"}  # elsewhere a full stop
 _BEFORE_NUMBER = re.compile(r"(?<![\w)])-(?=\d)")
 
 
-_GERMAN_TIME = re.compile(r"(\d{1,2})(?:[.:](\d\d))?\s?Uhr")
+_HOUR = re.compile(r"(\d{1,2})(?:[.:](\d\d))?")
+_GERMAN_TIME = re.compile(rf"(?:{_HOUR.pattern}(?:\s?Uhr)?\s?(?:[-\u2013\u2014]|bis)\s?)?{_HOUR.pattern}\s?Uhr")
 
 
 def restore_typography(source: str, translation: str, language: str) -> str:
@@ -52,6 +55,9 @@ def restore_typography(source: str, translation: str, language: str) -> str:
         translation = _OPENING.sub(opening, translation).replace('"', closing)
     if _APOSTROPHE in source and "'" not in source:
         translation = _BETWEEN_LETTERS.sub(_APOSTROPHE, translation)
+    if not language.startswith("en") and _ENGLISH_ORDINAL.search(source):
+        ending = _ORDINAL_ENDINGS.get(language.partition("-")[0], ".")
+        translation = _ENGLISH_ORDINAL.sub(rf"\1{ending}", translation)
     if language.startswith("en") and _ORDINAL.search(source):
         translation = _ORDINAL.sub(_english_ordinal, translation)
     if _ELLIPSIS in source and "..." not in source:
@@ -62,9 +68,12 @@ def restore_typography(source: str, translation: str, language: str) -> str:
 
 
 def clock_time(text: str, language: str) -> str:
-    """Returns a German time of day, such as "14.20 Uhr", as other languages write it; other texts as they are."""
+    """Returns a German time of day, or two, as other languages write it: "8 bis 14.20 Uhr" as "8:00\u201314:20"."""
     time = _GERMAN_TIME.fullmatch(text)
-    return text if time is None or language.startswith("de") else f"{time[1]}:{time[2] or '00'}"
+    if time is None or language.startswith("de"):
+        return text
+    hours = [f"{hour}:{minute or '00'}" for hour, minute in _HOUR.findall(text)]
+    return "\u2013".join(hours)
 
 
 def _english_ordinal(match: "re.Match[str]") -> str:

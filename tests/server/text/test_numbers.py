@@ -69,6 +69,10 @@ def test_a_number_may_have_any_right_form(source: str, translation: str) -> None
         ("um 13 Uhr", "at 13 am", ["13 Uhr"]),
         ("3,366,424 people", "3366.424 Leute", ["3,366,424"]),
         ("on 05/08/1979", "am 08/08/1979", ["05"]),
+        ("um 18:45 Uhr", "at 18:45 am", ["18:45 Uhr"]),
+        ("um 4.15 Uhr", "at 4:15 pm", ["4.15 Uhr"]),
+        ("um 5.05 Uhr", "at 5,05", ["5.05 Uhr"]),
+        ("\u20ac171.4 billion", "171,4 Milliarden \u20ac1", ["\u20ac171.4 billion"]),
         ("99% in 1956", "99 % 1956 um 99 %", ["99%"]),
     ],
 )

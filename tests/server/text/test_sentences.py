@@ -264,6 +264,21 @@ def test_a_label_in_brackets_is_a_sentence_of_its_own(text: str, expected: list[
     assert rejoined(split(text)) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Es ist im 30. Stock. Gut.", ["Es ist im 30. Stock.", "Gut."]),
+        ("Es war ihr 39. Geburtstag.", ["Es war ihr 39. Geburtstag."]),
+        ("Er wurde 39. Dann ging er.", ["Er wurde 39.", "Dann ging er."]),
+    ],
+)
+def test_a_german_ordinal_ends_no_sentence(text: str, expected: list[str]) -> None:
+    parts = split_text(text, "de", encode, 1000)
+
+    assert [sentence.text for sentence in parts.sentences] == expected
+    assert rejoined(parts) == text
+
+
 def test_a_network_is_shown_what_the_masker_says() -> None:
     shown: list[str] = []
 

@@ -18,6 +18,8 @@ from server.text.typography import restore_typography
         ("It is \u22125 or 4-3.", "Es ist -5 oder 4-3.", "de", "Es ist \u22125 oder 4-3."),
         ("Im 2. Stock, am 11. Tag", "In the 2. floor, on the 11. day.", "en", "In the 2nd floor, on the 11th day."),
         ("Am 2. Stock", "No 2. stock", "pt", "No 2. stock"),
+        ("Her 2nd birthday", "Seu 2nd aniversário", "pt", "Seu 2º aniversário"),
+        ("Her 2nd birthday", "Ihr 2nd Geburtstag", "de", "Ihr 2. Geburtstag"),
         ("Wait\u2026", "Warte...", "de", "Warte\u2026"),
     ],
 )
