@@ -81,6 +81,7 @@ class Masked:
 
     Attributes:
         text: what is shown.
+        original: the sentence.
         source: the sentence, with blanks in the place of its parts.
         leading, trailing: marks that were cut off its ends.
         parts: within it, in order.
@@ -92,6 +93,7 @@ class Masked:
     """
 
     text: str
+    original: str
     source: str
     leading: str = ""
     trailing: str = ""
@@ -126,7 +128,7 @@ class Masked:
             and not any(self._is_far(part, translation) for part in self.parts)
         )
         text = self._place(translation, pattern, found)
-        text = restore_typography(self.source, text, self.language)
+        text = restore_typography(self.original, text, self.language)
         outcome = [
             KeptPart(part.text, Placement.BY_MODEL if part.carrier in found else Placement.BY_POSITION)
             for part in self.parts

@@ -90,6 +90,7 @@ class Masker:
         is_folded = self.folds_capitals and _is_all_caps(shown)
         return Masked(
             shown.lower() if is_folded else shown,
+            text,
             source,
             text[:start],
             text[end:],

@@ -126,11 +126,13 @@ class _Numbers:
         hour = int(time.number)
         of_24 = hour % _NOON + _NOON if time.half_of_day == "p" else hour % _NOON if time.half_of_day else hour
         marked = re.search(rf"\b{hour}(?:[:.,]\d\d)?\s?([ap])\.?m\b", self._folded)
-        if marked is None or of_24 <= _NOON:
+        is_marked_late = marked is not None and marked[1] == "p"
+        is_wrong = marked is not None if of_24 > _NOON else time.is_of_24_hours and is_marked_late
+        if not is_wrong:
             yield str(of_24)
         if time.half_of_day and of_24 == 0:
             yield "24"
-        if self._has_afternoon if of_24 > _NOON else not (time.is_of_24_hours and marked and marked[1] == "p"):
+        if self._has_afternoon if of_24 > _NOON else not is_wrong:
             yield str((of_24 - 1) % _NOON + 1)
 
     def _has_number(self, number: str) -> bool:
