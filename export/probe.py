@@ -154,7 +154,7 @@ def _candidates(tokenizer: Tokenizer) -> Iterator[str]:
         character = chr(code)
         category = unicodedata.category(character)
         is_letter = category[0] == "L" and not character.isascii() and code < _LETTERS_END
-        is_symbol = category[0] in "PS" or category == "No"
+        is_symbol = category[0] in "PS" or category in ("No", "Cf")
         if character in _PUNCTUATION or not (is_letter or is_symbol):
             continue
         if not (is_letter and of_alphabet[character] >= _ALPHABET_PIECES) and tokenizer.knows(character):

@@ -123,8 +123,8 @@ def _grown(text: str, index: int, hidden: set[str]) -> Run:
     is_raised = unicodedata.decomposition(text[index]).startswith(_RAISED)
     if (picture := _picture(text, index, hidden)) is not None:
         return picture
-    if unicodedata.decomposition(text[index]).startswith("<sub>"):  # of a formula: H2O
-        return _grown_formula(text, index)
+    if unicodedata.decomposition(text[index]).startswith("<sub>") or _is_within_word(text, index):
+        return _grown_through(text, index)
     if category[0] in "LM" and not is_raised:
         return _grown_word(text, index, hidden)
     start, end = index, index + 1
@@ -137,12 +137,21 @@ def _grown(text: str, index: int, hidden: set[str]) -> Run:
     if category == "No" or is_raised:
         start = _unit_start(text, start)
     start = _number_start(text, start)
-    while start > 0 and unicodedata.category(text[start - 1]) == "Sc":
+    if start > 0 and unicodedata.category(text[start - 1]) == "Sc":
         start -= 1
     return Run(start, end, is_word=has_words(text[start:end]))
 
 
-def _grown_formula(text: str, index: int) -> Run:
+def _is_within_word(text: str, index: int) -> bool:
+    """Whether a sign stands within a word, or for a letter of it that was lost; not between two words."""
+    before, behind = text[:index][-1:], text[index + 1 : index + 2]
+    if text[index] == "\ufffd":
+        return before.isalpha() or behind.isalpha()
+    return before.isalpha() and behind.islower() and unicodedata.category(text[index])[0] not in "LM"
+
+
+def _grown_through(text: str, index: int) -> Run:
+    """Returns a character with the letters and digits on both sides of it, as in H2O with a small 2."""
     start, end = index, index + 1
     while start > 0 and text[start - 1].isalnum():
         start -= 1
@@ -189,12 +198,13 @@ def _is_drawn(text: str) -> bool:
 def _grown_word(text: str, index: int, hidden: set[str]) -> Run:
     is_mark = unicodedata.category(text[index])[0] == "M"  # of the letter before it
     script = script_of(text[max(0, index - is_mark)])
+    is_cased = _is_cased(text[index])  # of scripts that are mixed within a word to deceive
     start, end = index, index + 1
 
     def belongs(character: str) -> bool:
         category = unicodedata.category(character)
         if category[0] == "L":
-            return character in hidden or script_of(character) == script
+            return character in hidden or script_of(character) == script or (is_cased and _is_cased(character))
         return category[0] == "M" or category == "Nd" or character in _WITHIN_WORDS
 
     while start > 0 and belongs(text[start - 1]):
@@ -206,6 +216,10 @@ def _grown_word(text: str, index: int, hidden: set[str]) -> Run:
     while text[end - 1] in _WITHIN_WORDS:
         end -= 1
     return Run(start, end, is_word=True)
+
+
+def _is_cased(letter: str) -> bool:
+    return letter.lower() != letter.upper()
 
 
 def script_of(letter: str) -> str:

@@ -19,6 +19,7 @@ _LEAST_INVENTED = 5  # capitals in a row that no translation has of its own; Ger
 _FARTHEST = 0.35  # of a sentence's length, that a mark may be from where the source has it
 _SPACE = re.compile(r"\s+")
 _NOTHING = re.compile(r"(?!)")
+_DIGIT = re.compile(r"\d")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -166,7 +167,9 @@ class Masked:
         return abs(translation.find(part.carrier) / max(1, len(translation)) - part.place) > _FARTHEST
 
     def _has_inventions(self, translation: str) -> bool:
-        """Whether a translation has a word in capitals that its source has in no case: what noise looks like."""
+        """Whether a translation has a word in capitals that its source has in no case, or a number where it has none."""
+        if self.parts and _DIGIT.search(translation) and not _DIGIT.search(self.source):
+            return True
         if self.is_folded or self.source.isupper():
             return False
         words = {word for word in _WORD.findall(translation) if len(word) >= _LEAST_INVENTED and word.isupper()}

@@ -169,12 +169,16 @@ def _is_mark(character: str) -> bool:
 
 def _cut_ends(text: str, runs: list[Run]) -> tuple[int, int, list[Run]]:
     """Returns where a sentence begins and ends without the marks at its ends, and the parts between."""
-    start, end = 0, len(text)
-    while runs and runs[0].start == start and not runs[0].is_word:
-        start = _space_end(text, runs.pop(0).end)
-    while runs and runs[-1].end == end and not runs[-1].is_word:
-        end = max(start, len(text[: runs.pop().start].rstrip()))
-    return start, end, runs
+    start, end, first, last = 0, len(text), 0, len(runs)
+    while first < last and runs[first].start == start and not runs[first].is_word:
+        start = _space_end(text, runs[first].end)
+        first += 1
+    while first < last and runs[last - 1].end == end and not runs[last - 1].is_word:
+        last -= 1
+        end = runs[last].start
+        while end > start and text[end - 1].isspace():
+            end -= 1
+    return start, end, runs[first:last]
 
 
 def _space_end(text: str, start: int) -> int:

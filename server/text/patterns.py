@@ -59,7 +59,8 @@ _PATTERNS = (
     # Opening hours, which networks tear apart:
     rf"(?<![\w.,:]){_HOUR}(?:{_HALF})?\s?(?:[-\u2013\u2014]|to|until)\s?{_HOUR}{_HALF}(?!\w)",
     rf"(?<![\w.,:]){_HOUR}(?:\s?Uhr)?\s?(?:[-\u2013\u2014]|bis)\s?{_HOUR}\s?Uhr(?!\w)",
-    # Ranges of prices, and equations:
+    # Rows of currency signs, ranges of prices, and equations:
+    r"[$\u00a2-\u00a5\u20a0-\u20bf]{2,}+(?!\d)",
     r"(?<![\w$\u20ac\u00a3])[$\u20ac\u00a3]\d+(?:[.,]\d+)*+\s?[-\u2013]\s?[$\u20ac\u00a3]\d+(?:[.,]\d+)*+(?!\w)",
     r"(?<![\w.,])\d+(?:[.,]\d+)*+(?:\s?[-+*/\u00d7\u00f7\u2212]\s?\d+(?:[.,]\d+)*+){1,9}\s?=\s?\d+(?:[.,]\d+)*+(?!\w)",
     # Feet and inches:

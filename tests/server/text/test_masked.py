@@ -84,6 +84,7 @@ def test_a_digit_of_a_carrier_is_no_number() -> None:
         ("Buy 2 of them", "ZIMMER 2 kaufen", False),
         ("Buy 2 zimmer", "ZIMMER 2 kaufen", True),
         ("USE 2", "ZIMMER 2", True),
+        ("See a.txt", "Siehe \ue000 9 Uhr", False),
         ("Buy 2 of the USA", "2 der WLAN kaufen", True),
     ],
 )
