@@ -16,7 +16,6 @@ from server.text.typography import clock_time, restore_typography
 
 _STRAY = re.compile("[\ufffd\ue000-\uf8ff]")
 _LEAST_INVENTED = 5  # capitals in a row that no translation has of its own; German has "WLAN" for "Wi-Fi"
-_FARTHEST = 0.35  # of a sentence's length, that a mark may be from where the source has it
 _SPACE = re.compile(r"\s+")
 _NOTHING = re.compile(r"(?!)")
 _DIGIT = re.compile(r"\d")
@@ -64,14 +63,14 @@ class Part:
         text: as the source has it.
         carrier: that the network is shown; empty if it is shown nothing.
         place: share of the sentence's characters that stand before it, 0 to 1.
-        is_word: whether it has a place in the sentence's grammar; else it is a mark.
+        reach: share of the sentence's characters that it may be from its place in the translation, 0 to 1.
         touches_left, touches_right: whether it touches a word there, from which its carrier is parted by a blank.
     """
 
     text: str
     carrier: str
     place: float
-    is_word: bool
+    reach: float
     touches_left: bool
     touches_right: bool
 
@@ -161,13 +160,13 @@ class Masked:
         return text
 
     def _is_far(self, part: Part, translation: str) -> bool:
-        """Whether a mark stands in quite another place than in the source; words move with the grammar."""
-        if part.is_word or not part.carrier:
+        """Whether a part stands in quite another place than in the source."""
+        if not part.carrier:
             return False
-        return abs(translation.find(part.carrier) / max(1, len(translation)) - part.place) > _FARTHEST
+        return abs(translation.find(part.carrier) / max(1, len(translation)) - part.place) > part.reach
 
     def _has_inventions(self, translation: str) -> bool:
-        """Whether a translation has a word in capitals that its source has in no case, or a number where it has none."""
+        """Whether a translation has a word in capitals that its source has in no case, or a number and its source none."""
         if self.parts and _DIGIT.search(translation) and not _DIGIT.search(self.source):
             return True
         if self.is_folded or self.source.isupper():

@@ -26,6 +26,7 @@ from server.text.numbers import NumberSpan
 from server.text.patterns import find_parts
 
 _LEAST_CAPITALS = 5  # of a single word that is folded: shorter ones are mostly names, such as NATO
+_MARKS_REACH, _WORDS_REACH = 0.35, 0.4  # less, and parts that moved with reason are asked for again; more, and few are
 _RANGE = re.compile(r"\s?[-\u2013\u2014/:x\u00d7]\s?")  # between two numbers that are one part
 # Beside symbols:
 _MARKS = frozenset(
@@ -76,7 +77,7 @@ class Masker:
                 text[run.start : run.end],
                 "" if carriers is None else carriers[index],
                 (run.start - start) / max(1, end - start),
-                run.is_word,
+                self._reach(text, run),
                 touches_left=run.start > start and (left.isalnum() or left in _CLOSING),
                 touches_right=run.end < end and (right.isalnum() or right in _OPENING),
             )
@@ -125,6 +126,13 @@ class Masker:
         if attempt >= len(self.carriers):
             return None
         return tuple(carrier for carrier in self.carriers[attempt] if carrier not in source) or None
+
+    def _reach(self, text: str, run: Run) -> float:
+        """Returns how far a part may move: marks and foreign words little, addresses and the like with the grammar."""
+        if not run.is_word:
+            return _MARKS_REACH
+        is_foreign = self.characters is not None and bool(self.characters.unknown_in(text[run.start : run.end]))
+        return _WORDS_REACH if is_foreign else 1.0
 
     def _plain(self, text: str) -> str:
         return text if text.isascii() or self.characters is None else self.characters.plain(text)

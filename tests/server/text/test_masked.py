@@ -92,9 +92,13 @@ def test_capitals_that_the_source_has_in_no_case_are_noise(source: str, translat
     assert MASKER.mask(source).restore(translation).is_whole is is_whole
 
 
-def test_a_mark_far_from_its_place_is_not_whole_but_a_word_may_move() -> None:
-    assert not MASKER.mask("One \u2192 two three four five").restore("Eins zwei drei vier fünf \ue000").is_whole
-    assert MASKER.mask("One \u4f60 two three four five").restore("Eins zwei drei vier fünf \ue000").is_whole
+@pytest.mark.parametrize(("part", "is_whole"), [("\u2192", False), ("\u4f60", False), ("a@b.org", True)])
+def test_marks_and_foreign_words_must_be_near_their_place_and_addresses_move_with_the_grammar(
+    part: str, is_whole: bool
+) -> None:
+    restored = MASKER.mask(f"One {part} two three four five").restore("Eins zwei drei vier fünf \ue000")
+
+    assert restored.is_whole is is_whole
 
 
 def test_a_german_time_that_was_a_part_is_written_as_the_target_does() -> None:
