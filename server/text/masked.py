@@ -166,7 +166,7 @@ class Masked:
         return abs(translation.find(part.carrier) / max(1, len(translation)) - part.place) > part.reach
 
     def _has_inventions(self, translation: str) -> bool:
-        """Whether a translation has a word in capitals that its source has in no case, or a number and its source none."""
+        """Whether a translation has a word in capitals that its source has in no case, or the only number of both."""
         if self.parts and _DIGIT.search(translation) and not _DIGIT.search(self.source):
             return True
         if self.is_folded or self.source.isupper():
