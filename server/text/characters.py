@@ -144,7 +144,7 @@ def _grown(text: str, index: int, hidden: set[str]) -> Run:
 
 def _is_within_word(text: str, index: int) -> bool:
     """Whether a sign stands within a word, or for a letter of it that was lost; not between two words."""
-    before, behind = text[:index][-1:], text[index + 1 : index + 2]
+    before, behind = text[max(0, index - 1) : index], text[index + 1 : index + 2]
     if text[index] == "\ufffd":
         return before.isalpha() or behind.isalpha()
     return before.isalpha() and behind.islower() and unicodedata.category(text[index])[0] not in "LM"
@@ -165,6 +165,8 @@ def _number_start(text: str, end: int) -> int:
     start = end
     while start > 0 and (text[start - 1].isdecimal() or (start > 1 and text[start - 1] in ".,")):
         start -= 1
+    if start > 0 and text[start - 1].isalpha():  # a word that ends with a number
+        return end
     return start + len(text[start:end]) - len(text[start:end].lstrip(".,"))
 
 
@@ -181,7 +183,7 @@ def _unit_start(text: str, end: int) -> int:
 def _picture(text: str, index: int, hidden: set[str]) -> Run | None:
     """Returns what stands between blanks round an unknown character, if it is a picture: several such, and no word."""
     start = text.rfind(" ", max(0, index - _LONGEST_PICTURE), index) + 1 or max(0, index - _LONGEST_PICTURE)
-    picture = text[start : index + _LONGEST_PICTURE].partition(" ")[0]
+    picture = text[start : index + _LONGEST_PICTURE].partition(" ")[0].rstrip(".,:;!?")
     if len(picture) > _LONGEST_PICTURE:
         return None
     words = sum(character.isalnum() and character not in hidden for character in picture)
@@ -192,7 +194,7 @@ def _picture(text: str, index: int, hidden: set[str]) -> Run | None:
 
 def _is_drawn(text: str) -> bool:
     """Whether marks stand among the letters of a text, as in a picture."""
-    return any(unicodedata.category(character)[0] not in "LMN" for character in text.rstrip(".,:;!?"))
+    return any(unicodedata.category(character)[0] not in "LMN" for character in text)
 
 
 def _grown_word(text: str, index: int, hidden: set[str]) -> Run:

@@ -154,7 +154,7 @@ class Masked:
             if part.touches_right and translation[end : end + 1] == " ":
                 end += 1
         text = "".join([*pieces, _STRAY.sub("", translation[end:])])
-        for part in self.parts:
+        for part in reversed(self.parts):  # so that those of one place keep their order
             if part.carrier not in found:
                 text = _insert(text, part)
         return text

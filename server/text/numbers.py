@@ -132,7 +132,7 @@ class _Numbers:
             yield str(of_24)
         if time.half_of_day and of_24 == 0:
             yield "24"
-        if self._has_afternoon if of_24 > _NOON else not is_wrong:
+        if self._has_afternoon if of_24 > _NOON else not is_wrong and (of_24 > 0 or marked is not None):
             yield str((of_24 - 1) % _NOON + 1)
 
     def _has_number(self, number: str) -> bool:

@@ -32,6 +32,8 @@ def runs(text: str) -> list[str]:
         ("¯\\_(ツ)_/¯", ["¯\\_(ツ)_/¯"]),
         ("ten ★★★ stars", ["★★★"]),
         ("Nº5 is", ["Nº5"]),
+        ("XQ1→XQ2", ["→"]),
+        ("so ❤\ufe0f. And (╯°□°）╯!", ["❤\ufe0f", "(╯°□°）╯"]),
         ("un☃believable, Click★Next", ["un☃believable", "★"]),
         ("th\ufffd music, \ufffd", ["th\ufffd", "\ufffd"]),
         ("I likе yоur car", ["likе yоur"]),

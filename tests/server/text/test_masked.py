@@ -37,6 +37,12 @@ def test_what_is_lost_is_put_about_where_the_source_has_it_and_what_came_twice_s
     assert (restored.text, restored.is_whole) == (text, False)
 
 
+def test_parts_that_are_put_at_one_place_keep_their_order() -> None:
+    masked = MASKER.mask("One \u4f60 \u2192 two")
+
+    assert masked.restore("Eins").text.split() in (["Eins", "\u4f60", "\u2192"], ["\u4f60", "\u2192", "Eins"])
+
+
 def test_who_put_a_part_there_is_told() -> None:
     restored = MASKER.mask(TEXT).restore("Senden \ue001")
 
