@@ -7,7 +7,7 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 from server.models.choosing import can_use_cuda
-from server.runtime.sessions import PROVIDERS
+from server.runtime.providers import PROVIDERS
 
 UNKNOWN_MIB = -1
 _QUERY = ("name", "driver_version", "compute_cap", "memory.total", "memory.used")  # of nvidia-smi; memory in MiB
