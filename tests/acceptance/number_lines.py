@@ -158,7 +158,7 @@ class _Draw:
         return f"{sign}{low}–{sign}{high}", *numbers
 
     def clock(self) -> Drawn:
-        hour, minute = self._between(1, 23), self._random.choice((0, 5, 15, 20, 30, 40, 45, 55))
+        hour, minute = self._between(0, 23), self._random.choice((0, 5, 15, 20, 30, 40, 45, 55))
         value = ("time", f"{hour}:{minute:02d}")
         if self._is_german:
             text = f"{hour} Uhr" if minute == 0 else f"{hour}{self._random.choice(':.')}{minute:02d} Uhr"

@@ -142,7 +142,7 @@ def _time(value: str, _language: str) -> list[str]:
     other_end = rf"{_DASH}\d{{1,2}}(?:[:.h]\d\d)?"
     if hour < 12:
         patterns = [
-            rf"{bare}{_EARLY}",
+            rf"(?:{bare}|{short}){_EARLY}",
             rf"{bare}(?:{_CLOCK})(?!{_LATE})",
             rf"{exact}(?!{_LATE})",
             rf"{bare}(?={other_end}(?:{_EARLY}|{_CLOCK}(?!{_LATE})))",
@@ -157,7 +157,8 @@ def _time(value: str, _language: str) -> list[str]:
             rf"{short}(?={other_end}{_LATE})",
             rf"(?:heute Abend|abends|nachmittags) um {short} Uhr",
         ]
-    return [*patterns, r"\b(?:noon|meio-dia|mittags)\b"] if value == "12:00" else patterns
+    names = {"12:00": r"\b(?:noon|meio-dia|mittags)\b", "0:00": r"\b(?:midnight|meia-noite|Mitternacht|24 Uhr|24:00)\b"}
+    return [*patterns, names[value]] if value in names else patterns
 
 
 def _hours(value: str, language: str) -> list[str]:
