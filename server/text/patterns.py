@@ -1,6 +1,7 @@
 """What no network should rewrite, as patterns find it: addresses, codes, markup, placeholders of programs, emoji.
 
-Numbers, times, prices and dates are the network's, but for ISO 8601's: languages write them in different ways.
+Numbers, times, prices and dates are the network's, since languages write them in different ways. Dates of ISO 8601,
+opening hours, ranges of prices and equations are not: networks tear them apart.
 """
 
 import functools
@@ -69,7 +70,7 @@ _PATTERNS = (
     rf"(?:[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}{_EMOJI_MARK}*+(?:\u200d{_EMOJI}{_EMOJI_MARK}*+)*+)++",
     r"[\ue000-\uf8ff]",
 )
-_SIGNS = re.compile(r"[\d@/\\{<>&|%$#_`[=~^]|[*:+!-]{2}|[^\x00-\u203b]|\.\w")  # any part has one
+_SIGNS = re.compile(r"[\d@/\\{<>&|%$#_`[=~^]|[*:+!-]{2}|[\xa2-\xa5]|[^\x00-\u203b]|\.\w")  # any part has one
 
 
 def find_parts(text: str) -> Iterator[tuple[int, int]]:

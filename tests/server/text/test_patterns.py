@@ -40,7 +40,7 @@ from server.text.patterns import find_parts
         ("Open 9am - 8pm, 9:30 to 11 a.m. or 5\u20137 p.m.", ["9am - 8pm", "9:30 to 11 a.m.", "5\u20137 p.m."]),
         ("Von 8 bis 15 Uhr, 7.30\u20139 Uhr", ["8 bis 15 Uhr", "7.30\u20139 Uhr"]),
         ("It costs $7\u2013$32, 3 + 88 = 91", ["$7\u2013$32", "3 + 88 = 91"]),
-        ("$$$ or $€£5, $5", ["$$$"]),
+        ("$$$ or $€£5, ££", ["$$$", "££"]),
         ("Run it with --dry-run now", ["--dry-run"]),
         ("Great 👍🏽👩‍🚀 and 🇩🇪!", ["👍🏽👩‍🚀", "🇩🇪"]),
     ],
