@@ -6,7 +6,7 @@ network does not know. Marks at either end of a sentence are cut off and put bac
 them, or a short code such as "%1". In the translation the part stands in its carrier's place, character for character.
 
 A translation that is not whole (`server.text.masked`) is asked for again: with the next carriers, and then without the
-parts, which are put where the source has them. Numbers that were missing are parts in these later attempts.
+parts, which are put where the source has them. Numbers that were missing are parts in all these attempts but the last.
 
 A sentence in capitals is shown in small letters, and its translation is raised: of capitals a vocabulary has hardly
 more than single letters, and training text hardly any at all.
@@ -113,7 +113,11 @@ class Masker:
         """
         if last.attempt >= len(self.carriers):
             return None
-        masked = self.mask(text, last.attempt + 1, (*last.numbers, *missing))
+        numbers = (*last.numbers, *missing)
+        if last.attempt + 1 == len(self.carriers):  # a number that is cut out would seldom find its place: it is told
+            masked = self.mask(text, last.attempt + 1)
+            return masked if (masked.parts or last.numbers) and masked.text.strip() else None
+        masked = self.mask(text, last.attempt + 1, numbers)
         return masked if masked.parts and masked.num_fit is None and masked.text.strip() else None
 
     def unknown_script(self, text: str) -> str:

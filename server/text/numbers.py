@@ -95,7 +95,7 @@ class _Numbers:
 
     def has_left(self, quantity: Quantity) -> bool:
         """Says whether a number of the source, or a part of it, still stands in the translation by itself."""
-        parts = [_digits(part) for part in _DIGITS.findall(quantity.number)]
+        parts = [_digits(part) for part in _DIGITS.findall(f"{quantity.number}:{quantity.minute}")]
         whole = _digits(quantity.number)
         return any(
             count > 0 and (digits in (whole, *parts) or (len(parts) > 1 and whole.startswith(digits)))

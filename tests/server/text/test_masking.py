@@ -94,15 +94,15 @@ def test_a_sentence_without_parts_is_not_shown_again() -> None:
     assert MASKER.mask_again("A dog.", MASKER.mask("A dog."), ()) is None
 
 
-def test_numbers_that_were_missing_are_parts_of_all_later_attempts() -> None:
-    text = "Open 9am\u20135pm, room 7"
-    masked = MASKER.mask_again(text, MASKER.mask(text), [NumberSpan(5, 8), NumberSpan(9, 12)])
+def test_numbers_that_were_missing_are_parts_of_later_attempts_but_not_cut_out() -> None:
+    text = "Pages 10\u201315, room 7"
+    masked = MASKER.mask_again(text, MASKER.mask(text), [NumberSpan(6, 8), NumberSpan(9, 11)])
     assert masked is not None
 
-    assert (masked.text, parts(masked)) == ("Open %1, room 7", ["9am\u20135pm"])
+    assert (masked.text, parts(masked)) == ("Pages %1, room 7", ["10\u201315"])
     last = MASKER.mask_again(text, masked, ())
     assert last is not None
-    assert parts(last) == ["9am\u20135pm"]
+    assert (last.text, parts(last)) == (MASKER.mask(text).text, [])
 
 
 def test_carriers_that_the_text_has_are_not_used() -> None:

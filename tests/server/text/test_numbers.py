@@ -74,6 +74,7 @@ def test_a_number_may_have_any_right_form(source: str, translation: str) -> None
         ("um 5.05 Uhr", "at 5,05", ["5.05 Uhr"]),
         ("\u20ac171.4 billion", "171,4 Milliarden \u20ac1", ["\u20ac171.4 billion"]),
         ("at 12:00 a.m.", "um 12:00 Uhr", ["12:00 a.m."]),
+        ("9 of us at 9:45 pm", "9:45 Uhr um 21:45 Uhr", ["9:45 pm"]),
         ("99% in 1956", "99 % 1956 um 99 %", ["99%"]),
     ],
 )
