@@ -118,7 +118,7 @@ class _Numbers:
             return True
         if time.minute and re.search(rf"\b\d+,{time.minute}\b", self._text):  # that is no time
             return False
-        has_minute = time.minute in ("", "00") or self._has_number(time.minute)
+        has_minute = not time.minute or self._has_number(time.minute) or time.minute == "00"
         return has_minute and any(map(self._has_number, self._hours(time)))
 
     def _hours(self, time: Quantity) -> Iterator[str]:
