@@ -159,7 +159,10 @@ class _Graphs:
         return self.load(ENCODER_FILE, num_threads, **self._arena_limit(2 / 3), sdpa_kernel="16")
 
     def load_step(self, form: StepForm, num_threads: int) -> onnxruntime.InferenceSession:
-        session = self.load(form.file, num_threads, **self._arena_limit(1 / 3), enable_cuda_graph="1")
+        # Flash attention, or on a Turing the memory-efficient one (1 + 2). Unasked, ONNX Runtime takes cuDNN's from
+        # compute capability 9.0 on, which plans for each shape: what runs on one GPU is to run on all.
+        limit = self._arena_limit(1 / 3)
+        session = self.load(form.file, num_threads, **limit, enable_cuda_graph="1", sdpa_kernel="3")
         refuse(self.path(form.file), step_faults(session, form, self.bundle.manifest.dimensions))
         return session
 

@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _checks(bundle: Bundle, max_rows: int, count: Callable[[str], int]) -> list[Check]:
-    device = CudaDevice(name="stub", uuid=uuid.UUID(int=0), capability=(8, 0), cuda=(13, 0), total_bytes=1 << 34)
+    device = CudaDevice(name="stub", uuid=uuid.UUID(int=0), capability=(9, 0), cuda=(13, 0), total_bytes=1 << 34)
     plan = plan_device_memory(bundle.manifest, _VARIANT, Settings(max_rows=max_rows), device, 1)
     before = count("taken")
     runner = open_runner(bundle, _VARIANT, "cuda", max_encode_tokens=_MAX_ENCODE_TOKENS)

@@ -25,10 +25,11 @@ _ANSWERS = {
     "int {}(int *value) {{ *value = 1; return 0; }}": ["cudaGetDeviceCount", "cudaDeviceGetAttribute"],
     "int {}(int *value) {{ *value = 13000; return 0; }}": ["cudaDriverGetVersion", "cudaRuntimeGetVersion"],
     # The structure is longer; these zeros are there so that no session depends on what the memory held before. Then
-    # what kernels are chosen by: warps, threads, grids, the capability (8.0, without kernels that cuDNN has to plan).
+    # what kernels are chosen by: warps, threads, grids, and the capability of an H100, 9.0. From there on ONNX Runtime
+    # prefers cuDNN's attention unless it is told another one; cuDNN cannot plan it here, and the run fails.
     "int {}(char *properties) {{ memset(properties, 0, 512); *(size_t *)(properties + 288) = (size_t)1 << 34;"
     " int *p = (int *)(properties + 296); p[0] = 49152; p[2] = 65536; p[3] = 32; p[6] = p[7] = p[8] = 1024; p[9] = 64;"
-    " p[10] = 2147483647; p[11] = p[12] = 65535; p[16] = 8; p[22] = 108; return 0; }}": ["cudaGetDeviceProperties"],
+    " p[10] = 2147483647; p[11] = p[12] = 65535; p[16] = 9; p[22] = 132; return 0; }}": ["cudaGetDeviceProperties"],
     "int {}(size_t *free, size_t *total) {{ *free = *total = (size_t)1 << 34; return 0; }}": ["cudaMemGetInfo"],
     "int {}(void **memory, size_t bytes) {{ *memory = malloc(bytes); return *memory == NULL; }}": [
         "cudaHostAlloc",
