@@ -72,8 +72,8 @@ chaos: .venv/installed-dev  ## put the promise "nothing lost" to the test, for h
 check-imports: .venv-imports/installed  ## compare with `transformers`, in a venv of its own (1.5 GB); ARGS="nllb" for one model
 	@.venv-imports/bin/python -m tests.imports.check $(ARGS)
 
-check-cuda-placement: .venv-gpu/installed  ## is the CUDA variant all on the GPU? Needs none, but a C compiler and 250 MB of wheels
-	@ORT_DISABLE_TELEMETRY=1 .venv-gpu/bin/python -m tests.acceptance.cuda_placement $(ARGS)
+check-cuda-placement: .venv-gpu/installed  ## is the CUDA variant all on the GPU, in how much memory? Needs none, but a C compiler and 250 MB of wheels
+	@for command in placement memory; do ORT_DISABLE_TELEMETRY=1 .venv-gpu/bin/python -m tests.acceptance.cuda_$$command $(ARGS) || failed=1; done; exit $${failed:-0}
 
 gpu: .venv-cuda/installed  ## on a machine with a GPU: prove the CUDA provider and measure it; ARGS="--quick" (tests/gpu/README.md)
 	@for command in graphs live faults; do .venv-cuda/bin/python -m tests.gpu.$$command $(ARGS) || failed=1; done; exit $${failed:-0}
@@ -115,7 +115,7 @@ endef
 # onnxruntime and onnxruntime-gpu overwrite each other. Without its extras the latter brings no CUDA.
 .venv-gpu/installed: constraints.txt
 	$(PYTHON) -m venv .venv-gpu
-	$(subst $(BIN),.venv-gpu/bin,$(PIP)) onnxruntime-gpu onnx tabulate
+	$(subst $(BIN),.venv-gpu/bin,$(PIP)) onnxruntime-gpu onnx tabulate langcodes prometheus-client
 	@touch $@
 
 .venv-cuda/installed: pyproject.toml constraints.txt
