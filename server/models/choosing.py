@@ -62,19 +62,23 @@ def can_run(variant: str) -> bool:
 
 def installed_packages() -> set[str]:
     """Returns the one distribution of ONNX Runtime that is installed. Raises SettingsError unless it is one."""
-    found = set()
+    found = {}
     for name in (_CPU_PACKAGE, _GPU_PACKAGE):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            importlib.metadata.version(name)
-            found.add(name)
+            found[name] = str(importlib.metadata.distribution(name).locate_file(""))
     check_packages(found)
-    return found
+    return set(found)
 
 
-def check_packages(found: set[str]) -> None:
-    """Exactly one distribution of ONNX Runtime is installed; else SettingsError says what to install."""
+def check_packages(found: dict[str, str]) -> None:
+    """Exactly one distribution of ONNX Runtime is installed; else SettingsError says what to install.
+
+    Args:
+        found: The folder of each distribution.
+    """
     if len(found) > 1:
-        message = f"{' and '.join(sorted(found))} are both installed and overwrite each other: uninstall both, then"
+        places = " and ".join(f"{name} (in {folder})" for name, folder in sorted(found.items()))
+        message = f"{places} are both installed and overwrite each other: uninstall both, then"
         raise SettingsError([f"{message} install 'babelserve[cpu]' or 'babelserve[gpu]'"])
     if not found:
         raise SettingsError(["no ONNX Runtime is installed: install 'babelserve[cpu]' or 'babelserve[gpu]'"])

@@ -55,12 +55,13 @@ def test_this_machine_runs_every_variant_for_its_processor() -> None:
 
 
 def test_exactly_one_onnx_runtime_is_accepted() -> None:
-    check_packages({"onnxruntime"})
-    check_packages({"onnxruntime-gpu"})
-    with pytest.raises(SettingsError, match=r"both installed.*babelserve\[cpu\]"):
-        check_packages({"onnxruntime", "onnxruntime-gpu"})
+    check_packages({"onnxruntime": "/image"})
+    check_packages({"onnxruntime-gpu": "/site"})
+    both = r"onnxruntime \(in /image\) and onnxruntime-gpu \(in /site\) are both installed.*babelserve\[cpu\]"
+    with pytest.raises(SettingsError, match=both):
+        check_packages({"onnxruntime": "/image", "onnxruntime-gpu": "/site"})
     with pytest.raises(SettingsError, match=r"no ONNX Runtime.*babelserve\[gpu\]"):
-        check_packages(set())
+        check_packages({})
 
 
 def test_the_one_that_is_installed_is_found() -> None:
