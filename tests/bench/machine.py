@@ -5,7 +5,7 @@ import os
 import platform
 from pathlib import Path
 
-_PACKAGES = ("onnxruntime", "ctranslate2", "numpy", "grpcio", "torch")
+_PACKAGES = ("onnxruntime", "onnxruntime-gpu", "ctranslate2", "numpy", "grpcio", "torch")
 _FLAGS = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "amx_int8")
 
 

@@ -223,8 +223,16 @@ def open_engine(
     limits = engine_limits(
         bundle.manifest, settings.precision, ServerSettings(lanes=settings.workers, max_rows=settings.batch)
     )
+    runner = open_runner(
+        bundle,
+        settings.precision,
+        settings.device,
+        settings.threads,
+        num_threads_alone=settings.workers,
+        max_encode_tokens=limits.lane.max_encode_tokens,  # whose memory is taken at the start, as in the server
+    )
     return Engine(
-        open_runner(bundle, settings.precision, settings.device, settings.threads, num_threads_alone=settings.workers),
+        runner,
         bundle.manifest,
         Metrics(registry).of_model(bundle.manifest.name, bundle.manifest.version),
         dataclasses.replace(limits, max_waiting_tokens=max_waiting_tokens, max_waiting_sentences=max_waiting_sentences),

@@ -125,8 +125,8 @@ def test_as_many_best_tokens_as_asked_for(runner: DeviceRunner) -> None:
     assert [ids.shape for ids, _ in found] == [(1, 1), (1, 4), (1, 8), (1, 9), (1, 32), (1, 1)]
     best = found[4][0][0].tolist()
     assert len(set(best)) == 32
-    for ids, log_probs in found:
-        assert ids[0].tolist() == best[: ids.shape[1]]
+    for ids, log_probs in found:  # halves tie, and kernels for other numbers order ties in other ways
+        assert len(set(ids[0].tolist()) & set(best)) == ids.shape[1]
         np.testing.assert_allclose(log_probs, found[4][1][:, : ids.shape[1]], atol=1e-3)
 
 
