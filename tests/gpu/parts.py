@@ -76,6 +76,7 @@ class Part:
 
 
 def _adds(context: Context) -> None:
+    context.figure("device", describe_device(context.device))
     result = add(context.device)
     context.check("1 + 1", str(result), result == [2.0, 2.0], "[2.0, 2.0]")
 
@@ -110,7 +111,6 @@ def run_parts(name: str, parts: Sequence[Part], options: argparse.Namespace) -> 
         "is_quick": options.quick,
         "machine": describe_machine(),
         "versions": versions(),
-        "device": describe_device(options.device),
     }
     print(json.dumps(facts, indent=1), flush=True)
     with _ended_when_it_hangs(options.budget + _GRACE_SECONDS), context.stack:
