@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _checks(bundle, options.max_rows, lambda name: ctypes.c_size_t.in_dll(runtime, name).value)
         )
     sys.stdout.flush()
-    os._exit(status)  # what the stubs handed out cannot be taken back by who would
+    os._exit(status)  # an orderly end would give the stubs' objects to functions that free real ones
 
 
 def _checks(bundle: Bundle, max_rows: int, count: Callable[[str], int]) -> list[Check]:

@@ -16,7 +16,7 @@ CALLERS = 32
 _ROUND = 4 * CALLERS  # calls over one connection
 _BEAM_SIZES = (1, 1, 1, 4)
 _TIMEOUT_SECONDS = 30.0  # after which a server that hangs has ended itself
-_PATIENCE_SECONDS = 0.005  # of who cancels: about a few steps of a GPU
+_PATIENCE_SECONDS = 0.005  # before a call is cancelled: some steps on a GPU
 BAD_ANSWER = "bad answer"
 
 
