@@ -66,11 +66,12 @@ _PATTERNS = (
     r"(?<![\w.,])\d+(?:[.,]\d+)*+(?:\s?[-+*/\u00d7\u00f7\u2212]\s?\d+(?:[.,]\d+)*+){1,9}\s?=\s?\d+(?:[.,]\d+)*+(?!\w)",
     # Feet and inches:
     r"(?<!\w)\d{1,2}['\u2019\u2032]\s?\d{1,2}(?:[\"\u201d\u2033]|'')",
+    r"(?<![\w:]):[a-z][a-z0-9_+-]{1,30}:(?![\w:])",  # the name of an emoji
     # Emoji, and private characters of the text's own:
     rf"(?:[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}{_EMOJI_MARK}*+(?:\u200d{_EMOJI}{_EMOJI_MARK}*+)*+)++",
     r"[\ue000-\uf8ff]",
 )
-_SIGNS = re.compile(r"[\d@/\\{<>&|%$#_`[=~^]|[*:+!-]{2}|[\xa2-\xa5]|[^\x00-\u203b]|\.\w")  # any part has one
+_SIGNS = re.compile(r"[\d@/\\{<>&|%$#_`[=~^]|[*:+!-]{2}|[\xa2-\xa5]|[^\x00-\u203b]|[.:]\w")  # any part has one
 
 
 def find_parts(text: str) -> Iterator[tuple[int, int]]:

@@ -41,6 +41,7 @@ from server.text.patterns import find_parts
         ("Von 8 bis 15 Uhr, 7.30\u20139 Uhr", ["8 bis 15 Uhr", "7.30\u20139 Uhr"]),
         ("It costs $7\u2013$32, 3 + 88 = 91", ["$7\u2013$32", "3 + 88 = 91"]),
         ("$$$ or $€£5, ££", ["$$$", "££"]),
+        ("Thanks :smile: and :+1: at 10:30:15", [":smile:"]),
         ("Run it with --dry-run now", ["--dry-run"]),
         ("Great 👍🏽👩‍🚀 and 🇩🇪!", ["👍🏽👩‍🚀", "🇩🇪"]),
     ],
