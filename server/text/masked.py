@@ -55,7 +55,7 @@ class Restored:
     missing: tuple[NumberSpan, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """What a network is not shown of a sentence.
 
@@ -75,7 +75,7 @@ class Part:
     touches_right: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Masked:
     """A sentence as the network is shown it.
 
@@ -107,10 +107,7 @@ class Masked:
     @property
     def has_words(self) -> bool:
         """Whether there is a letter to translate."""
-        shown = self.text
-        for part in self.parts:
-            shown = shown.replace(part.carrier, " ", 1) if part.carrier else shown
-        return any(map(str.isalpha, shown))
+        return any(map(str.isalpha, self.source))
 
     def restore(self, translation: str) -> Restored:
         """Returns a translation of `text` with each part once, and without carriers and characters of no meaning."""
@@ -134,7 +131,7 @@ class Masked:
             for part in self.parts
         ]
         ends = [KeptPart(end.strip(), Placement.BY_MODEL) for end in (self.leading, self.trailing) if end.strip()]
-        lost = [KeptPart(self.source[span.start : span.end], Placement.MISSING) for span in missing]
+        lost = [KeptPart(self.original[span.start : span.end], Placement.MISSING) for span in missing]
         return Restored(self.leading + text + self.trailing, (*ends, *outcome, *lost), is_whole, missing)
 
     def _place(self, translation: str, pattern: "re.Pattern[str]", found: Sequence[str]) -> str:
@@ -143,7 +140,7 @@ class Masked:
         pieces: list[str] = []
         end = 0
         for match in pattern.finditer(translation):
-            pieces.append(_STRAY.sub("", translation[end : match.start()]))
+            pieces.append(clean(translation[end : match.start()]))
             end = match.end()
             part = left.pop(match[0], None)
             if part is None:  # it has been put already
@@ -153,7 +150,7 @@ class Masked:
             pieces.append(clock_time(part.text, self.language))
             if part.touches_right and translation[end : end + 1] == " ":
                 end += 1
-        text = "".join([*pieces, _STRAY.sub("", translation[end:])])
+        text = "".join([*pieces, clean(translation[end:])])
         for part in reversed(self.parts):  # so that those of one place keep their order
             if part.carrier not in found:
                 text = _insert(text, part)
@@ -166,7 +163,10 @@ class Masked:
         return abs(translation.find(part.carrier) / max(1, len(translation)) - part.place) > part.reach
 
     def _has_inventions(self, translation: str) -> bool:
-        """Whether a translation has a word in capitals that its source has in no case, or the only number of both."""
+        """Whether a translation has what its source has not.
+
+        That is a word in capitals that the source has in no case, or a number although the source has none.
+        """
         if self.parts and _DIGIT.search(translation) and not _DIGIT.search(self.source):
             return True
         if self.is_folded or self.source.isupper():

@@ -28,10 +28,8 @@ from server.text.patterns import find_parts
 _LEAST_CAPITALS = 5  # of a single word that is folded: shorter ones are mostly names, such as NATO
 _MARKS_REACH, _WORDS_REACH = 0.35, 0.4  # less, and parts that moved with reason are asked for again; more, and few are
 _RANGE = re.compile(r"\s?[-\u2013\u2014/:x\u00d7]\s?")  # between two numbers that are one part
-# Beside symbols:
-_MARKS = frozenset(
-    "-*#_\u2010\u2011\u2012\u2013\u2014\u2015\u2022\u00b7\u00a7\u00b6\u2020\u2021\u2026"
-)  # beside symbols
+# Characters that are marks where they stand alone, beside Unicode's symbols:
+_MARKS = frozenset("-*#_\u2010\u2011\u2012\u2013\u2014\u2015\u2022\u00b7\u00a7\u00b6\u2020\u2021\u2026")
 _OF_TEXT = frozenset("\u00b0")  # a symbol that belongs to the number before it
 _SPACE, _WORD_BEHIND = re.compile(r"\s+"), re.compile(r"\s*(\S+)(?=\s)")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -70,18 +68,12 @@ class Masker:
         if carriers is not None and len(runs) > len(carriers):
             num_fit = runs[len(carriers)].start
             runs = runs[: len(carriers)]
-        pieces, parts, position = [], [], start
-        for index, run in enumerate(runs):
-            left, right = text[run.start - 1 : run.start], text[run.end : run.end + 1]
-            part = Part(
-                text[run.start : run.end],
-                "" if carriers is None else carriers[index],
-                (run.start - start) / max(1, end - start),
-                self._reach(text, run),
-                touches_left=run.start > start and (left.isalnum() or left in _CLOSING),
-                touches_right=run.end < end and (right.isalnum() or right in _OPENING),
-            )
-            parts.append(part)
+        parts = [
+            self._part(text, run, start, end, "" if carriers is None else carriers[index])
+            for index, run in enumerate(runs)
+        ]
+        pieces, position = [], start
+        for run, part in zip(runs, parts, strict=True):
             before, behind = " " * part.touches_left, " " * part.touches_right
             pieces += [self._plain(text[position : run.start]), before, part.carrier, behind]
             position = run.end
@@ -90,35 +82,34 @@ class Masker:
             shown = _SPACE.sub(" ", shown).strip()
         is_folded = self.folds_capitals and _is_all_caps(shown)
         return Masked(
-            shown.lower() if is_folded else shown,
-            text,
-            source,
-            text[:start],
-            text[end:],
-            tuple(parts),
-            is_folded,
-            num_fit,
-            self.language,
-            attempt,
-            tuple(numbers),
+            text=shown.lower() if is_folded else shown,
+            original=text,
+            source=source,
+            leading=text[:start],
+            trailing=text[end:],
+            parts=tuple(parts),
+            is_folded=is_folded,
+            num_fit=num_fit,
+            language=self.language,
+            attempt=attempt,
+            numbers=tuple(numbers),
         )
 
-    def mask_again(self, text: str, last: Masked, missing: Sequence[NumberSpan]) -> Masked | None:
+    def mask_again(self, last: Masked, missing: Sequence[NumberSpan]) -> Masked | None:
         """Returns a sentence as the network is shown it after an attempt that failed; None if no other is worth making.
 
         Args:
-            text: the sentence.
             last: the attempt.
             missing: numbers that its translation lacks.
         """
-        if last.attempt >= len(self.carriers):
+        attempt = last.attempt + 1
+        if attempt > len(self.carriers):
             return None
-        numbers = (*last.numbers, *missing)
-        if last.attempt + 1 == len(self.carriers):  # a number that is cut out would seldom find its place: it is told
-            masked = self.mask(text, last.attempt + 1)
-            return masked if (masked.parts or last.numbers) and masked.text.strip() else None
-        masked = self.mask(text, last.attempt + 1, numbers)
-        return masked if masked.parts and masked.num_fit is None and masked.text.strip() else None
+        # A number that is cut out seldom finds its place. So the last attempt shows it, and the answer tells of it.
+        is_last = attempt == len(self.carriers)
+        masked = self.mask(last.original, attempt, () if is_last else (*last.numbers, *missing))
+        is_other = masked.parts or (is_last and last.numbers)
+        return masked if is_other and masked.num_fit is None and masked.text else None
 
     def unknown_script(self, text: str) -> str:
         """Returns the script of the first letter that the network does not know, as Unicode names it; "" for none."""
@@ -130,6 +121,18 @@ class Masker:
         if attempt >= len(self.carriers):
             return None
         return tuple(carrier for carrier in self.carriers[attempt] if carrier not in source) or None
+
+    def _part(self, text: str, run: Run, start: int, end: int, carrier: str) -> Part:
+        """Returns a part of a sentence that begins and ends there."""
+        left, right = text[run.start - 1 : run.start], text[run.end : run.end + 1]
+        return Part(
+            text=text[run.start : run.end],
+            carrier=carrier,
+            place=(run.start - start) / max(1, end - start),
+            reach=self._reach(text, run),
+            touches_left=run.start > start and (left.isalnum() or left in _CLOSING),
+            touches_right=run.end < end and (right.isalnum() or right in _OPENING),
+        )
 
     def _reach(self, text: str, run: Run) -> float:
         """Returns how far a part may move: marks and foreign words little, addresses and the like with the grammar."""
@@ -143,7 +146,9 @@ class Masker:
 
     def _runs(self, text: str, numbers: Sequence[NumberSpan]) -> list[Run]:
         """Returns all parts of a sentence, in order, apart from each other; what overlaps is one."""
-        found = [Run(*span, is_word=has_words(text[slice(*span)])) for span in self._patterns(text)]
+        if self.characters is None and not self.carriers:  # nothing is known of the network
+            return []
+        found = [Run(*span, is_word=has_words(text[slice(*span)])) for span in find_parts(text)]
         found += [Run(number.start, number.end, is_word=True) for number in numbers]
         found += [Run(*span, is_word=False) for span in _marks_at_ends(text)]
         if self.characters is not None:
@@ -156,9 +161,6 @@ class Masker:
             else:
                 runs.append(run)
         return runs
-
-    def _patterns(self, text: str) -> list[tuple[int, int]]:
-        return list(find_parts(text)) if self.carriers or self.characters is not None else []
 
 
 NO_MASKING = Masker()

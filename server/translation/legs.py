@@ -31,7 +31,7 @@ class Leg:
     def ask_again(self, sentence: SourceSentence, restored: Restored) -> SourceSentence | None:
         """Returns a sentence as its model is shown it next, after a translation that is not whole; None for no more."""
         rules, last = self.split_rules, sentence.masked
-        masked = rules.masker.mask_again(sentence.text, last, restored.missing) if last is not None else None
+        masked = rules.masker.mask_again(last, restored.missing) if last is not None else None
         if masked is None:
             return None
         ids = rules.encode(masked.text)

@@ -110,7 +110,7 @@ def test_marks_and_foreign_words_must_be_near_their_place_and_addresses_move_wit
 def test_a_german_time_that_was_a_part_is_written_as_the_target_does() -> None:
     masker = Masker(carriers=(("\ue000",), ("%1",)), language="en")
     first = masker.mask("Um 14.20 Uhr beginnt es")
-    again = masker.mask_again("Um 14.20 Uhr beginnt es", first, first.restore("At 14.20 am it begins").missing)
+    again = masker.mask_again(first, first.restore("At 14.20 am it begins").missing)
 
     assert again is not None
     assert again.restore("At %1 it begins").text == "At 14:20 it begins"

@@ -77,9 +77,9 @@ def test_letters_of_a_carrier_are_no_words() -> None:
 def test_a_second_attempt_shows_other_carriers_and_a_third_none() -> None:
     text = "Send a.txt to \u4f60, now"
     first = MASKER.mask(text)
-    second = MASKER.mask_again(text, first, ())
+    second = MASKER.mask_again(first, ())
     assert second is not None
-    third = MASKER.mask_again(text, second, ())
+    third = MASKER.mask_again(second, ())
     assert third is not None
 
     assert [each.text for each in (first, second, third)] == [
@@ -87,20 +87,20 @@ def test_a_second_attempt_shows_other_carriers_and_a_third_none() -> None:
         "Send %1 to %2, now",
         "Send to , now",
     ]
-    assert MASKER.mask_again(text, third, ()) is None
+    assert MASKER.mask_again(third, ()) is None
 
 
 def test_a_sentence_without_parts_is_not_shown_again() -> None:
-    assert MASKER.mask_again("A dog.", MASKER.mask("A dog."), ()) is None
+    assert MASKER.mask_again(MASKER.mask("A dog."), ()) is None
 
 
 def test_numbers_that_were_missing_are_parts_of_later_attempts_but_not_cut_out() -> None:
     text = "Pages 10\u201315, room 7"
-    masked = MASKER.mask_again(text, MASKER.mask(text), [NumberSpan(6, 8), NumberSpan(9, 11)])
+    masked = MASKER.mask_again(MASKER.mask(text), [NumberSpan(6, 8), NumberSpan(9, 11)])
     assert masked is not None
 
     assert (masked.text, parts(masked)) == ("Pages %1, room 7", ["10\u201315"])
-    last = MASKER.mask_again(text, masked, ())
+    last = MASKER.mask_again(masked, ())
     assert last is not None
     assert (last.text, parts(last)) == (MASKER.mask(text).text, [])
 
