@@ -144,11 +144,11 @@ def _with(sentence: str, text: str, part: int) -> str:
 
 
 def _holds(translation: str, code: str) -> bool:
-    return translation.split().count(code) == 1 or sum(code in word for word in translation.split()) == 1
+    return sum(code in word for word in translation.split()) == 1
 
 
 def _candidates(tokenizer: Tokenizer) -> Iterator[str]:
-    """Yields the characters to try: those that the vocabulary has, but for alphabets and ordinary punctuation."""
+    """Yields the characters of the vocabulary that are tried: all but alphabets and ordinary punctuation."""
     of_alphabet = Counter(letter for piece in tokenizer.source_pieces() if len(piece) > 2 for letter in set(piece))
     for code in range(0x21, _SYMBOLS_END):
         character = chr(code)

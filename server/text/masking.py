@@ -20,10 +20,11 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from server.text.characters import Characters, Run, has_words, script_of
+from server.text.characters import Characters
 from server.text.masked import Masked, Part
 from server.text.numbers import NumberSpan
 from server.text.patterns import find_parts
+from server.text.runs import Run, has_words, script_of
 
 _LEAST_CAPITALS = 5  # of a single word that is folded: shorter ones are mostly names, such as NATO
 _MARKS_REACH, _WORDS_REACH = 0.35, 0.4  # less, and parts that moved with reason are asked for again; more, and few are

@@ -53,7 +53,7 @@ _PATTERNS = (
     r"(?<![\w.,:/-])[A-Z]{2,}+\d{2,}+(?![\w-])",
     r"(?<![\w.-])(?:0x[0-9A-Fa-f]++|(?=[0-9]*+[a-f])(?=[a-f]*+\d)[0-9a-f]{7,}+)(?![\w-])",
     r"(?<!\w)(?!\w*_in(?:nen)?\b)[A-Za-z0-9]++(?:_[A-Za-z0-9]++)++(?!\w)",
-    # Operators, rules and the like: no dashes, and no sign of one character but those that no sentence has
+    # Operators and rules between blanks. Dashes are punctuation. Of single signs, those that no sentence needs.
     r"(?<!\S)(?:(?![-.]+(?!\S)|\.)[-=!<>+*#~|&:^_/\\.]{2,40}+|[=<>~|^_\\])(?!\S)",
     r"(?<![\w-])--[a-z][\w-]*+",  # a flag of a command
     r"(?<![\\\w])\\[abfnrtv0](?![a-z])",  # an escape that is spelled out

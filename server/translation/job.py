@@ -24,7 +24,7 @@ from server.translation.answer import TextAnswer, TranslatedSentence, raise_if_a
 from server.translation.legs import Leg
 from server.translation.mailbox import Doorbell, Mailbox
 from server.translation.relay import Relay
-from server.translation.submission import FEW_SENTENCES, Part, Place, cancel, pause_after, submit
+from server.translation.submission import FEW_SENTENCES, Place, Submitted, cancel, pause_after, submit
 
 _SENTENCES_PER_WAKE = 8  # of the event loop, if neither the caller nor a second engine is to have any before
 
@@ -46,7 +46,7 @@ class Job:
     def __init__(
         self,
         answers: Sequence[TextAnswer],
-        parts: Sequence[Part],
+        parts: Sequence[Submitted],
         deadline: float,
         arrived: float,
         flow: Flow,
@@ -62,7 +62,7 @@ class Job:
         self._deadline = deadline
         self._arrived = arrived
         self._flow = flow
-        self._completed: Mailbox[Part] = Mailbox(doorbell)
+        self._completed: Mailbox[Submitted] = Mailbox(doorbell)
         self._num_running = 0
         self._has_first = False
         self._is_whole = False  # answered at once: nobody has anything of it before
@@ -113,7 +113,7 @@ class Job:
         is_short = sum(len(answer.split.sentences) for answer in self.answers) <= FEW_SENTENCES
         return build() if is_short else await asyncio.to_thread(build)
 
-    async def _done(self) -> AsyncIterator[Part]:
+    async def _done(self) -> AsyncIterator[Submitted]:
         """Yields what is done, and what its ends set going, as it is done."""
         for index, part in enumerate(self._parts):
             self._watch(part)
@@ -125,7 +125,7 @@ class Job:
             self._num_running -= 1
             yield part
 
-    def _watch(self, part: Part) -> None:
+    def _watch(self, part: Submitted) -> None:
         self._num_running += 1
         tell = functools.partial(self._tell, part.place, part.source, part.piece, asyncio.get_running_loop())
         part.future.add_done_callback(tell)  # which does not know it: that would be a cycle, for the collector
@@ -140,9 +140,9 @@ class Job:
     ) -> None:
         """Says that something is done; on the engine's thread."""
         if not self._is_left:
-            self._completed.put(Part(place, source, future, piece), loop)
+            self._completed.put(Submitted(place, source, future, piece), loop)
 
-    def _add(self, answer: TextAnswer, part: Part) -> bool:
+    def _add(self, answer: TextAnswer, part: Submitted) -> bool:
         """Adds what is done to its text. Returns whether there is anything to tell: a sentence, or a text's failure."""
         place, is_second = part.place, part.piece is not None
         try:
@@ -191,7 +191,7 @@ class Job:
                 raise
             self._second.setdefault(place.text, []).extend(futures)
             for index, future in zip(waiting, futures, strict=True):
-                self._watch(Part(place, pieces[index], future, index))
+                self._watch(Submitted(place, pieces[index], future, index))
         return self._end(answer, place, relay)
 
     def _end(self, answer: TextAnswer, place: Place, relay: Relay) -> bool:
@@ -202,7 +202,7 @@ class Job:
         del self._relays[place]
         return True
 
-    def _translated(self, leg: Leg, part: Part) -> TranslatedSentence | None:
+    def _translated(self, leg: Leg, part: Submitted) -> TranslatedSentence | None:
         """Returns what a leg has made of a sentence or piece; None if that is not whole, and it is on its way again."""
         result, tokenizer = part.future.result(), leg.model.tokenizer
         restored = restore(part.source, result, tokenizer)
@@ -220,7 +220,7 @@ class Job:
         current_trace.get().add_sentence(timings.queue_seconds, timings.encode_seconds, timings.decode_seconds)
         return TranslatedSentence.decoded(part.source, result, restored)
 
-    def _ask_again(self, leg: Leg, part: Part, restored: Restored) -> bool:
+    def _ask_again(self, leg: Leg, part: Submitted, restored: Restored) -> bool:
         """Has a sentence translated again, shown in another way; says whether there is one, and room for it."""
         source = leg.ask_again(part.source, restored)
         if source is None:
@@ -231,7 +231,7 @@ class Job:
             return False
         leg.model.metrics.translations.repeated_total.inc()
         self._second.setdefault(part.place.text, []).append(future)
-        self._watch(Part(part.place, source, future, part.piece))
+        self._watch(Submitted(part.place, source, future, part.piece))
         return True
 
 
@@ -255,12 +255,12 @@ async def start_job(
     for place, sentence in _sentences(answers, are_copied=False):
         leg = answers[place.text].legs[0]
         of_legs.setdefault(id(leg), (leg, []))[1].append((place, sentence))
-    parts: list[Part] = []
+    parts: list[Submitted] = []
     try:
         for leg, own in of_legs.values():
             sources = [sentence.source_ids or () for _, sentence in own]
             futures = await submit(leg, sources, deadline, flow)
-            parts += [Part(*sentence, future) for sentence, future in zip(own, futures, strict=True)]
+            parts += [Submitted(*sentence, future) for sentence, future in zip(own, futures, strict=True)]
     except BaseException:
         cancel([part.future for part in parts], 0)
         raise

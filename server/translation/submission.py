@@ -21,7 +21,7 @@ class Place(NamedTuple):
     sentence: int
 
 
-class Part(NamedTuple):
+class Submitted(NamedTuple):
     """What an engine has of a sentence: the sentence, or on its second leg a piece of what the first made of it.
 
     Attributes:

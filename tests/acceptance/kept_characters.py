@@ -19,12 +19,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-import grpc
-
-from tests.acceptance.lines import DATA, Answer, add_flags, open_asker, read_pairs, write_rows
+from tests.acceptance.lines import DATA, Answer, Asker, Judged, add_flags, read_pairs, run_judge
 from tests.acceptance.odd_runs import PLACES, OddLine, fault_of_rest, fault_of_run, odd_lines, read_runs, without_run
-from tests.acceptance.report import EXIT_NOT_RUN, Check, print_checks
-from tests.acceptance.server_process import ServerNotServing
+from tests.acceptance.report import Check
 from tests.acceptance.translation_quality import chrf
 
 _SEED = 43
@@ -34,7 +31,7 @@ _MOST_LOST = 1.0  # of chrF
 Ask = Callable[[Sequence[str]], list[Answer]]
 
 
-def judge(lines: Sequence[OddLine], ask: Ask, *, untrained: bool = False) -> tuple[list[Check], list[list[str]]]:
+def judge(lines: Sequence[OddLine], ask: Ask, *, untrained: bool = False) -> Judged:
     """Returns the table, and a row for each line that fails: faults, place, group, run, source, translation, plain."""
     plain = [answer.text for answer in ask([line.sentence for line in lines])]
     odd = [answer.text for answer in ask([line.source for line in lines])]
@@ -92,17 +89,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_flags(parser, 2000)
     parser.add_argument("--untrained", action="store_true", help="judge neither places nor quality")
     options = parser.parse_args(arguments)
-    try:
-        with open_asker(options) as ask:
-            pairs = read_pairs(ask.source, ask.target)
-            random.Random(_SEED).shuffle(pairs)
-            lines = list(odd_lines(pairs, read_runs(DATA / "odd_characters.txt")))[: options.sentences]
-            checks, rows = judge(lines, ask, untrained=options.untrained)
-        write_rows(options.output, rows)
-    except (OSError, ValueError, ServerNotServing, grpc.RpcError) as error:
-        print(error, file=sys.stderr)
-        return EXIT_NOT_RUN
-    return print_checks(checks)
+
+    def judge_server(ask: Asker) -> Judged:
+        pairs = read_pairs(ask.source, ask.target)
+        random.Random(_SEED).shuffle(pairs)
+        lines = list(odd_lines(pairs, read_runs(DATA / "odd_characters.txt")))[: options.sentences]
+        return judge(lines, ask, untrained=options.untrained)
+
+    return run_judge(options, judge_server)
 
 
 if __name__ == "__main__":

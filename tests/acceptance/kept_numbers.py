@@ -14,13 +14,10 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-import grpc
-
-from tests.acceptance.lines import Answer, add_flags, open_asker, write_rows
+from tests.acceptance.lines import Answer, Asker, Judged, add_flags, run_judge
 from tests.acceptance.number_lines import NumberLine, number_lines
-from tests.acceptance.report import EXIT_NOT_RUN, Check, print_checks
+from tests.acceptance.report import Check
 from tests.acceptance.right_numbers import wrong_numbers
-from tests.acceptance.server_process import ServerNotServing
 from tests.acceptance.translation_quality import at_least
 
 _SEED = 43
@@ -29,7 +26,7 @@ _LEAST_RIGHT = 99.5  # per cent of lines
 Ask = Callable[[Sequence[str]], list[Answer]]
 
 
-def judge(lines: Sequence[NumberLine], ask: Ask, language: str) -> tuple[list[Check], list[list[str]]]:
+def judge(lines: Sequence[NumberLine], ask: Ask, language: str) -> Judged:
     """Returns the table, and a row for each line: verdict, what is wrong, what is flagged, source, translation."""
     answers = ask([line.source for line in lines])
     wrong = [wrong_numbers(line.numbers, each.text, language) for line, each in zip(lines, answers, strict=True)]
@@ -69,15 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_flags(parser, 1000)
     parser.add_argument("--all", action="store_true", help="write the lines that are right, too")
     options = parser.parse_args(arguments)
-    try:
-        with open_asker(options) as ask:
-            lines = list(number_lines(ask.source, options.sentences, _SEED))
-            checks, rows = judge(lines, ask, ask.target)
-        write_rows(options.output, [row for row in rows if options.all or row[0] != "right"])
-    except (OSError, ValueError, ServerNotServing, grpc.RpcError) as error:
-        print(error, file=sys.stderr)
-        return EXIT_NOT_RUN
-    return print_checks(checks)
+
+    def judge_server(ask: Asker) -> Judged:
+        checks, rows = judge(list(number_lines(ask.source, options.sentences, _SEED)), ask, ask.target)
+        return checks, [row for row in rows if options.all or row[0] != "right"]
+
+    return run_judge(options, judge_server)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 """What the commands share that judge a server line by line: its answers, sentences to ask for, and flags."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import grpc
 
 from model.data import read_corpus
 from model.training import CorpusConfig
@@ -15,7 +18,8 @@ from protos.translation_pb2 import (
 )
 from protos.translation_pb2_grpc import TranslationServiceStub
 from tests.acceptance.calls import open_stub
-from tests.acceptance.server_process import BUILTIN_BUNDLE, REPOSITORY, running_server
+from tests.acceptance.report import EXIT_NOT_RUN, Check, print_checks
+from tests.acceptance.server_process import BUILTIN_BUNDLE, REPOSITORY, ServerNotServing, running_server
 
 DATA = REPOSITORY / "tests" / "data"
 _PAIRS = ("general_dev", "multi30k_val", "everyday.tsv", "tatoeba_held_out.tsv")
@@ -128,7 +132,22 @@ def open_asker(options: argparse.Namespace) -> Iterator[Asker]:
         yield Asker(stub, source, target, options.beam_size)
 
 
-def write_rows(path: Path | None, rows: Sequence[Sequence[str]]) -> None:
+Judged = tuple[list[Check], list[list[str]]]  # the table, and rows to keep
+
+
+def run_judge(options: argparse.Namespace, judge: Callable[[Asker], Judged]) -> int:
+    """Has a server judged, prints the table, keeps the rows that --output is for, and returns the exit status."""
+    try:
+        with open_asker(options) as ask:
+            checks, rows = judge(ask)
+        _write_rows(options.output, rows)
+    except (OSError, ValueError, ServerNotServing, grpc.RpcError) as error:
+        print(error, file=sys.stderr)
+        return EXIT_NOT_RUN
+    return print_checks(checks)
+
+
+def _write_rows(path: Path | None, rows: Sequence[Sequence[str]]) -> None:
     """Writes a TSV file, with blanks for tabs and line breaks in its cells; no path means none."""
     if path is not None:
         lines = ("\t".join(" ".join(cell.split()) for cell in row) + "\n" for row in rows)

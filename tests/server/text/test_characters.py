@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 
-from server.text.characters import Characters, Run
+from server.text.characters import Characters
+from server.text.runs import Run
 
 
 def knows(character: str) -> bool:
