@@ -86,9 +86,9 @@ class MosesSource:
         words = self._moses.tokenize(normal, aggressive_dash_splits=self._file.dash_splits, escape=True)
         return [self._ids.get(piece, unk_id) for word in words for piece in self._cut(word)]
 
-    def all_pieces(self) -> list[str]:
-        """Returns every piece of the vocabulary that a text may become, without Moses' escapes."""
-        return [html.unescape(piece) for piece in self._ids]
+    def pieces(self) -> dict[int, str]:
+        """Returns the pieces of the ids that a text may become, without Moses' escapes."""
+        return {token: html.unescape(piece) for piece, token in self._ids.items()}
 
     def unknown_ids(self, unk_id: int) -> frozenset[int]:
         """Returns the ids of what the vocabulary does not know."""

@@ -92,11 +92,11 @@ class Tokenizer:
     @functools.cached_property
     def _characters(self) -> frozenset[str]:
         """Those of the source's pieces."""
-        return frozenset().union(*self._source.all_pieces()) - {_SPACE}
+        return frozenset("".join(self.source_pieces())) - {_SPACE}
 
     def source_pieces(self) -> list[str]:
         """Returns what the source's ids stand for, as the vocabulary writes it: no bytes, and no control tokens."""
-        return self._source.all_pieces()
+        return [piece for token, piece in self._source.pieces().items() if token not in self._unknown_ids]
 
     def num_added(self, prefix: Ids = ()) -> int:
         """Returns how many of the ids that `encode` returns are not the text's own."""
@@ -164,11 +164,10 @@ class _Side:
             return ids
         return [self._ids.get(piece, unk_id) for piece in self._processor.EncodeAsPieces(text)]
 
-    def all_pieces(self) -> list[str]:
-        """Returns every piece of the vocabulary that a text may become."""
+    def pieces(self) -> dict[int, str]:
+        """Returns the pieces of the ids that a text may become."""
         pieces: Sequence[str] = self._pieces or self._processor.IdToPiece(list(range(self._num_ids)))
-        odd = self._silent | self.unknown_ids(-1)
-        return [piece for token, piece in enumerate(pieces) if token not in odd]
+        return {token: piece for token, piece in enumerate(pieces) if token not in self._silent}
 
     def decode(self, ids: Sequence[int]) -> str:
         shown = [token for token in ids if token < self._num_ids and token not in self._silent]

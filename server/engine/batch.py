@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from server.engine.cost import CostModel
+from server.engine.failing import answer_to, fail
 from server.engine.limits import Footprint, LaneLimits
 from server.engine.rows import Rows
 from server.engine.scheduler import Scheduler
 from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue
-from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded, TranslationError
+from server.errors import DeadlineExceeded, Overloaded, TranslationError
 from server.network import Decoder, DeviceLost, OutOfMemory, Runner, StepKind
 from server.telemetry.log import describe
 from server.telemetry.model_metrics import ModelMetrics
@@ -103,7 +104,7 @@ class Batch:
             self._parents = {}
             for probe in probes or ():
                 if probe not in self._scheduler.running:  # `schedule` failed before it had entered
-                    fail(probe, _answer_to(error), self._metrics)
+                    fail(probe, answer_to(error), self._metrics)
             self._fail(error, self._scheduler.running)
 
     def rest(self) -> None:
@@ -189,7 +190,8 @@ class Batch:
         Without memory for it, the newer half of the sentences leaves; the others take the same step again in the next
         iteration, as neither they nor what is fed to them has moved on. Then it returns None.
         """
-        started, num_rows = self._clock(), self._scheduler.num_rows
+        started = self._clock()
+        num_rows = self._scheduler.num_rows
         is_alone = self._queue.is_all((self.footprint + others).rows)
         try:
             top_ids, top_log_probs = decoder.step(self._rows.inputs(num_rows, is_alone=is_alone))
@@ -210,7 +212,8 @@ class Batch:
         is_finite = np.isfinite(top_log_probs)
         all_finite = is_finite.all()
         best_ids, best_log_probs = top_ids[:, 0].tolist(), top_log_probs[:, 0].tolist()
-        finished, broken = list[Sentence](), list[Sentence]()
+        finished: list[Sentence] = []
+        broken: list[Sentence] = []
         for sentence in self._scheduler.running:
             rows = sentence.rows
             if not all_finite and not is_finite[rows].all():
@@ -254,7 +257,7 @@ class Batch:
         searches have taken some of their tokens.
         """
         self._note_fault(error, len(sentences))
-        self._drop(sentences, _answer_to(error))
+        self._drop(sentences, answer_to(error))
 
     def _note_fault(self, error: Exception, num_sentences: int) -> None:
         """Counts and logs a fault for which so many sentences are answered with an error."""
@@ -272,29 +275,3 @@ class Batch:
         finally:  # even if the scheduler is what is broken
             for sentence in sentences:
                 fail(sentence, error, self._metrics)
-
-
-def _answer_to(error: Exception) -> TranslationError:
-    """Returns what sentences are told of a fault: to come again where that may help.
-
-    After any other failure it may not: the sentence itself may be the cause, and would fell one server after another.
-    """
-    answer: TranslationError = EngineFailed("translation failed")
-    if isinstance(error, DeviceLost):
-        answer = NotServing("the server has lost its device; the request may be sent again")
-    if isinstance(error, OutOfMemory):
-        answer = Overloaded("there is no memory for this sentence beside the others that run", "memory")
-    answer.cause = str(error)
-    return answer
-
-
-def fail(sentence: Sentence, error: TranslationError, metrics: ModelMetrics) -> None:
-    """Answers a sentence with an error, unless its caller has left."""
-    is_late = isinstance(error, Overloaded) and error.reason == "deadline"
-    outcome = "late" if is_late else "deadline" if isinstance(error, DeadlineExceeded) else "error"
-    try:
-        sentence.future.set_exception(error)
-    except InvalidStateError:  # the caller left already
-        outcome = "cancelled"
-    metrics.count_sentences(outcome)
-    metrics.count_wasted(outcome, sentence.search.num_tokens)

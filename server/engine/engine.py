@@ -16,9 +16,9 @@ from server.bundle.manifest import Manifest
 from server.decoding.beam_search import BeamSearch, default_max_tokens
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
-from server.engine.batch import fail
 from server.engine.busy import BusyEngines
 from server.engine.cost import CostModel
+from server.engine.failing import fail
 from server.engine.flow import ANYONE, Flow
 from server.engine.lane import Lane, LaneState
 from server.engine.limits import EngineLimits

@@ -20,8 +20,9 @@ from operator import add
 import numpy as np
 
 from server.engine.background_time import BackgroundTime
-from server.engine.batch import Batch, fail
+from server.engine.batch import Batch
 from server.engine.cost import CostModel
+from server.engine.failing import fail
 from server.engine.limits import Footprint, LaneLimits
 from server.engine.sentence import Sentence
 from server.engine.waiting_queue import WaitingQueue

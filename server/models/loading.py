@@ -156,6 +156,8 @@ def start_model(
     if settings.max_rows < widest:
         raise SettingsError([f"--max-rows: {settings.max_rows} is less than the model's widest beam, {widest}"])
     tokenizer = Tokenizer(manifest, bundle.read)
+    characters = Characters(tokenizer.knows)
+    characters.unknown_in(manifest.golden.source_text)  # has the vocabulary read here, so that no request waits for it
     limits = engine_limits(manifest, variant, settings, share)
     model_metrics = metrics.of_model(manifest.name, manifest.version)
     engine = Engine(runner, manifest, model_metrics, limits, busy=share.busy, placeholder_ids=tokenizer.placeholder_ids)
@@ -172,7 +174,7 @@ def start_model(
         manifest=manifest,
         variant=variant,
         tokenizer=tokenizer,
-        characters=Characters(tokenizer.knows),
+        characters=characters,
         engine=front,
         supervisor=supervisor,
         metrics=model_metrics,

@@ -2,9 +2,10 @@
 
     python -m tests.acceptance.cuda_placement [BUNDLE]
 
-Every node has to be on the GPU, but for those that make shapes out of shapes, which the host knows, for nodes that want
-them there. No copy between host and device may be amid the graph, and a session that captures CUDA graphs has to accept
-the decoder step. It says nothing of numbers: nothing is run. It needs onnxruntime-gpu, a C compiler and readelf.
+Every node has to be on the GPU. Nodes that compute shapes from shapes are the exception: the host knows shapes, and
+other nodes want them there. The graph may not copy between host and device, and a session that captures CUDA graphs
+has to accept the decoder step. Nothing is run, so this says nothing of numbers. It needs onnxruntime-gpu, a C compiler
+and readelf.
 """
 
 import argparse

@@ -58,7 +58,7 @@ MUTANTS = (
         "the engine cancels futures, and nobody tells that from a caller's leaving",
         "R7",
         (
-            Edit("server/engine/batch.py", "sentence.future.set_exception(error)", "sentence.future.cancel()"),
+            Edit("server/engine/failing.py", "sentence.future.set_exception(error)", "sentence.future.cancel()"),
             Edit("server/translation/calls.py", "if _is_cancelled_from_outside():", "if True:"),
         ),
     ),

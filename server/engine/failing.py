@@ -1,0 +1,34 @@
+"""Sentences that are answered with an error, and which error a fault of the network becomes."""
+
+from concurrent.futures import InvalidStateError
+
+from server.engine.sentence import Sentence
+from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded, TranslationError
+from server.network import DeviceLost, OutOfMemory
+from server.telemetry.model_metrics import ModelMetrics
+
+
+def answer_to(error: Exception) -> TranslationError:
+    """Returns what sentences are told of a fault: to come again where that may help.
+
+    After any other failure it may not: the sentence itself may be the cause, and would fell one server after another.
+    """
+    answer: TranslationError = EngineFailed("translation failed")
+    if isinstance(error, DeviceLost):
+        answer = NotServing("the server has lost its device; the request may be sent again")
+    if isinstance(error, OutOfMemory):
+        answer = Overloaded("there is no memory for this sentence beside the others that run", "memory")
+    answer.cause = str(error)
+    return answer
+
+
+def fail(sentence: Sentence, error: TranslationError, metrics: ModelMetrics) -> None:
+    """Answers a sentence with an error, unless its caller has left."""
+    is_late = isinstance(error, Overloaded) and error.reason == "deadline"
+    outcome = "late" if is_late else "deadline" if isinstance(error, DeadlineExceeded) else "error"
+    try:
+        sentence.future.set_exception(error)
+    except InvalidStateError:  # the caller left already
+        outcome = "cancelled"
+    metrics.count_sentences(outcome)
+    metrics.count_wasted(outcome, sentence.search.num_tokens)
