@@ -1,6 +1,5 @@
 """Texts of a request that go one way: their legs, what is asked of the engines for them, and what they cost."""
 
-import functools
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -41,7 +40,7 @@ class TextGroup:
         self._lengths = [len(contents[index]) for index in indices]
         self.num_characters = sum(length for length in self._lengths if length <= MAX_TEXT_BYTES)
 
-    @functools.cached_property
+    @property
     def split_rules(self) -> SplitRules:
         """How its texts are split."""
         return self.legs[0].split_rules
