@@ -62,8 +62,8 @@ class Part:
     Attributes:
         text: as the source has it.
         carrier: that the network is shown; empty if it is shown nothing.
-        place: share of the sentence's characters that stand before it, 0 to 1.
-        reach: share of the sentence's characters that it may be from its place in the translation, 0 to 1.
+        place: share of the sentence's other characters that stand before it, 0 to 1.
+        reach: share of a translation's other characters that it may be from its place there, 0 to 1.
         touches_left, touches_right: whether it touches a word there, from which its carrier is parted by a blank.
     """
 
@@ -160,7 +160,8 @@ class Masked:
         """Whether a part stands in quite another place than in the source."""
         if not part.carrier:
             return False
-        return abs(translation.find(part.carrier) / max(1, len(translation)) - part.place) > part.reach
+        others = max(1, len(translation) - len(part.carrier))
+        return abs(translation.find(part.carrier) / others - part.place) > part.reach
 
     def _has_inventions(self, translation: str) -> bool:
         """Whether a translation has what its source has not.

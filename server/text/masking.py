@@ -129,7 +129,7 @@ class Masker:
         return Part(
             text=text[run.start : run.end],
             carrier=carrier,
-            place=(run.start - start) / max(1, end - start),
+            place=(run.start - start) / max(1, end - start - (run.end - run.start)),
             reach=self._reach(text, run),
             touches_left=run.start > start and (left.isalnum() or left in _CLOSING),
             touches_right=run.end < end and (right.isalnum() or right in _OPENING),

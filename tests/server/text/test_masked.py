@@ -107,6 +107,14 @@ def test_marks_and_foreign_words_must_be_near_their_place_and_addresses_move_wit
     assert restored.is_whole is is_whole
 
 
+def test_a_long_carrier_does_not_hide_that_its_part_moved() -> None:
+    masker = Masker(carriers=(("<placeholder>",),), characters=Characters(str.isascii), language="en")
+    masked = masker.mask("Wir wurden \u4f60 ausgeraubt")
+
+    assert masked.restore("We were <placeholder> robbed").is_whole
+    assert not masked.restore("We were robbed <placeholder>").is_whole
+
+
 def test_a_german_time_that_was_a_part_is_written_as_the_target_does() -> None:
     masker = Masker(carriers=(("\ue000",), ("%1",)), language="en")
     first = masker.mask("Um 14.20 Uhr beginnt es")
