@@ -46,13 +46,13 @@ docs: .venv/installed-docs  ## build the documentation into site/, strictly
 reference: .venv/installed-dev  ## write the pages in docs/reference anew, of the source
 	@$(BIN)/python -m docs.generate
 
-protos: .venv/installed-dev  ## generate the code in protos/ anew
+protos: .venv/installed-dev  ## generate the code in babelserve/v1/ anew
 	$(call protoc,.)
 
 check-protos: .venv/installed-dev
 	@rm -rf .venv/protos && mkdir .venv/protos
 	@$(call protoc,.venv/protos)
-	@cd .venv/protos && for file in protos/*; do diff -u ../../$$file $$file || { echo "run 'make protos'" >&2; exit 1; }; done
+	@cd .venv/protos && for file in babelserve/v1/*; do diff -u ../../$$file $$file || { echo "run 'make protos'" >&2; exit 1; }; done
 
 train: .venv/installed-dev  ## train RECIPE on DATA into RUN; an interrupted run goes on
 	$(BIN)/babelserve-train $(RECIPE) --data $(DATA) --out $(RUN) $(ARGS)
@@ -83,8 +83,8 @@ clean:  ## remove the virtual environments and caches; data and runs stay
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define protoc
-$(BIN)/python -m grpc_tools.protoc -I. --python_out=$(1) --pyi_out=$(1) --grpc_python_out=$(1) \
-	protos/translation.proto protos/model_admin.proto
+$(BIN)/python -m grpc_tools.protoc -Iprotos --python_out=$(1) --pyi_out=$(1) --grpc_python_out=$(1) \
+	$(wildcard protos/babelserve/v1/*.proto)
 endef
 
 .venv/bin/python:

@@ -1,36 +1,45 @@
-"""Python client and command line of a babelserve server: `from client import Client`."""
+"""Python client and command line of a babelserve server: `from babelserve import Client`.
 
-import client.quiet  # noqa: F401 # before anything that imports gRPC
-from client.channel import TlsOptions
-from client.client import AsyncClient, Client
-from client.errors import (
-    DeadlineExceeded,
-    FailedPrecondition,
-    InvalidRequest,
-    ModelNotFound,
-    Overloaded,
-    PermissionDenied,
-    ServerFailed,
-    TlsFailed,
-    TranslationError,
-    Unauthenticated,
-    Unavailable,
-)
-from client.results import (
-    DetectedLanguage,
-    FinishReason,
-    Hypothesis,
-    KeptPart,
-    ModelInfo,
-    Placement,
-    RouteLeg,
-    Sentence,
-    StreamedSentence,
-    TextError,
-    Timings,
-    TranslateResult,
-    Translation,
-)
+The names are imported when they are first used, for the server's sake: it imports `babelserve.v1` alone, which imports
+this package, and all of the client would make its start longer by a twentieth.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import babelserve.quiet  # noqa: F401 # before anything that imports gRPC
+
+if TYPE_CHECKING:
+    from babelserve.channel import TlsOptions
+    from babelserve.client import AsyncClient, Client
+    from babelserve.errors import (
+        DeadlineExceeded,
+        FailedPrecondition,
+        InvalidRequest,
+        ModelNotFound,
+        Overloaded,
+        PermissionDenied,
+        ServerFailed,
+        TlsFailed,
+        TranslationError,
+        Unauthenticated,
+        Unavailable,
+    )
+    from babelserve.results import (
+        DetectedLanguage,
+        FinishReason,
+        Hypothesis,
+        KeptPart,
+        ModelInfo,
+        Placement,
+        RouteLeg,
+        Sentence,
+        StreamedSentence,
+        TextError,
+        Timings,
+        TranslateResult,
+        Translation,
+    )
 
 __all__ = [
     "AsyncClient",
@@ -61,3 +70,17 @@ __all__ = [
     "Unauthenticated",
     "Unavailable",
 ]
+
+if not TYPE_CHECKING:  # a type checker would take any name for one of this package
+
+    def __getattr__(name: str) -> object:
+        if name in __all__:
+            for module in map(
+                import_module, ("babelserve.channel", "babelserve.client", "babelserve.errors", "babelserve.results")
+            ):
+                if hasattr(module, name):
+                    return getattr(module, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

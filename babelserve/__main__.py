@@ -21,15 +21,15 @@ from typing import BinaryIO, cast
 
 from tqdm import tqdm
 
-from client.arguments import DEFAULT_WAIT_SECONDS, build_parser
-from client.client import Client
-from client.connection import connect, parse
-from client.errors import InvalidRequest, ModelNotFound, PermissionDenied, TranslationError, Unauthenticated
-from client.files import Done, Output, UsageError, is_gzipped, read_lines
-from client.job import patiently, translate_lines
-from client.lines import Line, TranslatedLine
-from client.messages import TranslateOptions
-from client.models import only_target, table
+from babelserve.arguments import DEFAULT_WAIT_SECONDS, build_parser
+from babelserve.client import Client
+from babelserve.connection import connect, parse
+from babelserve.errors import InvalidRequest, ModelNotFound, PermissionDenied, TranslationError, Unauthenticated
+from babelserve.files import Done, Output, UsageError, is_gzipped, read_lines
+from babelserve.job import patiently, translate_lines
+from babelserve.lines import Line, TranslatedLine
+from babelserve.messages import TranslateOptions
+from babelserve.models import only_target, table
 
 EXIT_OK, EXIT_SOME_FAILED, EXIT_USAGE, EXIT_SERVER, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 0, 1, 2, 3, 130, 141
 _ATTEMPTS = 4  # of a call that nobody wants to wait for

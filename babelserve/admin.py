@@ -11,11 +11,11 @@ from pathlib import Path
 import grpc
 import shtab
 
-from client.channel import call_metadata
-from client.connection import parse, positive_float, read_key
-from client.errors import ServerFailed, TranslationError, Unavailable, from_rpc_error
-from protos import model_admin_pb2 as pb
-from protos.model_admin_pb2_grpc import ModelAdminStub
+from babelserve.channel import call_metadata
+from babelserve.connection import parse, positive_float, read_key
+from babelserve.errors import ServerFailed, TranslationError, Unavailable, from_rpc_error
+from babelserve.v1 import model_admin_pb2 as pb
+from babelserve.v1.model_admin_pb2_grpc import ModelAdminStub
 
 EXIT_OK, EXIT_REFUSED, EXIT_SERVER = 0, 2, 3
 _DEADLINE_SECONDS = 600.0  # to load a large model from a slow volume

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import shtab
 
-from client.connection import add_connection_flags, non_negative_float
+from babelserve.connection import add_connection_flags, non_negative_float
 
 DEFAULT_WAIT_SECONDS = 300.0  # of a job of lines: longer than a host takes to start anew
 

@@ -4,8 +4,8 @@
         result = client.translate(["A man rides a bike."], source="en", target="de")
         print(result.translations[0].text)
 
-Both take the same arguments, give the same results (client/results.py) and raise the same errors (client/errors.py).
-Retries, balancing, TLS and API keys are in client/channel.py.
+Both take the same arguments, give the same results (results.py) and raise the same errors (errors.py).
+Retries, balancing, TLS and API keys are in channel.py.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ from typing import Any, Self, Unpack
 import grpc
 import grpc.aio
 
-from client.channel import TlsOptions, call_metadata, channel_options
-from client.diagnosis import explain
-from client.errors import TlsFailed, TranslationError, Unavailable, from_rpc_error
-from client.messages import TranslateOptions, model_infos, streamed_sentence, translate_request, translate_result
-from client.results import ModelInfo, StreamedSentence, TranslateResult
-from protos import translation_pb2
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.channel import TlsOptions, call_metadata, channel_options
+from babelserve.diagnosis import explain
+from babelserve.errors import TlsFailed, TranslationError, Unavailable, from_rpc_error
+from babelserve.messages import TranslateOptions, model_infos, streamed_sentence, translate_request, translate_result
+from babelserve.results import ModelInfo, StreamedSentence, TranslateResult
+from babelserve.v1 import translation_pb2
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 
 # The server's own cap on a request's time, by default.
 DEFAULT_DEADLINE_SECONDS = 120.0

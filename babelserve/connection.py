@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from client.channel import TlsOptions, call_metadata
-from client.client import DEFAULT_DEADLINE_SECONDS, Client
+from babelserve.channel import TlsOptions, call_metadata
+from babelserve.client import DEFAULT_DEADLINE_SECONDS, Client
 
 
 def add_connection_flags(parser: argparse.ArgumentParser) -> None:

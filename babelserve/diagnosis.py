@@ -7,7 +7,7 @@ import re
 import socket
 import ssl
 
-from client.channel import TlsOptions
+from babelserve.channel import TlsOptions
 
 _SECONDS = 2.0  # for each of connecting, shaking hands and a first byte
 _HOST_AND_PORT = re.compile(r"(?:(?:dns|passthrough):/{0,3})?(\[[^]]+\]|[^:/]+):(\d+)")

@@ -14,7 +14,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
-from client.lines import Line, read_line
+from babelserve.lines import Line, read_line
 
 _GZIP_MAGIC = b"\x1f\x8b"
 

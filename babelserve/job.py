@@ -1,7 +1,7 @@
 """Translates any amount of lines: line i of the output is the translation of line i of the input.
 
 Lines travel in batches, several requests at a time, and come back in order. A job adapts to its server and outlives the
-server's restarts (client/pace.py). A text that is to blame fails alone: its batch is halved until it is found.
+server's restarts (pace.py). A text that is to blame fails alone: its batch is halved until it is found.
 """
 
 import itertools
@@ -13,8 +13,8 @@ from typing import TypeVar, Unpack
 
 import grpc
 
-from client.client import Client
-from client.errors import (
+from babelserve.client import Client
+from babelserve.errors import (
     DeadlineExceeded,
     InvalidRequest,
     Overloaded,
@@ -22,9 +22,9 @@ from client.errors import (
     TranslationError,
     Unavailable,
 )
-from client.lines import Line, TranslatedLine, batches, failed_line
-from client.messages import TranslateOptions
-from client.pace import Pace
+from babelserve.lines import Line, TranslatedLine, batches, failed_line
+from babelserve.messages import TranslateOptions
+from babelserve.pace import Pace
 
 _T = TypeVar("_T")
 

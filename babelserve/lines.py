@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import grpc
 
-from client.results import FinishReason, TextError, Translation
+from babelserve.results import FinishReason, TextError, Translation
 
 MAX_TEXT_BYTES = 2 * 2**20  # as translation.proto says of TranslateRequest.contents
 # Small enough that a batch of long lines is not one long request; the server batches by itself anyway.

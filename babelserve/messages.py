@@ -6,8 +6,8 @@ from typing import TypedDict, Unpack, get_args, get_type_hints
 
 import grpc
 
-from client.errors import InvalidRequest
-from client.results import (
+from babelserve.errors import InvalidRequest
+from babelserve.results import (
     DetectedLanguage,
     FinishReason,
     Hypothesis,
@@ -22,7 +22,7 @@ from client.results import (
     TranslateResult,
     Translation,
 )
-from protos import translation_pb2
+from babelserve.v1 import translation_pb2
 
 _PRIORITIES = {
     "high": translation_pb2.PRIORITY_HIGH,

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterable, Sequence
 
-from client.results import ModelInfo
+from babelserve.results import ModelInfo
 
 _MOST_SHOWN = 8  # languages, or pairs
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from client.errors import DeadlineExceeded, Overloaded, TlsFailed, TranslationError
+from babelserve.errors import DeadlineExceeded, Overloaded, TlsFailed, TranslationError
 
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 0.2, 2.0
 _QUIET_SECONDS = 10.0  # that a busy server may go without an answer before anybody is told

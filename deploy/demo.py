@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from client import Client, TranslationError, Unavailable
+from babelserve import Client, TranslationError, Unavailable
 
 SAMPLES = (
     "Two dogs are running through the snow.",

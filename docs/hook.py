@@ -16,4 +16,4 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
     """Has links that lead to the protos in the repository lead to them in the site."""
-    return markdown.replace("](../../protos/", "](")
+    return markdown.replace("](../../protos/babelserve/v1/", "](")

@@ -16,13 +16,13 @@ import sacrebleu
 import sentencepiece
 import shtab
 
-from client.client import Client
-from client.connection import add_connection_flags, connect, non_negative_float
-from client.errors import TranslationError
-from client.job import patiently, translate_lines
-from client.lines import Line
-from client.messages import TranslateOptions
-from client.models import only_target
+from babelserve.client import Client
+from babelserve.connection import add_connection_flags, connect, non_negative_float
+from babelserve.errors import TranslationError
+from babelserve.job import patiently, translate_lines
+from babelserve.lines import Line
+from babelserve.messages import TranslateOptions
+from babelserve.models import only_target
 from model.checkpoint import load_checkpoint
 from model.command import parse
 from model.data import read_corpus

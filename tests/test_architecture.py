@@ -11,22 +11,27 @@ from pathlib import Path
 import grpc
 import pytest
 
-import client.errors
+import babelserve.errors
 import server.errors
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("model", "export", "server", "protos", "client")
+ROOMS = ("model", "export", "server", "babelserve")
 SOURCES = [path for room in ROOMS for path in (ROOT / room).rglob("*.py") if "_pb2" not in path.name]
 SOURCES += [ROOT / "deploy" / "demo.py", *(ROOT / "docs").rglob("*.py")]
+CLIENT = {f"babelserve.{path.stem}" for path in (ROOT / "babelserve").glob("[a-z]*.py")} - {"babelserve.quiet"}
 WITHOUT_TESTS = ("__init__.py", "__main__.py")  # a docstring, and what tests/e2e starts
 
 
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
-        ("server.app", {"torch", "onnx", "sacrebleu", "model", "export", "client"}),
-        ("server.__main__", {"torch", "onnx", "sacrebleu", "model", "export", "client"}),
-        ("client.__main__", {"torch", "onnx", "onnxruntime", "numpy", "sentencepiece", "model", "export", "server"}),
+        ("server.app", {"torch", "onnx", "sacrebleu", "model", "export", *CLIENT}),
+        ("server.__main__", {"torch", "onnx", "sacrebleu", "model", "export", *CLIENT}),
+        (
+            "babelserve.__main__",
+            {"torch", "onnx", "onnxruntime", "numpy", "sentencepiece", "model", "export", "server"},
+        ),
+        ("babelserve.v1.translation_pb2_grpc", CLIENT),
     ],
 )
 def test_a_fresh_interpreter_loads_nothing_heavy_or_foreign(module: str, unwanted: set[str]) -> None:
@@ -59,7 +64,7 @@ def test_every_error_of_the_server_has_a_code_that_the_client_knows() -> None:
 
     assert errors
     for error in errors:
-        assert grpc.StatusCode[error.code.name] in client.errors.CLASSES, error
+        assert grpc.StatusCode[error.code.name] in babelserve.errors.CLASSES, error
 
 
 def test_tests_of_the_server_mirror_its_files() -> None:

@@ -1,1 +1,1 @@
-"""The wire contract, `translation.proto`, and the code generated from it (`make protos`; never edited by hand)."""
+"""The wire contract in Python: generated from `protos/` by `make protos`, never edited by hand."""

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from protos import model_admin_pb2 as protos_dot_model__admin__pb2
+from babelserve.v1 import model_admin_pb2 as babelserve_dot_v1_dot_model__admin__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/model_admin_pb2_grpc.py depends on'
+        + ' but the generated code in babelserve/v1/model_admin_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -43,28 +43,28 @@ class ModelAdminStub:
         """
         self.ListVersions = channel.unary_unary(
                 '/babelserve.v1.ModelAdmin/ListVersions',
-                request_serializer=protos_dot_model__admin__pb2.ListVersionsRequest.SerializeToString,
-                response_deserializer=protos_dot_model__admin__pb2.ListVersionsResponse.FromString,
+                request_serializer=babelserve_dot_v1_dot_model__admin__pb2.ListVersionsRequest.SerializeToString,
+                response_deserializer=babelserve_dot_v1_dot_model__admin__pb2.ListVersionsResponse.FromString,
                 _registered_method=True)
         self.Load = channel.unary_unary(
                 '/babelserve.v1.ModelAdmin/Load',
-                request_serializer=protos_dot_model__admin__pb2.LoadRequest.SerializeToString,
-                response_deserializer=protos_dot_model__admin__pb2.ModelStatus.FromString,
+                request_serializer=babelserve_dot_v1_dot_model__admin__pb2.LoadRequest.SerializeToString,
+                response_deserializer=babelserve_dot_v1_dot_model__admin__pb2.ModelStatus.FromString,
                 _registered_method=True)
         self.Unload = channel.unary_unary(
                 '/babelserve.v1.ModelAdmin/Unload',
-                request_serializer=protos_dot_model__admin__pb2.UnloadRequest.SerializeToString,
-                response_deserializer=protos_dot_model__admin__pb2.ModelStatus.FromString,
+                request_serializer=babelserve_dot_v1_dot_model__admin__pb2.UnloadRequest.SerializeToString,
+                response_deserializer=babelserve_dot_v1_dot_model__admin__pb2.ModelStatus.FromString,
                 _registered_method=True)
         self.Rollback = channel.unary_unary(
                 '/babelserve.v1.ModelAdmin/Rollback',
-                request_serializer=protos_dot_model__admin__pb2.RollbackRequest.SerializeToString,
-                response_deserializer=protos_dot_model__admin__pb2.ModelStatus.FromString,
+                request_serializer=babelserve_dot_v1_dot_model__admin__pb2.RollbackRequest.SerializeToString,
+                response_deserializer=babelserve_dot_v1_dot_model__admin__pb2.ModelStatus.FromString,
                 _registered_method=True)
         self.SetTraffic = channel.unary_unary(
                 '/babelserve.v1.ModelAdmin/SetTraffic',
-                request_serializer=protos_dot_model__admin__pb2.SetTrafficRequest.SerializeToString,
-                response_deserializer=protos_dot_model__admin__pb2.ModelStatus.FromString,
+                request_serializer=babelserve_dot_v1_dot_model__admin__pb2.SetTrafficRequest.SerializeToString,
+                response_deserializer=babelserve_dot_v1_dot_model__admin__pb2.ModelStatus.FromString,
                 _registered_method=True)
 
 
@@ -125,28 +125,28 @@ def add_ModelAdminServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'ListVersions': grpc.unary_unary_rpc_method_handler(
                     servicer.ListVersions,
-                    request_deserializer=protos_dot_model__admin__pb2.ListVersionsRequest.FromString,
-                    response_serializer=protos_dot_model__admin__pb2.ListVersionsResponse.SerializeToString,
+                    request_deserializer=babelserve_dot_v1_dot_model__admin__pb2.ListVersionsRequest.FromString,
+                    response_serializer=babelserve_dot_v1_dot_model__admin__pb2.ListVersionsResponse.SerializeToString,
             ),
             'Load': grpc.unary_unary_rpc_method_handler(
                     servicer.Load,
-                    request_deserializer=protos_dot_model__admin__pb2.LoadRequest.FromString,
-                    response_serializer=protos_dot_model__admin__pb2.ModelStatus.SerializeToString,
+                    request_deserializer=babelserve_dot_v1_dot_model__admin__pb2.LoadRequest.FromString,
+                    response_serializer=babelserve_dot_v1_dot_model__admin__pb2.ModelStatus.SerializeToString,
             ),
             'Unload': grpc.unary_unary_rpc_method_handler(
                     servicer.Unload,
-                    request_deserializer=protos_dot_model__admin__pb2.UnloadRequest.FromString,
-                    response_serializer=protos_dot_model__admin__pb2.ModelStatus.SerializeToString,
+                    request_deserializer=babelserve_dot_v1_dot_model__admin__pb2.UnloadRequest.FromString,
+                    response_serializer=babelserve_dot_v1_dot_model__admin__pb2.ModelStatus.SerializeToString,
             ),
             'Rollback': grpc.unary_unary_rpc_method_handler(
                     servicer.Rollback,
-                    request_deserializer=protos_dot_model__admin__pb2.RollbackRequest.FromString,
-                    response_serializer=protos_dot_model__admin__pb2.ModelStatus.SerializeToString,
+                    request_deserializer=babelserve_dot_v1_dot_model__admin__pb2.RollbackRequest.FromString,
+                    response_serializer=babelserve_dot_v1_dot_model__admin__pb2.ModelStatus.SerializeToString,
             ),
             'SetTraffic': grpc.unary_unary_rpc_method_handler(
                     servicer.SetTraffic,
-                    request_deserializer=protos_dot_model__admin__pb2.SetTrafficRequest.FromString,
-                    response_serializer=protos_dot_model__admin__pb2.ModelStatus.SerializeToString,
+                    request_deserializer=babelserve_dot_v1_dot_model__admin__pb2.SetTrafficRequest.FromString,
+                    response_serializer=babelserve_dot_v1_dot_model__admin__pb2.ModelStatus.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -181,8 +181,8 @@ class ModelAdmin:
             request,
             target,
             '/babelserve.v1.ModelAdmin/ListVersions',
-            protos_dot_model__admin__pb2.ListVersionsRequest.SerializeToString,
-            protos_dot_model__admin__pb2.ListVersionsResponse.FromString,
+            babelserve_dot_v1_dot_model__admin__pb2.ListVersionsRequest.SerializeToString,
+            babelserve_dot_v1_dot_model__admin__pb2.ListVersionsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -208,8 +208,8 @@ class ModelAdmin:
             request,
             target,
             '/babelserve.v1.ModelAdmin/Load',
-            protos_dot_model__admin__pb2.LoadRequest.SerializeToString,
-            protos_dot_model__admin__pb2.ModelStatus.FromString,
+            babelserve_dot_v1_dot_model__admin__pb2.LoadRequest.SerializeToString,
+            babelserve_dot_v1_dot_model__admin__pb2.ModelStatus.FromString,
             options,
             channel_credentials,
             insecure,
@@ -235,8 +235,8 @@ class ModelAdmin:
             request,
             target,
             '/babelserve.v1.ModelAdmin/Unload',
-            protos_dot_model__admin__pb2.UnloadRequest.SerializeToString,
-            protos_dot_model__admin__pb2.ModelStatus.FromString,
+            babelserve_dot_v1_dot_model__admin__pb2.UnloadRequest.SerializeToString,
+            babelserve_dot_v1_dot_model__admin__pb2.ModelStatus.FromString,
             options,
             channel_credentials,
             insecure,
@@ -262,8 +262,8 @@ class ModelAdmin:
             request,
             target,
             '/babelserve.v1.ModelAdmin/Rollback',
-            protos_dot_model__admin__pb2.RollbackRequest.SerializeToString,
-            protos_dot_model__admin__pb2.ModelStatus.FromString,
+            babelserve_dot_v1_dot_model__admin__pb2.RollbackRequest.SerializeToString,
+            babelserve_dot_v1_dot_model__admin__pb2.ModelStatus.FromString,
             options,
             channel_credentials,
             insecure,
@@ -289,8 +289,8 @@ class ModelAdmin:
             request,
             target,
             '/babelserve.v1.ModelAdmin/SetTraffic',
-            protos_dot_model__admin__pb2.SetTrafficRequest.SerializeToString,
-            protos_dot_model__admin__pb2.ModelStatus.FromString,
+            babelserve_dot_v1_dot_model__admin__pb2.SetTrafficRequest.SerializeToString,
+            babelserve_dot_v1_dot_model__admin__pb2.ModelStatus.FromString,
             options,
             channel_credentials,
             insecure,

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from protos import translation_pb2 as protos_dot_translation__pb2
+from babelserve.v1 import translation_pb2 as babelserve_dot_v1_dot_translation__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/translation_pb2_grpc.py depends on'
+        + ' but the generated code in babelserve/v1/translation_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -42,18 +42,18 @@ class TranslationServiceStub:
         """
         self.Translate = channel.unary_unary(
                 '/babelserve.v1.TranslationService/Translate',
-                request_serializer=protos_dot_translation__pb2.TranslateRequest.SerializeToString,
-                response_deserializer=protos_dot_translation__pb2.TranslateResponse.FromString,
+                request_serializer=babelserve_dot_v1_dot_translation__pb2.TranslateRequest.SerializeToString,
+                response_deserializer=babelserve_dot_v1_dot_translation__pb2.TranslateResponse.FromString,
                 _registered_method=True)
         self.TranslateStream = channel.unary_stream(
                 '/babelserve.v1.TranslationService/TranslateStream',
-                request_serializer=protos_dot_translation__pb2.TranslateStreamRequest.SerializeToString,
-                response_deserializer=protos_dot_translation__pb2.TranslateStreamResponse.FromString,
+                request_serializer=babelserve_dot_v1_dot_translation__pb2.TranslateStreamRequest.SerializeToString,
+                response_deserializer=babelserve_dot_v1_dot_translation__pb2.TranslateStreamResponse.FromString,
                 _registered_method=True)
         self.ListModels = channel.unary_unary(
                 '/babelserve.v1.TranslationService/ListModels',
-                request_serializer=protos_dot_translation__pb2.ListModelsRequest.SerializeToString,
-                response_deserializer=protos_dot_translation__pb2.ListModelsResponse.FromString,
+                request_serializer=babelserve_dot_v1_dot_translation__pb2.ListModelsRequest.SerializeToString,
+                response_deserializer=babelserve_dot_v1_dot_translation__pb2.ListModelsResponse.FromString,
                 _registered_method=True)
 
 
@@ -92,18 +92,18 @@ def add_TranslationServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'Translate': grpc.unary_unary_rpc_method_handler(
                     servicer.Translate,
-                    request_deserializer=protos_dot_translation__pb2.TranslateRequest.FromString,
-                    response_serializer=protos_dot_translation__pb2.TranslateResponse.SerializeToString,
+                    request_deserializer=babelserve_dot_v1_dot_translation__pb2.TranslateRequest.FromString,
+                    response_serializer=babelserve_dot_v1_dot_translation__pb2.TranslateResponse.SerializeToString,
             ),
             'TranslateStream': grpc.unary_stream_rpc_method_handler(
                     servicer.TranslateStream,
-                    request_deserializer=protos_dot_translation__pb2.TranslateStreamRequest.FromString,
-                    response_serializer=protos_dot_translation__pb2.TranslateStreamResponse.SerializeToString,
+                    request_deserializer=babelserve_dot_v1_dot_translation__pb2.TranslateStreamRequest.FromString,
+                    response_serializer=babelserve_dot_v1_dot_translation__pb2.TranslateStreamResponse.SerializeToString,
             ),
             'ListModels': grpc.unary_unary_rpc_method_handler(
                     servicer.ListModels,
-                    request_deserializer=protos_dot_translation__pb2.ListModelsRequest.FromString,
-                    response_serializer=protos_dot_translation__pb2.ListModelsResponse.SerializeToString,
+                    request_deserializer=babelserve_dot_v1_dot_translation__pb2.ListModelsRequest.FromString,
+                    response_serializer=babelserve_dot_v1_dot_translation__pb2.ListModelsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -137,8 +137,8 @@ class TranslationService:
             request,
             target,
             '/babelserve.v1.TranslationService/Translate',
-            protos_dot_translation__pb2.TranslateRequest.SerializeToString,
-            protos_dot_translation__pb2.TranslateResponse.FromString,
+            babelserve_dot_v1_dot_translation__pb2.TranslateRequest.SerializeToString,
+            babelserve_dot_v1_dot_translation__pb2.TranslateResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -164,8 +164,8 @@ class TranslationService:
             request,
             target,
             '/babelserve.v1.TranslationService/TranslateStream',
-            protos_dot_translation__pb2.TranslateStreamRequest.SerializeToString,
-            protos_dot_translation__pb2.TranslateStreamResponse.FromString,
+            babelserve_dot_v1_dot_translation__pb2.TranslateStreamRequest.SerializeToString,
+            babelserve_dot_v1_dot_translation__pb2.TranslateStreamResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -191,8 +191,8 @@ class TranslationService:
             request,
             target,
             '/babelserve.v1.TranslationService/ListModels',
-            protos_dot_translation__pb2.ListModelsRequest.SerializeToString,
-            protos_dot_translation__pb2.ListModelsResponse.FromString,
+            babelserve_dot_v1_dot_translation__pb2.ListModelsRequest.SerializeToString,
+            babelserve_dot_v1_dot_translation__pb2.ListModelsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -7,8 +7,8 @@ import argparse
 import dataclasses
 from collections.abc import Iterator
 
-import client.admin
-import client.arguments
+import babelserve.admin
+import babelserve.arguments
 import export.__main__
 import export.evaluate
 import export.imports.__main__
@@ -68,7 +68,7 @@ def _default(each: "dataclasses.Field[object]") -> str:
 def command_parsers() -> list[argparse.ArgumentParser]:
     """The parsers of all commands but the server."""
     exporting = export.evaluate, export.__main__, export.imports.__main__, export.probe_bundle
-    modules = (client.arguments, client.admin, model.train, *exporting)
+    modules = (babelserve.arguments, babelserve.admin, model.train, *exporting)
     return [module.build_parser() for module in modules]
 
 

@@ -4,8 +4,8 @@ import enum
 import inspect
 from collections.abc import Iterator
 
-import client
-from client.messages import TranslateOptions
+import babelserve
+from babelserve.messages import TranslateOptions
 from docs.generate.markdown_text import page
 
 
@@ -13,8 +13,9 @@ def client_page() -> str:
     """All public names of the client, and its options."""
     return page(
         "# Python client",
-        "`from client import Client`: the package `client` of the distribution `babelserve`. The site that `make docs`"
-        " builds shows each name with its docstring here, as `python -m pydoc client.client.Client` does in a shell.",
+        "`from babelserve import Client`: the package `babelserve` of the distribution `babelserve-client`."
+        " The site that `make docs` builds shows each name with its docstring here,"
+        " as `python -m pydoc babelserve.client.Client` does in a shell.",
         *_sections(),
     )
 
@@ -22,11 +23,11 @@ def client_page() -> str:
 def documented() -> dict[str, list[str]]:
     """Full names of what is shown, by heading."""
     headings: dict[str, list[str]] = {"Clients": [], "Options": [], "Results": [], "Errors": []}
-    values = {name: getattr(client, name) for name in client.__all__}
+    values = {name: getattr(babelserve, name) for name in babelserve.__all__}
     for name, value in sorted(values.items(), key=lambda item: inspect.findsource(item[1])[1]):  # as in the source
         if issubclass(value, Exception):
             heading = "Errors"
-        elif inspect.getmodule(value) is inspect.getmodule(client.TranslateResult) or issubclass(value, enum.Enum):
+        elif inspect.getmodule(value) is inspect.getmodule(babelserve.TranslateResult) or issubclass(value, enum.Enum):
             heading = "Results"
         else:
             heading = "Options" if "Options" in name else "Clients"

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import grpc
 from google.protobuf.message import Message
 
-from protos import model_admin_pb2 as pb
+from babelserve.v1 import model_admin_pb2 as pb
 from server.access.access import Access
 from server.errors import Code, InvalidRequest, TranslationError
 from server.models.administration import Administration, ModelStatus, VersionState

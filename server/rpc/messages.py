@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError, Message
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
-from protos import translation_pb2 as pb
+from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import Priority, Tenant
 from server.decoding.result import FinishReason, Timings
 from server.errors import Code, InvalidRequest, TranslationError

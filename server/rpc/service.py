@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc
 
-from protos import translation_pb2 as pb
+from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import caller
 from server.rpc.intake import Intake
 from server.rpc.messages import (

@@ -1,4 +1,4 @@
-"""What is asked, whatever protocol brought it. Fields are named as in `protos/translation.proto`, and so are errors."""
+"""What is asked, whatever protocol brought it. Fields and errors have the names of `translation.proto`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -18,7 +18,7 @@ from pathlib import Path
 import grpc
 from tabulate import tabulate
 
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.acceptance.bad_bundles import BadBundle, bad_bundles
 from tests.acceptance.bad_requests import CANARY, BadRequest, bad_requests
 from tests.acceptance.calls import Languages, translate

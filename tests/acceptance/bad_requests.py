@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import grpc
 
-from protos.translation_pb2 import DecodingOptions, TranslateRequest, TranslateResponse
+from babelserve.v1.translation_pb2 import DecodingOptions, TranslateRequest, TranslateResponse
 
 SERVICE = "/babelserve.v1.TranslationService/"
 # Stands in the bad texts; no error may repeat it.

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import grpc
 
-from protos.translation_pb2 import DecodingOptions, OutputOptions, TranslateRequest, Translation
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.v1.translation_pb2 import DecodingOptions, OutputOptions, TranslateRequest, Translation
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 
 # 200 lines of Multi30k's English validation set, drawn once.
 DEFAULT_SENTENCES = Path(__file__).resolve().parents[1] / "data" / "multi30k_val_200.en.txt"

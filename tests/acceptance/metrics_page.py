@@ -17,7 +17,7 @@ from pathlib import Path
 import grpc
 from prometheus_client.parser import text_string_to_metric_families
 
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.acceptance.calls import DEFAULT_SENTENCES, Languages, open_stub, read_sentences, translate_concurrently
 from tests.acceptance.report import EXIT_NOT_RUN, EXIT_TOOL_MISSING, Check, print_checks
 from tests.acceptance.server_process import BUILTIN_BUNDLE, ServerNotServing, ServerProcess, running_server

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import grpc
 
-from protos import translation_pb2 as pb
+from babelserve.v1 import translation_pb2 as pb
 from server.bundle.manifest import seal_manifest
 from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import BUILTIN_BUNDLE, ServerProcess, running_server

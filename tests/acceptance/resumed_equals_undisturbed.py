@@ -32,7 +32,19 @@ _MOST_SECONDS = 1200.0
 def job(address: str, source: Path, target: Path, *flags: str) -> list[str]:
     """The command of a job that can go on."""
     files = ["--input", str(source), "--output", str(target)]
-    return [sys.executable, "-m", "client", "--address", address, "--target", "de", *files, "--beam-size", "1", *flags]
+    return [
+        sys.executable,
+        "-m",
+        "babelserve",
+        "--address",
+        address,
+        "--target",
+        "de",
+        *files,
+        "--beam-size",
+        "1",
+        *flags,
+    ]
 
 
 @contextmanager

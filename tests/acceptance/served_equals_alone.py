@@ -20,8 +20,8 @@ from pathlib import Path
 import grpc
 from tabulate import tabulate
 
-from protos.translation_pb2 import Translation
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.v1.translation_pb2 import Translation
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.acceptance.calls import (
     DEFAULT_SENTENCES,
     Languages,

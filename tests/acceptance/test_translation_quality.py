@@ -17,7 +17,7 @@ from tests.acceptance.translation_quality import (
     main,
     read_rows,
 )
-from tests.client.scripted_server import ScriptedServer
+from tests.babelserve.scripted_server import ScriptedServer
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ from pathlib import Path
 
 import sacrebleu
 
-from client import Client
-from client.errors import TranslationError
+from babelserve import Client
+from babelserve.errors import TranslationError
 from export.evaluate import translate_by_server
 from model.data import read_corpus
 from model.training import CorpusConfig

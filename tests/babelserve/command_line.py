@@ -4,13 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.client.scripted_server import ScriptedServer
+from tests.babelserve.scripted_server import ScriptedServer
 
 ROOT = Path(__file__).parents[2]
 
 
 def command(server: ScriptedServer, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "client", "--address", server.address, *arguments]
+    return [sys.executable, "-m", "babelserve", "--address", server.address, *arguments]
 
 
 def translate(server: ScriptedServer, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:

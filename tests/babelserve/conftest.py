@@ -3,8 +3,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from client import Client
-from tests.client.scripted_server import ScriptedServer, ScriptedService
+from babelserve import Client
+from tests.babelserve.scripted_server import ScriptedServer, ScriptedService
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-from client.channel import SERVICE
-from protos import translation_pb2
-from protos.translation_pb2_grpc import TranslationServiceServicer, add_TranslationServiceServicer_to_server
+from babelserve.channel import SERVICE
+from babelserve.v1 import translation_pb2
+from babelserve.v1.translation_pb2_grpc import TranslationServiceServicer, add_TranslationServiceServicer_to_server
 
 Failure = tuple[grpc.StatusCode, str, tuple[tuple[str, str | bytes], ...]]
 

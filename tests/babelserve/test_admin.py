@@ -7,9 +7,9 @@ from pathlib import Path
 import grpc
 import pytest
 
-from client.admin import main
-from protos import model_admin_pb2 as pb
-from protos.model_admin_pb2_grpc import ModelAdminServicer, add_ModelAdminServicer_to_server
+from babelserve.admin import main
+from babelserve.v1 import model_admin_pb2 as pb
+from babelserve.v1.model_admin_pb2_grpc import ModelAdminServicer, add_ModelAdminServicer_to_server
 
 STATUS = pb.ModelStatus(
     model="en-de",

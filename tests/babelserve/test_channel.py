@@ -6,13 +6,13 @@ from pathlib import Path
 import grpc
 import pytest
 
-from client import AsyncClient, Client
-from client.channel import TlsOptions
-from client.errors import (
+from babelserve import AsyncClient, Client
+from babelserve.channel import TlsOptions
+from babelserve.errors import (
     Overloaded,
     Unavailable,
 )
-from tests.client.scripted_server import ScriptedServer, ScriptedService
+from tests.babelserve.scripted_server import ScriptedServer, ScriptedService
 
 TLS = Path(__file__).parent / "tls"
 

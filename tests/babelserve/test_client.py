@@ -3,15 +3,15 @@ import inspect
 import grpc
 import pytest
 
-import client
-from client import Client
-from client.errors import (
+import babelserve
+from babelserve import Client
+from babelserve.errors import (
     DeadlineExceeded,
     ModelNotFound,
     Unavailable,
 )
-from client.results import FinishReason, Hypothesis, KeptPart, ModelInfo, Placement
-from tests.client.scripted_server import ScriptedService
+from babelserve.results import FinishReason, Hypothesis, KeptPart, ModelInfo, Placement
+from tests.babelserve.scripted_server import ScriptedService
 
 
 def test_translations_come_back_in_order_with_all_their_facts(client: Client) -> None:
@@ -103,9 +103,9 @@ def test_languages_between_are_listed(client: Client, service: ScriptedService) 
 def test_what_the_package_exports_is_what_its_methods_give_and_raise() -> None:
     own = {
         name
-        for module in (client.results, client.errors)
+        for module in (babelserve.results, babelserve.errors)
         for name, value in vars(module).items()
         if inspect.isclass(value) and value.__module__ == module.__name__
     }
 
-    assert set(client.__all__) == own | {"AsyncClient", "Client", "TlsOptions"}
+    assert set(babelserve.__all__) == own | {"AsyncClient", "Client", "TlsOptions"}

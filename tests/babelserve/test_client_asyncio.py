@@ -5,9 +5,9 @@ import asyncio
 import grpc
 import pytest
 
-from client import AsyncClient
-from client.errors import ModelNotFound
-from tests.client.scripted_server import ScriptedServer, ScriptedService
+from babelserve import AsyncClient
+from babelserve.errors import ModelNotFound
+from tests.babelserve.scripted_server import ScriptedServer, ScriptedService
 
 
 async def test_the_asyncio_client_does_the_same(server: ScriptedServer, service: ScriptedService) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import grpc
 import pytest
 
-from client import AsyncClient, Client, TlsFailed, TlsOptions, Unavailable
-from client.diagnosis import explain
+from babelserve import AsyncClient, Client, TlsFailed, TlsOptions, Unavailable
+from babelserve.diagnosis import explain
+from tests.babelserve.scripted_server import ScriptedServer
 from tests.certificates import Authority
-from tests.client.scripted_server import ScriptedServer
 
 
 class Files:

@@ -3,8 +3,8 @@ import pytest
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
-from client import Client
-from client.errors import (
+from babelserve import Client
+from babelserve.errors import (
     InvalidRequest,
     ModelNotFound,
     Overloaded,
@@ -13,7 +13,7 @@ from client.errors import (
     Unauthenticated,
     Unavailable,
 )
-from tests.client.scripted_server import ScriptedServer, ScriptedService
+from tests.babelserve.scripted_server import ScriptedServer, ScriptedService
 
 
 @pytest.mark.parametrize(

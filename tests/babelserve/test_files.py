@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from client.files import Done, Output, UsageError, read_lines
-from client.lines import Line, read_line
+from babelserve.files import Done, Output, UsageError, read_lines
+from babelserve.lines import Line, read_line
 
 
 def lines_of(*texts: str) -> list[Line]:

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator
 import grpc
 import pytest
 
-from client import Client
-from client.errors import InvalidRequest, ServerFailed, Unauthenticated, Unavailable
-from client.job import patiently, translate_lines
-from client.lines import Line, TranslatedLine, read_line
-from client.results import TextError
-from protos import translation_pb2
-from tests.client.scripted_server import Failure, ScriptedServer, ScriptedService
+from babelserve import Client
+from babelserve.errors import InvalidRequest, ServerFailed, Unauthenticated, Unavailable
+from babelserve.job import patiently, translate_lines
+from babelserve.lines import Line, TranslatedLine, read_line
+from babelserve.results import TextError
+from babelserve.v1 import translation_pb2
+from tests.babelserve.scripted_server import Failure, ScriptedServer, ScriptedService
 
 
 def make_line(text: str) -> Line:

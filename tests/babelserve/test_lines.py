@@ -1,4 +1,4 @@
-from client.lines import MAX_BATCH_BYTES, MAX_TEXT_BYTES, Line, batches, read_line
+from babelserve.lines import MAX_BATCH_BYTES, MAX_TEXT_BYTES, Line, batches, read_line
 
 
 def make_line(text: str) -> Line:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from client.__main__ import main
-from client.arguments import build_parser
-from client.messages import TranslateOptions
-from protos import translation_pb2
-from tests.client.command_line import ROOT, command, translate
-from tests.client.scripted_server import ScriptedServer, ScriptedService
+from babelserve.__main__ import main
+from babelserve.arguments import build_parser
+from babelserve.messages import TranslateOptions
+from babelserve.v1 import translation_pb2
+from tests.babelserve.command_line import ROOT, command, translate
+from tests.babelserve.scripted_server import ScriptedServer, ScriptedService
 
 
 def test_arguments_are_texts(server: ScriptedServer, service: ScriptedService) -> None:

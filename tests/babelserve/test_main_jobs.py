@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from client.__main__ import main
-from protos import translation_pb2
-from tests.client.command_line import ROOT, command, translate
-from tests.client.scripted_server import ScriptedServer, ScriptedService
+from babelserve.__main__ import main
+from babelserve.v1 import translation_pb2
+from tests.babelserve.command_line import ROOT, command, translate
+from tests.babelserve.scripted_server import ScriptedServer, ScriptedService
 
 
 def test_line_i_of_the_output_translates_line_i_of_standard_input(server: ScriptedServer) -> None:

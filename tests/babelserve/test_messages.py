@@ -3,11 +3,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client import Client
-from client.errors import InvalidRequest
-from client.messages import TranslateOptions
-from protos import translation_pb2
-from tests.client.scripted_server import ScriptedService
+from babelserve import Client
+from babelserve.errors import InvalidRequest
+from babelserve.messages import TranslateOptions
+from babelserve.v1 import translation_pb2
+from tests.babelserve.scripted_server import ScriptedService
 
 
 def test_options_reach_the_server_and_absent_ones_stay_absent(client: Client, service: ScriptedService) -> None:

@@ -2,8 +2,8 @@ import dataclasses
 
 import pytest
 
-from client.models import only_target, table
-from client.results import ModelInfo
+from babelserve.models import only_target, table
+from babelserve.results import ModelInfo
 
 PAIRS = ModelInfo(
     name="pairs",

@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from client.errors import DeadlineExceeded, Overloaded, Unavailable
-from client.pace import Pace
+from babelserve.errors import DeadlineExceeded, Overloaded, Unavailable
+from babelserve.pace import Pace
 
 
 class Clock:

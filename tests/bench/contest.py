@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from client import Client
+from babelserve import Client
 from server.models.machine import usable_cores
 from tests.bench.callers import Callers, divide_cores, pinned
 from tests.bench.record import Row, rows_of

@@ -17,7 +17,7 @@ from pathlib import Path
 import grpc
 import sentencepiece
 
-from protos.translation_pb2 import TranslateRequest, TranslateResponse, Translation
+from babelserve.v1.translation_pb2 import TranslateRequest, TranslateResponse, Translation
 from tests.bench.systems import CTranslate2System, Settings
 
 _WINDOW_SECONDS = 0.005

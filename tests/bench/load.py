@@ -16,7 +16,7 @@ from typing import Any
 
 import grpc
 
-from protos.translation_pb2 import DecodingOptions, TranslateRequest, TranslateResponse
+from babelserve.v1.translation_pb2 import DecodingOptions, TranslateRequest, TranslateResponse
 
 _METHOD = "/babelserve.v1.TranslationService/Translate"
 _TIMEOUT_SECONDS = 120.0

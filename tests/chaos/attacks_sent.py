@@ -8,8 +8,8 @@ from typing import Any
 
 import grpc
 
-from protos.translation_pb2 import TranslateRequest, TranslateStreamRequest
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.v1.translation_pb2 import TranslateRequest, TranslateStreamRequest
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.chaos.attacks_peer import TRANSLATE, TRANSLATE_STREAM, Peer, linger, prefixed, request_headers
 from tests.chaos.http2 import PING, SETTINGS, frame
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import grpc
 
-from protos.translation_pb2 import DecodingOptions, TranslateRequest
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.v1.translation_pb2 import DecodingOptions, TranslateRequest
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.chaos.probes import resident_mib
 
 _CALLERS = 4

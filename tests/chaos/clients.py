@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import grpc
 
-from client.channel import channel_options, service_config
-from protos.translation_pb2 import TranslateRequest, TranslateResponse
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.channel import channel_options, service_config
+from babelserve.v1.translation_pb2 import TranslateRequest, TranslateResponse
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.chaos.journal import OK, Entry, Journal
 from tests.chaos.requests import Requests, keyed_requests
 

@@ -76,7 +76,7 @@ def killed_jobs(options: Options) -> Iterator[Check]:
 
 
 def _start_job(address: str, output: BinaryIO) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "client", "--address", address, "--target", "de", "--beam-size", "1"]
+    command = [sys.executable, "-m", "babelserve", "--address", address, "--target", "de", "--beam-size", "1"]
     return subprocess.Popen(
         [*command, "--batch-lines", "8"],
         stdin=subprocess.PIPE,

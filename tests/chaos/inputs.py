@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import grpc
 
-from protos.translation_pb2 import DecodingOptions, TranslateRequest, TranslateResponse
+from babelserve.v1.translation_pb2 import DecodingOptions, TranslateRequest, TranslateResponse
 from tests.acceptance.bad_input import try_request
 from tests.acceptance.bad_requests import bad_requests
 from tests.acceptance.report import Check

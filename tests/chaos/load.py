@@ -19,12 +19,12 @@ from typing import Any
 from google.protobuf.message import DecodeError
 from grpc import StatusCode
 
-from protos.translation_pb2 import DecodingOptions, TranslateRequest, TranslateResponse
+from babelserve.v1.translation_pb2 import DecodingOptions, TranslateRequest, TranslateResponse
 from tests.chaos.http2 import Connection, Stream, connect
 from tests.chaos.journal import OK, OVERLOAD_CODES, PARTIAL, Entry, Journal
 
 PATH = "/babelserve.v1.TranslationService/Translate"
-# What a client of ours does (`client/channel.py`); gRPC's A6 says how.
+# What a client of ours does (`babelserve/channel.py`); gRPC's A6 says how.
 _RETRYABLE = {"UNAVAILABLE", "RESOURCE_EXHAUSTED", "REFUSED_STREAM"}
 _MAX_ATTEMPTS = 4
 _MAX_TOKENS, _TOKEN_RATIO = 100.0, 0.1

@@ -21,7 +21,7 @@ from tests.acceptance.report import Check, print_checks
 from tests.acceptance.server_process import REPOSITORY
 from tests.chaos.case import Case, Options, Skipped
 
-_ROOMS = ("server", "client", "protos", "tests", "export", "model")
+_ROOMS = ("server", "babelserve", "tests", "export", "model")
 _TIMEOUT_SECONDS = 300.0
 _SHOWN_CHARACTERS = 100
 

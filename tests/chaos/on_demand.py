@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+from babelserve.v1.translation_pb2 import TranslateRequest, Translation
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from export.bundle import export_bundle
 from export.subject import subject_of
 from model.checkpoint import load_checkpoint
-from protos.translation_pb2 import TranslateRequest, Translation
-from protos.translation_pb2_grpc import TranslationServiceStub
 from server.models.loading import needed_bytes
 from tests.acceptance.calls import open_stub
 from tests.acceptance.model_swaps import put, rss_mib

@@ -13,8 +13,8 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 
 import grpc
 
-from protos.translation_pb2 import TranslateStreamRequest
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.v1.translation_pb2 import TranslateStreamRequest
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.acceptance.report import Check
 from tests.chaos.callers import percentile
 from tests.chaos.case import Case, Options, Skipped, asynchronous, at_most, none, told

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import grpc
 
-from protos.translation_pb2 import DecodingOptions, TranslateRequest
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.v1.translation_pb2 import DecodingOptions, TranslateRequest
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from server.bundle.bundle import open_bundle
 from server.bundle.tokenizer import Tokenizer
 from server.text.masked import clean

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from protos.translation_pb2 import ListModelsRequest
+from babelserve.v1.translation_pb2 import ListModelsRequest
 from tests.acceptance.calls import open_stub
 from tests.acceptance.model_swaps import put
 from tests.acceptance.server_process import BUILTIN_BUNDLE

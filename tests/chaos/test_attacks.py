@@ -12,9 +12,9 @@ import pytest
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
-from protos import translation_pb2 as pb
-from protos.translation_pb2 import TranslateRequest
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.v1 import translation_pb2 as pb
+from babelserve.v1.translation_pb2 import TranslateRequest
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from server.rpc.intake import Intake
 from server.rpc.messages import parsed
 from server.translation.memory import MemoryBudget, answer_need

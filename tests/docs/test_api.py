@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from google.protobuf.descriptor import Descriptor, EnumDescriptor
 
+from babelserve.v1 import model_admin_pb2, translation_pb2
 from docs.generate.api import FILES, PROTOS, api_page
 from docs.generate.markdown_text import prose
-from protos import model_admin_pb2, translation_pb2
 
 DESCRIPTORS = (translation_pb2.DESCRIPTOR, model_admin_pb2.DESCRIPTOR)
 

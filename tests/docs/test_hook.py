@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import client
+import babelserve
 from docs.generate.api import FILES
 from docs.generate.pages import PAGES
 
@@ -34,8 +34,8 @@ def test_every_page_of_the_reference_is_built(site: Path) -> None:
 def test_every_public_name_of_the_client_is_rendered(site: Path) -> None:
     page = (site / "reference" / "python.html").read_text(encoding="utf-8")
 
-    shown = {name.rpartition(".")[2] for name in re.findall(r'id="(client\.[\w.]+)"', page)}
-    assert {*client.__all__, "TranslateOptions", "translate_stream", "use_shortlist", "num_hypotheses"} <= shown
+    shown = {name.rpartition(".")[2] for name in re.findall(r'id="(babelserve\.[\w.]+)"', page)}
+    assert {*babelserve.__all__, "TranslateOptions", "translate_stream", "use_shortlist", "num_hypotheses"} <= shown
 
 
 def test_no_code_is_published(site: Path) -> None:

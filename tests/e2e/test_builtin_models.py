@@ -1,6 +1,6 @@
 """The models that come with the server, both in one."""
 
-from client import Client
+from babelserve import Client
 from tests.acceptance.server_process import running_server
 
 

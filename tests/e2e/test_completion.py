@@ -10,8 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 MODULES = {
     "babelserve": ("server", "--max-ro", "--max-rows"),
-    "babelserve-translate": ("client", "--list-m", "--list-models"),
-    "babelserve-models": ("client.admin", "--api", "--api-key-file"),
+    "babelserve-translate": ("babelserve", "--list-m", "--list-models"),
+    "babelserve-models": ("babelserve.admin", "--api", "--api-key-file"),
     "babelserve-train": ("model.train", "--da", "--data"),
     "babelserve-evaluate": ("export.evaluate", "--ref", "--reference"),
     "babelserve-export": ("export", "--shortl", "--shortlist"),

@@ -16,8 +16,8 @@ import pytest
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
+from babelserve.v1 import translation_pb2 as pb
 from export.subject import DevSet
-from protos import translation_pb2 as pb
 from server.app import EXIT_ENGINE_LOST
 from server.bundle.bundle import Bundle
 from tests.acceptance.calls import open_stub

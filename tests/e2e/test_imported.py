@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from client.client import Client
-from client.errors import InvalidRequest
-from client.results import TranslateResult
+from babelserve.client import Client
+from babelserve.errors import InvalidRequest
+from babelserve.results import TranslateResult
 from tests.acceptance.server_process import REPOSITORY, running_server
 from tests.imports.converting import CONVERTED, with_tokenizer
 from tests.imports.expected import Expected, Run, Sentence, read

@@ -9,8 +9,8 @@ from pathlib import Path
 import grpc
 import pytest
 
+from babelserve.v1 import translation_pb2 as pb
 from export.subject import DevSet
-from protos import translation_pb2 as pb
 from server.bundle.bundle import Bundle
 from server.models.loading import needed_bytes
 from tests.acceptance.calls import open_stub

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from babelserve.v1 import translation_pb2 as pb
 from export.subject import DevSet
-from protos import translation_pb2 as pb
 from server.access.keys import hash_key, new_key
 from server.bundle.bundle import Bundle
 from server.models.traffic_split import TrafficSplit
@@ -30,7 +30,7 @@ class Operator:
 
     def run(self, *arguments: str) -> tuple[int, str]:
         address = f"127.0.0.1:{self.server.admin_port}"
-        command = [sys.executable, "-m", "client.admin", "--address", address, "--api-key-file", str(self.key_file)]
+        command = [sys.executable, "-m", "babelserve.admin", "--address", address, "--api-key-file", str(self.key_file)]
         done = subprocess.run(
             [*command, *arguments], capture_output=True, cwd=ROOT, text=True, timeout=TIMEOUT, check=False
         )

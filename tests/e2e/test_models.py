@@ -13,8 +13,8 @@ import pytest
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
+from babelserve.v1 import translation_pb2 as pb
 from export.subject import DevSet
-from protos import translation_pb2 as pb
 from server.bundle.bundle import Bundle
 from server.models.loading import needed_bytes
 from tests.acceptance.bad_bundles import BadBundle, absurd_bundles, bad_bundles

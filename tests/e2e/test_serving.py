@@ -19,9 +19,9 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
+from babelserve.v1 import translation_pb2 as pb
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from export.subject import DevSet
-from protos import translation_pb2 as pb
-from protos.translation_pb2_grpc import TranslationServiceStub
 from tests.acceptance.bad_requests import CANARY, BadRequest, bad_requests
 from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import ServerProcess
@@ -213,7 +213,7 @@ def test_reflection_is_off_by_default_and_channelz_is_on_the_admin_port(start: S
 
 
 def test_tls_is_served_where_there_is_a_certificate(start: Start, dev_set: DevSet) -> None:
-    folder = Path(__file__).parents[1] / "client" / "tls"
+    folder = Path(__file__).parents[1] / "babelserve" / "tls"
     server = start("--tls-cert", str(folder / "cert.pem"), "--tls-key", str(folder / "key.pem"))
     credentials = grpc.ssl_channel_credentials((folder / "cert.pem").read_bytes())
 

@@ -18,8 +18,8 @@ import pytest
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
+from babelserve.v1 import translation_pb2 as pb
 from export.subject import DevSet
-from protos import translation_pb2 as pb
 from server.bundle.bundle import Bundle
 from tests.acceptance.bad_bundles import BadBundle, bad_bundles
 from tests.acceptance.calls import open_stub
@@ -270,7 +270,7 @@ def test_peers_write_no_lines_of_the_log(start: Start) -> None:
 @pytest.mark.parametrize("spoiled", ["cert.pem", "key.pem"])
 def test_a_certificate_that_is_none_is_a_fault_of_its_own(launch: Start, tmp_path: Path, spoiled: str) -> None:
     folder = tmp_path / "tls"
-    shutil.copytree(Path(__file__).parents[1] / "client" / "tls", folder)
+    shutil.copytree(Path(__file__).parents[1] / "babelserve" / "tls", folder)
     (folder / spoiled).write_text("no PEM")
 
     server = launch("--tls-cert", str(folder / "cert.pem"), "--tls-key", str(folder / "key.pem"))

@@ -11,8 +11,8 @@ import pytest
 import sacrebleu
 
 from export.evaluate import main, scores, translate_by_checkpoint
+from tests.babelserve.scripted_server import ScriptedServer
 from tests.certificates import authority
-from tests.client.scripted_server import ScriptedServer
 
 DATA = Path(__file__).parents[1] / "data"
 SOURCE, REFERENCE, CHECKPOINT = DATA / "multi30k_val_200.en.txt", DATA / "multi30k_val_200.de.txt", DATA / "tiny.pt"

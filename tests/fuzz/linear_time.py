@@ -11,7 +11,7 @@ import time
 import timeit
 from dataclasses import dataclass
 
-from protos import translation_pb2 as pb
+from babelserve.v1 import translation_pb2 as pb
 from tests.acceptance.report import Check, print_checks
 from tests.fuzz.odd_texts import odd_texts
 from tests.fuzz.parts import answer

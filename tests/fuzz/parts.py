@@ -19,7 +19,7 @@ import numpy as np
 from google.protobuf.message import Message
 from prometheus_client import CollectorRegistry
 
-from protos import translation_pb2 as pb
+from babelserve.v1 import translation_pb2 as pb
 from server.bundle.files import FileFacts
 from server.bundle.graphs import needed_files
 from server.bundle.manifest import MANIFEST_FILE, TOKENIZER_FILE, Manifest, seal_manifest

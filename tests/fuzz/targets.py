@@ -12,7 +12,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from google.protobuf.wrappers_pb2 import BytesValue
 
-from protos import translation_pb2 as pb
+from babelserve.v1 import translation_pb2 as pb
 from server.bundle.bundle import open_bundle
 from server.bundle.manifest import MANIFEST_FILE, TOKENIZER_FILE, seal_manifest
 from server.bundle.manifest_file import read_manifest

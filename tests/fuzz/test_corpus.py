@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from protos import translation_pb2 as pb
+from babelserve.v1 import translation_pb2 as pb
 from server.settings.settings import Settings
 from tests.fuzz import corpus
 from tests.fuzz.odd_texts import UNITS, odd_texts

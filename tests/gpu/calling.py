@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 
-from protos.translation_pb2 import DecodingOptions, TranslateRequest
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.v1.translation_pb2 import DecodingOptions, TranslateRequest
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import BUILTIN_BUNDLE, ServerProcess
 

@@ -7,10 +7,10 @@ import sentencepiece
 import torch
 from prometheus_client import CollectorRegistry
 
+from babelserve.v1 import translation_pb2 as pb
 from export.bundle import export_bundle
 from export.subject import DevSet, subject_of
 from model.checkpoint import Checkpoint
-from protos import translation_pb2 as pb
 from server.bundle.bundle import Bundle
 from server.models.checking import check_bundle
 from server.settings.settings import Settings

@@ -12,9 +12,9 @@ import grpc
 import pytest
 from google.rpc import status_pb2
 
-from client.channel import service_config
-from protos import translation_pb2
-from tests.client.scripted_server import ScriptedServer
+from babelserve.channel import service_config
+from babelserve.v1 import translation_pb2
+from tests.babelserve.scripted_server import ScriptedServer
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "guides" / "other-languages.md").read_text(encoding="utf-8")
@@ -30,7 +30,7 @@ def server() -> Iterator[ScriptedServer]:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A directory with nothing of ours but the one file."""
-    shutil.copy(ROOT / "protos" / "translation.proto", tmp_path)
+    shutil.copy(ROOT / "protos" / "babelserve" / "v1" / "translation.proto", tmp_path)
     return tmp_path
 
 

@@ -11,7 +11,7 @@ import pytest_asyncio
 import sentencepiece
 from prometheus_client import CollectorRegistry
 
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from server.access.access import Access
 from server.bundle.files import FileFacts
 from server.bundle.languages import LanguagePair

@@ -21,8 +21,8 @@ import pytest
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
-from protos import translation_pb2 as pb
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.v1 import translation_pb2 as pb
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from server.app import serve
 from server.bundle.bundle import Bundle
 from server.errors import BundleError, SettingsError

@@ -6,7 +6,7 @@ from server.decoding.options import DecodingOptions
 
 
 def test_defaults_are_those_that_the_contract_names() -> None:
-    """See the comments of `DecodingOptions` in protos/translation.proto."""
+    """See the comments of `DecodingOptions` in protos/babelserve/v1/translation.proto."""
     options = DecodingOptions()
 
     assert (options.beam_size, options.num_hypotheses, options.length_penalty) == (4, 1, 1.0)

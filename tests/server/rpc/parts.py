@@ -8,8 +8,8 @@ from typing import Any
 import grpc
 import pytest
 
-from protos import translation_pb2 as pb
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.v1 import translation_pb2 as pb
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from server.rpc.servers import RpcServers
 from server.telemetry.metrics import Metrics
 from tests.certificates import Issued, authority

@@ -9,8 +9,8 @@ import grpc
 import pytest
 import pytest_asyncio
 
-from protos import model_admin_pb2 as pb
-from protos.model_admin_pb2_grpc import ModelAdminStub
+from babelserve.v1 import model_admin_pb2 as pb
+from babelserve.v1.model_admin_pb2_grpc import ModelAdminStub
 from server.access.access import Access
 from server.access.keys import hash_key
 from server.bundle.bundle import Bundle

@@ -11,8 +11,8 @@ from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 from prometheus_client.openmetrics import exposition as openmetrics
 
-from protos import translation_pb2 as pb
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.v1 import translation_pb2 as pb
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from server import errors
 from server.telemetry.metrics import Metrics
 from tests.server.conftest import Live

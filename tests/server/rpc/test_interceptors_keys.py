@@ -14,7 +14,7 @@ from google.protobuf.descriptor_pool import Default
 from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
 
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from server.access.access import Access
 from server.access.keys import hash_key
 from server.rpc.health import Health

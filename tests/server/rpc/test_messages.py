@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from protos import translation_pb2 as pb
+from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import Priority, Tenant
 from server.errors import Code, InvalidRequest
 from server.rpc.intake import Intake

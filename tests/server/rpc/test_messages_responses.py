@@ -5,7 +5,7 @@ import dataclasses
 import grpc
 import pytest
 
-from protos import translation_pb2 as pb
+from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import ANONYMOUS
 from server.bundle.languages import LanguagePair
 from server.decoding.options import DecodingOptions

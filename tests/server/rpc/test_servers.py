@@ -19,8 +19,8 @@ from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
 
 import server.rpc.servers
-from protos import translation_pb2 as pb
-from protos.translation_pb2_grpc import TranslationServiceStub
+from babelserve.v1 import translation_pb2 as pb
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from server.access.access import Access
 from server.errors import SettingsError
 from server.rpc.intake import MAX_MESSAGE_BYTES

@@ -8,7 +8,7 @@ import grpc
 import pytest
 from cryptography import x509
 
-from protos import translation_pb2 as pb
+from babelserve.v1 import translation_pb2 as pb
 from server.access.access import Access
 from server.telemetry.metrics import Metrics
 from tests.certificates import Authority, authority

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import pytest
 
-from protos import translation_pb2 as pb
+from babelserve.v1 import translation_pb2 as pb
 from server.bundle.languages import Languages, SourceLanguage, TargetLanguage
 from server.bundle.manifest import Manifest
 from server.bundle.tokenizer import Tokenizer

@@ -5,7 +5,7 @@ from typing import Any
 import grpc
 import pytest
 
-from protos import translation_pb2 as pb
+from babelserve.v1 import translation_pb2 as pb
 from server.bundle.tokenizer import Tokenizer
 from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded
 from server.models.model import Model

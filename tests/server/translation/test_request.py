@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from protos import translation_pb2 as pb
+from babelserve.v1 import translation_pb2 as pb
 from server.decoding.options import DecodingOptions
 from server.translation.request import DecodingRequest, TranslationRequest
 
