@@ -4,6 +4,7 @@
 PYTHON ?= python3
 PIP_ARGS ?=
 BIN := .venv/bin
+PROJECTS := pyproject.toml babelserve/pyproject.toml constraints.txt
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt $(PIP_ARGS)
 
 # A text may hold quotes, dollars, anything: it goes to the demo by environment, never through a shell or make's expansion.
@@ -18,7 +19,7 @@ CHECKPOINT ?= model/checkpoints/en-de-small.pt
 OUT ?= runs/bundle
 DEV ?= tests/data/general_dev.en.gz tests/data/general_dev.de.gz
 
-.PHONY: help demo serve install test check docs reference protos check-protos train export bench fuzz chaos check-imports check-cuda-placement gpu clean
+.PHONY: help demo serve install test check docs wheels reference protos check-protos train export bench fuzz chaos check-imports check-cuda-placement gpu clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 22
@@ -40,8 +41,13 @@ check: .venv/installed-dev check-protos  ## format, lint, types, import walls, g
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: .venv/installed-docs  ## build the documentation into site/, strictly
+docs: .venv/installed-docs wheels  ## build the documentation into site/, strictly, and the wheels
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+wheels: .venv/installed-docs  ## build both wheels into dist/, and check what an index would show of them
+	@rm -rf dist
+	@$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation --wheel-dir dist ./babelserve .
+	@$(BIN)/python -m twine check --strict dist/*.whl
 
 reference: .venv/installed-dev  ## write the pages in docs/reference anew, of the source
 	@$(BIN)/python -m docs.generate
@@ -90,14 +96,14 @@ endef
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
-.venv/installed-cpu: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) --editable '.[cpu]'
+.venv/installed-cpu: $(PROJECTS) | .venv/bin/python
+	$(PIP) --editable ./babelserve --editable '.[cpu]'
 	@touch $@
 
 # pip itself first: installing a dependency group needs 25.1 or newer.
-.venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
+.venv/installed-dev: $(PROJECTS) | .venv/bin/python
 	$(PIP) --upgrade pip
-	$(PIP) --editable '.[cpu,train,export,otel,moses,detect]' --group dev
+	$(PIP) --editable ./babelserve --editable '.[cpu,train,export,otel,moses,detect]' --group dev
 	@touch $@ .venv/installed-cpu
 
 .venv/installed-bench: .venv/installed-dev
@@ -118,14 +124,14 @@ endef
 	$(subst $(BIN),.venv-gpu/bin,$(PIP)) onnxruntime-gpu onnx tabulate langcodes prometheus-client
 	@touch $@
 
-.venv-cuda/installed: pyproject.toml constraints.txt
+.venv-cuda/installed: $(PROJECTS)
 	$(PYTHON) -m venv .venv-cuda
 	$(subst $(BIN),.venv-cuda/bin,$(PIP)) --upgrade pip
-	$(subst $(BIN),.venv-cuda/bin,$(PIP)) --editable '.[gpu,train,export,moses,detect]' --group dev
+	$(subst $(BIN),.venv-cuda/bin,$(PIP)) --editable ./babelserve --editable '.[gpu,train,export,moses,detect]' --group dev
 	@touch $@
 
-.venv-imports/installed: pyproject.toml constraints.txt
+.venv-imports/installed: $(PROJECTS)
 	$(PYTHON) -m venv .venv-imports
 	$(subst $(BIN),.venv-imports/bin,$(PIP)) --upgrade pip
-	$(subst $(BIN),.venv-imports/bin,$(PIP)) --editable '.[cpu,export,moses]' --group imports
+	$(subst $(BIN),.venv-imports/bin,$(PIP)) --editable ./babelserve --editable '.[cpu,export,moses]' --group imports
 	@touch $@

@@ -12,7 +12,7 @@ import grpc
 import shtab
 
 from babelserve.channel import call_metadata
-from babelserve.connection import parse, positive_float, read_key
+from babelserve.connection import add_version_flag, parse, positive_float, read_key
 from babelserve.errors import ServerFailed, TranslationError, Unavailable, from_rpc_error
 from babelserve.v1 import model_admin_pb2 as pb
 from babelserve.v1.model_admin_pb2_grpc import ModelAdminStub
@@ -82,6 +82,7 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="Exit codes: 0 done, 2 usage or refused by the server, 3 server unreachable or failed.",
     )
     shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
+    add_version_flag(parser)
     parser.add_argument(
         "--address",
         default="localhost:50053",

@@ -1,12 +1,11 @@
 """The flags of `babelserve-translate`."""
 
 import argparse
-import importlib.metadata
 from pathlib import Path
 
 import shtab
 
-from babelserve.connection import add_connection_flags, non_negative_float
+from babelserve.connection import add_connection_flags, add_version_flag, non_negative_float
 
 DEFAULT_WAIT_SECONDS = 300.0  # of a job of lines: longer than a host takes to start anew
 
@@ -27,7 +26,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--address", default="localhost:50051", metavar="HOST:PORT", help="the server (default: %(default)s)")
     add_connection_flags(parser)
     shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
-    add("--version", action="version", version=f"%(prog)s {importlib.metadata.version('babelserve')}")
+    add_version_flag(parser)
     return parser
 
 

@@ -1,6 +1,7 @@
-"""The flags that every command has which calls a server: where it is, and how to reach it."""
+"""The flags that every command has which calls a server: where it is, how to reach it, and the command's version."""
 
 import argparse
+import importlib.metadata
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,6 +31,12 @@ def add_connection_flags(parser: argparse.ArgumentParser) -> None:
     tls.add_argument("--tls-cert", type=Path, metavar="FILE", help="PEM certificate of this client")
     tls.add_argument("--tls-key", type=Path, metavar="FILE", help="PEM private key of this client")
     tls.add_argument("--tls-server-name", metavar="NAME", help="name in the server's certificate, if not the address's")
+
+
+def add_version_flag(parser: argparse.ArgumentParser) -> None:
+    """Adds `--version`, which prints the command's name and this distribution's version."""
+    version = importlib.metadata.version("babelserve-client")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version}")
 
 
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:

@@ -21,8 +21,9 @@ ROOT = Path(__file__).parents[1]
     ],
 )
 def test_the_demos_text_arrives_whole(text: str, tmp_path: Path) -> None:
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
-        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "babelserve").mkdir()
+    for name in ("Makefile", "pyproject.toml", "babelserve/pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path / name)
     python = tmp_path / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.write_text('#!/bin/sh\nprintf %s "$DEMO_TEXT"\n')
