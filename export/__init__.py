@@ -1,1 +1,1 @@
-"""From a checkpoint of `model` to a bundle that `server` serves: graphs, precisions, proof."""
+"""From a checkpoint of `model` to a bundle that babelserve's `server` serves: graphs, precisions, proof."""

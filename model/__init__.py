@@ -1,1 +1,1 @@
-"""The network, its training and its evaluation in PyTorch; `model.search` is the oracle of every parity test."""
+"""babelserve's network, its training and its evaluation in PyTorch; `model.search` is the oracle of parity tests."""

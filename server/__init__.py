@@ -1,4 +1,4 @@
-"""The server: a bundle behind a batching gRPC service. `python -m server --help` says how it is set up."""
+"""The server: a bundle behind a batching gRPC service. `babelserve --help` says how it is set up."""
 
 import os
 

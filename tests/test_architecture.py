@@ -17,7 +17,7 @@ import server.errors
 ROOT = Path(__file__).parents[1]
 ROOMS = ("model", "export", "server", "babelserve")
 SOURCES = [path for room in ROOMS for path in (ROOT / room).rglob("*.py") if "_pb2" not in path.name]
-SOURCES += [ROOT / "deploy" / "demo.py", *(ROOT / "docs").rglob("*.py")]
+SOURCES += [ROOT / "babelserve_commands.py", ROOT / "deploy" / "demo.py", *(ROOT / "docs").rglob("*.py")]
 CLIENT = {f"babelserve.{path.stem}" for path in (ROOT / "babelserve").glob("[a-z]*.py")} - {"babelserve.quiet"}
 WITHOUT_TESTS = ("__init__.py", "__main__.py")  # a docstring, and what tests/e2e starts
 

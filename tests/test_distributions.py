@@ -105,7 +105,7 @@ def test_the_clients_wheel_has_one_name_and_is_small(client_wheel: Path) -> None
 def test_the_servers_wheel_has_the_names_that_are_documented() -> None:
     names = {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
 
-    assert {name.partition("/")[0] for name in names} == {"export", "model", "server"}
+    assert {name.partition("/")[0] for name in names} == {"babelserve_commands.py", "export", "model", "server"}
     assert "server/builtin/en-de/manifest.json" in names
     assert [name for name in names if name.endswith((".pt", ".pyc"))] == []
 
