@@ -19,7 +19,7 @@ CHECKPOINT ?= model/checkpoints/en-de-small.pt
 OUT ?= runs/bundle
 DEV ?= tests/data/general_dev.en.gz tests/data/general_dev.de.gz
 
-.PHONY: help demo serve install test check docs wheels reference protos check-protos train export bench fuzz chaos check-imports check-cuda-placement gpu clean
+.PHONY: help demo serve install test test-without-torch check docs wheels reference protos check-protos train export bench fuzz chaos check-imports check-cuda-placement gpu clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 22
@@ -34,6 +34,10 @@ install: .venv/installed-dev  ## install all of it into .venv, for training, exp
 
 test: check  ## make check, then the tests: with make docs, everything that CI runs
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-without-torch: .venv-other/installed  ## the tests of server and client that need no PyTorch, for another PYTHON=python3.13
+	.venv-other/bin/python -m pytest -n 2 --dist loadfile -rfE -p tests.without_torch --confcutdir tests/server \
+		tests/server tests/babelserve tests/protos tests/test_commands.py tests/test_distributions.py tests/e2e/test_builtin_models.py
 
 check: .venv/installed-dev check-protos  ## format, lint, types, import walls, generated code
 	$(BIN)/ruff format --check .
@@ -85,7 +89,7 @@ gpu: .venv-cuda/installed  ## on a machine with a GPU: prove the CUDA provider a
 	@for command in graphs live faults; do .venv-cuda/bin/python -m tests.gpu.$$command $(ARGS) || failed=1; done; exit $${failed:-0}
 
 clean:  ## remove the virtual environments and caches; data and runs stay
-	rm -rf .venv .venv-gpu .venv-cuda .venv-imports build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv .venv-gpu .venv-cuda .venv-imports .venv-other build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define protoc
@@ -116,6 +120,12 @@ endef
 
 .venv/installed-fuzz: .venv/installed-dev
 	$(PIP) --group fuzz
+	@touch $@
+
+.venv-other/installed: $(PROJECTS)
+	$(PYTHON) -m venv --clear .venv-other
+	$(subst $(BIN),.venv-other/bin,$(PIP)) --upgrade pip
+	$(subst $(BIN),.venv-other/bin,$(PIP)) --editable ./babelserve --editable '.[cpu,otel,moses,detect]' --group dev
 	@touch $@
 
 # onnxruntime and onnxruntime-gpu overwrite each other. Without its extras the latter brings no CUDA.
