@@ -10,19 +10,16 @@ least recently, first those that nobody uses, until all fit into the budget; req
 
 import asyncio
 import contextlib
-import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from server.errors import ModelNotFound, NotServing, PreconditionFailed
-from server.models.allocator import collect_garbage, memory_returned
+from server.errors import DeadlineExceeded, ModelNotFound, NotServing, PreconditionFailed
 from server.models.loading import needed_bytes
 from server.models.loading_turns import LoadingTurns
 from server.models.model import Model, ServedModel
-from server.models.residents import Resident, ServedVersions, VersionHistory, aside
+from server.models.residents import Resident, Retired, ServedVersions, VersionHistory
 from server.models.traffic_split import PERCENT, TrafficSplit
 from server.telemetry.catalogue_metrics import CatalogueMetrics
-
-logger = logging.getLogger(__name__)
 
 
 class Catalogue:
@@ -55,10 +52,9 @@ class Catalogue:
         self._offers: dict[str, ServedModel] = {}  # those that are not in memory
         self._residents: dict[str, ServedVersions] = {}  # least recently used first
         self._loading = LoadingTurns(self._load)
-        self._together = asyncio.Lock()  # of those who load several, the names of which are kept meanwhile
+        self._together = asyncio.Lock()  # of who loads several, whose names are kept meanwhile
         self._kept: Sequence[str] = ()
-        self._retired: list[Resident] = []
-        self._unloading: set[asyncio.Task[None]] = set()
+        self._retired = Retired(metrics, self._tell)
         self._models: tuple[ServedModel, ...] = ()
         self.is_open = False
 
@@ -83,49 +79,32 @@ class Catalogue:
         """How many versions of all models are served, loaded or not."""
         return len(self._offers) + sum(len(each.versions) for each in self._residents.values())
 
-    def has(self, names: Sequence[str]) -> bool:
-        """Says whether models are in memory, to be borrowed at once."""
-        return all(name in self._residents for name in names)
+    async def borrow(
+        self, names: Sequence[str], key: str, deadline: float, held: contextlib.ExitStack
+    ) -> dict[str, Model]:
+        """Returns models by name, which stay until `held` is closed, whatever becomes of them meanwhile.
 
-    async def borrow(self, name: str, key: str = "") -> contextlib.AbstractContextManager[Model]:
-        """Returns a model for the length of a `with` block, which it outlives whatever becomes of it meanwhile.
-
-        The block must be entered. It is loaded first if need be, for however many wait for it once.
+        They are loaded first if need be, for however many wait for one once.
 
         Args:
-            name: of the model.
+            names: of the models, each once.
             key: of the request, by which it goes to one of several versions.
+            deadline: instant of `time.monotonic`, until which loading may take.
+            held: what the request holds until it has ended.
 
         Raises:
-            ModelNotFound: it is not served any more.
-            NotServing: it cannot be loaded.
-        """
-        while name not in self._residents:
-            if name not in self._offers:
-                raise ModelNotFound(f"model: {name} is not served here any more")
-            await self._loading.wait_for(name)
-        served = self._residents[name] = self._residents.pop(name)
-        resident = served.versions[served.split.choose(name, key)]
-        resident.num_loans += 1
-        return self._lend(resident)
-
-    async def load_together(self, names: Sequence[str]) -> None:
-        """Loads models until all are in memory at the same moment, to be borrowed in it.
-
-        One after the other they would be lent while others wait for their room: two requests could wait for each other.
-
-        Raises:
+            ModelNotFound: one is not served any more.
             NotServing: one cannot be loaded.
             PreconditionFailed: all together are beyond the budget.
+            DeadlineExceeded: loading takes too long.
         """
-        async with self._together:
-            self._kept = names
+        if not all(name in self._residents for name in names):
             try:
-                while missing := [name for name in names if name in self._offers]:
-                    self._check_budget(names)
-                    await self._loading.wait_for(missing[0])
-            finally:
-                self._kept = ()
+                async with asyncio.timeout(deadline - time.monotonic()):
+                    await self._load_all(names)
+            except TimeoutError as error:
+                raise DeadlineExceeded(f"the time was over before model {', '.join(names)} was loaded") from error
+        return {name: self._lend(name, key, held) for name in names}
 
     def offer(self, model: ServedModel) -> None:
         """Serves a model that is loaded when it is asked for."""
@@ -140,7 +119,7 @@ class Catalogue:
         self._residents[name] = ServedVersions.only(model)
         self.history.note(name, model.manifest.version)
         self._arrange()
-        self._retire_all(old, "replaced")
+        self._retired.add_all(old, "replaced")
 
     def add(self, model: Model) -> None:
         """Serves a version that is warm beside those of its name, of which there is one at least, without requests."""
@@ -160,7 +139,7 @@ class Catalogue:
         assert not served.split.percent(version), "requests would go to nobody"
         resident = served.versions.pop(version)
         self._arrange()
-        self._retire(resident, "removed")
+        self._retired.add(resident, "removed")
         return resident.gone
 
     def remove(self, name: str) -> None:
@@ -169,7 +148,7 @@ class Catalogue:
         self.history.forget(name)
         old = self._residents.pop(name, None)
         self._arrange()
-        self._retire_all(old, "removed")
+        self._retired.add_all(old, "removed")
 
     def loaded(self, name: str) -> tuple[Sequence[Model], TrafficSplit | None]:
         """Returns the versions of a model that are in memory and served, and how they share its requests."""
@@ -185,7 +164,7 @@ class Catalogue:
             model = resident.model
             self.offer(ServedModel(manifest=model.manifest, variant=model.variant, metrics=model.metrics))
             del model
-            self._retire(resident, "evicted")
+            self._retired.add(resident, "evicted")
             gone = resident.gone
             del resident
             await gone.wait()
@@ -209,7 +188,9 @@ class Catalogue:
         return sum(each.needed_bytes for each in self._residents.values())
 
     def _all(self) -> list[Resident]:
-        return [each for served in self._residents.values() for each in served.versions.values()] + self._retired
+        return [
+            each for served in self._residents.values() for each in served.versions.values()
+        ] + self._retired.residents
 
     def _check_budget(self, names: Sequence[str]) -> None:
         served = {each.manifest.name: each for each in self._models}
@@ -218,6 +199,29 @@ class Catalogue:
             sizes = f"{needed / (1 << 20):.0f} MiB together, --models-memory is {self._budget_bytes / (1 << 20):.0f}"
             raise PreconditionFailed(f"models {', '.join(names)} take {sizes}")
 
+    async def _load_all(self, names: Sequence[str]) -> None:
+        """Loads models until all are in memory at the same moment, to be lent in it.
+
+        Lent one after the other, they would be held while others wait for their room: two requests could wait for each
+        other.
+        """
+        if len(names) == 1:
+            await self._load_missing(names)
+            return
+        async with self._together:
+            self._kept = names
+            try:
+                self._check_budget(names)
+                await self._load_missing(names)
+            finally:
+                self._kept = ()
+
+    async def _load_missing(self, names: Sequence[str]) -> None:
+        while missing := [name for name in names if name not in self._residents]:
+            if missing[0] not in self._offers:
+                raise ModelNotFound(f"model: {missing[0]} is not served here any more")
+            await self._loading.wait_for(missing[0])
+
     async def _load(self, name: str) -> None:
         offer = self._offers.get(name)
         if offer is not None:
@@ -225,44 +229,16 @@ class Catalogue:
             await self.make_room(needed_bytes(offer.manifest, offer.variant))
             self.put(await self._load_model(name))
 
-    @contextlib.contextmanager
-    def _lend(self, resident: Resident) -> Iterator[Model]:
-        try:
-            yield resident.model
-        finally:
-            resident.num_loans -= 1
-            self._unload_unused(resident)
+    def _lend(self, name: str, key: str, held: contextlib.ExitStack) -> Model:
+        served = self._residents[name] = self._residents.pop(name)
+        resident = served.versions[served.split.choose(name, key)]
+        resident.num_loans += 1
+        held.callback(self._take_back, resident)
+        return resident.model
 
-    def _retire_all(self, served: ServedVersions | None, reason: str) -> None:
-        for each in served.versions.values() if served is not None else ():
-            self._retire(each, reason)
-
-    def _retire(self, resident: Resident, reason: str) -> None:
-        resident.reason = reason
-        self._retired.append(resident)
-        self._tell()
-        self._unload_unused(resident)
-
-    def _unload_unused(self, resident: Resident) -> None:
-        if resident.reason and not resident.num_loans:
-            task = asyncio.create_task(self._unload(resident))
-            self._unloading.add(task)
-            task.add_done_callback(self._unloading.discard)
-
-    async def _unload(self, resident: Resident) -> None:
-        """Ends a model that nobody uses, and gives its memory back."""
-        manifest, reason = resident.model.manifest, resident.reason
-        with memory_returned():
-            await aside(resident.model.stop)
-            self._retired.remove(resident)
-            gone = resident.gone
-            del resident
-            await aside(collect_garbage)
-        self._metrics.count_unload(manifest.name, reason)
-        self._tell()
-        facts = {"model": manifest.name, "model_version": manifest.version, "reason": reason}
-        logger.info("a model has been unloaded", extra={"facts": facts})
-        gone.set()
+    def _take_back(self, resident: Resident) -> None:
+        resident.num_loans -= 1
+        self._retired.unload_unused(resident)
 
     def _arrange(self) -> None:
         served = self._offers | {name: each.main.model for name, each in self._residents.items()}
@@ -281,5 +257,9 @@ class Catalogue:
             for version, each in served.versions.items():
                 percents[name, version, each.model.sha256] = served.split.percent(version)
         num_offers = len(self._offers)
-        counts = {"loaded": self.num_versions - num_offers, "unloaded": num_offers, "retired": len(self._retired)}
+        counts = {
+            "loaded": self.num_versions - num_offers,
+            "unloaded": num_offers,
+            "retired": len(self._retired.residents),
+        }
         self._metrics.set_models(counts, percents)

@@ -1,14 +1,19 @@
-"""Models in memory, who uses them, and which versions were served before."""
+"""Models in memory, those that requests use, those that leave it, and which versions were served before."""
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from server.models.allocator import collect_garbage, memory_returned
 from server.models.loading import needed_bytes
 from server.models.model import Model
 from server.models.traffic_split import PERCENT, TrafficSplit
+from server.telemetry.catalogue_metrics import CatalogueMetrics
+
+logger = logging.getLogger(__name__)
 
 _MOST_HISTORY = 16  # versions of a model
 
@@ -66,6 +71,58 @@ class ServedVersions:
     def is_ready(self) -> bool:
         """Whether requests are welcome to every version that takes any."""
         return all(self.versions[version].model.supervisor.is_ready() for version, _ in self.split.shares)
+
+
+class Retired:
+    """Models that are served no more, on the event loop's thread; each is unloaded when no request uses it any more.
+
+    Args:
+        metrics: told of each that has been unloaded.
+        tell: is called when their number has changed.
+
+    Attributes:
+        residents: those that are still in memory.
+    """
+
+    def __init__(self, metrics: CatalogueMetrics, tell: Callable[[], None]) -> None:
+        self.residents: list[Resident] = []
+        self._metrics = metrics
+        self._tell = tell
+        self._unloading: set[asyncio.Task[None]] = set()
+
+    def add_all(self, served: ServedVersions | None, reason: str) -> None:
+        """Takes all versions of a model, if there are any."""
+        for each in served.versions.values() if served is not None else ():
+            self.add(each, reason)
+
+    def add(self, resident: Resident, reason: str) -> None:
+        """Takes a model; the reason is one of `UNLOAD_REASONS`."""
+        resident.reason = reason
+        self.residents.append(resident)
+        self._tell()
+        self.unload_unused(resident)
+
+    def unload_unused(self, resident: Resident) -> None:
+        """Unloads a model if it is retired and no request uses it."""
+        if resident.reason and not resident.num_loans:
+            task = asyncio.create_task(self._unload(resident))
+            self._unloading.add(task)
+            task.add_done_callback(self._unloading.discard)
+
+    async def _unload(self, resident: Resident) -> None:
+        """Ends a model, and gives its memory back."""
+        manifest, reason = resident.model.manifest, resident.reason
+        with memory_returned():
+            await aside(resident.model.stop)
+            self.residents.remove(resident)
+            gone = resident.gone
+            del resident
+            await aside(collect_garbage)
+        self._metrics.count_unload(manifest.name, reason)
+        self._tell()
+        facts = {"model": manifest.name, "model_version": manifest.version, "reason": reason}
+        logger.info("a model has been unloaded", extra={"facts": facts})
+        gone.set()
 
 
 class VersionHistory:

@@ -1,6 +1,5 @@
 """From a request to a job: the one way that every front takes."""
 
-import asyncio
 import contextlib
 import functools
 import time
@@ -110,7 +109,7 @@ class Translator:
         ways = await choose_ways(self.catalogue, request, self.pivots, self.detection)
         with contextlib.ExitStack() as held:
             names = list(dict.fromkeys(step.model for way in dict.fromkeys(ways) for step in way.steps))
-            used = await self._borrow(names, request, deadline, held)
+            used = await self.catalogue.borrow(names, request.traffic_key, deadline, held)
             for model in used.values():
                 held.push(functools.partial(_count, model, request))
             add_facts(model=",".join(used), model_version=",".join(model.manifest.version for model in used.values()))
@@ -124,21 +123,6 @@ class Translator:
                 raise
             job.held.push(held.pop_all())
         return job
-
-    async def _borrow(
-        self, names: Sequence[str], request: TranslationRequest, deadline: float, held: contextlib.ExitStack
-    ) -> dict[str, Model]:
-        """Returns models by name, which may have to be loaded first, before the request's time is over."""
-        is_here = self.catalogue.has(names)
-        try:
-            async with contextlib.nullcontext() if is_here else asyncio.timeout(deadline - time.monotonic()):
-                if len(names) > 1 and not is_here:
-                    await self.catalogue.load_together(names)
-                return {
-                    name: held.enter_context(await self.catalogue.borrow(name, request.traffic_key)) for name in names
-                }
-        except TimeoutError as error:
-            raise DeadlineExceeded(f"the time was over before model {', '.join(names)} was loaded") from error
 
     async def _accept(
         self,

@@ -11,6 +11,7 @@ from server.models.folder_loader import FolderLoader
 from server.models.folder_watch import watch_folder
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
+from tests.server.models.catalogued import borrowed
 
 SECONDS = 20.0
 
@@ -71,7 +72,7 @@ class Served:
         """Versions that answer requests for `m`."""
         versions = set()
         for number in range(100):
-            with await self.catalogue.borrow("m", f"key {number}") as model:
+            async with borrowed(self.catalogue, "m", f"key {number}") as model:
                 versions.add(model.manifest.version)
         return versions
 

@@ -1,6 +1,9 @@
 """Models for the tests of the catalogue."""
 
+import contextlib
 import dataclasses
+import math
+from collections.abc import AsyncIterator
 
 from server.models.catalogue import Catalogue
 from server.models.model import Model
@@ -17,3 +20,10 @@ def named(model: Model, name: str, version: str = "1", engine: EchoEngine | None
 
 def names(catalogue: Catalogue) -> list[str]:
     return [each.manifest.name for each in catalogue.models]
+
+
+@contextlib.asynccontextmanager
+async def borrowed(catalogue: Catalogue, name: str, key: str = "") -> AsyncIterator[Model]:
+    """A model, as long as the block lasts, however long it takes to be loaded."""
+    with contextlib.ExitStack() as held:
+        yield (await catalogue.borrow([name], key, math.inf, held))[name]

@@ -1,5 +1,7 @@
+import contextlib
 import gc
 import json
+import math
 import os
 import shutil
 import weakref
@@ -107,7 +109,7 @@ async def test_rollback_ends_a_canary_and_goes_to_a_version_that_is_named(served
 async def test_a_model_is_unloaded_and_comes_back(served: Served) -> None:
     gone = await served.administration.unload("m")
     with pytest.raises(ModelNotFound):
-        await served.catalogue.borrow("m")
+        await served.catalogue.borrow(["m"], "", math.inf, contextlib.ExitStack())
     with pytest.raises(PreconditionFailed, match="model: n is the only one that is served"):
         await served.administration.unload("n")
     back = await served.administration.load("m", "1")

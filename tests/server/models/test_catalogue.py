@@ -1,4 +1,6 @@
 import asyncio
+import contextlib
+import math
 import threading
 
 import pytest
@@ -11,7 +13,7 @@ from server.models.model import Model
 from server.models.traffic_split import TrafficSplit
 from server.telemetry.catalogue_metrics import CatalogueMetrics
 from tests.server.echo_engine import EchoEngine, catalogue_of
-from tests.server.models.catalogued import named, names
+from tests.server.models.catalogued import borrowed, named, names
 
 SECONDS = 20
 
@@ -48,7 +50,7 @@ async def test_a_catalogue_without_models_serves_nothing(catalogue: Catalogue) -
     with pytest.raises(NotServing):
         names(catalogue)
     with pytest.raises(ModelNotFound):
-        await catalogue.borrow("a")
+        await catalogue.borrow(["a"], "", math.inf, contextlib.ExitStack())
 
 
 async def test_a_request_keeps_its_version_and_the_last_one_unloads_it(
@@ -56,17 +58,17 @@ async def test_a_request_keeps_its_version_and_the_last_one_unloads_it(
 ) -> None:
     engine = SlowToStop()
     catalogue.put(named(model, "a", "1", engine))
-    with await catalogue.borrow("a") as old:
-        with await catalogue.borrow("a") as same:
+    async with borrowed(catalogue, "a") as old:
+        async with borrowed(catalogue, "a") as same:
             catalogue.put(named(model, "a", "2"))
-            with await catalogue.borrow("a") as new:
+            async with borrowed(catalogue, "a") as new:
                 versions = [each.manifest.version for each in (old, same, new)]
         assert not engine.stopped.is_set()
         assert registry.get_sample_value("babelserve_models", {"state": "retired"}) == 1
     await wait_for_stop(engine)
 
     assert versions == ["1", "1", "2"]
-    await asyncio.gather(*catalogue._unloading)
+    await asyncio.gather(*catalogue._retired._unloading)
     labels = {"model": "a", "reason": "replaced"}
     assert registry.get_sample_value("babelserve_models", {"state": "retired"}) == 0
     assert registry.get_sample_value("babelserve_model_unloads_total", labels) == 1
@@ -81,7 +83,7 @@ async def test_a_model_that_is_removed_is_not_found_any_more(catalogue: Catalogu
 
     assert names(catalogue) == ["b"]
     with pytest.raises(ModelNotFound):
-        await catalogue.borrow("a")
+        await catalogue.borrow(["a"], "", math.inf, contextlib.ExitStack())
 
 
 async def test_versions_share_a_models_requests_by_their_keys(
@@ -94,8 +96,8 @@ async def test_versions_share_a_models_requests_by_their_keys(
     async def versions() -> list[str]:
         answers = []
         for number in range(200):
-            with await catalogue.borrow("a", f"key {number}") as borrowed:
-                answers.append(borrowed.manifest.version)
+            async with borrowed(catalogue, "a", f"key {number}") as found:
+                answers.append(found.manifest.version)
         return answers
 
     engine = SlowToStop()
@@ -165,7 +167,7 @@ async def test_each_model_is_ready_by_itself_and_all_must_be_alive(catalogue: Ca
     assert catalogue.are_ready() == {"a": True, "b": True}
     assert catalogue.is_alive()
 
-    with await catalogue.borrow("b") as lost:
+    async with borrowed(catalogue, "b") as lost:
         lost.supervisor._lose("for a test")
 
     assert catalogue.are_ready() == {"a": True, "b": False}
@@ -175,7 +177,7 @@ async def test_each_model_is_ready_by_itself_and_all_must_be_alive(catalogue: Ca
 async def test_stopping_ends_those_that_are_retired_too(catalogue: Catalogue, model: Model) -> None:
     engines = [SlowToStop(), SlowToStop()]
     catalogue.put(named(model, "a", engine=engines[0]))
-    with await catalogue.borrow("a"):
+    async with borrowed(catalogue, "a"):
         catalogue.put(named(model, "a", engine=engines[1]))
         catalogue.stop()
 

@@ -2,17 +2,19 @@
 
 import asyncio
 import contextlib
+import math
+import time
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from server.errors import NotServing, PreconditionFailed
+from server.errors import DeadlineExceeded, ModelNotFound, NotServing, PreconditionFailed
 from server.models.catalogue import Catalogue
 from server.models.loading import needed_bytes
 from server.models.model import Model, ServedModel
 from server.telemetry.catalogue_metrics import CatalogueMetrics
 from tests.server.echo_engine import with_weights
-from tests.server.models.catalogued import named, names
+from tests.server.models.catalogued import borrowed, named, names
 
 SECONDS = 20
 
@@ -29,7 +31,7 @@ class Shelf:
     async def load(self, name: str) -> Model:
         self.loaded.append(name)
         await self.may_load.wait()
-        if name == "broken":
+        if name == "x":  # which is broken
             raise NotServing("it is broken")
         return named(self.models[name], name)
 
@@ -41,6 +43,14 @@ class Shelf:
         return catalogue
 
 
+async def use(catalogue: Catalogue, names: str) -> list[str]:
+    """Borrows models, each named by a letter, for a turn of the event loop; returns their names."""
+    with contextlib.ExitStack() as held:
+        models = await catalogue.borrow([*names], "", math.inf, held)
+        await asyncio.sleep(0)
+        return [each.manifest.name for each in models.values()]
+
+
 async def test_models_are_loaded_on_demand_and_the_least_recently_used_leave(
     model: Model, registry: CollectorRegistry
 ) -> None:
@@ -49,8 +59,8 @@ async def test_models_are_loaded_on_demand_and_the_least_recently_used_leave(
     assert names(catalogue) == ["a", "b", "c"]
 
     for name in ("a", "b", "a", "c", "a", "b"):
-        with await catalogue.borrow(name) as borrowed:
-            assert borrowed.manifest.name == name
+        async with borrowed(catalogue, name) as found:
+            assert found.manifest.name == name
 
     assert shelf.loaded == ["a", "b", "c", "b"]  # c took b's place, and b c's
     assert catalogue.are_ready() == {"a": True, "b": True, "c": True}
@@ -65,13 +75,13 @@ async def test_models_are_loaded_on_demand_and_the_least_recently_used_leave(
 async def test_a_model_in_use_leaves_when_its_last_request_has_ended(model: Model, registry: CollectorRegistry) -> None:
     shelf = Shelf(model, "a", "b")
     catalogue = shelf.catalogue(registry, num_fitting=1)
-    with await catalogue.borrow("a"):
-        waiting = asyncio.create_task(catalogue.borrow("b"))
+    async with borrowed(catalogue, "a"):
+        waiting = asyncio.create_task(use(catalogue, "b"))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert shelf.loaded == ["a"]
-    with await waiting as borrowed:
-        assert borrowed.manifest.name == "b"
+
+    assert await waiting == ["b"]
 
 
 async def test_models_that_take_turns_in_the_memory_for_one_are_borrowed_before_they_leave(
@@ -80,12 +90,8 @@ async def test_models_that_take_turns_in_the_memory_for_one_are_borrowed_before_
     shelf = Shelf(model, "a", "b")
     catalogue = shelf.catalogue(registry, num_fitting=1)
 
-    async def use(name: str) -> None:
-        with await catalogue.borrow(name):
-            await asyncio.sleep(0)
-
     async with asyncio.timeout(SECONDS):
-        await asyncio.gather(*map(use, "ababab"))
+        await asyncio.gather(*(use(catalogue, name) for name in "ababab"))
 
     assert shelf.loaded == ["a", "b"]
 
@@ -96,27 +102,25 @@ async def test_whoever_waits_for_a_model_has_it_loaded_once_and_may_leave(
     shelf = Shelf(model, "a")
     catalogue = shelf.catalogue(registry, num_fitting=1)
     shelf.may_load.clear()
-    first, second, third = (asyncio.create_task(catalogue.borrow("a")) for _ in range(3))
+    first, second, third = (asyncio.create_task(use(catalogue, "a")) for _ in range(3))
     await asyncio.sleep(0)
     first.cancel()
     shelf.may_load.set()
 
-    for each in (second, third):
-        with await each as borrowed:
-            assert borrowed.manifest.name == "a"
+    assert [await second, await third] == [["a"], ["a"]]
     assert shelf.loaded == ["a"]
 
 
 async def test_a_model_that_cannot_be_loaded_is_told_to_everybody_who_waits_and_tried_again(
     model: Model, registry: CollectorRegistry
 ) -> None:
-    shelf = Shelf(model, "broken")
+    shelf = Shelf(model, "x")
     catalogue = shelf.catalogue(registry, num_fitting=1)
 
     for _ in range(2):
-        found = await asyncio.gather(*(catalogue.borrow("broken") for _ in range(2)), return_exceptions=True)
+        found = await asyncio.gather(*(use(catalogue, "x") for _ in range(2)), return_exceptions=True)
         assert [str(each) for each in found] == ["it is broken"] * 2
-    assert shelf.loaded == ["broken"] * 2
+    assert shelf.loaded == ["x"] * 2
 
 
 async def test_models_that_are_used_together_are_loaded_so_that_none_waits_while_another_is_lent(
@@ -124,7 +128,7 @@ async def test_models_that_are_used_together_are_loaded_so_that_none_waits_while
 ) -> None:
     catalogue = Shelf(model, "a", "b", "c").catalogue(registry, num_fitting=2)
     for pair in ("ab", "bc", "ca"):
-        await catalogue.load_together(pair)
+        assert await use(catalogue, pair) == [*pair]
 
         assert {name for name in "abc" if catalogue.loaded(name)[0]} == set(pair)
 
@@ -132,7 +136,7 @@ async def test_models_that_are_used_together_are_loaded_so_that_none_waits_while
 async def test_models_that_do_not_fit_together_are_refused_at_once(model: Model, registry: CollectorRegistry) -> None:
     shelf = Shelf(model, "a", "b", "c")
     with pytest.raises(PreconditionFailed, match="models a, b, c take 30 MiB together, --models-memory is 20"):
-        await shelf.catalogue(registry, num_fitting=2).load_together("abc")
+        await use(shelf.catalogue(registry, num_fitting=2), "abc")
 
     assert shelf.loaded == []
 
@@ -141,20 +145,37 @@ async def test_pairs_that_take_turns_in_the_memory_for_one_do_not_wait_for_each_
     model: Model, registry: CollectorRegistry
 ) -> None:
     catalogue = Shelf(model, "a", "b", "c", "d").catalogue(registry, num_fitting=2)
-    num_used = 0
-
-    async def use(names: str) -> None:
-        nonlocal num_used
-        if len(names) > 1:
-            await catalogue.load_together(names)
-        with contextlib.ExitStack() as held:
-            for name in names:
-                held.enter_context(await catalogue.borrow(name))
-            await asyncio.sleep(0)
-        num_used += 1
-
     wanted = ("ab", "cd", "c", "ac", "a", "bd", "d") * 3
     async with asyncio.timeout(SECONDS):
-        await asyncio.gather(*map(use, wanted))
+        used = await asyncio.gather(*(use(catalogue, names) for names in wanted))
 
-    assert num_used == len(wanted)
+    assert used == [[*names] for names in wanted]
+
+
+async def test_a_model_that_is_not_loaded_in_time_is_given_up_and_its_place_left(
+    model: Model, registry: CollectorRegistry
+) -> None:
+    shelf = Shelf(model, "a", "b")
+    catalogue = shelf.catalogue(registry, num_fitting=2)
+    shelf.may_load.clear()
+    with contextlib.ExitStack() as held, pytest.raises(DeadlineExceeded, match="before model a, b was loaded"):
+        await catalogue.borrow("ab", "", time.monotonic() + 0.01, held)
+    shelf.may_load.set()
+
+    assert await use(catalogue, "ab") == ["a", "b"]
+
+
+async def test_what_is_in_memory_is_lent_however_late_it_is(model: Model, registry: CollectorRegistry) -> None:
+    catalogue = Shelf(model, "a").catalogue(registry, num_fitting=1)
+    assert await use(catalogue, "a") == ["a"]
+
+    with contextlib.ExitStack() as held:
+        assert [*await catalogue.borrow("a", "", time.monotonic() - 1.0, held)] == ["a"]
+
+
+async def test_of_models_that_are_borrowed_together_none_may_be_gone(model: Model, registry: CollectorRegistry) -> None:
+    catalogue = Shelf(model, "a", "b").catalogue(registry, num_fitting=2)
+    catalogue.remove("b")
+
+    with pytest.raises(ModelNotFound, match="model: b is not served here any more"):
+        await use(catalogue, "ab")

@@ -15,6 +15,7 @@ from server.models.folder_watch import watch_folder
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 from tests.server.models.administered import Add, until
+from tests.server.models.catalogued import borrowed
 
 
 def loader_of(models: Path, metrics: Metrics) -> FolderLoader:
@@ -34,7 +35,7 @@ async def test_what_changes_is_served_while_the_server_runs(
     del model
     watching = asyncio.create_task(watch_folder(loader, catalogue, poll_seconds=0.01))
     try:
-        with await catalogue.borrow("m") as old:
+        async with borrowed(catalogue, "m") as old:
             runner = weakref.ref(old.engine)
             add("m/2")
             await until(lambda: catalogue.models[0].manifest.version == "2")

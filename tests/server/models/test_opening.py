@@ -11,6 +11,7 @@ from server.runtime.cuda_device import CudaDevice
 from server.runtime.runner import open_runner
 from server.settings.settings import ON_DEMAND, Settings
 from server.telemetry.metrics import Metrics
+from tests.server.models.catalogued import borrowed
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ async def test_one_bundle_is_a_catalogue_of_one(tiny_bundle: Bundle, metrics: Me
     opened = open_models(settings, metrics, loader)
     (growth,) = {growth_of(opened, settings), opened[0].growth_bytes}  # type: ignore[attr-defined]
     serve_models(catalogue, opened)
-    with await catalogue.borrow("tiny") as model:
+    async with borrowed(catalogue, "tiny") as model:
         model.stop()
 
     assert loader is None
@@ -68,7 +69,7 @@ async def test_or_when_they_are_asked_for(models: Path, metrics: Metrics) -> Non
     serve_models(catalogue, opened)
     described = describe(catalogue.models)
     for name in ("a", "b"):
-        with await catalogue.borrow(name) as model:
+        async with borrowed(catalogue, name) as model:
             assert model.manifest.name == name
     left = describe(catalogue.models)
     catalogue.stop()
