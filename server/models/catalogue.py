@@ -13,6 +13,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from server.bundle.manifest import Manifest
 from server.errors import DeadlineExceeded, ModelNotFound, NotServing, PreconditionFailed
 from server.models.loading import needed_bytes
 from server.models.loading_turns import LoadingTurns
@@ -52,16 +53,17 @@ class Catalogue:
         self._offers: dict[str, ServedModel] = {}  # those that are not in memory
         self._residents: dict[str, ServedVersions] = {}  # least recently used first
         self._loading = LoadingTurns(self._load)
-        self._together = asyncio.Lock()  # of who loads several, whose names are kept meanwhile
+        self._together = asyncio.Lock()  # held while several are loaded, whose names are kept
         self._kept: Sequence[str] = ()
         self._retired = Retired(metrics, self._tell)
         self._models: tuple[ServedModel, ...] = ()
+        self._manifests: tuple[Manifest, ...] = ()
         self.is_open = False
 
     @property
     def names(self) -> list[str]:
         """Of what is served, maybe nothing."""
-        return [each.manifest.name for each in self._models]
+        return [each.name for each in self._manifests]
 
     @property
     def models(self) -> tuple[ServedModel, ...]:
@@ -70,9 +72,18 @@ class Catalogue:
         Raises:
             NotServing: nothing is, yet or any more.
         """
-        if not self._models:
-            raise NotServing("no model is served" if self.is_open else "the server is loading its model")
+        self._check_any()
         return self._models
+
+    @property
+    def manifests(self) -> tuple[Manifest, ...]:
+        """Those of `models`, which they do not keep in memory; the same tuple until anything changes.
+
+        Raises:
+            NotServing: nothing is served, yet or any more.
+        """
+        self._check_any()
+        return self._manifests
 
     @property
     def num_versions(self) -> int:
@@ -188,9 +199,12 @@ class Catalogue:
         return sum(each.needed_bytes for each in self._residents.values())
 
     def _all(self) -> list[Resident]:
-        return [
-            each for served in self._residents.values() for each in served.versions.values()
-        ] + self._retired.residents
+        served = [each for versions in self._residents.values() for each in versions.versions.values()]
+        return served + self._retired.residents
+
+    def _check_any(self) -> None:
+        if not self._models:
+            raise NotServing("no model is served" if self.is_open else "the server is loading its model")
 
     def _check_budget(self, names: Sequence[str]) -> None:
         served = {each.manifest.name: each for each in self._models}
@@ -243,6 +257,7 @@ class Catalogue:
     def _arrange(self) -> None:
         served = self._offers | {name: each.main.model for name, each in self._residents.items()}
         self._models = tuple(served[name] for name in sorted(served, key=lambda name: (self._rank(name), name)))
+        self._manifests = tuple(each.manifest for each in self._models)
         self.is_open = self.is_open or bool(served)
         self._tell()
 
@@ -256,10 +271,6 @@ class Catalogue:
         for name, served in self._residents.items():
             for version, each in served.versions.items():
                 percents[name, version, each.model.sha256] = served.split.percent(version)
-        num_offers = len(self._offers)
-        counts = {
-            "loaded": self.num_versions - num_offers,
-            "unloaded": num_offers,
-            "retired": len(self._retired.residents),
-        }
+        num_offers, num_retired = len(self._offers), len(self._retired.residents)
+        counts = {"loaded": self.num_versions - num_offers, "unloaded": num_offers, "retired": num_retired}
         self._metrics.set_models(counts, percents)

@@ -150,7 +150,7 @@ def response(job: Job, arrived: float, *, with_sentences: bool) -> pb.TranslateR
     """Returns the answer to a job that is finished; `arrived` is the instant of its request."""
     sentences = [sentence for answer in job.answers for sentence in answer.sentences.values()]
     timings = Timings.longest(sentence.timings for sentence in sentences)
-    legs, *others = job.ways
+    legs, *others = job.routes
     translations = [_translation(answer, job.num_hypotheses, with_sentences) for answer in job.answers]
     if others or len(legs) > 1:
         for translation, answer in zip(translations, job.answers, strict=True):

@@ -1,6 +1,6 @@
-"""One request's sentences on their way through the engines.
+"""One request's sentences while the engines translate them.
 
-Unary and streamed calls both go this way, so that their results are the same.
+Unary and streamed calls both are jobs, so that their results are the same.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class Job:
 
     Attributes:
         answers: of each text.
-        ways: the legs of its texts, each way once.
+        routes: the legs of its texts, those of each route once.
         num_hypotheses: that were asked for.
         held: what the job has taken, and gives back when it is left.
     """
@@ -53,8 +53,8 @@ class Job:
         doorbell: Doorbell,
     ) -> None:
         self.answers = answers
-        self.ways = list({id(answer.legs): answer.legs for answer in answers if answer.legs}.values())
-        self.num_hypotheses = self.ways[0][-1].options.num_hypotheses
+        self.routes = list({id(answer.legs): answer.legs for answer in answers if answer.legs}.values())
+        self.num_hypotheses = self.routes[0][-1].options.num_hypotheses
         self.held = contextlib.ExitStack()
         self._parts = parts  # in the order of their places
         self._second: dict[int, list[Future[Result]]] = {}  # of second legs and attempts, by text
@@ -120,7 +120,7 @@ class Job:
             await pause_after(index)
         for count in itertools.takewhile(lambda _: self._num_running, itertools.count()):
             await pause_after(count)
-            can_wait = self._is_whole and self._has_first and max(map(len, self.ways)) == 1
+            can_wait = self._is_whole and self._has_first and max(map(len, self.routes)) == 1
             part = await self._completed.get(min(_SENTENCES_PER_WAKE, self._num_running) if can_wait else 1)
             self._num_running -= 1
             yield part
@@ -203,7 +203,7 @@ class Job:
         return True
 
     def _translated(self, leg: Leg, part: Submitted) -> TranslatedSentence | None:
-        """Returns what a leg has made of a sentence or piece; None if that is not whole, and it is on its way again."""
+        """Returns what a leg has made of a sentence or piece; None if that is not whole, and it is asked for again."""
         result, tokenizer = part.future.result(), leg.model.tokenizer
         restored = restore(part.source, result, tokenizer)
         if not restored[0].is_whole and self._ask_again(leg, part, restored[0]):

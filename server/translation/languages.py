@@ -23,17 +23,14 @@ def choose_languages(manifest: Manifest, source: str, target: str) -> LanguagePa
     Raises:
         InvalidRequest: which code is wrong, and which are known, or near.
     """
-    into = find_target(manifest, target) if target else None
+    into = find_target(manifest, target)
     if into is None:
         known = known_languages(tuple(sorted(manifest.target_codes)), target)
         raise InvalidRequest("target_language_code", f"must be {known}" if target else f"is required: {known}")
     sources = manifest.sources_of(into)
     if not source and len(sources) != 1:
         raise InvalidRequest("source_language_code", f"is required: {_one_of(sources)}")
-    # By one table for all targets, where any source goes with any: there may be hundreds of both.
-    table = _table(sources if manifest.languages is None else manifest.source_codes)
-    from_ = table.find(source) if source else sources[0]
-    pair = manifest.find_pair(from_, into) if from_ is not None else None
+    pair = find_languages(manifest, source, target) if source else manifest.find_pair(sources[0], into)
     if pair is None:
         raise InvalidRequest(
             "source_language_code", f"must be {_one_of(sources)} for this target, not {_other(sources, source)}"
@@ -41,9 +38,20 @@ def choose_languages(manifest: Manifest, source: str, target: str) -> LanguagePa
     return pair
 
 
+def find_languages(manifest: Manifest, source: str, target: str) -> LanguagePair | None:
+    """Returns the direction that is meant by two codes; None if the model does not translate it."""
+    into = find_target(manifest, target)
+    if into is None:
+        return None
+    # By one table for all targets, where any source goes with any: there may be hundreds of both.
+    table = _table(manifest.sources_of(into) if manifest.languages is None else manifest.source_codes)
+    from_ = table.find(source)
+    return manifest.find_pair(from_, into) if from_ is not None else None
+
+
 def find_target(manifest: Manifest, target: str) -> str | None:
-    """Returns a model's code for what a client wrote as target language, or None."""
-    return _table(tuple(sorted(manifest.target_codes))).find(target)
+    """Returns a model's code for what a client wrote as target language, if anything, or None."""
+    return _table(tuple(sorted(manifest.target_codes))).find(target) if target else None
 
 
 def is_same(code: str, other: str) -> bool:

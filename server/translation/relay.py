@@ -1,4 +1,4 @@
-"""A sentence between the legs of its way: its best translation by the first is a text of its own for the second.
+"""A sentence between the legs of its route: its best translation by the first is a text of its own for the second.
 
 The borders of the source's sentences stay, and its white space: a sentence is passed on as soon as it is there, and
 gets what it would get if its caller sent its translation on by hand. What the first leg has made several sentences of
@@ -47,7 +47,7 @@ class Relay:
     def end(self, num_hypotheses: int) -> TranslatedSentence:
         """Returns the sentence with what the second leg has made of it.
 
-        A score is the sum of both legs', as the probability of a way is the product of its parts': a translation is
+        A score is the sum of both legs', as the probability of a route is the product of its parts': a translation is
         never called surer than the text that it was made from, and the order of the second leg's hypotheses stays.
         """
         best, middle = self.first.candidates[0], self.middle

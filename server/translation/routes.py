@@ -1,119 +1,214 @@
-"""By which way each text of a request is translated, and from which language where the request leaves that open.
+"""Which models translate a text, and over which language between: the table of routes, and each text's route in it.
 
-A way has one step, or two over a language between (a pivot) if the operator allows it (`--pivot`), nobody translates
-directly and the request names no model. Each step's model is the one that a request for it alone would get.
+A route has one leg, or two over a language between (a pivot) if the operator allows it (`--pivot`), no model translates
+directly and the request names no model. A leg is one model's part: of the model that the request names, else of the
+first, in the catalogue's order, that translates it.
 
 A source is open if it is empty or "auto". Nothing is detected where there is nothing to choose: the target has one
 source only, or the request says nothing at all (empty) and the operator has put a model first that has. "auto" asks to
 look at the text wherever there are several.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from server.errors import InvalidRequest
-from server.models.catalogue import Catalogue
+from server.bundle.languages import LanguagePair
+from server.bundle.manifest import Manifest
+from server.errors import InvalidRequest, ModelNotFound
 from server.translation.detection import HINT, DetectedLanguage, LanguageDetection
-from server.translation.languages import is_same, known_languages
+from server.translation.languages import choose_languages, find_languages, find_target, is_same, known_languages
 from server.translation.request import TranslationRequest
-from server.translation.routing import choose_model, first_model, source_codes
+from server.translation.rules import shown
 
 AUTO = "auto"
 
-
-class Step(NamedTuple):
-    """A model by its name, and the languages that it is asked for, as the request wrote them or models do."""
-
-    model: str
-    source: str
-    target: str
+_MOST_KEPT = 4096  # routes of a table: as many as a few dozen languages have, with other ways to write their codes
+_MOST_NAMED = 8  # models, in an error
 
 
-Steps = tuple[Step, ...]
-
-
-class Way(NamedTuple):
-    """A text's way.
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedLeg:
+    """One model's part of a route, before the model is borrowed.
 
     Attributes:
-        steps: one or two; none if its language is not served.
+        manifest: of the model.
+        source, target: codes as the request wrote them, or the operator, of a pivot.
+        pair: the direction that the model takes them for.
+    """
+
+    manifest: Manifest
+    source: str
+    target: str
+    pair: LanguagePair
+
+
+class Route(NamedTuple):
+    """What the table has for the model, source and target that a request names.
+
+    Attributes:
+        legs: one, or two over a pivot; none if the source is open, and to be detected.
+        sources: codes of the languages among which it is detected then.
+    """
+
+    legs: tuple[PlannedLeg, ...]
+    sources: tuple[str, ...] = ()
+
+
+class TextRoute(NamedTuple):
+    """A text's route.
+
+    Attributes:
+        legs: one or two; none if its language is not served.
         found: what its language was found to be, or that this is not served; None if nobody had to ask, or it has no
             letter.
     """
 
-    steps: Steps
+    legs: tuple[PlannedLeg, ...]
     found: DetectedLanguage | InvalidRequest | None = None
 
 
-async def choose_ways(
-    catalogue: Catalogue, request: TranslationRequest, pivots: Sequence[str], detection: LanguageDetection
-) -> list[Way]:
-    """Returns the way of each text, at least one of which has steps.
+class Routes:
+    """The table of all routes, as long as the same models are served.
+
+    Codes can be written in many ways, so a route is worked out when it is first asked for, and then kept. What is
+    refused is not kept: any text can stand in the place of a code.
 
     Args:
-        catalogue: of the models.
-        request: any.
+        manifests: of the models, in the order in which they are asked; at least one.
+        preferred: names of the models that the operator has put first.
         pivots: languages that may be between, the first first.
+
+    Attributes:
+        manifests: as given.
+        find: `_find`, which keeps what it has found.
+    """
+
+    def __init__(self, manifests: Sequence[Manifest], preferred: Sequence[str], pivots: Sequence[str]) -> None:
+        self.manifests = manifests
+        self._preferred = preferred
+        self._pivots = pivots
+        self.find = functools.lru_cache(_MOST_KEPT)(self._find)
+
+    def _find(self, model: str, source: str, target: str) -> Route:
+        """Returns the route that a request means.
+
+        Args:
+            model: name, or empty for the server's choice.
+            source: a code, or empty or "auto" for an open one.
+            target: a code.
+
+        Raises:
+            ModelNotFound: there is none of that name.
+            InvalidRequest: no model translates that, or several do from different languages; says which are known.
+        """
+        if source and source.lower() != AUTO:
+            return Route(self._legs(model, source, target))
+        sources = self._sources(model, target)
+        if len(sources) < 2 or (not source and not model and self._has_default(target)):
+            return Route((_leg(self._named(model) if model else self._having(target)[0], "", target),))
+        return Route((), sources)
+
+    def _legs(self, model: str, source: str, target: str) -> tuple[PlannedLeg, ...]:
+        if model:
+            return (_leg(self._named(model), source, target),)
+        direct = self._first_leg(source, target)
+        if direct is not None:
+            return (direct,)
+        for pivot in self._pivots:
+            first, second = self._first_leg(source, pivot), self._first_leg(pivot, target)
+            if first is not None and second is not None and not is_same(source, target):
+                return first, second
+        sources = self._sources(model, target)
+        if len(self.manifests) == 1 and not (self._pivots and sources):
+            return (_leg(self.manifests[0], source, target),)  # which says what is wrong
+        self._having(target)
+        raise InvalidRequest("source_language_code", f"for this target must be {known_languages(sources, source)}")
+
+    def _first_leg(self, source: str, target: str) -> PlannedLeg | None:
+        """Returns that of the first model that translates between two languages, or None."""
+        for manifest in self.manifests:
+            pair = find_languages(manifest, source, target)
+            if pair is not None:
+                return PlannedLeg(manifest, source, target, pair)
+        return None
+
+    def _sources(self, model: str, target: str) -> tuple[str, ...]:
+        """Codes of the languages that a target can be reached from."""
+        codes = dict.fromkeys(_source_codes((each for each in self.manifests if model in ("", each.name)), target))
+        for pivot in self._pivots if not model else ():
+            if self._first_leg(pivot, target) is not None:
+                before = _source_codes(self.manifests, pivot)
+                codes |= dict.fromkeys(code for code in before if not is_same(code, target))
+        return tuple(codes)
+
+    def _has_default(self, target: str) -> bool:
+        """Whether the operator has put a model first that has but one source for the target."""
+        for each in self.manifests:
+            sources = _source_codes([each], target)
+            if sources:
+                return len(sources) == 1 and each.name in self._preferred
+        return False
+
+    def _named(self, name: str) -> Manifest:
+        for each in self.manifests:
+            if each.name == name:
+                return each
+        names = [each.name for each in self.manifests]
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        verb = "is" if len(names) == 1 else "are"
+        served = ", ".join(names[:_MOST_NAMED])
+        raise ModelNotFound(f"model: {shown(name)} is not served here; {served}{more} {verb}")
+
+    def _having(self, target: str) -> list[Manifest]:
+        """Returns the models that have a target. Raises InvalidRequest if none has."""
+        having = [each for each in self.manifests if find_target(each, target) is not None]
+        if having:
+            return having
+        known = known_languages(tuple(sorted({code for each in self.manifests for code in each.target_codes})), target)
+        raise InvalidRequest("target_language_code", f"must be {known}" if target else f"is required: {known}")
+
+
+async def choose_routes(table: Routes, request: TranslationRequest, detection: LanguageDetection) -> list[TextRoute]:
+    """Returns the route of each text, at least one of which has legs.
+
+    Args:
+        table: of all routes.
+        request: any.
         detection: is asked if need be.
 
     Raises:
         ModelNotFound: there is none of that name.
         InvalidRequest: nothing translates that; says what is known. Or no text is in a language that is served.
-        NotServing: there is no model yet.
     """
-    source = request.source_language_code
-    if source and source.lower() != AUTO:
-        return [Way(_choose_steps(catalogue, request, pivots))] * len(request.contents)
-    blank = replace(request, source_language_code="") if source else request
-    codes = _sources(catalogue, request, pivots)
-    if len(codes) < 2 or (not source and _has_default(catalogue, request)):
-        return [Way(_choose_steps(catalogue, blank, pivots))] * len(request.contents)
+    model, target = request.model, request.target_language_code
+    legs, sources = table.find(model, request.source_language_code, target)
+    if legs:
+        return [TextRoute(legs)] * len(request.contents)
     if not detection.is_available:
-        raise InvalidRequest("source_language_code", f"is required: {known_languages(codes, '')}; {HINT}")
-    found = await detection.detect(request.contents, codes)
+        raise InvalidRequest("source_language_code", f"is required: {known_languages(sources, '')}; {HINT}")
+    found = await detection.detect(request.contents, sources)
     if all(isinstance(each, InvalidRequest) for each in found):
         raise next(each for each in found if isinstance(each, InvalidRequest))
-    chosen = dict.fromkeys(each.code for each in found if isinstance(each, DetectedLanguage)) or {codes[0]: None}
-    steps = {code: _choose_steps(catalogue, replace(request, source_language_code=code), pivots) for code in chosen}
+    chosen = dict.fromkeys(each.code for each in found if isinstance(each, DetectedLanguage)) or {sources[0]: None}
+    routes = {code: table.find(model, code, target).legs for code in chosen}
     default = next(iter(chosen))  # of texts without a letter, which are copied
     return [
-        Way(() if isinstance(each, InvalidRequest) else steps[each.code if each else default], each) for each in found
+        TextRoute(() if isinstance(each, InvalidRequest) else routes[each.code if each else default], each)
+        for each in found
     ]
 
 
-def _choose_steps(catalogue: Catalogue, request: TranslationRequest, pivots: Sequence[str]) -> Steps:
-    source, target = request.source_language_code, request.target_language_code
-    if not pivots or not source or request.model:
-        return (Step(choose_model(catalogue, request), source, target),)
-    direct = first_model(catalogue.models, source, target)
-    if direct is not None:
-        return (Step(direct, source, target),)
-    for pivot in pivots:
-        first, second = (first_model(catalogue.models, *pair) for pair in ((source, pivot), (pivot, target)))
-        if first is not None and second is not None and not is_same(source, target):
-            return Step(first, source, pivot), Step(second, pivot, target)
-    codes = _sources(catalogue, request, pivots)
-    if codes:
-        raise InvalidRequest("source_language_code", f"for this target must be {known_languages(codes, source)}")
-    return (Step(choose_model(catalogue, request), source, target),)  # where it is said what is wrong
+def _leg(manifest: Manifest, source: str, target: str) -> PlannedLeg:
+    return PlannedLeg(manifest, source, target, choose_languages(manifest, source, target))
 
 
-def _sources(catalogue: Catalogue, request: TranslationRequest, pivots: Sequence[str]) -> tuple[str, ...]:
-    """Codes of the languages that the request's target can be reached from."""
-    target = request.target_language_code
-    models = [each for each in catalogue.models if request.model in ("", each.manifest.name)]
-    codes = dict.fromkeys(source_codes(models, target))
-    for pivot in pivots if not request.model else ():
-        if first_model(models, pivot, target) is not None:
-            codes |= dict.fromkeys(code for code in source_codes(models, pivot) if not is_same(code, target))
+def _source_codes(manifests: Iterable[Manifest], target: str) -> tuple[str, ...]:
+    """Returns the languages, each once, that some models translate from into what a request calls its target."""
+    codes: dict[str, None] = {}
+    for each in manifests:
+        into = find_target(each, target)
+        if into is not None:
+            codes |= dict.fromkeys(each.sources_of(into))
     return tuple(codes)
-
-
-def _has_default(catalogue: Catalogue, request: TranslationRequest) -> bool:
-    """Whether the operator has put a model first that has but one source for the target."""
-    for each in catalogue.models:
-        sources = source_codes([each], request.target_language_code)
-        if sources:
-            return len(sources) == 1 and each.manifest.name in catalogue.preferred and not request.model
-    return False

@@ -1,4 +1,4 @@
-"""Sentences on their way into an engine, and out of it when nobody waits for them any more."""
+"""How sentences enter an engine, and leave it when nobody waits for them any more."""
 
 import asyncio
 import functools

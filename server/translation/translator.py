@@ -1,4 +1,4 @@
-"""From a request to a job: the one way that every front takes."""
+"""From a request to a job, for every front."""
 
 import contextlib
 import functools
@@ -18,12 +18,12 @@ from server.text.splitter import Splitter
 from server.translation.answer import TextAnswer, raise_if_all_failed
 from server.translation.detection import LanguageDetection
 from server.translation.doors import Doors
-from server.translation.groups import TextGroup, make_legs
 from server.translation.job import Job, start_job
+from server.translation.legs import TextGroup, group_texts
 from server.translation.mailbox import Doorbell
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.request import TranslationRequest, transit_seconds
-from server.translation.routes import Steps, Way, choose_ways
+from server.translation.routes import Routes, TextRoute, choose_routes
 from server.translation.rules import (
     check_answer,
     check_mime_type,
@@ -72,6 +72,7 @@ class Translator:
         self._splitter = Splitter()
         self._doors = Doors()
         self._doorbell = Doorbell()
+        self._routes: Routes | None = None
 
     def check_open(self, tenant: Tenant, remaining: float | None) -> None:
         """Says whether a request is worth reading.
@@ -106,15 +107,15 @@ class Translator:
         check_texts(len(request.contents))
         check_traffic_key(request.traffic_key)
         deadline = min(request.deadline, request.arrived + self.max_request_seconds)
-        ways = await choose_ways(self.catalogue, request, self.pivots, self.detection)
+        routes = await choose_routes(self._table(), request, self.detection)
         with contextlib.ExitStack() as held:
-            names = list(dict.fromkeys(step.model for way in dict.fromkeys(ways) for step in way.steps))
+            names = list(dict.fromkeys(leg.manifest.name for route in dict.fromkeys(routes) for leg in route.legs))
             used = await self.catalogue.borrow(names, request.traffic_key, deadline, held)
             for model in used.values():
                 held.push(functools.partial(_count, model, request))
             add_facts(model=",".join(used), model_version=",".join(model.manifest.version for model in used.values()))
             try:
-                job = await self._accept(request, ways, used, deadline, held)
+                job = await self._accept(request, routes, used, deadline, held)
             except Overloaded as error:
                 used[names[0]].metrics.count_refusal(error.reason)
                 # The next call may be for a version that is not busy.
@@ -124,17 +125,24 @@ class Translator:
             job.held.push(held.pop_all())
         return job
 
+    def _table(self) -> Routes:
+        """Returns the routes over the models that are served; made anew when these have changed. Raises NotServing."""
+        manifests = self.catalogue.manifests
+        if self._routes is None or self._routes.manifests is not manifests:
+            self._routes = Routes(manifests, self.catalogue.preferred, self.pivots)
+        return self._routes
+
     async def _accept(
         self,
         request: TranslationRequest,
-        ways: Sequence[Way],
+        routes: Sequence[TextRoute],
         used: Mapping[str, Model],
         deadline: float,
         held: contextlib.ExitStack,
     ) -> Job:
         check_mime_type(request.mime_type)
         check_priority(request.priority, request.tenant)
-        groups = self._groups(request, ways, used)
+        groups = group_texts(request, routes, used, self._beam_size)
         options = groups[0].legs[-1].options
         _charge(request.tenant, 0.0)  # a tenant in debt is refused at once
         check_answer(sum(group.num_characters for group in groups), options.num_hypotheses)
@@ -147,14 +155,15 @@ class Translator:
         )
         for group in groups:
             group.check_room(deadline, flow)
-        answers = await self._split(request, ways, groups, deadline)
+        answers = await self._split(request, routes, groups, deadline)
+        texts = [answer.split for answer in answers]
+        cost = sum(group.measure(texts) for group in groups)
         sentences = [sentence for answer in answers for sentence in answer.split.sentences]
         num_tokens = sum(sentence.num_tokens for sentence in sentences)
         add_facts(texts=len(answers), sentences=len(sentences), source_tokens=num_tokens, beam_size=options.beam_size)
         raise_if_all_failed(answers)
         if time.monotonic() >= deadline:
             raise DeadlineExceeded("the time was over before the translation could start")
-        cost = sum(group.cost(answers) for group in groups)
         num_stays = sum(len(answer.split.sentences) * len(answer.legs) for answer in answers)
         held.enter_context(self.memory.hold(sentences_need(num_stays, options.num_hypotheses), is_more=True))
         _charge(request.tenant, cost)
@@ -166,37 +175,23 @@ class Translator:
         self._metrics.tenant_cost_seconds_total.labels(request.tenant.name).inc(cost)
         return job
 
-    def _groups(self, request: TranslationRequest, ways: Sequence[Way], used: Mapping[str, Model]) -> list[TextGroup]:
-        """Returns the texts that go one way together, for each way."""
-        indices: dict[Steps, list[int]] = {}
-        for index, way in enumerate(ways):
-            if way.steps:
-                indices.setdefault(way.steps, []).append(index)
-        return [
-            TextGroup(make_legs(request, steps, used, self._beam_size), own, request.contents)
-            for steps, own in indices.items()
-        ]
-
     async def _split(
-        self, request: TranslationRequest, ways: Sequence[Way], groups: Sequence[TextGroup], deadline: float
+        self, request: TranslationRequest, routes: Sequence[TextRoute], groups: Sequence[TextGroup], deadline: float
     ) -> list[TextAnswer]:
-        """Returns each text's answer as it begins, and tells what the texts were."""
+        """Returns each text's answer as it begins."""
         of_text = {index: group for group in groups for index in group.indices}
         texts = [text if index in of_text else "" for index, text in enumerate(request.contents)]
-        rules = [of_text.get(index, groups[0]).split_rules for index in range(len(texts))]
+        rules = [of_text.get(index, groups[0]).legs[0].split_rules for index in range(len(texts))]
         split = await self._splitter.split(texts, rules, deadline)
         if request.text.refuse_unknown_scripts:
             masked = enumerate(zip(split, rules, strict=True))
             split = [check_scripts(f"contents[{index}]", text, own.masker) for index, (text, own) in masked]
-        answers = [
-            TextAnswer(SplitText("", (), way.found), ())
-            if isinstance(way.found, InvalidRequest)
-            else TextAnswer(text, of_text[index].legs, way.found)
-            for index, (text, way) in enumerate(zip(split, ways, strict=True))
+        return [
+            TextAnswer(SplitText("", (), route.found), ())
+            if isinstance(route.found, InvalidRequest)
+            else TextAnswer(text, of_text[index].legs, route.found)
+            for index, (text, route) in enumerate(zip(split, routes, strict=True))
         ]
-        for group in groups:
-            group.observe(answers)
-        return answers
 
 
 def _count(

@@ -45,6 +45,23 @@ async def test_models_follow_by_name_those_that_the_operator_puts_first(model: M
     assert names(catalogue_of(*models, preferred=["d", "b"])) == ["d", "b", "a", "c"]
 
 
+async def test_the_manifests_are_the_same_until_anything_changes(catalogue: Catalogue, model: Model) -> None:
+    with pytest.raises(NotServing, match="loading"):
+        _ = catalogue.manifests
+    catalogue.put(named(model, "b"))
+    catalogue.put(named(model, "a"))
+    first = catalogue.manifests
+    assert catalogue.manifests is first
+    assert [each.name for each in first] == ["a", "b"]
+
+    catalogue.put(named(model, "b", "2"))
+    assert [each.version for each in catalogue.manifests] == ["1", "2"]
+    catalogue.remove("a")
+    catalogue.remove("b")
+    with pytest.raises(NotServing, match="no model is served"):
+        _ = catalogue.manifests
+
+
 async def test_a_catalogue_without_models_serves_nothing(catalogue: Catalogue) -> None:
     assert not catalogue.is_open
     with pytest.raises(NotServing):

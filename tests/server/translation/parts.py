@@ -1,4 +1,4 @@
-"""Requests as a front hands them over, and sentences that are translated or copied."""
+"""Requests as a front hands them over, sentences that are translated or copied, and models of other languages."""
 
 import dataclasses
 import time
@@ -6,8 +6,12 @@ from typing import Any
 
 from server.access.tenants import Tenant
 from server.access.token_bucket import TokenBucket
+from server.bundle.languages import LanguagePair
+from server.bundle.manifest import Manifest
+from server.models.model import Model
 from server.text.sentences import SourceSentence
 from server.translation.request import DecodingRequest, TranslationRequest
+from tests.server.echo_engine import idle_supervisor
 
 DOG, STARS = SourceSentence("A dog runs.", " ", (5, 3)), SourceSentence("***", " ", None)
 
@@ -26,3 +30,14 @@ def request(*contents: str, seconds: float = 30.0, model: str = "", **decoding: 
 
 def of_tenant(bucket: TokenBucket, *contents: str) -> TranslationRequest:
     return dataclasses.replace(request(*contents), tenant=Tenant(name="billing", weight=2.5, bucket=bucket))
+
+
+def of_pairs(model: Model, name: str, *pairs: str) -> Model:
+    """The model by another name, of pairs such as "en-de"."""
+    directions = tuple(LanguagePair(source=pair[:2], target=pair[3:]) for pair in pairs)
+    return with_manifest(model, dataclasses.replace(model.manifest, name=name, language_pairs=directions))
+
+
+def with_manifest(model: Model, manifest: Manifest) -> Model:
+    """The model as another manifest describes it."""
+    return dataclasses.replace(model, manifest=manifest, supervisor=idle_supervisor(manifest))

@@ -111,7 +111,7 @@ async def test_sentences_are_translated_or_copied_into_their_places(
 
     assert told == [(0, 0), (0, 1)]  # what is copied first
     assert [answer.text(0) for answer in job.answers] == [" *** A dog runs.", "\n"]
-    assert engine.options == [job.ways[0][0].options]
+    assert engine.options == [job.routes[0][0].options]
 
 
 async def test_translations_are_told_to_the_metrics_and_the_trace(

@@ -134,7 +134,7 @@ async def test_texts_of_different_models_go_to_each_its_own(model: Model) -> Non
 
     assert sorted(told) == [(0, 0), (1, 0)]
     assert [len(engine.futures) for engine in engines] == [1, 1]
-    assert [way[0].model.engine for way in job.ways] == [*engines]
+    assert [legs[0].model.engine for legs in job.routes] == [*engines]
 
 
 async def test_when_one_model_has_no_room_what_others_have_taken_is_cancelled(model: Model) -> None:

@@ -1,12 +1,164 @@
 import dataclasses
+import time
 
+import pytest
+
+from server.bundle.languages import LanguagePair
 from server.bundle.masking import Masking
 from server.decoding.options import DecodingOptions
+from server.engine.flow import ANYONE, Flow
+from server.errors import InvalidRequest, Overloaded
 from server.models.model import Model
 from server.text.masked import Restored
 from server.text.masking import Masker
-from server.text.sentences import SourceSentence
-from server.translation.legs import Leg
+from server.text.sentences import SourceSentence, SplitText
+from server.text.splitter import MAX_TEXT_BYTES
+from server.translation.legs import Leg, TextGroup, group_texts
+from server.translation.request import DecodingRequest, TranslationRequest
+from server.translation.routes import Routes, TextRoute
+from tests.server.echo_engine import EchoEngine
+from tests.server.translation.parts import of_pairs, with_manifest
+
+
+class AskedEngine(EchoEngine):
+    """Notes the deadlines and characters that it is asked for room for."""
+
+    def __init__(self, alone_seconds: float = 0.0) -> None:
+        super().__init__(alone_seconds=alone_seconds)
+        self.asked: list[tuple[int, float]] = []
+
+    def check_room(
+        self, num_characters: int, options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
+    ) -> float:
+        assert deadline is not None
+        self.asked.append((num_characters, deadline))
+        return super().check_room(num_characters, options, deadline, flow)
+
+
+@pytest.fixture
+def engines() -> list[AskedEngine]:
+    return [AskedEngine(), AskedEngine(alone_seconds=2.0)]
+
+
+@pytest.fixture
+def models(model: Model, engines: list[AskedEngine]) -> dict[str, Model]:
+    two = of_pairs(model, "ende", "en-de"), of_pairs(model, "defr", "de-fr")
+    return {
+        each.manifest.name: dataclasses.replace(each, engine=engine) for each, engine in zip(two, engines, strict=True)
+    }
+
+
+def request(*contents: str, **decoding: int | None) -> TranslationRequest:
+    return TranslationRequest(
+        contents=contents or ["Hi."],
+        source_language_code="en",
+        target_language_code="fr",
+        decoding=DecodingRequest(**decoding),  # type: ignore[arg-type]
+        arrived=0.0,
+        deadline=1.0,
+    )
+
+
+def routes_of(models: dict[str, Model], *sources: str) -> list[TextRoute]:
+    """Routes to French, from languages that the models translate; none for an empty source."""
+    table = Routes([each.manifest for each in models.values()], [], ["de"])
+    return [TextRoute(table.find("", source, "fr").legs if source else ()) for source in sources]
+
+
+def legs_of(asked: TranslationRequest, models: dict[str, Model], beam_size: int = 0) -> tuple[Leg, ...]:
+    """The legs from English to French."""
+    (group,) = group_texts(asked, routes_of(models, "en"), models, beam_size)
+    return group.legs
+
+
+def test_texts_that_go_by_the_same_legs_are_a_group(models: dict[str, Model]) -> None:
+    asked = request("abc", "other", "", "de")
+    groups = group_texts(asked, routes_of(models, "en", "de", "", "en"), models, 0)
+
+    assert [group.indices for group in groups] == [[0, 3], [1]]
+    assert [[leg.model.manifest.name for leg in group.legs] for group in groups] == [["ende", "defr"], ["defr"]]
+    assert [group.num_characters for group in groups] == [5, 5]
+
+
+def test_the_first_leg_makes_one_translation_as_long_as_it_is(models: dict[str, Model]) -> None:
+    asked = request(beam_size=5, num_hypotheses=3, max_output_tokens=9)
+    first, second = (leg.options for leg in legs_of(asked, models, 2))
+
+    assert (first.beam_size, first.num_hypotheses, first.max_output_tokens) == (5, 1, None)
+    assert (second.beam_size, second.num_hypotheses, second.max_output_tokens) == (5, 3, 9)
+    assert [leg.options.beam_size for leg in legs_of(request(), models, 2)] == [2, 2]
+
+
+def test_an_option_must_be_within_the_limits_of_both_models(models: dict[str, Model]) -> None:
+    manifest = models["ende"].manifest
+    narrow = dataclasses.replace(manifest, limits=dataclasses.replace(manifest.limits, max_beam_size=2))
+    models["ende"] = with_manifest(models["ende"], narrow)
+
+    with pytest.raises(InvalidRequest, match="beam_size: must be from 1 to 2"):
+        legs_of(request(beam_size=4), models)
+
+
+def test_the_version_that_is_borrowed_decides_what_the_codes_mean(models: dict[str, Model]) -> None:
+    routes = routes_of(models, "en")
+    pair = LanguagePair(source="en-GB", target="de", source_prefix=(7,), target_prefix=(8, 9))
+    newer = dataclasses.replace(models["ende"].manifest, version="8", language_pairs=(pair,))
+    models["ende"] = with_manifest(models["ende"], newer)
+
+    with pytest.raises(InvalidRequest, match="source_language_code: must be one of en-GB for this target, not en"):
+        group_texts(request(), routes, models, 0)
+
+    pair = dataclasses.replace(pair, source="en")
+    newer = dataclasses.replace(newer, language_pairs=(pair,))
+    models["ende"] = with_manifest(models["ende"], newer)
+    (group,) = group_texts(request(), routes, models, 0)
+
+    assert [leg.pair for leg in group.legs] == [pair, LanguagePair(source="de", target="fr")]
+    assert [leg.options.forced_prefix for leg in group.legs] == [(8, 9), ()]
+
+
+def test_the_first_leg_leaves_the_second_the_time_that_it_takes(
+    models: dict[str, Model], engines: list[AskedEngine]
+) -> None:
+    group = TextGroup(legs_of(request(), models), [0, 2], ["abc", "other", "de"])
+    deadline = time.monotonic() + 60
+    group.check_room(deadline, ANYONE)
+
+    assert [engine.asked for engine in engines] == [[(5, deadline - 2.0)], [(5, deadline)]]
+    assert [leg.spared_seconds for leg in group.legs] == [2.0, 0.0]
+
+
+def test_but_never_more_than_half_of_it(models: dict[str, Model], engines: list[AskedEngine]) -> None:
+    engines[1].alone_seconds = 1000.0
+    group = TextGroup(legs_of(request(), models), [0], ["abc"])
+    group.check_room(time.monotonic() + 60, ANYONE)
+
+    assert group.legs[0].spared_seconds == pytest.approx(30, abs=5)
+
+
+@pytest.mark.parametrize("full", [0, 1])
+def test_both_engines_must_have_room(models: dict[str, Model], engines: list[AskedEngine], full: int) -> None:
+    engines[full].refuses = Overloaded("full", "tokens")
+
+    with pytest.raises(Overloaded):
+        TextGroup(legs_of(request(), models), [0], ["abc"]).check_room(1.0, ANYONE)
+
+
+def test_texts_cost_what_both_legs_do(models: dict[str, Model]) -> None:
+    sentence, copied = SourceSentence("a b", "", (5, 6, 3)), SourceSentence("*", "", None)
+    texts = [SplitText("", sentences) for sentences in ((sentence, copied), (sentence,), (sentence,))]
+    asked = request("abc", "other", "de", beam_size=2)
+    both, one = group_texts(asked, routes_of(models, "en", "de", "en"), models, 0)
+
+    assert both.measure(texts) == 2 * one.measure(texts) * 2 == 16.0
+    engine = models["ende"].engine
+    assert isinstance(engine, EchoEngine)
+    assert engine.observed == [(5, 4)]
+
+
+def test_texts_that_are_too_long_count_for_nothing(models: dict[str, Model]) -> None:
+    legs = legs_of(request(), models)
+
+    assert TextGroup(legs, [0, 1], ["abc", "x" * (MAX_TEXT_BYTES + 1)]).num_characters == 3
 
 
 def test_texts_are_split_by_the_rules_of_the_legs_language_and_model(model: Model) -> None:

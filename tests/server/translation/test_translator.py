@@ -28,7 +28,7 @@ async def test_texts_go_in_and_their_translations_come_out(translator: Translato
     assert [answer.text(0) for answer in job.answers] == ["  One dog runs. Two dogs.\n", "***"]
     assert job.answers[0].text(1) == "  One dog runs Two dogs\n"
     assert [answer.error for answer in job.answers] == [None, None]
-    ((leg,),) = job.ways
+    ((leg,),) = job.routes
     assert (leg.model.manifest.name, leg.options.beam_size, job.num_hypotheses) == ("echo", 4, 2)
 
 
@@ -159,7 +159,10 @@ async def test_a_sentence_carries_the_ids_of_its_languages(
     assert [options.forced_prefix for options in engine.options] == [(403, 404), (405,)]
     assert [job.answers[0].text(0) for job in jobs] == ["A dog runs."] * 2  # an echo, whose prefix shows no text
     assert [job.answers[0].num_source_tokens for job in jobs] == [len(text) - 1] * 2
-    assert [(job.ways[0][0].pair.source, job.ways[0][0].pair.target) for job in jobs] == [("fr", "de"), ("en", "it")]
+    assert [(job.routes[0][0].pair.source, job.routes[0][0].pair.target) for job in jobs] == [
+        ("fr", "de"),
+        ("en", "it"),
+    ]
 
 
 async def test_a_long_sentence_is_cut_so_that_its_prefix_fits(translator: Translator, model: Model) -> None:

@@ -130,4 +130,4 @@ async def test_a_busy_model_closes_no_door_to_another(translator: Translator, mo
     with await translator.accept(request("One dog.", model="other")) as job:
         await job.finish()
 
-    assert job.ways[0][0].model.manifest.name == "other"
+    assert job.routes[0][0].model.manifest.name == "other"
