@@ -45,7 +45,6 @@ class Doors:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._closed: dict[str, _Closed] = {}  # by tenants' names, which are few
-        self._num_refused: dict[str, int] = {}  # likewise, unread since somebody was let in
 
     def close(self, tenant: Tenant, priority: Priority, deadline: float, error: Overloaded) -> None:
         """Notes that a request has been refused: closes its tenant's door, if the cause is known to last.
@@ -77,9 +76,4 @@ class Doors:
             return
         now = self._clock()
         if now < closed.until and closed.first_deadline <= deadline <= closed.last_deadline:
-            self._num_refused[tenant.name] = self._num_refused.get(tenant.name, 0) + 1
             raise Overloaded(closed.message, closed.reason, max(closed.retry - now, _LEAST_RETRY_SECONDS))
-
-    def take_refused(self, tenant: Tenant) -> int:
-        """Returns how many calls of a tenant have been refused here since this was last asked."""
-        return self._num_refused.pop(tenant.name, 0)

@@ -147,12 +147,7 @@ class Translator:
         _charge(request.tenant, 0.0)  # a tenant in debt is refused at once
         check_answer(sum(group.num_characters for group in groups), options.num_hypotheses)
         # Before the texts are split: a full server does not pay for what it refuses.
-        flow = Flow(
-            name=request.tenant.name,
-            weight=request.tenant.weight,
-            rank=request.priority,
-            num_calls=1 + self._doors.take_refused(request.tenant),
-        )
+        flow = Flow(name=request.tenant.name, weight=request.tenant.weight, rank=request.priority)
         for group in groups:
             group.check_room(deadline, flow)
         answers = await self._split(request, routes, groups, deadline)

@@ -104,15 +104,3 @@ def test_nobody_is_told_to_come_back_at_once(doors: Doors, clock: FakeClock) -> 
         doors.check(BILLING, DEADLINE + 0.19)
 
     assert refusal.value.retry_after_seconds == 0.05
-
-
-def test_those_who_are_refused_are_counted(doors: Doors) -> None:
-    doors.close(BILLING, Priority.NORMAL, DEADLINE, late())
-    assert doors.take_refused(BILLING) == 0
-
-    for _ in range(3):
-        with pytest.raises(Overloaded):
-            doors.check(BILLING, DEADLINE)
-
-    assert doors.take_refused(BILLING) == 3
-    assert doors.take_refused(BILLING) == 0
