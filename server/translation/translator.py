@@ -17,11 +17,11 @@ from server.text.sentences import SplitText
 from server.text.splitter import Splitter
 from server.translation.answer import TextAnswer, raise_if_all_failed
 from server.translation.detection import LanguageDetection
-from server.translation.doors import Doors
 from server.translation.job import Job, start_job
 from server.translation.legs import TextGroup, group_texts
 from server.translation.mailbox import Doorbell
 from server.translation.memory import MemoryBudget, sentences_need
+from server.translation.refusals import Refusals
 from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Routes, TextRoute, choose_routes
 from server.translation.rules import (
@@ -70,7 +70,7 @@ class Translator:
         self._beam_size = beam_size
         self._metrics = metrics
         self._splitter = Splitter()
-        self._doors = Doors()
+        self._refusals = Refusals()
         self._doorbell = Doorbell()
         self._routes: Routes | None = None
 
@@ -89,7 +89,7 @@ class Translator:
         seconds = self.max_request_seconds if remaining is None else min(remaining, self.max_request_seconds)
         try:
             _charge(tenant, 0.0)
-            self._doors.check(tenant, time.monotonic() + seconds)
+            self._refusals.check(tenant, time.monotonic() + seconds)
         except Overloaded as error:
             self.catalogue.models[0].metrics.count_refusal(error.reason)
             raise
@@ -120,7 +120,7 @@ class Translator:
                 used[names[0]].metrics.count_refusal(error.reason)
                 # The next call may be for a version that is not busy.
                 if self.catalogue.num_versions == 1 or error.reason == "quota":
-                    self._doors.close(request.tenant, request.priority, deadline, error)
+                    self._refusals.note(request.tenant, request.priority, deadline, error)
                 raise
             job.held.push(held.pop_all())
         return job

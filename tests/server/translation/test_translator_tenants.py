@@ -1,4 +1,4 @@
-"""What the translator lets tenants have, and to whom it closes its doors."""
+"""What the translator lets tenants have, and which of their calls it refuses unread."""
 
 import dataclasses
 from typing import Any
@@ -64,7 +64,7 @@ async def test_what_the_engine_refuses_costs_nothing(translator: Translator, mod
             await translator.accept(of_tenant(bucket, "One dog."))
 
 
-async def test_a_refusal_closes_the_tenants_door_and_each_is_counted(
+async def test_after_a_refusal_the_tenant_is_refused_unread_and_each_is_counted(
     translator: Translator, engine: EchoEngine, metrics: Metrics
 ) -> None:
     billing, search = Tenant(name="billing"), Tenant(name="search")
@@ -92,13 +92,13 @@ async def test_a_tenant_in_debt_is_refused_before_anything_is_read(translator: T
     assert refusal.value.retry_after_seconds == pytest.approx(40.0, rel=0.01)
 
 
-async def test_a_server_without_a_model_has_no_doors(translator: Translator) -> None:
+async def test_a_server_without_a_model_refuses_nothing_unread(translator: Translator) -> None:
     translator.catalogue = catalogue_of()
 
     translator.check_open(Tenant(name="billing"), 30.0)
 
 
-async def test_a_busy_version_closes_no_door_to_another(
+async def test_a_busy_version_refuses_nothing_for_another(
     translator: Translator, model: Model, engine: EchoEngine
 ) -> None:
     manifest = dataclasses.replace(model.manifest, version="8")
@@ -119,7 +119,9 @@ async def test_a_busy_version_closes_no_door_to_another(
     assert 0 < refused < len(keys)
 
 
-async def test_a_busy_model_closes_no_door_to_another(translator: Translator, model: Model, engine: EchoEngine) -> None:
+async def test_a_busy_model_refuses_nothing_for_another(
+    translator: Translator, model: Model, engine: EchoEngine
+) -> None:
     other = dataclasses.replace(model, manifest=dataclasses.replace(model.manifest, name="other"), engine=EchoEngine())
     translator.catalogue = catalogue_of(model, other)
     engine.refuses = Overloaded("full", "tokens", lasts_seconds=60.0)

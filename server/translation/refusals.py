@@ -1,12 +1,12 @@
-"""Who is refused before a message is read: a tenant of whom a like request has just been refused.
+"""What refusals tell of the next calls: a call is refused unread if one like it has just been refused.
 
 To take over, parse and weigh a message is a good part of what a refusal costs, and an overload brings hundreds a
-second that are refused for the same cause. So the first of them closes its tenant's door while the cause is known to
-last (`Overloaded.lasts_seconds`), to those calls alone that it would hit as well:
+second that are refused for the same cause. So the first one of a tenant is remembered while the cause is known to last
+(`Overloaded.lasts_seconds`). Meanwhile the tenant's next calls are refused that the cause would hit as well:
 
-- which may have no better priority than was refused; what they do ask for stands in the message;
-- which are due no sooner, since what is due sooner is served sooner;
-- whose deadlines are no later than what the refused one was told to wait would make of its own.
+- they may have no better priority than was refused; what they do ask for stands in the message;
+- they are due no sooner, since what is due sooner is served sooner;
+- their deadlines are no later than what the refused one was told to wait would make of its own.
 
 What nobody knows is how much such a call asks for: one that asks for less might have been served. So causes that depend
 on that last for part of a second only, after which the next call's message is read.
@@ -23,8 +23,8 @@ from server.errors import Overloaded
 _LEAST_RETRY_SECONDS = 0.05
 
 
-class _Closed(NamedTuple):
-    """A door that is closed until an instant, to calls of a priority or worse whose deadlines lie between two."""
+class _Refusal(NamedTuple):
+    """What refuses calls until an instant: those of a priority or worse whose deadlines lie between two."""
 
     until: float
     priority: Priority
@@ -35,8 +35,8 @@ class _Closed(NamedTuple):
     reason: str
 
 
-class Doors:
-    """One for each tenant, on the event loop's thread.
+class Refusals:
+    """The last refusal of each tenant, on the event loop's thread.
 
     Args:
         clock: gives the instants that deadlines are.
@@ -44,10 +44,10 @@ class Doors:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._closed: dict[str, _Closed] = {}  # by tenants' names, which are few
+        self._last: dict[str, _Refusal] = {}  # by tenants' names, which are few
 
-    def close(self, tenant: Tenant, priority: Priority, deadline: float, error: Overloaded) -> None:
-        """Notes that a request has been refused: closes its tenant's door, if the cause is known to last.
+    def note(self, tenant: Tenant, priority: Priority, deadline: float, error: Overloaded) -> None:
+        """Notes that a request has been refused, if the cause is known to last.
 
         Args:
             tenant: that asked.
@@ -59,7 +59,7 @@ class Doors:
             return
         now = self._clock()
         is_late = error.reason == "deadline"  # other limits refuse whatever the deadline is
-        self._closed[tenant.name] = _Closed(
+        self._last[tenant.name] = _Refusal(
             until=now + error.lasts_seconds,
             priority=priority,
             first_deadline=deadline if is_late else -math.inf,
@@ -71,9 +71,9 @@ class Doors:
 
     def check(self, tenant: Tenant, deadline: float) -> None:
         """Raises Overloaded if a call with this deadline would be refused, whatever its message says."""
-        closed = self._closed.get(tenant.name)
-        if closed is None or tenant.priority < closed.priority:
+        last = self._last.get(tenant.name)
+        if last is None or tenant.priority < last.priority:
             return
         now = self._clock()
-        if now < closed.until and closed.first_deadline <= deadline <= closed.last_deadline:
-            raise Overloaded(closed.message, closed.reason, max(closed.retry - now, _LEAST_RETRY_SECONDS))
+        if now < last.until and last.first_deadline <= deadline <= last.last_deadline:
+            raise Overloaded(last.message, last.reason, max(last.retry - now, _LEAST_RETRY_SECONDS))
