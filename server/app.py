@@ -46,7 +46,7 @@ from server.telemetry.stderr import is_watched, log_loop_exceptions, take_stderr
 from server.telemetry.tracing import open_tracing
 from server.translation.calls import Calls
 from server.translation.memory import MemoryBudget, requests_share
-from server.translation.traffic import Traffic
+from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 
 logger = logging.getLogger(__name__)
@@ -90,8 +90,8 @@ async def serve(settings: Settings, version: str) -> None:
         metrics=metrics.access,
         pivots=settings.pivots,
     )
-    traffic, health = Traffic(), Health(metrics)
-    calls = Calls(metrics, traffic, settings.max_request_seconds + _HANG_SECONDS, tracing)
+    running, health = RunningCalls(), Health(metrics)
+    calls = Calls(metrics, running, settings.max_request_seconds + _HANG_SECONDS, tracing)
     service = TranslationService(translator, Intake(memory, messages_at_once(process_memory(settings))))
     admin = Administration(catalogue, loader, memory.reserve) if loader and settings.admin_keys else None
     try:
@@ -109,9 +109,9 @@ async def serve(settings: Settings, version: str) -> None:
             _announce(settings, servers, page_port, catalogue.models)
             await _serve_until(stop, watching, watch_folder(loader, catalogue) if loader is not None else None)
             if catalogue.is_alive():
-                await _drain(settings, stop, servers, traffic, health, watching, catalogue)
+                await _drain(settings, stop, servers, running, health, watching, catalogue)
             if not catalogue.is_alive():
-                await _give_up(traffic, log)
+                await _give_up(running, log)
     finally:
         tracing.close()
         give_stderr_back()
@@ -211,7 +211,7 @@ async def _drain(
     settings: Settings,
     stop: Stop,
     servers: RpcServers,
-    traffic: Traffic,
+    running: RunningCalls,
     health: Health,
     watching: "asyncio.Task[None]",
     catalogue: Catalogue,
@@ -220,12 +220,12 @@ async def _drain(
     logger.info("draining")
     await health.begin_draining()
     if stop.is_by_hand:
-        await _wait_for_callers(settings, traffic)
+        await _wait_for_callers(settings, running)
     else:
         await asyncio.sleep(settings.drain_delay)
-    traffic.refuse()
+    running.refuse()
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(traffic.wait_until_idle(), settings.drain_timeout)
+        await asyncio.wait_for(running.wait_until_idle(), settings.drain_timeout)
     watching.cancel()
     # Not on asyncio's own threads, which would be waited for at exit even if the engine hangs.
     stopper = threading.Thread(target=catalogue.stop, name="engine-stop", daemon=True)
@@ -234,23 +234,23 @@ async def _drain(
     # A call that arrives in the very moment that gRPC stops is answered CANCELLED, which nobody retries: let those who
     # still call hear UNAVAILABLE, and go elsewhere, first.
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(traffic.wait_until_quiet(_QUIET_SECONDS), _LAST_CALLS_SECONDS)
+        await asyncio.wait_for(running.wait_until_quiet(_QUIET_SECONDS), _LAST_CALLS_SECONDS)
     await servers.translation.stop(_LAST_GRACE_SECONDS)
     logger.info("stopped")
 
 
-async def _wait_for_callers(settings: Settings, traffic: Traffic) -> None:
+async def _wait_for_callers(settings: Settings, running: RunningCalls) -> None:
     """Returns when nobody has called for a while, at the latest after the drain delay."""
-    is_quiet = traffic.idle_seconds >= _NOBODY_SECONDS
+    is_quiet = running.idle_seconds >= _NOBODY_SECONDS
     most = f"{settings.drain_delay:g} s, and what runs then in {settings.drain_timeout:g} s"
     wait = "" if is_quiet else f" when nobody has called for {_NOBODY_SECONDS:g} s, at the latest in {most}"
     tell(f"babelserve: stopping{wait}; Ctrl-C again ends it at once")
     if not is_quiet:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(traffic.wait_until_quiet(_NOBODY_SECONDS), settings.drain_delay)
+            await asyncio.wait_for(running.wait_until_quiet(_NOBODY_SECONDS), settings.drain_delay)
 
 
-async def _give_up(traffic: Traffic, log: LineHandler) -> None:
+async def _give_up(running: RunningCalls, log: LineHandler) -> None:
     """Lets the answers out that a lost engine has given, and ends the process.
 
     There is no orderly end: a lane that hangs in native code would keep it, or crash it. Whoever calls at that moment
@@ -260,9 +260,9 @@ async def _give_up(traffic: Traffic, log: LineHandler) -> None:
     last = threading.Timer(_MOST_LEAVING_SECONDS, os._exit, [EXIT_ENGINE_LOST])
     last.daemon = True
     last.start()
-    traffic.refuse()
+    running.refuse()
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(traffic.wait_until_quiet(_QUIET_SECONDS), _LAST_CALLS_SECONDS)
+        await asyncio.wait_for(running.wait_until_quiet(_QUIET_SECONDS), _LAST_CALLS_SECONDS)
     log.close()
     os._exit(EXIT_ENGINE_LOST)
 

@@ -23,7 +23,7 @@ from server.telemetry.metrics import Metrics
 from server.telemetry.rate_limit import RateLimit
 from server.telemetry.tracing import CallTrace, TraceParent, Tracing, current_trace
 from server.translation.request import transit_seconds
-from server.translation.traffic import Traffic
+from server.translation.running_calls import RunningCalls
 
 logger = logging.getLogger(__name__)
 
@@ -54,15 +54,17 @@ class Calls:
 
     Args:
         metrics: told of each call's start and end.
-        traffic: counts the calls that run, and says whether they may.
+        running: counts the calls that run, and says whether they may.
         max_seconds: after which a call is answered DEADLINE_EXCEEDED whatever it does; later than any deadline that
             the translator gives its requests, for the case that an engine hangs.
         tracing: None for no spans.
     """
 
-    def __init__(self, metrics: Metrics, traffic: Traffic, max_seconds: float, tracing: Tracing | None = None) -> None:
+    def __init__(
+        self, metrics: Metrics, running: RunningCalls, max_seconds: float, tracing: Tracing | None = None
+    ) -> None:
         self._metrics = metrics
-        self._traffic = traffic
+        self._running = running
         self._max_seconds = max_seconds
         self._tracing = tracing or Tracing()
         self._refusal_lines = RateLimit()
@@ -78,7 +80,7 @@ class Calls:
             TranslationError: what the front has to answer.
             CancelledError: the caller has left; there is nobody to answer.
         """
-        with self._traffic.call():
+        with self._running.call():
             begin_request(call.request_id)
             trace = self._tracing.begin(call.method, call.request_id, call.parent)
             current_trace.set(trace)
@@ -127,7 +129,7 @@ class Calls:
     async def _guarded(self, answer: Callable[[], Awaitable[_T]]) -> _T:
         """Returns the answer, or raises what the front can answer, or that there is nobody to answer."""
         try:
-            self._traffic.check()
+            self._running.check()
             async with asyncio.timeout(self._max_seconds):
                 return await answer()
         except asyncio.CancelledError:

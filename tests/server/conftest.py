@@ -34,7 +34,7 @@ from server.telemetry.metrics import Metrics
 from server.text.characters import Characters
 from server.translation.calls import Calls
 from server.translation.memory import MemoryBudget
-from server.translation.traffic import Traffic
+from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 from tests.server.echo_engine import EchoEngine, catalogue_of, idle_supervisor
 
@@ -142,7 +142,7 @@ class Live:
     """A gRPC server on a free port of the loopback, and a client's channel to it."""
 
     translator: Translator
-    traffic: Traffic
+    running: RunningCalls
     calls: Calls
     channel: grpc.aio.Channel
     stub: "TranslationServiceStub"
@@ -152,8 +152,8 @@ class Live:
 @pytest_asyncio.fixture
 async def live(metrics: Metrics, translator: Translator) -> AsyncIterator[Live]:
     """The service with its interceptor on a real server."""
-    service, traffic = TranslationService(translator, Intake(translator.memory, 8)), Traffic()
-    calls = Calls(metrics, traffic, 65.0)
+    service, running = TranslationService(translator, Intake(translator.memory, 8)), RunningCalls()
+    calls = Calls(metrics, running, 65.0)
     server = grpc.aio.server(
         interceptors=[CallInterceptor(calls, Access(metrics.access))], options=[("grpc.so_reuseport", 0)]
     )
@@ -161,5 +161,5 @@ async def live(metrics: Metrics, translator: Translator) -> AsyncIterator[Live]:
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        yield Live(translator, traffic, calls, channel, TranslationServiceStub(channel), port)
+        yield Live(translator, running, calls, channel, TranslationServiceStub(channel), port)
     await server.stop(None)

@@ -15,7 +15,7 @@ from server.rpc.service import TranslationService
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 from server.translation.calls import Calls
-from server.translation.traffic import Traffic
+from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 from tests.certificates import authority
 from tests.server.rpc.parts import SECONDS, Open, write_certificate
@@ -31,7 +31,7 @@ def opening(translator: Translator, metrics: Metrics) -> Open:
         free = {"port": 0, "health_port": 0, "admin_port": 0}
         access = access or Access(metrics.access)
         service = TranslationService(translator, Intake(translator.memory, 8))
-        interceptor = CallInterceptor(Calls(metrics, Traffic(), SECONDS), access)
+        interceptor = CallInterceptor(Calls(metrics, RunningCalls(), SECONDS), access)
         return open_servers(Settings(**(free | settings)), service, interceptor, Health(metrics), access, model_admin)
 
     return opening

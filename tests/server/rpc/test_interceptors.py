@@ -220,21 +220,21 @@ async def test_what_started_has_ended_when_idle(live: Live, engine: EchoEngine, 
 
     assert (value("requests_started_total"), value("requests_in_flight")) == (1, 1)
     call.cancel()
-    await live.traffic.wait_until_idle()
+    await live.running.wait_until_idle()
     assert (value("requests_started_total"), value("requests_in_flight")) == (1, 0)
     assert value("request_duration_seconds_count") == 1
     assert count(metrics, "Translate", "CANCELLED") == 1
 
 
 async def test_a_refusing_server_answers_unavailable(live: Live, engine: EchoEngine) -> None:
-    live.traffic.refuse()
+    live.running.refuse()
 
     with pytest.raises(grpc.aio.AioRpcError) as refusal:
         await live.stub.Translate(REQUEST)
 
     assert refusal.value.code() is grpc.StatusCode.UNAVAILABLE
     assert refusal.value.details() == "the server is shutting down"
-    await live.traffic.wait_until_quiet(0.01)
+    await live.running.wait_until_quiet(0.01)
 
 
 async def test_an_engine_that_hangs_is_answered_at_the_servers_limit(

@@ -25,7 +25,7 @@ from server.rpc.service import TranslationService
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 from server.translation.calls import Calls
-from server.translation.traffic import Traffic
+from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 from tests.server.conftest import Live
 from tests.server.rpc.parts import CANARY, REQUEST, SECONDS, count, failure, raw, trailing
@@ -48,15 +48,15 @@ async def closed(metrics: Metrics, translator: Translator, tmp_path: Path) -> As
     (tmp_path / "keys.toml").write_text(
         f"[tenants.billing]\nquota = {{ rate = 10, burst = 1 }}\nkeys = [{', '.join(hashes)}]"
     )
-    access, traffic, health = Access(metrics.access, keys=tmp_path / "keys.toml"), Traffic(), Health(metrics)
-    calls = Calls(metrics, traffic, 65.0)
+    access, running, health = Access(metrics.access, keys=tmp_path / "keys.toml"), RunningCalls(), Health(metrics)
+    calls = Calls(metrics, running, 65.0)
     settings = Settings(port=0, health_port=0, admin_port=0, reflection=True)
     service = TranslationService(translator, Intake(translator.memory, 8))
     servers = open_servers(settings, service, CallInterceptor(calls, access), health, access)
     await servers.start()
     await health.set_serving(True)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{servers.ports[0]}") as channel:
-        yield Live(translator, traffic, calls, channel, TranslationServiceStub(channel), servers.ports[0])
+        yield Live(translator, running, calls, channel, TranslationServiceStub(channel), servers.ports[0])
     await servers.stop()
 
 

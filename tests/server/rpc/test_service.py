@@ -154,7 +154,7 @@ async def test_a_caller_who_leaves_takes_the_sentences_along(live: Live, engine:
     await engine.submitted.wait()
 
     call.cancel()
-    await live.traffic.wait_until_idle()
+    await live.running.wait_until_idle()
 
     assert [future.cancelled() for future in engine.futures] == [True] * 3
 
@@ -163,7 +163,7 @@ async def test_a_passed_deadline_takes_the_sentences_along(live: Live, engine: E
     engine.is_holding = True
 
     code, _ = await told(live.stub.Translate(request("One dog."), timeout=0.2))
-    await live.traffic.wait_until_idle()
+    await live.running.wait_until_idle()
 
     assert code == grpc.StatusCode.DEADLINE_EXCEEDED
     assert engine.futures[0].cancelled()

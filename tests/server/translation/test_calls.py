@@ -12,7 +12,7 @@ from server.telemetry.metrics import Metrics
 from server.telemetry.rate_limit import BURST, RateLimit
 from server.telemetry.tracing import CallTrace, TraceParent, Tracing, current_trace
 from server.translation.calls import Call, Calls, choose_id
-from server.translation.traffic import Traffic
+from server.translation.running_calls import RunningCalls
 from tests.fakes import FakeClock
 
 CANARY = "canary sentence"
@@ -22,7 +22,7 @@ CALL = Call("Translate", "my-id", has_expired=lambda spare: False)
 
 @pytest.fixture
 def calls(metrics: Metrics) -> Calls:
-    return Calls(metrics, Traffic(), 60.0)
+    return Calls(metrics, RunningCalls(), 60.0)
 
 
 def counted(metrics: Metrics, code: str, method: str = "Translate") -> float | None:
@@ -82,7 +82,7 @@ async def test_a_call_is_logged_with_its_trace_and_tells_it_to_who_records(
         current_trace.get().add_sentence(0.1, 0.1, 0.1)
         raise InvalidRequest("field", "is wrong")
 
-    calls = Calls(metrics, Traffic(), 60.0, Records())
+    calls = Calls(metrics, RunningCalls(), 60.0, Records())
 
     with caplog.at_level(logging.INFO):
         with pytest.raises(InvalidRequest):
@@ -177,15 +177,15 @@ async def test_a_caller_who_leaves_is_counted_by_why(
 
 async def test_a_call_that_hangs_ends_at_the_limit(metrics: Metrics) -> None:
     with pytest.raises(DeadlineExceeded, match=r"0\.01 seconds"):
-        await Calls(metrics, Traffic(), 0.01).run(CALL, asyncio.Event().wait)
+        await Calls(metrics, RunningCalls(), 0.01).run(CALL, asyncio.Event().wait)
 
 
 async def test_a_server_that_refuses_does_not_even_begin(metrics: Metrics) -> None:
-    traffic = Traffic()
-    traffic.refuse()
+    running = RunningCalls()
+    running.refuse()
 
     with pytest.raises(NotServing):
-        await Calls(metrics, traffic, 60.0).run(CALL, lambda: raising(AssertionError()))
+        await Calls(metrics, running, 60.0).run(CALL, lambda: raising(AssertionError()))
 
     assert counted(metrics, "UNAVAILABLE") == 1
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from server.errors import NotServing
 
 
-class Traffic:
+class RunningCalls:
     """Counts calls of all fronts, on the event loop's thread.
 
     Args:
