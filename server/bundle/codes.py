@@ -15,6 +15,7 @@ seen once.
 """
 
 import difflib
+import functools
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ from langcodes.data_dicts import (
 from langcodes.tag_parser import parse_tag
 
 _MAX_CODE_CHARACTERS = 64
+_MOST_KEPT = 1024  # codes that have been read: a request's is looked for in each model
 _FEW = 8  # codes that an error names
 _NEAR = 25  # the distance in CLDR of languages whose readers may understand each other, such as nn and nb
 _BOKMAL = {"no": "nb"}  # what Norwegian without more is
@@ -98,8 +100,11 @@ def language_of(code: str) -> str | None:
 
 def _read(code: str) -> _Tag | None:
     """Returns a code's parts, by their new names; None if it is none, or has parts of other kinds."""
-    if not code.isascii() or len(code) > _MAX_CODE_CHARACTERS:
-        return None
+    return _parse(code) if code.isascii() and len(code) <= _MAX_CODE_CHARACTERS else None
+
+
+@functools.lru_cache(_MOST_KEPT)
+def _parse(code: str) -> _Tag | None:
     code = LANGUAGE_REPLACEMENTS.get(code.lower().replace("_", "-"), code)
     try:
         parts = dict(parse_tag(code))
@@ -119,6 +124,7 @@ def _read(code: str) -> _Tag | None:
     return _Tag(_BOKMAL.get(language, language), script, region)
 
 
+@functools.lru_cache(_MOST_KEPT)
 def _fill(tag: _Tag) -> _Tag:
     """Returns a tag with the likely script and region where it has none."""
     for known in (tag, tag._replace(script=None), tag._replace(region=None), _Tag(tag.language)):

@@ -1,6 +1,6 @@
 import pytest
 
-from server.bundle.codes import CodeTable, canonical_code, language_of
+from server.bundle.codes import CodeTable, _parse, canonical_code, language_of
 
 MANY = [
     *("af", "ar", "arz", "bs", "ckb", "de", "en", "fa", "fr", "hr", "ku"),
@@ -103,8 +103,8 @@ def test_canonical_codes() -> None:
     assert [canonical_code(code) for code in codes] == ["de", "zh-Hans", "en", "de-AT", None, "fa-AF"]
 
 
-def test_what_clients_write_is_not_kept() -> None:
-    """As langcodes' own objects are, for ever."""
+def test_of_what_clients_write_little_is_kept() -> None:
+    """Langcodes' own objects are kept for ever, and a code could be a whole text."""
     from langcodes import Language  # noqa: PLC0415
 
     table = CodeTable(MANY)
@@ -114,6 +114,12 @@ def test_what_clients_write_is_not_kept() -> None:
         table.near(f"fr-x-{number}")
 
     assert (len(Language._INSTANCES), len(Language._PARSE_CACHE)) == before
+    num_read = _parse.cache_info().currsize
+    assert table.find("de-" + "x" * 64) is None
+    assert _parse.cache_info().currsize == num_read
+    for number in range(2000):
+        table.find(f"a{number}")
+    assert _parse.cache_info().currsize == _parse.cache_info().maxsize
 
 
 def test_the_language_of_a_code_is_without_script_and_region() -> None:
