@@ -107,7 +107,8 @@ class Routes:
             return Route(self._legs(model, source, target))
         sources = self._sources(model, target)
         if len(sources) < 2 or (not source and not model and self._has_default(target)):
-            return Route((_leg(self._named(model) if model else self._having(target)[0], "", target),))
+            manifest = self._named(model) if model else self._having(target)[0]
+            return Route((_leg(manifest, "", target),))
         return Route((), sources)
 
     def _legs(self, model: str, source: str, target: str) -> tuple[PlannedLeg, ...]:
