@@ -15,12 +15,12 @@ nothing to make; behind a proxy all have one address, and are one holder.
 
 import contextlib
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 from server.errors import InvalidRequest, Overloaded, SettingsError
+from server.shares import Shares
 
 REQUEST_BYTES_PER_BYTE = 24
 ANSWER_BYTES_PER_BYTE = 2
@@ -63,9 +63,8 @@ class MemoryBudget:
         self.max_bytes = max_bytes
         self.used_bytes = 0
         self._reserved_bytes = 0
-        self._clock = clock
         self._held: dict[Holder, int] = {}
-        self._asked: OrderedDict[Holder, float] = OrderedDict()  # when each last did, the latest at the end
+        self._shares: Shares[Holder] = Shares(_ACTIVE_SECONDS, clock)
 
     @contextlib.contextmanager
     def hold(self, num_bytes: int, *, is_more: bool = False) -> Iterator[None]:
@@ -94,8 +93,14 @@ class MemoryBudget:
     def keep(self, num_bytes: int) -> Callable[[], None]:
         """Counts memory that the context's holder has in any case. Returns what is to be called, once, at its end."""
         own = holder.get()
+        self._shares.hold(own, own.weight)
         self._add(own, num_bytes)
-        return lambda: self._add(own, -num_bytes)
+
+        def give_back() -> None:
+            self._shares.release(own)
+            self._add(own, -num_bytes)
+
+        return give_back
 
     def reserve(self, num_bytes: int) -> bool:
         """Leaves so much to models that come later, in place of what was left to them; False if that is too much."""
@@ -113,27 +118,14 @@ class MemoryBudget:
 
     def _check_share(self, own: Holder, num_bytes: int) -> None:
         """Raises Overloaded if a holder would have more than its share of what is scarce."""
-        self._note(own)
+        self._shares.ask(own, own.weight)
         held = self._held.get(own, 0)
         if held and self.used_bytes + num_bytes > self.max_bytes * _FREE_FOR_ALL:
-            share = self.max_bytes * min(_MOST_OF_ONE, self._share(own))
+            share = self.max_bytes * min(_MOST_OF_ONE, self._shares.share(own, own.weight))
             most = share if num_bytes <= share * _SMALL else share * _FOR_LARGE
             if held + num_bytes > most:
                 message = f"the caller's requests under way hold {_mib(held)} of its {_mib(most)} MiB"
                 raise Overloaded(f"{message}, this one needs {_mib(num_bytes)}", "memory")
-
-    def _share(self, own: Holder) -> float:
-        """Returns the part of the memory that a holder may have while it is scarce."""
-        active = self._held.keys() | self._asked.keys()
-        return own.weight / sum(each.weight for each in active)
-
-    def _note(self, own: Holder) -> None:
-        """Notes that a holder has asked, and forgets who has not for long."""
-        now = self._clock()
-        self._asked[own] = now
-        self._asked.move_to_end(own)
-        while next(iter(self._asked.values())) < now - _ACTIVE_SECONDS:
-            self._asked.popitem(last=False)
 
     def _add(self, own: Holder, num_bytes: int) -> None:
         self.used_bytes += num_bytes

@@ -1,0 +1,51 @@
+"""Averages that forget: by the number of observations, or by the time that has passed."""
+
+import math
+from collections.abc import Callable
+
+
+class FadingMean:
+    """A mean that forgets exponentially; of the first observations it is the plain mean.
+
+    Args:
+        value: the mean before the first observation.
+        memory: observations that it looks back on, at least 1.
+
+    Attributes:
+        value: the mean.
+    """
+
+    def __init__(self, value: float, memory: int = 64) -> None:
+        self.value = value
+        self._memory = memory
+        self._count = 0
+
+    def add(self, value: float) -> None:
+        """Adds an observation."""
+        self._count = min(self._count + 1, self._memory)
+        self.value += (value - self.value) / self._count
+
+
+class FadingSum:
+    """A sum whose terms fade exponentially with their age.
+
+    Args:
+        seconds: time constant.
+        clock: gives instants in seconds.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._sum = 0.0
+        self._added = 0.0  # instant
+
+    def add(self, value: float) -> None:
+        """Adds a term."""
+        self._sum = self.value + value
+        self._added = self._clock()
+
+    @property
+    def value(self) -> float:
+        """The sum, as far as it has not faded."""
+        return self._sum * math.exp((self._added - self._clock()) / self._seconds)
