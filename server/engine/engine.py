@@ -16,14 +16,14 @@ from server.bundle.manifest import Manifest
 from server.decoding.beam_search import BeamSearch, default_max_tokens
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
-from server.engine.busy import BusyEngines
 from server.engine.cost import CostModel
+from server.engine.dispatch import Dispatch
 from server.engine.failing import fail
 from server.engine.flow import ANYONE, Flow
+from server.engine.gate import Gate, OpenGate
 from server.engine.lane import Lane, LaneState
 from server.engine.limits import EngineLimits
 from server.engine.sentence import Sentence
-from server.engine.waiting_queue import WaitingQueue
 from server.errors import NotServing, TranslationError
 from server.network import Runner
 from server.telemetry.model_metrics import EngineLoad, ModelMetrics
@@ -38,7 +38,7 @@ class Engine:
         metrics: of this model, told of everything that happens.
         limits: lanes, and what they and the queue hold.
         clock: seconds, monotonic; deadlines are its instants.
-        busy: of the process.
+        gate: for engines that share the cores; None for one alone.
         placeholder_ids: of the vocabulary, that beams copy.
 
     Attributes:
@@ -52,7 +52,7 @@ class Engine:
         metrics: ModelMetrics,
         limits: EngineLimits,
         clock: Callable[[], float] = time.monotonic,
-        busy: BusyEngines | None = None,
+        gate: Gate | None = None,
         placeholder_ids: Sequence[int] = (),
     ) -> None:
         self._special_ids = manifest.special_ids
@@ -63,9 +63,11 @@ class Engine:
         self._limits = limits
         self._clock = clock
         self._cost = CostModel(limits.lane.max_rows)
-        self._queue = WaitingQueue(limits, self._cost, clock, busy or BusyEngines())
+        self._dispatch = Dispatch(limits, self._cost, clock)
         self.alarm = threading.Event()
-        self._new_lane = partial(Lane, runner, self._queue, self._cost, limits.lane, metrics, clock, self.alarm)
+        self._new_lane = partial(
+            Lane, runner, self._dispatch, gate or OpenGate(), self._cost, limits.lane, metrics, clock, self.alarm
+        )
         self._lanes = [self._new_lane() for _ in range(limits.num_lanes)]
         self._threads = [_thread(lane, index) for index, lane in enumerate(self._lanes)]
         self._unwatch = metrics.watch(self._load)
@@ -80,7 +82,7 @@ class Engine:
 
         What it held is freed with the last reference to it: it is in no cycle, which a frozen collector would keep.
         """
-        for sentence in self._queue.close():
+        for sentence in self._dispatch.close():
             fail(sentence, NotServing("the server has shut down"), self._metrics)
         for thread in self._threads:
             if thread.is_alive():
@@ -125,7 +127,7 @@ class Engine:
             )
             for source_ids in map(tuple, sources)
         ]
-        self._queue.add(sentences)
+        self._dispatch.add(sentences)
         return [sentence.future for sentence in sentences]
 
     def check_room(
@@ -140,7 +142,8 @@ class Engine:
             Overloaded: the queue is at a limit, or the answer would come too late.
             NotServing: the engine has been stopped.
         """
-        return self._queue.check_room(self._cost.demand_of_text(num_characters, options), deadline, flow).alone
+        demand = self._cost.demand_of_text(num_characters, options)
+        return self._dispatch.check(demand, deadline, flow).alone_seconds
 
     def observe_text(self, num_characters: int, sentence_tokens: Sequence[int]) -> None:
         """Notes how many source tokens the sentences of a text had, for `check_room`."""
@@ -158,7 +161,7 @@ class Engine:
     @property
     def is_idle(self) -> bool:
         """Whether nothing waits or runs."""
-        return not self._queue.charges.num_sentences and not any(lane.num_rows for lane in self._lanes)
+        return not self._dispatch.num_sentences and not any(lane.num_rows for lane in self._lanes)
 
     def probe(self, lane: Lane, source_ids: Iterable[int], options: DecodingOptions) -> Future[Result]:
         """Has this lane and no other translate a sentence, see `Lane.probe`; its future ends as those of `submit`."""
@@ -186,7 +189,7 @@ class Engine:
 
     def abandon(self, error: TranslationError) -> None:
         """Answers every sentence and refuses all further ones, without waiting for lanes: some may hang for ever."""
-        for sentence in self._queue.close():
+        for sentence in self._dispatch.close():
             fail(sentence, error, self._metrics)
         for lane in self._lanes:
             lane.abandon(error)
@@ -206,8 +209,8 @@ class Engine:
     def _load(self) -> EngineLoad:
         num_lanes = Counter(lane.state for lane in self._lanes)
         return EngineLoad(
-            waiting_sentences=self._queue.charges.num_sentences,
-            waiting_tokens=self._queue.charges.num_tokens,
+            waiting_sentences=self._dispatch.num_sentences,
+            waiting_tokens=self._dispatch.num_tokens,
             max_rows=len(self._lanes) * self._limits.lane.max_rows,
             rows=sum(lane.num_rows for lane in self._lanes),
             cache_bytes=sum(lane.cache_bytes for lane in self._lanes),

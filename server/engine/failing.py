@@ -1,5 +1,6 @@
 """Sentences that are answered with an error, and which error a fault of the network becomes."""
 
+from collections.abc import Iterable
 from concurrent.futures import InvalidStateError
 
 from server.engine.sentence import Sentence
@@ -20,6 +21,15 @@ def answer_to(error: Exception) -> TranslationError:
         answer = Overloaded("there is no memory for this sentence beside the others that run", "memory")
     answer.cause = str(error)
     return answer
+
+
+def end_over(sentences: Iterable[Sentence], now: float, metrics: ModelMetrics) -> None:
+    """Answers sentences that are over: their callers have left, or their deadlines have passed or cannot be met."""
+    for sentence in sentences:
+        if sentence.is_over(now):
+            fail(sentence, DeadlineExceeded("the deadline passed before the translation was done"), metrics)
+        else:
+            fail(sentence, Overloaded("the answer would have come after the deadline", "deadline"), metrics)
 
 
 def fail(sentence: Sentence, error: TranslationError, metrics: ModelMetrics) -> None:

@@ -1,11 +1,8 @@
-"""One thread that steps a batch of each kind in turn, and whether it may be trusted.
+"""One thread that steps its batches in turn, and whether it may be trusted.
 
-Sentences of flows that ask for more than the others have batches of their own, in the background: these are stepped
-while no others run, and for their share of the time. So rows of a flood do not make the steps of others longer, and it
-still has all the time that they leave.
-
-A lane whose step has failed takes nothing more but a probe, a sentence for this lane alone whose translation is known:
-whoever watches the engine (`server.models.supervisor`) sends it, and says that the lane may go on, or must go.
+A lane has two batches for each kind of step: one for the foreground, and one for flows that are in the background
+(`server.engine.admission`). A lane whose step has failed takes nothing but a probe: a sentence for this lane alone,
+whose translation is known. The supervisor (`server.models.supervisor`) sends it, and says whether the lane goes on.
 """
 
 import enum
@@ -14,18 +11,18 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable
-from functools import partial, reduce
+from functools import reduce
 from operator import add
 
 import numpy as np
 
-from server.engine.background_time import BackgroundTime
-from server.engine.batch import Batch
+from server.engine.batch import Batch, Iteration
 from server.engine.cost import CostModel
-from server.engine.failing import fail
+from server.engine.dispatch import Dispatch
+from server.engine.failing import end_over, fail
+from server.engine.gate import Gate, Turn
 from server.engine.limits import Footprint, LaneLimits
 from server.engine.sentence import Sentence
-from server.engine.waiting_queue import WaitingQueue
 from server.errors import NotServing, TranslationError
 from server.network import Runner, StepKind
 from server.telemetry.model_metrics import ModelMetrics
@@ -34,6 +31,13 @@ from server.threads import LANE_NICENESS, be_nice
 logger = logging.getLogger(__name__)
 
 _NUM_REMEMBERED = 101  # steps
+_BACKGROUND_TIME = 0.2  # of the foreground's: half, and a flood beside busy tenants stalls; twice, and they notice it
+_BACKGROUND_ROWS = (
+    0.5  # of what a lane may hold: half, and floods get less done; twice, and the foreground finds no room
+)
+_DIVIDED_ROWS = (
+    0.5  # of what a lane may hold while engines share the cores: twice, and small models wait for long steps
+)
 
 
 class LaneState(enum.Enum):
@@ -48,12 +52,8 @@ class Lane:
     """Runs sentences of all kinds, in a batch for each; they share the lane's limits.
 
     Args:
-        runner: runs the network.
-        queue: of all lanes.
-        cost: learns what its steps take.
-        limits: of this one.
-        metrics: of the model.
-        clock: seconds, monotonic.
+        limits: of this lane.
+        clock: gives instants in seconds; deadlines are such instants.
         alarm: set whenever there is something for the watcher to look at.
         is_proven: False for a lane that is to pass a probe first.
 
@@ -66,7 +66,8 @@ class Lane:
     def __init__(
         self,
         runner: Runner,
-        queue: WaitingQueue,
+        dispatch: Dispatch,
+        gate: Gate,
         cost: CostModel,
         limits: LaneLimits,
         metrics: ModelMetrics,
@@ -75,16 +76,19 @@ class Lane:
         *,
         is_proven: bool = True,
     ) -> None:
-        self._queue = queue
+        self._dispatch = dispatch
+        self._gate = gate
         self._limits = limits
         self._metrics = metrics
         self._clock = clock
         self._alarm = alarm
-        new_batch = partial(Batch, runner=runner, queue=queue, cost=cost, limits=limits, metrics=metrics, clock=clock)
-        self._foreground = [new_batch(kind) for kind in StepKind]
-        self._background = [new_batch(kind, is_background=True) for kind in StepKind]
+        self._foreground, self._background = (
+            [Batch(kind, runner, dispatch, cost, limits.max_rows, metrics, clock) for kind in StepKind]
+            for _ in range(2)
+        )
         self._batches = self._foreground + self._background
-        self._background_time = BackgroundTime()
+        self._earned_seconds = 0.0  # by the background, since its last step
+        self._background_seconds = 0.0  # that its last step took
         self._probe: Sentence | None = None  # that no batch has yet
         self._num_forgiven = 0 if is_proven else -1  # faults; written by the watcher alone, `num_faults` by the thread
         self._step_seconds: deque[float] = deque(maxlen=_NUM_REMEMBERED)
@@ -133,17 +137,17 @@ class Lane:
     def probe(self, sentence: Sentence) -> None:
         """Has the lane run a sentence as soon as there are rows for it, ahead of all that wait; one at a time."""
         self._probe = sentence
-        self._queue.wake()
+        self._dispatch.wake()
 
     def forgive(self, num_faults: int) -> None:
         """Lets the lane take sentences again if it has had no more faults than so many."""
         self._num_forgiven = num_faults
-        self._queue.wake()
+        self._dispatch.wake()
 
     def take_out(self) -> None:
         """Ends the lane, after the step that it takes now; its sentences are answered UNAVAILABLE."""
         self.is_out = True
-        self._queue.wake()
+        self._dispatch.wake()
 
     def abandon(self, error: TranslationError) -> None:
         """Ends the lane and answers its sentences at once, although its thread may hang, and its rows with it."""
@@ -153,74 +157,87 @@ class Lane:
                 fail(sentence, error, self._metrics)
 
     def run(self) -> None:
-        """Steps while there is work, sleeps while there is none, until the queue is closed or the lane is out."""
+        """Steps while there is work, sleeps while there is none, until the engine is stopped or the lane is out."""
         try:
             be_nice(LANE_NICENESS)
             while self._wait() and not self.is_out:
-                with self._queue.busy.lane(self._queue):
-                    self._step_in_turn()
-                    while self._is_running and self._queue.is_open and not self.is_out:
-                        self._step_in_turn()
+                with self._gate.work():
+                    self.step()
+                    while self._is_running and self._dispatch.is_open and not self.is_out:
+                        self.step()
         except BaseException as error:  # whatever it was, every sentence must be answered
             logger.critical("a lane has died", exc_info=error, extra={"facts": {"error": str(error)}})
             self.is_out = True
         finally:
             self._leave()
 
-    def step(self, waited: float = 0.0) -> None:
-        """Takes one step with the batch of each kind that has any sentences, running or entering.
+    def step(self) -> None:
+        """Waits for the lane's turn and takes a step with the foreground, and one with the background if that is due.
 
-        Args:
-            waited: seconds for its turn, which are a step's cost to those who wait.
+        The background is stepped while there is no foreground. Beside it, it earns `_BACKGROUND_TIME` of the
+        foreground's time, and takes a step once it has earned as much as its last one took.
         """
-        started = self._clock()
-        self._step(self._foreground, waited)
-        if not any(map(self._has_work, self._background)):
-            return
-        shares, seconds = self._queue.shares, self._clock() - started
-        if any(batch.sentences for batch in self._foreground):
-            shares.background_part.note(seconds, is_background=False)
-            self._background_time.note_others(seconds, shares.background_share())
-            if not self._background_time.is_due:
-                return
-        started = self._clock()
-        self._step(self._background, waited)
-        seconds = self._clock() - started
-        shares.background_part.note(seconds, is_background=True)
-        self._background_time.note(seconds)
-        for batch in self._background:
-            if not batch.sentences:
-                batch.rest()
+        with self._gate.turn(self._dispatch.asked_seconds) as turn:
+            now = self._clock()
+            started = now - turn.waited_seconds
+            for batch in self._batches:
+                batch.drop_over(now)
+            end_over(self._dispatch.drop_over(), now, self._metrics)
+            has_foreground = self._step_all(self._foreground, turn, started)
+            now = self._clock()
+            has_background = self._dispatch.has_background or any(batch.sentences for batch in self._background)
+            if has_foreground and has_background:
+                self._dispatch.note_seconds(now - started, is_background=False)
+                self._earned_seconds += (now - started) * _BACKGROUND_TIME
+                if self._earned_seconds < self._background_seconds:
+                    return
+            self._earned_seconds = 0.0
+            if self._step_all(self._background, turn, now):
+                self._background_seconds = self._clock() - now
+                self._dispatch.note_seconds(self._background_seconds, is_background=True)
+                for batch in self._background:
+                    if not batch.sentences:
+                        batch.rest()
 
-    def _has_work(self, batch: Batch) -> bool:
-        if batch.sentences:
-            return True
-        if not self._queue.charges.num_sentences or self._probe is not None or self.state is not LaneState.SERVING:
+    def _step_all(self, batches: list[Batch], turn: Turn, started: float) -> bool:
+        """Takes a step with each of some batches that has sentences, running or entering; says whether any has."""
+        try:
+            is_full = self._enter(batches, turn)
+        except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
+            for batch in batches:
+                batch.fail(error, batch.sentences)
+            self._alarm.set()
             return False
-        return self._queue.has_next(batch.kind, is_background=batch in self._background)
-
-    def _step(self, batches: list[Batch], waited: float) -> None:
+        rows = sum(batch.footprint.rows for batch in self._batches)
+        is_alone = turn.is_alone and self._dispatch.is_all(rows)
+        has_run = False
         for batch in batches:
-            if not (self._has_work(batch) or self._probe):
-                continue
-            probes = self._entering(batch)
-            if batch.sentences or probes or probes is None:
-                started = self.step_started = self._clock()
-                others = [other.footprint for other in self._batches if other is not batch and other.sentences]
-                batch.step(reduce(add, others, Footprint()), probes, waited)
-                self.step_started = None
-                self._step_seconds.append(self._clock() - started)
-                self._metrics.engine_last_step_timestamp_seconds.set_to_current_time()
-                if self.num_faults != self._num_forgiven:
-                    self._alarm.set()
+            if batch.sentences:
+                self._step(batch, Iteration(started, is_alone, is_full))
+                started = self._clock()
+                has_run = True
+        return has_run
 
-    def _step_in_turn(self) -> None:
-        busy = self._queue.busy
-        if busy.is_shared:
-            with busy.turn(self._queue) as waited:
-                self.step(waited)
-        else:
-            self.step()
+    def _enter(self, batches: list[Batch], turn: Turn) -> bool:
+        """Lets sentences enter some batches; says whether others are left although the lane takes all that it may."""
+        entering, is_full = self._take(turn, is_background=batches is self._background)
+        now = self._clock()
+        for batch in batches:
+            batch.enter([sentence for sentence in entering if sentence.kind is batch.kind])
+            batch.drop_over(now)
+        for sentence in entering:
+            sentence.admitted = now
+            self._metrics.queue_duration_seconds.observe(now - sentence.submitted)
+        return is_full
+
+    def _step(self, batch: Batch, iteration: Iteration) -> None:
+        self.step_started = self._clock()
+        batch.step(iteration)
+        self._step_seconds.append(self._clock() - self.step_started)
+        self.step_started = None
+        self._metrics.engine_last_step_timestamp_seconds.set_to_current_time()
+        if self.num_faults != self._num_forgiven:
+            self._alarm.set()
 
     @property
     def _is_running(self) -> bool:
@@ -229,27 +246,42 @@ class Lane:
     def _wait(self) -> bool:
         """Sleeps until the lane is wanted, without its caches after a while; False if the queue has been closed."""
         idle_seconds = self._limits.idle_seconds
-        if idle_seconds < math.inf and not self._queue.wait(self._is_wanted, idle_seconds):
+        if idle_seconds < math.inf and not self._dispatch.wait(self._is_wanted, idle_seconds):
             for batch in self._batches:
                 batch.rest()
-        return self._queue.wait(self._is_wanted)
+        return self._dispatch.wait(self._is_wanted)
 
     def _is_wanted(self) -> bool:
         """Says whether there is a reason not to sleep."""
         if self.is_out or self._probe is not None:
             return True
-        return any(map(self._has_work, self._batches))
+        return self.state is LaneState.SERVING and self._dispatch.num_sentences > 0
 
-    def _entering(self, batch: Batch) -> list[Sentence] | None:
-        """Returns who enters a batch next: a probe or nobody; or None for those who wait."""
+    def _take(self, turn: Turn, *, is_background: bool) -> tuple[list[Sentence], bool]:
+        """Returns sentences that enter, the probe or such as waited; and whether the lane has no room for others."""
+        foreground, background = (
+            reduce(add, (batch.footprint for batch in batches)) for batches in (self._foreground, self._background)
+        )
+        if self._probe is not None:
+            return ([] if is_background else self._take_probe(foreground + background)), False
+        if self.state is not LaneState.SERVING:
+            return [], False
+        limits = self._limits.part(_DIVIDED_ROWS) if turn.is_divided else self._limits
+        if is_background:
+            half, left = limits.part(_BACKGROUND_ROWS), limits.beside(foreground)
+            limits, footprint, batches = min(half, left, key=lambda each: each.max_rows), background, self._background
+        else:
+            limits, footprint, batches = limits.beside(background), foreground, self._foreground
+        longest = max(batch.longest for batch in batches)
+        return self._dispatch.take(limits, footprint, longest, is_background=is_background)
+
+    def _take_probe(self, footprint: Footprint) -> list[Sentence]:
+        """Returns the probe, if there are rows for it beside a footprint."""
         probe = self._probe
-        if probe is None:
-            return None if self.state is LaneState.SERVING else []
-        rows = sum(each.footprint.rows for each in self._batches)
-        has_room = not rows or rows + probe.footprint.rows <= self._limits.max_rows
-        if batch in self._background or probe.kind is not batch.kind or not has_room:
+        if probe is None or (footprint.rows and footprint.rows + probe.footprint.rows > self._limits.max_rows):
             return []
         self._probe = None
+        self._dispatch.start([probe])
         return [probe]
 
     def _leave(self) -> None:

@@ -59,6 +59,11 @@ class LaneLimits:
         positions = math.ceil(self.max_cached_positions * share)
         return replace(self, max_rows=math.ceil(self.max_rows * share), max_cached_positions=positions)
 
+    def beside(self, footprint: Footprint) -> Self:
+        """Returns limits of what a footprint leaves of the rows and the caches."""
+        positions = self.max_cached_positions - footprint.positions
+        return replace(self, max_rows=self.max_rows - footprint.rows, max_cached_positions=positions)
+
     def allow(self, footprint: Footprint, longest: int) -> bool:
         """Whether a lane may hold as much when its longest row has so many positions."""
         return (

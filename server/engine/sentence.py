@@ -11,26 +11,6 @@ from server.engine.limits import Footprint
 from server.network import StepKind
 
 
-@dataclass(slots=True)
-class Outlook:
-    """What was forecast of a request, to be compared with what comes of it.
-
-    Attributes:
-        seconds: until its last answer.
-        num_left: sentences without one; 0 as well when it is known that the forecast does not hold.
-    """
-
-    seconds: float
-    num_left: int
-
-    def note_end(self, seconds: float) -> bool:
-        """Notes the end of a sentence after so many seconds; says whether the forecast can be judged by it."""
-        if not self.num_left:
-            return False
-        self.num_left = 0 if seconds > self.seconds else self.num_left - 1
-        return not self.num_left
-
-
 @dataclass(slots=True, kw_only=True, eq=False)
 class Sentence:
     """A sentence from `submit` to its answer. Only the thread that runs it changes it.
@@ -41,9 +21,7 @@ class Sentence:
         submitted, admitted, encoded: instants; 0 until then.
         flow: that its request belongs to.
         steps: that it is expected to take.
-        outlook: of its request, if that had to wait; else None.
-        is_large: whether its request had its burst (`server.engine.flow_queue`) before it was taken.
-        is_background: whether it runs in a batch that gives way to others (`server.engine.shares`).
+        forecast_seconds: from `submitted` to its request's answer, if that had to wait for others; else None.
         rows: row of the batch that holds each live beam, best beam first; empty while waiting.
         footprint: what it takes of a batch, beams that it does not have yet included.
     """
@@ -59,9 +37,7 @@ class Sentence:
     admitted: float = 0.0
     encoded: float = 0.0
     steps: float = 1.0
-    outlook: Outlook | None = None
-    is_large: bool = False
-    is_background: bool = False
+    forecast_seconds: float | None = None
     footprint: Footprint = field(init=False)
 
     def __post_init__(self) -> None:

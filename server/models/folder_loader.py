@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from server.bundle.manifest_file import read_manifest
-from server.engine.busy import BusyEngines
 from server.errors import BundleError, NotServing, SettingsError, StartupError
 from server.models.allocator import collect_garbage, memory_returned
 from server.models.choosing import can_use_cuda, choose_variant
+from server.models.cores import Cores
 from server.models.folder import FoundBundle, find_models, nothing_in
 from server.models.loading import Share, load_model
 from server.models.machine import usable_cores
@@ -71,7 +71,7 @@ class FolderLoader:
         self._directory = directory
         self._settings = settings
         self._metrics = metrics
-        self._busy = BusyEngines(usable_cores())
+        self._cores = Cores(usable_cores())
         self._seen: dict[str, _Versions] = {}
         self._judged: dict[str, _Versions] = {}
         self._served: dict[str, FoundBundle] = {}
@@ -269,7 +269,7 @@ class FolderLoader:
     def _warm(self, bundle: FoundBundle, faults: list[str]) -> Model | None:
         started = time.monotonic()
         settings = replace(self._settings, bundle=bundle.directory)
-        share = Share(num_models=sum(map(bool, self._seen.values())), busy=self._busy)
+        share = Share(num_models=sum(map(bool, self._seen.values())), cores=self._cores)
         facts: dict[str, str | float] = {"model": bundle.name, "model_version": bundle.version}
         try:
             with memory_returned():

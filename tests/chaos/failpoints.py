@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from server.engine.dispatch import Dispatch
 from server.engine.engine import Engine
-from server.engine.scheduler import Scheduler
 from server.models.catalogue import Catalogue
 from server.network import Encoded, StepInputs, StepKind
 from server.runtime.failures import telling_failures_apart
@@ -27,7 +27,7 @@ class Point(enum.Enum):
     """Where a fault strikes."""
 
     ADMIT = "admit"  # the event loop gives a request to the engine
-    SCHEDULE = "schedule"  # the lane chooses who steps
+    SCHEDULE = "schedule"  # the lane takes who enters
     BEFORE_ENCODE = "before_encode"
     AFTER_ENCODE = "after_encode"
     BEFORE_STEP = "before_step"
@@ -156,7 +156,7 @@ class FaultyDecoder:
 def install(faults: Faults) -> None:
     """Wraps what the launcher does not make itself, in this process."""
     _wrap(Engine, "submit", Point.ADMIT, faults)
-    _wrap(Scheduler, "schedule", Point.SCHEDULE, faults)
+    _wrap(Dispatch, "take", Point.SCHEDULE, faults)
     _wrap(Job, "assemble", Point.BEFORE_REPLY, faults)
     _wrap(Catalogue, "put", Point.SWAP_COMMIT, faults)
     faults.obey_signals()

@@ -70,7 +70,7 @@ MUTANTS = (
             Edit(
                 "server/engine/batch.py",
                 "self._rows.advance(top_ids[:, 0])",
-                "running = self._scheduler.running\n"
+                "running = self._plan.running\n"
                 "        if len(running) > 1:\n"
                 "            pair = [running[0].rows[0], running[1].rows[0]]\n"
                 "            top_ids[pair] = top_ids[pair[::-1]]\n"

@@ -137,7 +137,8 @@ def test_a_full_queue_refuses_with_the_time_to_come_back(start: Start, dev_set: 
         long = stub.TranslateStream(stream_request(*dev_set.sources * 5))
         next(long)
         with pytest.raises(grpc.RpcError) as caught:
-            stub.Translate(request("A dog runs."), timeout=TIMEOUT)
+            stub.Translate(request(*dev_set.sources * 5), timeout=TIMEOUT)
+        short = stub.Translate(request("A dog runs."), timeout=TIMEOUT)  # of another flow, which has its share
         healthy = stub_of_health(server).Check(HealthCheckRequest(), timeout=TIMEOUT)
         long.cancel()
         wait_for_metric(server, 0, "queue_depth")
@@ -148,6 +149,7 @@ def test_a_full_queue_refuses_with_the_time_to_come_back(start: Start, dev_set: 
     assert int(dict(error.trailing_metadata())["grpc-retry-pushback-ms"]) > 0
     assert healthy.status == HealthCheckResponse.SERVING
     assert metric(server, "queue_rejected_total", reason="sentences") == 1
+    assert short.translations[0].text
     assert after.translations[0].text
 
 

@@ -1,7 +1,10 @@
-"""The parts of an engine, put together by hand: sentences, their queue, and what batches and lanes are made of."""
+"""The parts of an engine, put together by hand: sentences, what waits, and what batches and lanes are made of."""
 
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -11,15 +14,15 @@ from prometheus_client import CollectorRegistry
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
-from server.engine.batch import Batch
-from server.engine.busy import BusyEngines
+from server.engine.batch import Batch, Iteration
 from server.engine.cost import CostModel, Demand
+from server.engine.dispatch import Dispatch
 from server.engine.flow import ANYONE, Flow
+from server.engine.gate import Gate, OpenGate
 from server.engine.lane import Lane
-from server.engine.limits import EngineLimits, Footprint
-from server.engine.scheduler import Scheduler
+from server.engine.limits import EngineLimits, Footprint, LaneLimits
+from server.engine.row_plan import RowPlan
 from server.engine.sentence import Sentence
-from server.engine.waiting_queue import WaitingQueue
 from server.network import StepKind
 from server.telemetry.metrics import Metrics
 from tests.fakes import EOS, FIRST_TOKEN, CountingRunner, FakeClock, lane_limits
@@ -30,6 +33,8 @@ GREEDY = DecodingOptions(beam_size=1)
 NO_SCORES = DecodingOptions(beam_size=1, with_scores=False)
 LITTLE = Demand(work=1.0, steps=1.0, rows=1)
 SHORTLIST = DecodingOptions(beam_size=1, use_shortlist=True)
+
+FLOOD, MODEST = Flow(name="flood"), Flow(name="modest", weight=3.0)  # the modest share is three quarters
 
 
 def sentence_of(
@@ -59,11 +64,12 @@ def new_sentence(
 def slow_cost() -> CostModel:
     """Returns the costs of 20 rows that take a second a step: a hundred sentences are more than all there is."""
     cost = CostModel(20)
-    cost.observe_step(20, 1.0, busy_rows=0)
+    for _ in range(1000):  # a single slow step is taken for an accident
+        cost.observe_step(20, 1.0, 1.0)
     return cost
 
 
-def new_queue(
+def new_dispatch(
     max_sentences: int = 1000,
     max_tokens: int = 100_000,
     num_lanes: int = 1,
@@ -71,36 +77,24 @@ def new_queue(
     max_rows: int = 64,
     cost: CostModel | None = None,
     clock: FakeClock | None = None,
-) -> WaitingQueue:
-    """Returns a queue whose limits only matter where a test sets them."""
+) -> Dispatch:
+    """Returns one whose limits only matter where a test sets them."""
     limits = EngineLimits(
         num_lanes=num_lanes,
         lane=lane_limits(max_rows),
         max_waiting_tokens=max_tokens,
         max_waiting_sentences=max_sentences,
     )
-    return WaitingQueue(limits, cost or CostModel(max_rows), clock or FakeClock(), BusyEngines())
+    return Dispatch(limits, cost or CostModel(max_rows), clock or FakeClock())
 
 
-def new_scheduler(
-    queue: WaitingQueue,
-    max_rows: int = 8,
-    max_encode_tokens: int = 1000,
-    max_cached_positions: int = 10**6,
-    clock: FakeClock | None = None,
-    kind: StepKind = StepKind.PLAIN,
-) -> Scheduler:
-    """Returns a scheduler whose limits only matter where a test sets them."""
-    limits = lane_limits(max_rows, max_cached_positions, max_encode_tokens)
-    return Scheduler(kind, queue, CostModel(max_rows), limits, clock or FakeClock())
-
-
-def run_step(scheduler: Scheduler, parents: dict[Sentence, list[int]] | None = None) -> list[Sentence]:
-    """One iteration as the engine makes it; returns who was admitted."""
-    plan = scheduler.schedule()
-    scheduler.arrange(parents or {})
-    scheduler.place(plan.admitted)
-    return plan.admitted
+def run_step(
+    plan: RowPlan, entering: Sequence[Sentence] = (), parents: dict[Sentence, list[int]] | None = None
+) -> None:
+    """Does what a batch does with its rows between two steps."""
+    plan.add(list(entering))
+    plan.arrange(parents or {})
+    plan.place(list(entering))
 
 
 def decoder_of(batch: Batch) -> Any:
@@ -109,10 +103,10 @@ def decoder_of(batch: Batch) -> Any:
     return batch._decoder
 
 
-def step(batch: Batch, times: int = 1) -> None:
-    """Takes steps with a batch that is its lane's only one."""
-    for _ in range(times):
-        batch.step(Footprint())
+def enter_and_step(batch: Batch, entering: list[Sentence], iteration: Iteration) -> None:
+    """Takes a step with sentences that the lane has taken."""
+    batch.enter(entering)
+    batch.step(iteration)
 
 
 def tokens(count: int) -> tuple[int, ...]:
@@ -121,23 +115,24 @@ def tokens(count: int) -> tuple[int, ...]:
 
 
 class Parts:
-    """A queue and a fake network, for as many batches or lanes as a test opens."""
+    """A dispatch and a fake network, for as many batches or lanes as a test opens."""
 
-    def __init__(self, num_lanes: int = 1, max_rows: int = 8) -> None:
+    def __init__(self, num_lanes: int = 1, max_rows: int = 8, *, cost: CostModel | None = None) -> None:
         self.runner, self.clock, self.registry = CountingRunner(), FakeClock(), CollectorRegistry()
         self.metrics = Metrics(self.registry).of_model("counting", "1")
         self.limits = lane_limits(max_rows)
-        self.cost = CostModel(max_rows)
-        self.queue = new_queue(num_lanes=num_lanes, max_rows=max_rows, cost=self.cost, clock=self.clock)
+        self.cost = cost or CostModel(max_rows)
+        self.dispatch = new_dispatch(num_lanes=num_lanes, max_rows=max_rows, cost=self.cost, clock=self.clock)
         self.alarm = threading.Event()
 
     def open_batch(self, kind: StepKind = StepKind.PLAIN) -> Batch:
-        return Batch(kind, self.runner, self.queue, self.cost, self.limits, self.metrics, self.clock)
+        return Batch(kind, self.runner, self.dispatch, self.cost, self.limits.max_rows, self.metrics, self.clock)
 
-    def open_lane(self, *, is_proven: bool = True) -> Lane:
+    def open_lane(self, *, is_proven: bool = True, gate: Gate | None = None) -> Lane:
         return Lane(
             self.runner,
-            self.queue,
+            self.dispatch,
+            gate or OpenGate(),
             self.cost,
             self.limits,
             self.metrics,
@@ -146,12 +141,23 @@ class Parts:
             is_proven=is_proven,
         )
 
+    def step(self, batch: Batch, times: int = 1) -> None:
+        """Takes steps with a batch that is its lane's only one; whoever waits enters as far as there is room."""
+        for _ in range(times):
+            batch.drop_over(self.clock())
+            entering, is_full = self.dispatch.take(self.limits, batch.footprint, batch.longest, is_background=False)
+            enter_and_step(batch, entering, Iteration(self.clock(), is_full=is_full))
+
     def submit(
-        self, *counts: int, options: DecodingOptions = GREEDY, deadline: float | None = None
+        self,
+        *counts: int,
+        options: DecodingOptions = GREEDY,
+        deadline: float | None = None,
+        flow: Flow = ANYONE,
     ) -> list[Future[Result]]:
         """Queues one request, of a sentence for each count of tokens that it is to be translated to."""
-        sentences = [sentence_of((count, 50, EOS), options, deadline) for count in counts]
-        self.queue.add(sentences)
+        sentences = [sentence_of((count, 50, EOS), options, deadline, flow) for count in counts]
+        self.dispatch.add(sentences)
         return [sentence.future for sentence in sentences]
 
     def sample(self, name: str, **labels: str) -> float:
@@ -159,3 +165,45 @@ class Parts:
         value = self.registry.get_sample_value(f"babelserve_{name}", {"model": "counting", "version": "1", **labels})
         assert value is not None
         return value
+
+
+def take(
+    dispatch: Dispatch,
+    limits: LaneLimits | None = None,
+    running: list[Sentence] | None = None,
+    longest: int = 0,
+    *,
+    is_background: bool = False,
+) -> list[Sentence]:
+    """Returns what a lane with these sentences takes."""
+    footprint = footprint_of(running or [])
+    return dispatch.take(limits or lane_limits(1000), footprint, longest, is_background=is_background)[0]
+
+
+def footprint_of(sentences: list[Sentence]) -> Footprint:
+    return reduce(add, (sentence.footprint for sentence in sentences), Footprint())
+
+
+def add_singles(dispatch: Dispatch, count: int, flow: Flow = ANYONE) -> list[Sentence]:
+    """Adds requests of one sentence."""
+    sentences = [new_sentence(flow=flow) for _ in range(count)]
+    for sentence in sentences:
+        dispatch.add([sentence])
+    return sentences
+
+
+def flooded() -> tuple[Dispatch, list[Sentence], list[Sentence]]:
+    """Returns what a modest flow and one that asks for more than its share wait in, and their sentences."""
+    dispatch = new_dispatch(max_rows=20, cost=slow_cost())
+    modest, flood = ([new_sentence(flow=flow) for _ in range(count)] for flow, count in ((MODEST, 2), (FLOOD, 100)))
+    dispatch.add(modest)
+    dispatch.add(flood)
+    return dispatch, modest, flood
+
+
+def batch_sizes(parts: Parts, lane: Lane, num_steps: int) -> list[int]:
+    """Has the lane take so many turns, and returns the rows of each step of the network."""
+    before = parts.runner.num_steps
+    for _ in range(num_steps):
+        lane.step()
+    return [len(rows) for rows in parts.runner.fed[before:]]

@@ -6,21 +6,19 @@ from typing import Any
 import pytest
 
 from server.decoding.options import DecodingOptions
-from server.engine.batch import Batch
+from server.engine.batch import Batch, Iteration
 from server.engine.limits import Footprint
 from server.errors import DeadlineExceeded, NotServing
-from server.network import StepKind
 from tests.fakes import EOS
 from tests.server.engine.parts import (
     BOS,
     GREEDY,
     NO_SCORES,
-    SHORTLIST,
     Parts,
     Stepped,
     decoder_of,
+    enter_and_step,
     sentence_of,
-    step,
     tokens,
 )
 
@@ -28,24 +26,24 @@ from tests.server.engine.parts import (
 def test_each_sentence_leaves_when_it_is_done(parts: Parts, batch: Batch) -> None:
     short, long = parts.submit(1, 4)
 
-    step(batch, 2)
+    parts.step(batch, 2)
     assert short.result(0).hypotheses[0].ids == tokens(1)
     assert not long.done()
 
-    step(batch, 3)
+    parts.step(batch, 3)
     assert long.result(0).hypotheses[0].ids == tokens(4)
     assert batch.num_rows == 0
 
 
 def test_newcomer_joins_between_two_steps(parts: Parts, batch: Batch) -> None:
     (first,) = parts.submit(5)
-    step(batch, 3)
+    parts.step(batch, 3)
     (second,) = parts.submit(1)
-    step(batch, 2)
+    parts.step(batch, 2)
 
     assert second.result(0).hypotheses[0].ids == tokens(1)
     assert not first.done()
-    step(batch)
+    parts.step(batch)
     assert first.result(0).hypotheses[0].ids == tokens(5)
 
 
@@ -53,12 +51,12 @@ def test_greedy_and_beams_share_a_step(parts: Parts, batch: Batch) -> None:
     (greedy,) = parts.submit(3)
     (beam,) = parts.submit(3, options=DecodingOptions(beam_size=4, num_hypotheses=3))
 
-    step(batch)
+    parts.step(batch)
     assert batch.num_rows == 1 + 1
-    step(batch)
+    parts.step(batch)
     assert batch.num_rows == 1 + 4
     while not beam.done():
-        step(batch)
+        parts.step(batch)
 
     assert greedy.result(0).hypotheses[0].ids == tokens(3)
     assert beam.result(0).hypotheses[0].ids == tokens(3)
@@ -72,11 +70,11 @@ def test_a_step_mixes_languages_and_those_without(parts: Parts, batch: Batch, be
     futures = [
         parts.submit(5, options=DecodingOptions(beam_size=beam_size, forced_prefix=prefix))[0] for prefix in prefixes
     ]
-    step(batch, 2)
+    parts.step(batch, 2)
     assert parts.runner.fed[0] == [BOS] * 4
     assert parts.runner.fed[1][1:4] == [41, 42, 44]
     while not all(future.done() for future in futures):
-        step(batch)
+        parts.step(batch)
 
     best = [future.result(0).hypotheses[0] for future in futures]
     assert [each.ids for each in best] == [tokens(5)[len(prefix) :] for prefix in prefixes]
@@ -86,7 +84,7 @@ def test_a_step_mixes_languages_and_those_without(parts: Parts, batch: Batch, be
 def test_greedy_search_without_scores_is_spared_the_softmax(parts: Parts, batch: Batch) -> None:
     futures = parts.submit(1, 3, options=NO_SCORES)
 
-    step(batch, 4)
+    parts.step(batch, 4)
 
     assert [future.result(0).hypotheses[0].ids for future in futures] == [tokens(1), tokens(3)]
     assert [future.result(0).hypotheses[0].score for future in futures] == [0.0, 0.0]
@@ -98,12 +96,12 @@ def test_a_step_has_log_probabilities_while_anyone_needs_them(
     parts: Parts, batch: Batch, options: DecodingOptions
 ) -> None:
     (spared,) = parts.submit(9, options=NO_SCORES)
-    step(batch)
+    parts.step(batch)
     (scored,) = parts.submit(1, options=options)
     while not scored.done():
-        step(batch)
+        parts.step(batch)
     num_scored = parts.runner.num_steps - 1
-    step(batch, 9 - num_scored)
+    parts.step(batch, 9 - num_scored)
 
     assert parts.runner.had_log_probs == [False, *[True] * num_scored, *[False] * (9 - num_scored)]
     assert spared.result(0).hypotheses[0].ids == tokens(9)
@@ -114,21 +112,21 @@ def test_a_step_has_log_probabilities_while_anyone_needs_them(
 
 def test_cancelled_sentence_is_gone_by_the_next_step(parts: Parts, batch: Batch) -> None:
     leaves, stays = parts.submit(5, 5)
-    step(batch)
+    parts.step(batch)
 
     leaves.cancel()
-    step(batch)
+    parts.step(batch)
 
     assert batch.num_rows == 1
     assert parts.sample("sentences_total", outcome="cancelled") == 1
     assert parts.sample("wasted_tokens_total", outcome="cancelled") == 1
-    step(batch, 4)
+    parts.step(batch, 4)
     assert stays.result(0).hypotheses[0].ids == tokens(5)
 
 
 def test_sentence_cancelled_during_its_last_step_does_no_harm(parts: Parts, batch: Batch) -> None:
     leaves, stays = parts.submit(1, 2)
-    step(batch)
+    parts.step(batch)
     original = decoder_of(batch).step
 
     def cancel_meanwhile(*arguments: Any, **options: Any) -> Stepped:
@@ -137,7 +135,7 @@ def test_sentence_cancelled_during_its_last_step_does_no_harm(parts: Parts, batc
         return stepped
 
     decoder_of(batch).step = cancel_meanwhile
-    step(batch, 2)
+    parts.step(batch, 2)
 
     assert stays.result(0).hypotheses[0].ids == tokens(2)
     assert parts.sample("sentences_total", outcome="cancelled") == 1
@@ -145,67 +143,56 @@ def test_sentence_cancelled_during_its_last_step_does_no_harm(parts: Parts, batc
     assert parts.sample("generated_tokens_total") == 3
 
 
-def test_expired_sentence_never_starts_a_step(parts: Parts, batch: Batch) -> None:
-    (expired,) = parts.submit(5, deadline=1.0)
-    parts.clock.now = 1.0
-
-    step(batch)
-
-    with pytest.raises(DeadlineExceeded):
-        expired.result(0)
-    assert parts.runner.num_steps == 0
-    assert parts.sample("sentences_total", outcome="deadline") == 1
-
-
 def test_sentence_that_expires_while_it_runs_is_answered(parts: Parts, batch: Batch) -> None:
     expires, stays = parts.submit(5, deadline=1.0)[0], parts.submit(5)[0]
-    step(batch, 2)
+    parts.step(batch, 2)
     parts.clock.now = 2.0
-    step(batch, 4)
+    parts.step(batch, 4)
 
     with pytest.raises(DeadlineExceeded):
         expires.result(0)
     assert stays.result(0).hypotheses[0].ids == tokens(5)
 
 
-def test_probes_enter_instead_of_those_that_wait(parts: Parts, batch: Batch) -> None:
+def test_who_enters_is_who_was_given_and_others_go_on_waiting(parts: Parts, batch: Batch) -> None:
     (waits,) = parts.submit(1)
-    probe = sentence_of((2, 50, EOS))
+    given = sentence_of((2, 50, EOS))
+    parts.dispatch.start([given])
 
-    batch.step(Footprint(), [probe])
-    batch.step(Footprint(), [])
-    assert parts.queue._running_rows == 1
-    batch.step(Footprint(), [])
+    for entering in ([given], [], []):
+        assert parts.dispatch._running_rows == 1
+        enter_and_step(batch, entering, Iteration(0.0))
 
-    assert probe.future.result(0).hypotheses[0].ids == tokens(2)
+    assert given.future.result(0).hypotheses[0].ids == tokens(2)
     assert not waits.done()
-    assert parts.queue._running_rows == 0
+    assert parts.dispatch._running_rows == 0
 
 
-def test_other_batches_of_its_lane_leave_it_less_room(parts: Parts, batch: Batch) -> None:
-    parts.submit(*[3] * 8)
+def test_a_step_is_told_whether_it_is_all_that_there_is(parts: Parts, batch: Batch) -> None:
+    parts.dispatch.start(sentences := [sentence_of((9, 50, EOS))])
+    enter_and_step(batch, sentences, Iteration(0.0))
+    enter_and_step(batch, [], Iteration(0.0, is_alone=True))
 
-    batch.step(Footprint(rows=6, cache_rows=12, positions=36))
-    assert batch.footprint.rows == 2
-    batch.step(Footprint(rows=1, cache_rows=2, positions=6))
-    assert batch.footprint.rows == 7
+    assert parts.runner.was_alone == [False, True]
 
 
-def test_other_batches_of_its_lane_do_not_keep_it_from_being_alone(parts: Parts, batch: Batch) -> None:
-    other = parts.open_batch(StepKind.SHORTLIST)
-    parts.submit(3)
-    parts.submit(3, options=SHORTLIST)
-    batch.step(other.footprint)  # while one waits for the other batch
+def test_a_batch_says_how_long_its_longest_row_is_and_forgets_it_with_the_last(parts: Parts, batch: Batch) -> None:
+    (long,), (short,) = (parts.submit(count) for count in (9, 1))
+    lengths = []
+    for _ in range(6):
+        parts.step(batch)
+        lengths.append(batch.longest)
+    long.cancel()
+    batch.drop_over(0.0)
 
-    other.step(batch.footprint)
-    batch.step(other.footprint)
-
-    assert parts.runner.was_alone == [False, True, True]
+    assert lengths == [3, 3, 3, 3, 4, 5]  # the sources have three tokens; then what has been generated is longer
+    assert short.done()
+    assert batch.longest == 0
 
 
 def test_dropped_sentences_are_answered_and_free_their_rows(parts: Parts, batch: Batch) -> None:
     left, *others = parts.submit(5, 5, 5)
-    step(batch)
+    parts.step(batch)
     left.cancel()
 
     batch.drop(NotServing("the server has shut down"))

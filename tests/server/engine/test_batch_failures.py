@@ -7,36 +7,35 @@ import numpy as np
 import pytest
 
 from server.decoding.options import DecodingOptions
-from server.engine.batch import Batch
-from server.engine.limits import Footprint
+from server.engine.batch import Batch, Iteration
 from server.errors import EngineFailed, NotServing, Overloaded
 from server.network import DeviceLost, OutOfMemory
 from tests.fakes import EOS
-from tests.server.engine.parts import GREEDY, Parts, Stepped, decoder_of, sentence_of, step, tokens
+from tests.server.engine.parts import GREEDY, Parts, Stepped, decoder_of, enter_and_step, sentence_of, tokens
 
 
 def test_failed_step_answers_every_sentence_in_it_and_the_next_ones_work(parts: Parts, batch: Batch) -> None:
     first, second = parts.submit(5, 5)
-    step(batch)
+    parts.step(batch)
     parts.runner.step_failures = [RuntimeError("secret")]
-    step(batch)
+    parts.step(batch)
 
     for future in (first, second):
         with pytest.raises(EngineFailed, match=r"^translation failed$") as caught:
             future.result(0)
         assert caught.value.cause == "secret"
     (after,) = parts.submit(1)
-    step(batch, 2)
+    parts.step(batch, 2)
     assert after.result(0).hypotheses[0].ids == tokens(1)
     assert parts.sample("engine_failures_total") == 1
 
 
 def test_failed_encoding_spares_the_sentences_that_run(parts: Parts, batch: Batch) -> None:
     (runs,) = parts.submit(3)
-    step(batch)
+    parts.step(batch)
     parts.runner.encode_failures = [RuntimeError("secret")]
     (fails,) = parts.submit(3)
-    step(batch, 3)
+    parts.step(batch, 3)
 
     with pytest.raises(EngineFailed):
         fails.result(0)
@@ -49,8 +48,8 @@ def test_log_probabilities_that_are_not_finite_fail_their_own_sentence_alone(
     parts: Parts, batch: Batch, options: DecodingOptions
 ) -> None:
     (broken,), (whole,) = parts.submit(3, options=options), parts.submit(3)
-    step(batch)
-    (sentence,) = (each for each in batch._scheduler.running if each.future is broken)
+    parts.step(batch)
+    (sentence,) = (each for each in batch._plan.running if each.future is broken)
     original = decoder_of(batch).step
 
     def poison_last_row(*arguments: Any, **more: Any) -> Stepped:
@@ -59,9 +58,9 @@ def test_log_probabilities_that_are_not_finite_fail_their_own_sentence_alone(
         return ids, log_probs
 
     decoder_of(batch).step = poison_last_row
-    step(batch)
+    parts.step(batch)
     decoder_of(batch).step = original
-    step(batch, 3)
+    parts.step(batch, 3)
 
     with pytest.raises(EngineFailed):
         broken.result(0)
@@ -73,7 +72,7 @@ def test_faults_are_counted(parts: Parts, batch: Batch) -> None:
     for num_failures in (1, 1, 0):
         parts.submit(3)
         parts.runner.step_failures = [RuntimeError("broken")] * num_failures
-        step(batch)
+        parts.step(batch)
         counts.append(batch.num_faults)
 
     assert counts == [1, 2, 2]
@@ -84,7 +83,7 @@ def test_a_lost_device_is_told_and_its_sentences_may_be_sent_again(parts: Parts,
     (future,) = parts.submit(3)
     parts.runner.step_failures = [DeviceLost("CUDA failure 700")]
 
-    step(batch)
+    parts.step(batch)
 
     assert batch.has_lost_device
     with pytest.raises(NotServing):
@@ -95,10 +94,10 @@ def test_without_memory_for_a_step_the_newer_half_leaves_and_the_others_take_it_
     parts: Parts, batch: Batch
 ) -> None:
     (first,) = parts.submit(3, options=DecodingOptions(beam_size=2))
-    step(batch)
+    parts.step(batch)
     newer = parts.submit(2, 4, 1)
     parts.runner.step_failures = [OutOfMemory("no memory")]
-    step(batch, 6)
+    parts.step(batch, 6)
 
     assert [future.result(0).hypotheses[0].ids for future in (first, newer[0])] == [tokens(3), tokens(2)]
     for future in newer[1:]:
@@ -113,29 +112,30 @@ def test_without_memory_to_encode_all_at_once_halves_are_encoded(parts: Parts, b
     futures = parts.submit(3, 1, 2)
     parts.runner.encode_failures = [OutOfMemory("no memory")] * 2
 
-    step(batch, 4)
+    parts.step(batch, 4)
 
     with pytest.raises(Overloaded):
         futures[0].result(0)  # for which, alone, there was none either
     assert [future.result(0).hypotheses[0].ids for future in futures[1:]] == [tokens(1), tokens(2)]
 
 
-@pytest.mark.parametrize("name", ["schedule", "remove"])
-def test_every_sentence_is_answered_even_if_the_scheduler_is_broken(
+@pytest.mark.parametrize("name", ["arrange", "place", "remove"])
+def test_every_sentence_is_answered_even_if_the_plan_is_broken(
     parts: Parts, batch: Batch, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     (runs,) = parts.submit(3)
-    step(batch)
+    parts.step(batch)
 
     def fail(*arguments: Any) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(batch._scheduler, name, fail)
-    probe = sentence_of((2, 50, EOS))
+    monkeypatch.setattr(batch._plan, name, fail)
+    enters = sentence_of((2, 50, EOS))
+    parts.dispatch.start([enters])
     parts.runner.step_failures = [RuntimeError("broken")]
     with contextlib.suppress(RuntimeError):
-        batch.step(Footprint(), [probe])
+        enter_and_step(batch, [enters], Iteration(0.0))
 
-    for future in (runs, probe.future):
+    for future in (runs, enters.future):
         with pytest.raises(EngineFailed):
             future.result(0)

@@ -1,29 +1,16 @@
 """What a batch measures: times, counts, and whether forecasts held."""
 
-import pytest
+from typing import Any
 
-from server.decoding.result import Timings
-from server.engine.batch import Batch
-from server.engine.sentence import Outlook
+from server.engine.batch import Batch, Iteration
 from tests.fakes import EOS
-from tests.server.engine.parts import Parts, sentence_of, step
-
-
-def test_timings_are_the_clocks(parts: Parts, batch: Batch) -> None:
-    (future,) = parts.submit(1)
-    parts.clock.now = 2.0
-    step(batch)
-    parts.clock.now = 5.0
-    step(batch)
-
-    result = future.result(0)
-    assert result.timings == Timings(queue_seconds=2.0, encode_seconds=0.0, decode_seconds=3.0)
+from tests.server.engine.parts import GREEDY, Parts, enter_and_step, new_sentence, sentence_of
 
 
 def test_metrics_count_tokens_and_padding(parts: Parts, batch: Batch) -> None:
-    parts.queue.add([sentence_of((2, EOS)), sentence_of((2, 50, 50, EOS))])
+    parts.dispatch.add([sentence_of((2, EOS)), sentence_of((2, 50, 50, EOS))])
 
-    step(batch, 3)
+    parts.step(batch, 3)
 
     assert parts.sample("source_tokens_total") == 2 + 4
     assert parts.sample("padded_source_tokens_total") == 2 * 4
@@ -35,40 +22,54 @@ def test_metrics_count_tokens_and_padding(parts: Parts, batch: Batch) -> None:
 def test_metrics_count_steps_and_their_rows(parts: Parts, batch: Batch) -> None:
     parts.submit(1, 3)
 
-    step(batch, 4)
+    parts.step(batch, 4)
 
     assert parts.sample("step_duration_seconds_count") == 4
     assert parts.sample("batch_rows_sum") == 2 + 2 + 1 + 1
     assert parts.sample("encode_duration_seconds_count") == 1
-    assert parts.sample("queue_duration_seconds_count") == 2
 
 
-@pytest.mark.parametrize(("left_at", "is_late"), [(0.5, False), (1.5, True)])
-def test_a_caller_who_leaves_later_than_forecast_teaches_caution(
-    parts: Parts, batch: Batch, left_at: float, is_late: bool
-) -> None:
-    (future,) = parts.submit(5)
-    step(batch)
-    (sentence,) = batch.sentences
-    sentence.outlook = Outlook(seconds=1.0, num_left=1)
-
-    parts.clock.now = left_at
-    future.cancel()
-    step(batch)
-
-    assert (parts.cost.caution("") > 1.0) == is_late
-
-
-def test_a_request_is_late_if_any_of_its_sentences_is(parts: Parts, batch: Batch) -> None:
-    parts.submit(1, 5, 2)
-    step(batch)
-    outlook = Outlook(seconds=1.0, num_left=3)
+def test_each_answer_is_compared_with_what_was_forecast_for_its_request(parts: Parts, batch: Batch) -> None:
+    parts.submit(1, 3)
+    parts.step(batch)
     for sentence in batch.sentences:
-        sentence.outlook = outlook
-    step(batch, 2)
-    assert (outlook.num_left, parts.cost.caution("")) == (1, 1.0)
+        sentence.forecast_seconds = 2.0
 
-    parts.clock.now = 1.5
-    step(batch, 3)
+    for parts.clock.now in (1.0, 2.0, 3.0):
+        parts.step(batch)
 
-    assert parts.cost.caution("") > 1.0
+    assert parts.sample("queue_wait_prediction_ratio_count") == 2
+    assert parts.sample("queue_wait_prediction_ratio_sum") == 1.0 / 2.0 + 3.0 / 2.0
+
+
+def test_an_answer_that_did_not_have_to_wait_is_compared_with_nothing(parts: Parts, batch: Batch) -> None:
+    parts.submit(1)
+
+    parts.step(batch, 2)
+
+    assert parts.sample("sentences_total", outcome="ok") == 1
+    assert parts.sample("queue_wait_prediction_ratio_count") == 0
+
+
+def test_costs_are_learned_from_steps_with_the_rows_that_beams_will_have(parts: Parts, batch: Batch) -> None:
+    seen = []
+    parts.cost.observe_step = lambda *step: seen.append(step)  # type: ignore[method-assign]
+
+    def pass_time(*_: Any) -> None:
+        parts.clock.now += 0.5
+
+    parts.runner.spoil = pass_time
+    parts.dispatch.start(sentences := [new_sentence(beam_size=4), new_sentence()])
+    parts.clock.now = 7.0
+    enter_and_step(batch, sentences, Iteration(started=6.0))
+    enter_and_step(batch, [], Iteration(started=6.0, is_full=True))
+
+    assert seen == [(5, 0.5, None), (5, 0.5, 2.0)]
+
+
+def test_lengths_are_learned_from_answers(parts: Parts, batch: Batch) -> None:
+    parts.submit(5)  # of three source tokens, six steps
+
+    parts.step(batch, 6)
+
+    assert parts.cost.steps(3, GREEDY) == 6.0

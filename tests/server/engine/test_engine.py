@@ -8,9 +8,9 @@ from prometheus_client import CollectorRegistry
 from server.bundle.manifest import Manifest, SearchDefaults
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason
-from server.engine.busy import BusyEngines
 from server.engine.engine import Engine
 from server.errors import NotServing, Overloaded
+from server.models.cores import Cores
 from server.telemetry.metrics import Metrics
 from server.telemetry.model_metrics import LANE_STATES
 from tests.fakes import EOS, CountingRunner, FakeClock, engine_limits
@@ -166,13 +166,14 @@ def test_the_models_rules_are_kept(manifest: Manifest) -> None:
 
 
 def test_a_lane_is_alone_while_no_other_engine_of_the_process_runs_anything(manifest: Manifest) -> None:
-    busy = BusyEngines()
-    one, other = new_bench(manifest, busy=busy), new_bench(manifest, busy=busy)
+    cores = Cores()
+    gates = [cores.new_gate() for _ in range(2)]
+    one, other = (new_bench(manifest, gate=gate) for gate in gates)
     one.submit(9)
     other.submit(1)
-    with busy.lane(one.engine._queue):
+    with gates[0].work():
         one.step()
-        with busy.lane(other.engine._queue):
+        with gates[1].work():
             other.step()  # takes its first step
             one.step()
             other.step()  # its sentence ends

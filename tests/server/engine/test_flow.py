@@ -1,4 +1,4 @@
-"""The flow of whoever names none."""
+"""As whose a request counts."""
 
 from server.engine.flow import ANYONE, Flow
 
@@ -6,3 +6,12 @@ from server.engine.flow import ANYONE, Flow
 def test_requests_without_a_flow_are_one() -> None:
     assert Flow() == ANYONE
     assert ANYONE.weight == 1.0
+
+
+def test_a_tenants_long_requests_are_a_flow_of_their_own_with_less_weight() -> None:
+    flow = Flow(name="a", weight=4.0, rank=2)
+    long = flow.of_long()
+
+    assert long.id != flow.id
+    assert (long.name, long.rank, long.weight) == ("a", 2, 1.0)
+    assert flow.id == Flow(name="a", rank=7).id

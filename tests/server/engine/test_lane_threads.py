@@ -1,16 +1,19 @@
 """A lane on a thread of its own, over a fake network: how it begins to idle, and how it ends."""
 
+import contextlib
 import dataclasses
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
+from server.engine.gate import OpenGate
 from server.engine.lane import Lane, LaneState
 from server.errors import NotServing
 from server.network import StepKind
 from tests.fakes import EOS
-from tests.server.engine.parts import Parts, sentence_of, tokens
+from tests.server.engine.parts import SHORTLIST, Parts, sentence_of, tokens
 
 SECONDS = 20  # far above what any of these needs; a hang fails
 
@@ -30,8 +33,47 @@ def test_a_lane_that_dies_answers_its_sentences_and_frees_their_rows(parts: Part
 
     assert all(isinstance(future.exception(0), NotServing) for future in futures)
     assert (lane.state, lane.has_ended, lane.num_rows) == (LaneState.OUT, True, 0)
-    assert parts.queue._running_rows == 0
+    assert parts.dispatch._running_rows == 0
     assert parts.alarm.is_set()
+
+
+def test_a_lane_that_dies_answers_sentences_of_another_kind_that_have_just_entered(parts: Parts, lane: Lane) -> None:
+    (plain,), (short,) = parts.submit(3), parts.submit(3, options=SHORTLIST)
+    parts.runner.step_failures = [SystemExit()]
+
+    run_on_thread(lane)
+
+    assert isinstance(plain.exception(0), NotServing)
+    assert isinstance(short.exception(0), NotServing)
+    assert parts.dispatch._running_rows == 0
+
+
+def test_a_lane_that_dies_answers_a_probe_of_another_kind_that_has_just_entered(parts: Parts, lane: Lane) -> None:
+    (plain,) = parts.submit(3)
+    lane.step()
+    lane.probe(probe := sentence_of((2, 50, EOS), SHORTLIST))
+    parts.runner.step_failures = [SystemExit()]
+
+    run_on_thread(lane)
+
+    assert isinstance(plain.exception(0), NotServing)
+    assert isinstance(probe.future.exception(0), NotServing)
+
+
+def test_an_abandoned_lane_that_hangs_has_answered_sentences_of_another_kind(parts: Parts, lane: Lane) -> None:
+    futures = [*parts.submit(3), *parts.submit(3, options=SHORTLIST)]
+    parts.runner.may_step.clear()
+    thread = threading.Thread(target=lane.run)
+    thread.start()
+    while lane.step_started is None:
+        pass  # until the lane has taken them
+
+    lane.abandon(NotServing("the engine is lost"))
+    are_done = [future.done() for future in futures]
+    parts.runner.may_step.set()
+    thread.join(SECONDS)
+
+    assert are_done == [True, True]
 
 
 def test_a_lane_that_is_taken_out_answers_its_sentences_and_its_probe(parts: Parts, lane: Lane) -> None:
@@ -45,7 +87,7 @@ def test_a_lane_that_is_taken_out_answers_its_sentences_and_its_probe(parts: Par
 
     for future in (runs, probe.future):
         assert isinstance(future.exception(0), NotServing)
-    assert parts.queue._running_rows == 0
+    assert parts.dispatch._running_rows == 0
 
 
 def test_an_abandoned_lane_that_hangs_has_answered_and_does_no_harm_when_it_comes_back(
@@ -64,10 +106,10 @@ def test_an_abandoned_lane_that_hangs_has_answered_and_does_no_harm_when_it_come
     thread.join(SECONDS)
 
     assert isinstance(error, NotServing)
-    assert (lane.has_ended, lane.num_rows, parts.queue._running_rows) == (True, 0, 0)
+    assert (lane.has_ended, lane.num_rows, parts.dispatch._running_rows) == (True, 0, 0)
 
 
-def test_a_lane_runs_until_its_queue_is_closed_and_answers_who_is_left(parts: Parts, lane: Lane) -> None:
+def test_a_lane_runs_until_its_dispatch_is_closed_and_answers_who_is_left(parts: Parts, lane: Lane) -> None:
     thread = threading.Thread(target=lane.run)
     thread.start()
     parts.submit(2)[0].result(SECONDS)
@@ -77,7 +119,7 @@ def test_a_lane_runs_until_its_queue_is_closed_and_answers_who_is_left(parts: Pa
         pass  # until the lane has taken them
     (waits,) = parts.submit(40)
 
-    left = parts.queue.close()
+    left = parts.dispatch.close()
     parts.runner.may_step.set()
     thread.join(SECONDS)
 
@@ -105,8 +147,32 @@ def test_an_idle_lane_gives_its_caches_back_and_opens_others_when_it_is_wanted()
         (second,) = parts.submit(2)
         assert second.result(SECONDS).hypotheses[0].ids == tokens(2)
     finally:
-        parts.queue.close()
+        parts.dispatch.close()
         thread.join(SECONDS)
 
     assert parts.runner.num_decoders == 2
     assert lane.kinds == [StepKind.PLAIN]
+
+
+def test_a_lane_is_counted_at_the_gate_while_it_has_anything_to_run(parts: Parts) -> None:
+    seen: list[str] = []
+
+    class CountingGate(OpenGate):
+        @contextlib.contextmanager
+        def work(self) -> Iterator[None]:
+            seen.append(f"in after {parts.runner.num_steps} steps")
+            yield
+            seen.append(f"out after {parts.runner.num_steps} steps")
+
+    lane = parts.open_lane(gate=CountingGate())
+    thread = threading.Thread(target=lane.run)
+    thread.start()
+    for num_stays, count in enumerate((2, 1), start=1):
+        parts.submit(count)[0].result(SECONDS)
+        end = time.monotonic() + SECONDS
+        while len(seen) < 2 * num_stays and time.monotonic() < end:
+            time.sleep(0.001)
+    parts.dispatch.close()
+    thread.join(SECONDS)
+
+    assert seen == ["in after 0 steps", "out after 3 steps", "in after 3 steps", "out after 5 steps"]

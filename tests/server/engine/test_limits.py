@@ -32,3 +32,11 @@ def test_one_long_row_may_pad_the_others_to_four_times_what_is_counted() -> None
 
     assert limits.allow(Footprint(rows=4, cache_rows=8, positions=10), longest=50)
     assert not limits.allow(Footprint(rows=4, cache_rows=8, positions=10), longest=51)
+
+
+def test_limits_beside_a_footprint_are_what_it_leaves() -> None:
+    left = lane_limits(max_rows=6, max_cached_positions=100).beside(Footprint(rows=4, cache_rows=5, positions=60))
+
+    assert left.allow(Footprint(rows=2, cache_rows=3, positions=40), longest=10)
+    assert not left.allow(Footprint(rows=3, cache_rows=3, positions=40), longest=10)
+    assert not left.allow(Footprint(rows=2, cache_rows=3, positions=41), longest=10)

@@ -2,7 +2,6 @@ import pytest
 
 from server.decoding.result import Timings
 from server.engine.limits import Footprint
-from server.engine.sentence import Outlook
 from server.network import StepKind
 from tests.fakes import EOS
 from tests.server.engine.parts import new_sentence
@@ -51,15 +50,3 @@ def test_sentences_of_the_same_words_are_not_the_same() -> None:
 
     assert one != other
     assert len({one, other}) == 2
-
-
-def test_a_forecast_is_judged_once_by_the_last_sentence() -> None:
-    outlook = Outlook(seconds=1.0, num_left=3)
-
-    assert [outlook.note_end(seconds) for seconds in (0.2, 0.9, 0.5, 0.1)] == [False, False, True, False]
-
-
-def test_a_forecast_is_judged_by_the_first_sentence_that_comes_later() -> None:
-    outlook = Outlook(seconds=1.0, num_left=3)
-
-    assert [outlook.note_end(seconds) for seconds in (0.2, 1.1, 0.5, 2.0)] == [False, True, False, False]

@@ -146,4 +146,4 @@ def on_first_decoder(spoil: Spoil) -> Spoil:
 
 def assert_rows_are_free(watched: Watched) -> None:
     assert [lane.num_rows for lane in watched.engine.lanes] == [0] * len(watched.engine.lanes)
-    assert watched.engine._queue._running_rows == 0
+    assert watched.engine._dispatch._running_rows == 0

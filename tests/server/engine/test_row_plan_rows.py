@@ -1,50 +1,44 @@
-"""Which rows a scheduler gives to beams, with integers only: no model, no threads."""
+"""Which rows a plan gives to beams, with integers only: no model, no threads."""
 
 import random
 
-from server.engine.scheduler import Scheduler
+from server.engine.row_plan import RowPlan
 from server.engine.sentence import Sentence
 from server.network import RowMoves
-from tests.server.engine.parts import new_queue, new_scheduler, new_sentence, run_step
+from tests.server.engine.parts import new_sentence, run_step
 
 
 def test_last_row_moves_into_the_gap_that_a_finished_sentence_leaves() -> None:
-    queue = new_queue()
-    scheduler = new_scheduler(queue)
+    plan = RowPlan()
     first, second, third = (new_sentence() for _ in range(3))
-    queue.add([first, second, third])
-    run_step(scheduler)
+    run_step(plan, [first, second, third])
 
-    scheduler.remove([first])
-    moves = scheduler.arrange({second: [0], third: [0]})
+    plan.remove([first])
+    moves = plan.arrange({second: [0], third: [0]})
 
     assert (moves.to, moves.from_, moves.common) == ([0], [2], [0])
     assert (second.rows, third.rows) == ([1], [0])
 
 
 def test_beam_grows_into_free_rows() -> None:
-    queue = new_queue()
-    scheduler = new_scheduler(queue)
+    plan = RowPlan()
     beam = new_sentence(beam_size=3)
-    queue.add([beam])
-    run_step(scheduler)
+    run_step(plan, [beam])
 
-    moves = scheduler.arrange({beam: [0, 0, 0]})
+    moves = plan.arrange({beam: [0, 0, 0]})
 
     assert beam.rows == [0, 1, 2]
     assert (moves.to, moves.from_) == ([1, 2], [0, 0])
 
 
 def test_beam_reorder_moves_only_changed_rows_within_the_sentence() -> None:
-    queue = new_queue()
-    scheduler = new_scheduler(queue)
+    plan = RowPlan()
     beam = new_sentence(beam_size=3)
-    queue.add([beam])
-    run_step(scheduler)
-    scheduler.arrange({beam: beam.search.advance([[10, 11, 12]], [[-0.1, -0.2, -0.3]])})
+    run_step(plan, [beam])
+    plan.arrange({beam: beam.search.advance([[10, 11, 12]], [[-0.1, -0.2, -0.3]])})
 
     parents = beam.search.advance([[13, 14, 15]] * 3, [[-5.0, -6.0, -7.0], [-9.0, -9.0, -9.0], [-0.1, -0.2, -5.0]])
-    moves = scheduler.arrange({beam: parents})
+    moves = plan.arrange({beam: parents})
 
     assert parents == [2, 2, 0]
     assert beam.rows == [2, 1, 0]
@@ -52,19 +46,16 @@ def test_beam_reorder_moves_only_changed_rows_within_the_sentence() -> None:
 
 
 def test_rows_are_held_for_beams_that_will_grow() -> None:
-    queue = new_queue()
-    scheduler = new_scheduler(queue)
-    queue.add([new_sentence(beam_size=4), new_sentence()])
+    plan = RowPlan()
+    run_step(plan, [new_sentence(beam_size=4), new_sentence()])
 
-    run_step(scheduler)
-
-    assert (scheduler.num_rows, scheduler.footprint.rows) == (2, 5)
+    assert (plan.num_rows, plan.footprint.rows) == (2, 5)
 
 
-def check_counts(scheduler: Scheduler) -> None:
-    assert scheduler.num_rows == sum(len(sentence.rows) for sentence in scheduler.running)
-    assert scheduler.footprint.rows == sum(sentence.footprint.rows for sentence in scheduler.running)
-    assert scheduler.footprint.positions == sum(sentence.footprint.positions for sentence in scheduler.running)
+def check_counts(plan: RowPlan) -> None:
+    assert plan.num_rows == sum(len(sentence.rows) for sentence in plan.running)
+    assert plan.footprint.rows == sum(sentence.footprint.rows for sentence in plan.running)
+    assert plan.footprint.positions == sum(sentence.footprint.positions for sentence in plan.running)
 
 
 Row = tuple[Sentence, tuple[int, ...]] | None  # whose it is, and what it was fed
@@ -84,33 +75,36 @@ def replay(moves: RowMoves, rows: list[Row]) -> None:
 def test_rows_stay_without_gaps_and_follow_their_beams_through_random_traffic() -> None:
     """Plays a cache of row contents along: every beam must find its own history in the row it was given."""
     rng = random.Random(1)
-    queue = new_queue()
-    scheduler = new_scheduler(queue, max_rows=12)
+    plan = RowPlan()
     rows: list[Row] = [None] * 12
     histories: dict[Sentence, list[tuple[int, ...]]] = {}
     parents: dict[Sentence, list[int]] = {}
+    waiting: list[Sentence] = []
     for _ in range(400):
         if rng.random() < 0.5:
-            queue.add([new_sentence(beam_size=rng.choice([1, 1, 2, 4]))])
+            waiting.append(new_sentence(beam_size=rng.choice([1, 1, 2, 4])))
         for sentence, chosen in parents.items():
             histories[sentence] = [histories[sentence][beam] for beam in chosen]
-        scheduler.remove([s for s in scheduler.running if not parents[s] or rng.random() < 0.1])
-        for sentence in scheduler.running:
+        plan.remove([s for s in plan.running if not parents[s] or rng.random() < 0.1])
+        for sentence in plan.running:
             if rng.random() < 0.02:
                 sentence.future.cancel()
-        plan = scheduler.schedule()
-        moves = scheduler.arrange({s: p for s, p in parents.items() if len(p) > 1 or len(s.rows) > 1})  # as a lane does
-        check_counts(scheduler)
+        plan.remove(plan.over(0.0))
+        has_room = waiting and plan.footprint.rows + waiting[0].footprint.rows <= 12
+        entering = [waiting.pop(0)] if has_room else []
+        plan.add(entering)
+        moves = plan.arrange({s: p for s, p in parents.items() if len(p) > 1 or len(s.rows) > 1})  # as a lane does
+        check_counts(plan)
         replay(moves, rows)
-        scheduler.place(plan.admitted)
-        for sentence in plan.admitted:
+        plan.place(entering)
+        for sentence in entering:
             histories[sentence] = [()]
             rows[sentence.rows[0]] = (sentence, ())
-        used = [row for sentence in scheduler.running for row in sentence.rows]
+        used = [row for sentence in plan.running for row in sentence.rows]
         assert sorted(used) == list(range(len(used)))
         assert len(used) <= 12
         parents = {}
-        for sentence in scheduler.running:
+        for sentence in plan.running:
             for beam, (row, token) in enumerate(zip(sentence.rows, sentence.search.last_ids, strict=True)):
                 assert rows[row] == (sentence, histories[sentence][beam])
                 histories[sentence][beam] += (token,)

@@ -6,116 +6,47 @@ Between any two steps finished, cancelled and expired sentences leave and waitin
 
 import math
 from collections import deque
-from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 
 from server.decoding.result import Result
-from server.engine.cost import CostModel
-from server.engine.limits import Footprint, LaneLimits
+from server.engine.limits import Footprint
 from server.engine.sentence import Sentence
-from server.engine.waiting_queue import WaitingQueue
-from server.network import RowMoves, StepKind
-
-_DIVIDED_ROWS = 0.5  # of what a lane may hold while engines share the cores: each other's steps are slow beside ours
+from server.network import RowMoves
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Who enters the batch between two steps, and who does not run any more.
-
-    Attributes:
-        admitted: enter.
-        cancelled: their callers have left.
-        expired: their deadlines have passed.
-        late: waited too long to be done before their deadlines.
-    """
-
-    admitted: list[Sentence]
-    cancelled: list[Sentence] = field(default_factory=list)
-    expired: list[Sentence] = field(default_factory=list)
-    late: list[Sentence] = field(default_factory=list)
-
-
-class Scheduler:
+class RowPlan:
     """One batch's running sentences and their rows 0..num_rows - 1, without gaps but those that `remove` leaves.
 
     Attributes:
-        kind: of the steps that the batch takes.
         running: sentences in the batch.
         num_rows: their rows, which the next step has.
         footprint: what the sentences take, beams that they do not have yet included.
     """
 
-    def __init__(
-        self,
-        kind: StepKind,
-        queue: WaitingQueue,
-        cost: CostModel,
-        limits: LaneLimits,
-        clock: Callable[[], float],
-        *,
-        is_background: bool = False,
-    ) -> None:
-        self.kind = kind
-        self._is_background = is_background
-        self._queue = queue
-        self._cost = cost
-        self._limits = limits
-        self._clock = clock
+    def __init__(self) -> None:
         self.running: list[Sentence] = []
         self.num_rows = 0
         self.footprint = Footprint()
         self._has_cancelled = False  # whether a caller has left since `running` was last looked through
         self._first_deadline = math.inf  # no later than any of `running`
 
-    def schedule(self, longest: int = 0, others: Footprint | None = None, probes: list[Sentence] | None = None) -> Plan:
-        """Drops who left or expired and admits who fits; these run without a row until `place`.
+    def add(self, sentences: list[Sentence]) -> None:
+        """Adds sentences, which run without a row until `place`."""
+        self.running.extend(sentences)
+        for sentence in sentences:
+            self.footprint += sentence.footprint
+            sentence.future.add_done_callback(self._note_done)
+            if sentence.deadline is not None:
+                self._first_deadline = min(self._first_deadline, sentence.deadline)
 
-        Args:
-            longest: positions of the longest row of the last step.
-            others: what the lane's other batches take; None for nothing.
-            probes: sentences that enter instead of those that wait; None lets these enter.
-        """
-        now = self._clock()
-        over = self._over(now)
-        self.remove(over)
-        footprint = self.footprint + others if others else self.footprint
-        over += self._queue.drop_over(now, footprint.rows + 1)
-        longest = longest if self.running else 0
-        if probes is None:
-            seconds = self._most_step_seconds(now)
-            limits = self._limits.part(_DIVIDED_ROWS) if self._queue.busy.is_divided else self._limits
-            admitted = self._queue.take(
-                self.kind, limits, footprint, longest, seconds, is_background=self._is_background
-            )
-        else:
-            admitted = probes
-            self._queue.claim(probes)
-        unwanted = [sentence for sentence in admitted if sentence.is_over(now)]  # that `drop_over` did not look at
-        self._add(admitted)
-        self.remove(unwanted)
-        over += unwanted
-        plan = Plan([sentence for sentence in admitted if sentence not in unwanted])
-        for sentence in over:  # asked once: a caller may leave at any moment
-            if sentence.future.cancelled():
-                plan.cancelled.append(sentence)
-            elif sentence.is_over(now):
-                plan.expired.append(sentence)
-            else:
-                plan.late.append(sentence)
-        return plan
-
-    def _most_step_seconds(self, now: float) -> float:
-        """Returns how long a step may take for all who run to meet their deadlines, but those who cannot anyway.
-
-        So a batch grows only as far as its sentences' deadlines let it: the more rows, the longer a step.
-        """
-        if self._first_deadline == math.inf or not self._queue.charges.num_sentences:
-            return math.inf
-        least = self._cost.step_seconds(self.num_rows)
-        each = ((s.deadline - now) / s.steps_left for s in self.running if s.deadline is not None)
-        return min((seconds for seconds in each if seconds >= least), default=math.inf)
+    def over(self, now: float) -> list[Sentence]:
+        """Returns the running sentences that are over; looks at each only when there may be one."""
+        if not self._has_cancelled and now < self._first_deadline:
+            return []
+        self._has_cancelled = False  # first, so that none that leaves meanwhile is missed
+        deadlines = (sentence.deadline for sentence in self.running)
+        self._first_deadline = min((d for d in deadlines if d is not None and d > now), default=math.inf)
+        return [sentence for sentence in self.running if sentence.is_over(now)]
 
     def place(self, sentences: list[Sentence]) -> int:
         """Gives each encoded sentence its first row, behind the rows in use; returns the first one's."""
@@ -134,7 +65,6 @@ class Scheduler:
                 self.footprint -= sentence.footprint
                 self.num_rows -= len(sentence.rows)
                 sentence.rows = []
-            self._queue.end(sentences)
 
     def arrange(self, parents: dict[Sentence, list[int]]) -> RowMoves:
         """Lays the next step's rows out without gaps, moving as few as possible.
@@ -206,23 +136,6 @@ class Scheduler:
             else:
                 homeless.append(beam)
         return homeless
-
-    def _add(self, sentences: list[Sentence]) -> None:
-        self.running.extend(sentences)
-        for sentence in sentences:
-            self.footprint += sentence.footprint
-            sentence.future.add_done_callback(self._note_done)
-            if sentence.deadline is not None:
-                self._first_deadline = min(self._first_deadline, sentence.deadline)
-
-    def _over(self, now: float) -> list[Sentence]:
-        """Returns the running sentences that are over; looks at each only when there may be one."""
-        if not self._has_cancelled and now < self._first_deadline:
-            return []
-        self._has_cancelled = False  # first, so that none that leaves meanwhile is missed
-        deadlines = (sentence.deadline for sentence in self.running)
-        self._first_deadline = min((d for d in deadlines if d is not None and d > now), default=math.inf)
-        return [sentence for sentence in self.running if sentence.is_over(now)]
 
     def _note_done(self, future: Future[Result]) -> None:
         if future.cancelled():

@@ -1,0 +1,212 @@
+"""Which requests are admitted, and as what, by snapshots of an engine."""
+
+from dataclasses import replace
+
+import pytest
+
+from server.engine.admission import Admission, Snapshot, admit, due_at, flow_of
+from server.engine.cost import CostModel, Demand
+from server.engine.flow import ANYONE, Flow
+from server.engine.limits import EngineLimits
+from server.errors import DeadlineExceeded, Overloaded
+from tests.fakes import lane_limits
+
+ROWS = 20
+WORK_SECONDS = 0.05  # of a row-step; a step of 20 rows takes a second
+LIMITS = EngineLimits(num_lanes=1, lane=lane_limits(ROWS), max_waiting_tokens=100, max_waiting_sentences=10)
+LITTLE = Demand(work=1.0, steps=1.0, rows=1)
+FLOOD, OTHER = Flow(name="flood"), Flow(name="other")
+IDLE = Snapshot(
+    now=100.0,
+    work_before=0.0,
+    other_work=0.0,
+    waiting=(0, 0),
+    waiting_of_flow=(0, 0),
+    weights={ANYONE.id: 1.0},
+    rows={},
+    background=frozenset(),
+    background_pace=1.0,
+)
+AT_WORK = replace(IDLE, rows={ANYONE.id: ROWS})
+SHARED = replace(IDLE, weights={FLOOD.id: 1.0, OTHER.id: 1.0})
+
+
+@pytest.fixture(scope="module")
+def cost() -> CostModel:
+    """Of an engine that takes a second for a step of all rows, and as long as that for 20 row-steps."""
+    model = CostModel(ROWS)
+    for _ in range(1000):
+        model.observe_step(ROWS, 1.0, 1.0)
+    assert model.row_step_seconds == pytest.approx(WORK_SECONDS)
+    return model
+
+
+def seconds(
+    cost: CostModel, snapshot: Snapshot, demand: Demand = LITTLE, flow: Flow = ANYONE, deadline: float | None = None
+) -> float:
+    return admit(demand, flow, deadline, snapshot, cost, LIMITS).seconds
+
+
+def background(cost: CostModel, snapshot: Snapshot, flow: Flow, demand: Demand = LITTLE) -> set[str]:
+    admission: Admission = admit(demand, flow, None, snapshot, cost, LIMITS)
+    return {each.name for each in admission.background}
+
+
+def test_a_request_waits_for_the_work_before_it(cost: CostModel) -> None:
+    waits = [seconds(cost, replace(AT_WORK, work_before=work)) for work in (0.0, 100.0, 200.0)]
+
+    assert waits[1] - waits[0] == pytest.approx(1.5 * 100 * WORK_SECONDS)
+    assert waits[2] - waits[1] == pytest.approx(waits[1] - waits[0])
+
+
+def test_other_flows_are_before_a_request_as_far_as_they_have_shares(cost: CostModel) -> None:
+    calm = replace(SHARED, rows={FLOOD.id: 10})
+    alone = seconds(cost, calm, flow=OTHER)
+
+    beside_much = seconds(cost, replace(calm, work_before=20.0, other_work=1000.0), flow=OTHER)
+    beside_little = seconds(cost, replace(calm, work_before=20.0, other_work=5.0), flow=OTHER)
+    behind_nothing = seconds(cost, replace(calm, other_work=1000.0), flow=OTHER)
+
+    assert beside_much - alone == pytest.approx(1.5 * 40 * WORK_SECONDS)
+    assert beside_little - alone == pytest.approx(1.5 * 25 * WORK_SECONDS)
+    assert behind_nothing == alone
+
+
+def test_steps_are_as_long_as_the_rows_that_share_them(cost: CostModel) -> None:
+    one, half, full, beyond = (seconds(cost, replace(IDLE, rows={ANYONE.id: rows})) for rows in (1, 9, ROWS, 400))
+
+    assert one < half < full
+    assert full == beyond
+
+
+def test_rows_in_the_background_do_not_make_steps_of_the_foreground_long(cost: CostModel) -> None:
+    flooded = replace(SHARED, rows={FLOOD.id: 400}, background={FLOOD.id}, background_pace=0.5)
+    calm = replace(SHARED, rows={FLOOD.id: 1})
+
+    assert seconds(cost, flooded, flow=OTHER) == seconds(cost, replace(calm, rows={}), flow=OTHER) * 1.5
+    assert seconds(cost, flooded, flow=FLOOD) > 2 * seconds(cost, calm, flow=OTHER)
+
+
+def test_the_background_has_the_time_that_is_left_to_it(cost: CostModel) -> None:
+    flooded = replace(SHARED, rows={FLOOD.id: 400}, background={FLOOD.id})
+    paces = [seconds(cost, replace(flooded, background_pace=pace), flow=FLOOD) for pace in (1.0, 0.25)]
+
+    assert paces[1] == pytest.approx(4 * paces[0])
+
+
+def test_a_request_that_would_be_late_is_refused_and_told_when_to_come_back(cost: CostModel) -> None:
+    busy = replace(AT_WORK, work_before=100.0)
+    takes = seconds(cost, busy)
+    assert seconds(cost, busy, deadline=100.0 + takes + 0.1) == takes
+
+    with pytest.raises(Overloaded, match=r"would take about \d+(\.\d+)? s, 6 s are left for it") as refusal:
+        seconds(cost, busy, deadline=106.0)
+
+    assert refusal.value.reason == "deadline"
+    assert refusal.value.retry_after_seconds == pytest.approx(takes - 6.0)
+    assert 0 < refusal.value.lasts_seconds <= refusal.value.retry_after_seconds
+
+
+@pytest.mark.parametrize(("left", "told"), [(0.2, 5.0), (-100.0, 5.0)])
+def test_what_refused_callers_are_told_is_bounded(cost: CostModel, left: float, told: float) -> None:
+    with pytest.raises(Overloaded) as refusal:
+        seconds(cost, replace(AT_WORK, work_before=1000.0), deadline=100.0 + max(left, 0.3))
+
+    assert refusal.value.retry_after_seconds == told
+
+
+def test_nothing_is_known_of_others_where_a_request_is_late_by_itself_or_long(cost: CostModel) -> None:
+    long = ANYONE.of_long()
+    with pytest.raises(Overloaded) as by_itself:
+        seconds(cost, AT_WORK, Demand(work=40.0, steps=1.0, rows=1), deadline=101.0)
+    with pytest.raises(Overloaded) as as_it_is_long:
+        seconds(
+            cost,
+            replace(AT_WORK, weights={long.id: 1.0}, rows={long.id: ROWS}, work_before=100.0),
+            flow=long,
+            deadline=101.0,
+        )
+
+    assert by_itself.value.lasts_seconds == as_it_is_long.value.lasts_seconds == 0
+
+
+def test_an_idle_engine_tries_what_may_be_late_but_nothing_hopeless(cost: CostModel) -> None:
+    dear = Demand(work=200.0, steps=1.0, rows=1)
+    alone = admit(dear, ANYONE, None, IDLE, cost, LIMITS).alone_seconds
+
+    assert seconds(cost, IDLE, dear, deadline=100.0 + alone / 2) > alone / 2
+    with pytest.raises(DeadlineExceeded, match=r"about 1\d s of an idle server, 1 s are left"):
+        seconds(cost, IDLE, dear, deadline=101.0)
+    with pytest.raises(Overloaded):
+        seconds(cost, AT_WORK, dear, deadline=100.0 + alone / 2)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "reason", "message"),
+    [((10, 20), "sentences", "10 sentences wait, limit 10"), ((3, 101), "tokens", "101 source tokens wait, limit 100")],
+)
+def test_a_full_queue_refuses_and_names_its_limit(
+    cost: CostModel, waiting: tuple[int, int], reason: str, message: str
+) -> None:
+    with pytest.raises(Overloaded, match=message) as refusal:
+        seconds(cost, replace(AT_WORK, waiting=waiting, waiting_of_flow=waiting))
+
+    assert refusal.value.reason == reason
+    assert refusal.value.lasts_seconds > 0
+
+
+def test_a_queue_that_another_flow_has_filled_takes_a_flows_share(cost: CostModel) -> None:
+    filled = replace(SHARED, rows={FLOOD.id: 10}, waiting=(14, 0))
+
+    seconds(cost, replace(filled, waiting_of_flow=(4, 0)), flow=OTHER)
+    for flow, own in ((OTHER, 5), (FLOOD, 10)):
+        with pytest.raises(Overloaded, match="14 sentences wait"):
+            seconds(cost, replace(filled, waiting_of_flow=(own, 0)), flow=flow)
+
+
+def test_a_flow_with_more_rows_than_its_fair_share_is_in_the_background(cost: CostModel) -> None:
+    flooded = replace(SHARED, rows={FLOOD.id: 16, OTHER.id: 3})
+    assert background(cost, flooded, OTHER) == set()
+
+    assert background(cost, flooded, FLOOD, Demand(work=8.0, steps=1.0, rows=1, num_sentences=8)) == {"flood"}
+    assert background(cost, replace(flooded, rows={FLOOD.id: 17, OTHER.id: 3}), OTHER) == {"flood"}
+
+
+def test_weights_count_for_the_background(cost: CostModel) -> None:
+    rows = {FLOOD.id: 14, OTHER.id: 14}
+
+    assert background(cost, replace(SHARED, rows=rows, weights={FLOOD.id: 1.0, OTHER.id: 4.0}), OTHER) == {"flood"}
+
+
+def test_a_flow_alone_or_among_equals_is_in_the_foreground(cost: CostModel) -> None:
+    assert background(cost, replace(AT_WORK, rows={ANYONE.id: 1000}), ANYONE) == set()
+
+    flows = [Flow(name=str(number)) for number in range(50)]
+    equals = replace(
+        IDLE, weights={flow.id: 1.0 for flow in flows}, rows={flow.id: 4 for flow in flows}, background={flows[0].id}
+    )
+    assert background(cost, equals, flows[1], Demand(work=1.0, steps=1.0, rows=1)) == set()
+
+
+def test_a_flow_stays_in_the_background_until_nothing_of_it_is_left(cost: CostModel) -> None:
+    few = replace(SHARED, rows={FLOOD.id: 1}, background={FLOOD.id})
+
+    assert background(cost, few, OTHER) == background(cost, few, FLOOD) == {"flood"}
+    assert background(cost, replace(few, rows={}), FLOOD) == set()
+    assert background(cost, replace(few, weights={FLOOD.id: 1.0}), FLOOD) == set(), "it is alone"
+
+
+def test_long_requests_are_a_flow_of_their_own(cost: CostModel) -> None:
+    short, long = (Demand(work=work, steps=1.0, rows=1) for work in (0.24 / WORK_SECONDS, 0.26 / WORK_SECONDS))
+
+    assert flow_of(short, OTHER, cost, LIMITS) == OTHER
+    assert flow_of(long, OTHER, cost, LIMITS) == OTHER.of_long()
+    assert flow_of(long, OTHER, cost, replace(LIMITS, num_lanes=2)) == OTHER
+
+
+def test_a_request_is_due_when_it_must_start_or_has_been_patient(cost: CostModel) -> None:
+    alone = admit(LITTLE, ANYONE, None, IDLE, cost, LIMITS).alone_seconds
+
+    assert due_at(LITTLE, 100.0, 101.0, cost, LIMITS) == pytest.approx(101.0 - alone)
+    assert due_at(LITTLE, 100.0, None, cost, LIMITS) == pytest.approx(100.0 + 20 * alone)
+    assert due_at(LITTLE, 100.0, 1e9, cost, LIMITS) == pytest.approx(100.0 + 20 * alone)

@@ -1,0 +1,121 @@
+"""Which requests are admitted to the queue, and what they are told, with integers only.
+
+The rules are in `test_admission`, and who is next in `test_fair_queue`.
+"""
+
+import pytest
+
+from server.engine.cost import CostModel, Demand
+from server.engine.flow import ANYONE, Flow
+from server.errors import DeadlineExceeded, Overloaded
+from tests.fakes import lane_limits
+from tests.server.engine.parts import FLOOD, LITTLE, MODEST, add_singles, new_dispatch, new_sentence, slow_cost, take
+
+
+def test_a_request_without_sentences_does_not_wait() -> None:
+    dispatch = new_dispatch()
+
+    dispatch.add([])
+
+    assert dispatch.num_sentences == 0
+    assert take(dispatch) == []
+
+
+def test_a_full_queue_refuses_a_request_whole() -> None:
+    dispatch = new_dispatch(max_sentences=2)
+    waiting = add_singles(dispatch, 2)
+
+    for refuse in (lambda: dispatch.add([new_sentence()] * 2), lambda: dispatch.check(LITTLE, None, ANYONE)):
+        with pytest.raises(Overloaded, match="2 sentences wait, limit 2") as refusal:
+            refuse()
+        assert refusal.value.reason == "sentences"
+    assert take(dispatch) == waiting
+
+
+def test_a_full_queue_counts_source_tokens_too() -> None:
+    dispatch = new_dispatch(max_tokens=10)
+    add_singles(dispatch, 2)
+
+    with pytest.raises(Overloaded, match="10 source tokens wait, limit 10") as refusal:
+        dispatch.add([new_sentence()])
+
+    assert refusal.value.reason == "tokens"
+    assert dispatch.num_sentences == 2
+
+
+def test_a_request_larger_than_the_limits_is_taken_by_an_empty_queue_and_leaves_room_once_it_runs() -> None:
+    dispatch = new_dispatch(max_sentences=10, max_tokens=100)
+    dispatch.add([new_sentence(tokens=50) for _ in range(500)])
+    with pytest.raises(Overloaded, match="500 sentences wait, limit 10"):
+        dispatch.check(LITTLE, None, ANYONE)
+
+    for _ in range(100):
+        assert len(take(dispatch, lane_limits(max_rows=5))) == 5
+    dispatch.check(LITTLE, None, ANYONE)
+    assert dispatch.num_sentences == 0
+
+
+def test_a_queue_that_another_flow_has_filled_takes_a_flows_share() -> None:
+    dispatch, other = new_dispatch(max_sentences=10), Flow(name="other")
+    add_singles(dispatch, 10, FLOOD)
+    add_singles(dispatch, 5, other)
+
+    for flow in (FLOOD, other):
+        with pytest.raises(Overloaded, match="15 sentences wait, limit 10") as refusal:
+            add_singles(dispatch, 1, flow)
+        assert refusal.value.lasts_seconds > 0
+    assert dispatch.num_sentences == 15
+
+
+def test_an_engine_that_runs_refuses_what_would_be_late_and_an_idle_one_tries_it() -> None:
+    cost = CostModel(64)
+    dispatch = new_dispatch(cost=cost)
+    demand = Demand(work=10_000.0, steps=1.0, rows=1)
+    alone = 10_000 * cost.row_step_seconds
+    dispatch.check(demand, alone / 2, ANYONE)
+    with pytest.raises(DeadlineExceeded):
+        dispatch.check(demand, alone / 10, ANYONE)
+
+    add_singles(dispatch, 1)
+    with pytest.raises(Overloaded) as refusal:
+        dispatch.check(demand, alone / 2, ANYONE)
+    assert refusal.value.reason == "deadline"
+    running = take(dispatch)
+    with pytest.raises(Overloaded):
+        dispatch.check(demand, alone / 2, ANYONE)
+    dispatch.end(running)
+    dispatch.check(demand, alone / 2, ANYONE)
+
+
+def test_a_forecast_grows_with_what_waits_and_what_runs() -> None:
+    dispatch = new_dispatch(max_sentences=10_000, max_rows=20, cost=slow_cost())
+    seconds = [dispatch.check(LITTLE, None, ANYONE).seconds]
+    for count in (4, 8):
+        add_singles(dispatch, count)
+        seconds.append(dispatch.check(LITTLE, None, ANYONE).seconds)
+    take(dispatch)
+    seconds.append(dispatch.check(LITTLE, None, ANYONE).seconds)
+
+    assert seconds[0] < seconds[1] < seconds[2]
+    assert seconds[0] < seconds[3] < seconds[2]
+
+
+def test_sentences_carry_the_forecast_of_their_request_unless_it_is_alone() -> None:
+    dispatch = new_dispatch(max_rows=20, cost=slow_cost())
+    first, second = new_sentence(), [new_sentence(), new_sentence()]
+    dispatch.add([first])
+    expected = dispatch.check(Demand(2.0, 1.0, 1, 2), None, ANYONE).seconds
+    dispatch.add(second)
+
+    assert first.forecast_seconds is None
+    assert [sentence.forecast_seconds for sentence in second] == [expected] * 2
+
+
+def test_long_requests_are_a_flow_of_their_own() -> None:
+    dispatch = new_dispatch(max_rows=20, cost=slow_cost())
+    short, long = [new_sentence(flow=MODEST)], [new_sentence(flow=MODEST) for _ in range(100)]
+    dispatch.add(short)
+    dispatch.add(long)
+
+    assert {sentence.flow for sentence in short} == {MODEST}
+    assert {sentence.flow for sentence in long} == {MODEST.of_long()}

@@ -1,0 +1,140 @@
+"""A lane beside a flood: when its background is stepped, and with how many rows."""
+
+import math
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from server.decoding.options import DecodingOptions
+from server.decoding.result import Result
+from server.engine.lane import Lane
+from tests.fakes import EOS
+from tests.server.engine.parts import FLOOD, LITTLE, MODEST, Parts, batch_sizes, sentence_of, tokens
+
+
+def step(lane: Lane, times: int = 1) -> None:
+    for _ in range(times):
+        lane.step()
+
+
+def flood(
+    parts: Parts,
+    *,
+    foreground_seconds: float = 0.01,
+    background_seconds: float = 0.01,
+    counts: tuple[int, int] = (30, 30),
+) -> Future[Result]:
+    """Has one flow ask for more than there is, beside another; returns the other's answer, which takes 46 steps."""
+
+    def pass_time(decoder: int, *_: Any) -> None:
+        parts.clock.now += background_seconds if decoder else foreground_seconds
+
+    parts.runner.spoil = pass_time
+    (answer,) = parts.submit(45, flow=MODEST)
+    parts.submit(*counts * 30, flow=FLOOD)
+    return answer
+
+
+def test_rows_of_a_flood_do_not_share_the_steps_of_others(parts: Parts, lane: Lane) -> None:
+    answer = flood(parts)
+
+    assert batch_sizes(parts, lane, 1) == [1, 4], "half of the lane's eight rows"
+    assert set(batch_sizes(parts, lane, 45)) == {1, 4}
+    assert answer.result(0).hypotheses[0].ids == tokens(45)
+    assert batch_sizes(parts, lane, 9) == [4] * 9, "nobody is before it"
+
+
+@pytest.mark.parametrize("background_seconds", [0.01, 0.04])
+def test_a_flood_earns_a_fifth_of_the_time_that_others_have(
+    parts: Parts, lane: Lane, background_seconds: float
+) -> None:
+    flood(parts, background_seconds=background_seconds)
+    sizes = batch_sizes(parts, lane, 46)
+    for _ in range(5):
+        parts.submit(45, flow=MODEST)
+        sizes += batch_sizes(parts, lane, 46)
+
+    num_background = sizes.count(4)
+    foreground_seconds = 0.01 * (len(sizes) - num_background)
+    assert num_background * background_seconds == pytest.approx(0.2 * foreground_seconds, rel=0.15)
+
+
+def test_time_that_nobody_else_wanted_is_not_held_against_a_flood(parts: Parts, lane: Lane) -> None:
+    flood(parts)
+    batch_sizes(parts, lane, 46)
+    assert batch_sizes(parts, lane, 20) == [4] * 20
+
+    parts.submit(45, flow=MODEST)
+
+    assert 4 in batch_sizes(parts, lane, 6)
+
+
+def test_the_pace_of_a_flood_is_what_time_its_steps_have(parts: Parts, lane: Lane) -> None:
+    def pace() -> float:
+        return parts.dispatch.check(LITTLE, None, MODEST).seconds / parts.dispatch.check(LITTLE, None, FLOOD).seconds
+
+    flood(parts, foreground_seconds=0.1, background_seconds=0.1)
+    paces = [pace()]
+    step(lane, 46)
+    paces.append(pace())
+    step(lane, 40)
+    paces.append(pace())
+
+    assert paces[1] < 0.5 * paces[0]
+    assert paces[2] > 2 * paces[1], "it has all the time"
+
+
+def test_both_the_flood_and_the_others_have_their_seconds_noted(parts: Parts, lane: Lane) -> None:
+    flood(parts, foreground_seconds=0.25, background_seconds=1.0)
+
+    lane.step()
+
+    foreground, background = 0.25 * math.exp(-1.0 / 2.0), 1.0 + 0.25  # a second later, and as it is taken to begin
+    assert parts.dispatch._background_pace == pytest.approx(background / (foreground + background))
+
+
+def test_a_flood_takes_no_row_that_the_others_have(parts: Parts, lane: Lane) -> None:
+    flood(parts)
+    parts.submit(*[45] * 5, flow=MODEST)
+
+    lane.step()
+
+    assert [batch.footprint.rows for batch in lane._foreground] == [6, 0]
+    assert [batch.footprint.rows for batch in lane._background] == [2, 0]
+
+
+def test_others_take_no_row_that_a_flood_has(parts: Parts, lane: Lane) -> None:
+    flood(parts)
+    lane.step()
+    parts.submit(*[45] * 5, flow=MODEST)
+
+    lane.step()
+
+    assert [batch.footprint.rows for batch in lane._foreground] == [4, 0]
+    assert [batch.footprint.rows for batch in lane._background] == [4, 0]
+
+
+def test_nothing_of_a_flood_enters_while_a_probe_waits_for_rows(parts: Parts, lane: Lane) -> None:
+    flood(parts, counts=(10, 30))
+    lane.step()
+    lane.probe(probe := sentence_of((1, 50, EOS), DecodingOptions(beam_size=8)))
+
+    waiting: list[int] = []
+    while not lane._foreground[0].footprint.rows >= 8 and len(waiting) < 200:
+        waiting.append(parts.dispatch.num_sentences)
+        lane.step()
+    step(lane, 3)
+
+    assert len(waiting) > 30, "until all four have ended"
+    assert set(waiting) == {56}
+    assert probe.future.result(0).hypotheses[0].ids == tokens(1)
+
+
+def test_a_suspect_lane_takes_nothing_of_a_flood(parts: Parts) -> None:
+    lane = parts.open_lane(is_proven=False)
+    flood(parts)
+
+    assert batch_sizes(parts, lane, 3) == []
+    lane.forgive(0)
+    assert batch_sizes(parts, lane, 1) == [1, 4]
