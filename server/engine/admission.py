@@ -12,10 +12,10 @@ Example: lanes take 1 ms for a row-step, and 2,000 row-steps wait that go before
 a deadline in 1.5 s it is refused, and told to come back in half a second.
 
 **In the background** is a flow that holds and awaits more rows than its max-min fair share of all rows, while others
-are active; it stays there until nothing of it is left, or it is alone. Its sentences have batches of their own, which
-are stepped in the time that the foreground leaves (`server.engine.lane`). So its rows do not make the steps of others
-longer. A flood is the usual case, and so is a document beside short requests of the same tenant: long requests are a
-flow of their own (`server.engine.flow`).
+are active. It stays there until nothing of it is left, or it is alone. Each admission decides this for all flows anew.
+Sentences of the background have batches of their own, which are stepped in the time that the foreground leaves
+(`server.engine.lane`). So they do not make the steps of others longer. A flood is the usual case, and so is a document
+beside short requests of the same tenant: long requests are a flow of their own (`server.engine.flow`).
 """
 
 import math

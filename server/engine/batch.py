@@ -259,7 +259,7 @@ class Batch:
     def _drop(self, sentences: list[Sentence], error: TranslationError) -> None:
         try:
             self._remove(sentences)
-        finally:  # even if the scheduler is what is broken
+        finally:  # even if the row plan is what is broken
             for sentence in sentences:
                 fail(sentence, error, self._metrics)
 

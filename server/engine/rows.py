@@ -10,7 +10,7 @@ from server.network import RowMoves, StepInputs
 
 
 class Rows:
-    """The rows of one batch; those in use are 0..num_rows - 1, as the scheduler has it."""
+    """The rows of one batch; those in use are 0..num_rows - 1, as the row plan has it."""
 
     def __init__(self, max_rows: int) -> None:
         self._last_ids = np.zeros(max_rows, np.int64)

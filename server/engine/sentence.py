@@ -53,11 +53,6 @@ class Sentence:
         """Row-steps that it is expected to take."""
         return self.steps * self.options.beam_size
 
-    @property
-    def steps_left(self) -> float:
-        """Steps that it is expected to take yet, at least 1."""
-        return max(1.0, self.steps - self.search.num_tokens)
-
     def is_over(self, now: float) -> bool:
         """Says whether nobody wants the answer any more: the caller has left, or the deadline has passed."""
         return self.future.cancelled() or (self.deadline is not None and now >= self.deadline)

@@ -58,8 +58,8 @@ class EngineLoad:
 _GAUGES = (
     ("babelserve_queue_depth", "Sentences that wait for a row of a batch."),
     ("babelserve_queue_tokens", "Source tokens of the waiting sentences."),
-    ("babelserve_batch_slots", "Rows (beams of sentences) that all lanes can hold."),
-    ("babelserve_batch_slots_used", "Rows that are taken."),
+    ("babelserve_lane_rows", "Rows (beams of sentences) that all lanes can hold."),
+    ("babelserve_lane_rows_used", "Rows that are taken."),
     ("babelserve_kv_cache_bytes", "Memory of the attention caches."),
     ("babelserve_queue_depth_limit", "Waiting sentences at which requests are refused; the last may exceed it."),
     ("babelserve_queue_tokens_limit", "Source tokens of waiting sentences at which requests are refused."),

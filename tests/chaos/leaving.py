@@ -99,7 +99,7 @@ async def cancelled(options: Options) -> list[Check]:
 async def _until_free(crowd: Crowd, limit: float) -> float:
     """Waits until their rows are free; returns the seconds that took, little more than `limit` at most."""
     started = time.monotonic()
-    while metric(crowd.server.process, "batch_slots_used") > _CANARY_ROWS and time.monotonic() - started < limit:
+    while metric(crowd.server.process, "lane_rows_used") > _CANARY_ROWS and time.monotonic() - started < limit:
         await asyncio.sleep(0.005)
     return time.monotonic() - started
 

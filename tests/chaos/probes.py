@@ -25,7 +25,7 @@ _SPARE_FILES = 2
 _SPARE_THREADS = (
     (os.cpu_count() or 1) + 4 + 5
 )  # the pools of asyncio and of the splitter, which grow as they are needed
-_EMPTY = ("requests_in_flight", "queue_depth", "queue_tokens", "batch_slots_used")
+_EMPTY = ("requests_in_flight", "queue_depth", "queue_tokens", "lane_rows_used")
 
 
 @dataclass(slots=True)

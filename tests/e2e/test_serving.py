@@ -114,7 +114,7 @@ def test_a_caller_who_leaves_frees_the_rows(server: ServerProcess, dev_set: DevS
         next(call)
         call.cancel()
 
-    wait_for_metric(server, 0, "batch_slots_used")
+    wait_for_metric(server, 0, "lane_rows_used")
     wait_for_metric(server, 0, "queue_depth")
     wait_for_metric(server, 0, "requests_in_flight", method="TranslateStream")
     assert metric(server, "sentences_total", outcome="cancelled") > before
@@ -128,7 +128,7 @@ def test_the_servers_own_time_limit_counts_too(start: Start, dev_set: DevSet) ->
 
     error: Any = caught.value
     assert error.code() == grpc.StatusCode.DEADLINE_EXCEEDED
-    wait_for_metric(server, 0, "batch_slots_used")
+    wait_for_metric(server, 0, "lane_rows_used")
 
 
 def test_a_full_queue_refuses_with_the_time_to_come_back(start: Start, dev_set: DevSet) -> None:

@@ -43,7 +43,7 @@ def test_what_the_engine_holds_is_told(bench: Bench) -> None:
 
     bench.step()
 
-    assert (bench.sample("batch_slots"), bench.sample("batch_slots_used")) == (8, 8)
+    assert (bench.sample("lane_rows"), bench.sample("lane_rows_used")) == (8, 8)
     assert (bench.sample("queue_depth"), bench.sample("queue_tokens")) == (4, 4 * 3)
     assert bench.sample("kv_cache_bytes") == bench.engine._lanes[0].cache_bytes > 0
 
@@ -129,11 +129,11 @@ def test_two_engines_share_the_metrics_and_neither_hides_the_other(manifest: Man
         return registry.get_sample_value(f"babelserve_{name}", {"model": model, "version": "1"})
 
     assert [value("queue_depth", model) for model in ("first", "second")] == [0, 2]  # two engines of one model
-    assert [value("batch_slots_used", model) for model in ("first", "second")] == [2, 0]
-    assert [value("batch_slots", model) for model in ("first", "second")] == [8, 16]
+    assert [value("lane_rows_used", model) for model in ("first", "second")] == [2, 0]
+    assert [value("lane_rows", model) for model in ("first", "second")] == [8, 16]
     assert [value("source_tokens_total", model) for model in ("first", "second")] == [4, 0]
     again.stop()
-    assert [value("batch_slots", model) for model in ("first", "second")] == [8, 8]
+    assert [value("lane_rows", model) for model in ("first", "second")] == [8, 8]
     second.stop()
     assert value("queue_depth", "second") is None
     first.stop()

@@ -43,7 +43,7 @@ def test_an_abandoned_engine_has_answered_everybody_although_a_lane_hangs(runnin
     bench = running(max_rows=4)
     bench.runner.may_step.clear()
     futures = bench.submit(*[30] * 8)
-    while bench.sample("batch_slots_used") < 4:
+    while bench.sample("lane_rows_used") < 4:
         pass  # until the lane has taken them
 
     bench.engine.abandon(NotServing("the engine is lost"))

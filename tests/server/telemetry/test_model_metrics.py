@@ -31,7 +31,7 @@ def test_an_engine_is_asked_for_its_load_while_it_is_watched(metrics: Metrics) -
     value = metrics.registry.get_sample_value
     loads = [EngineLoad(1, 2, 3, 4, 5, 6, 7), EngineLoad(10, 20, 30, 40, 50, 60, 70)]
     ends = [metrics.of_model("m", "1").watch(lambda load=load: load) for load in loads]  # type: ignore[misc]
-    names = ["queue_depth", "queue_tokens", "batch_slots", "batch_slots_used", "kv_cache_bytes"]
+    names = ["queue_depth", "queue_tokens", "lane_rows", "lane_rows_used", "kv_cache_bytes"]
     names += ["queue_depth_limit", "queue_tokens_limit"]
 
     assert [value(f"babelserve_{name}", {"model": "m", "version": "1"}) for name in names] == [
@@ -54,7 +54,7 @@ def test_engines_of_several_models_are_told_apart(metrics: Metrics) -> None:
 
     def rows() -> list[float | None]:
         value = metrics.registry.get_sample_value
-        return [value("babelserve_batch_slots_used", {"model": name, "version": "1"}) for name in ("m", "other")]
+        return [value("babelserve_lane_rows_used", {"model": name, "version": "1"}) for name in ("m", "other")]
 
     assert rows() == [1, 2]
     end()
