@@ -14,6 +14,7 @@ from export.agreement import MIN_CHRF, check_agreement, measure_agreement
 from export.description import described_quality
 from export.examples import CHECKED_SENTENCES, encode_examples
 from export.files import EXACT, write_variant
+from export.halves import share_halves
 from export.manifest import draft_manifest
 from export.mapped import MappedWeights
 from export.parked import ParkedWeights
@@ -143,10 +144,11 @@ class _Export:
         if EXACT not in variants:
             shutil.rmtree(self.directory / EXACT)
         named = {name: self.outputs[name] for name in variants}
+        written = {name: self.manifest.variants[name] for name in variants}
         self._save(
             dataclasses.replace(
                 self.manifest,
-                variants={name: self.manifest.variants[name] for name in variants},
+                variants=share_halves(self.directory, written),
                 golden=dataclasses.replace(self.manifest.golden, outputs=named),
                 parity=self.parity,
                 quality=self.quality,

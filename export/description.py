@@ -2,13 +2,17 @@
 
 from typing import Any
 
+from server.bundle.graphs import HALVES_FILE
 from server.bundle.manifest import Manifest
 
 
 def described_sizes(manifest: Manifest) -> str:
-    """Returns the variants and what they take on disk, for people."""
-    megabytes = {name: sum(f.bytes for f in each.files.values()) / 1e6 for name, each in manifest.variants.items()}
-    return ", ".join(f"{name} {size:.1f} MB" for name, size in megabytes.items())
+    """Returns the variants and what they take on disk, and what they share, for people."""
+    sizes = {name: sum(facts.bytes for facts in each.files.values()) for name, each in manifest.variants.items()}
+    for each in manifest.variants.values():
+        if each.halves is not None:
+            sizes[HALVES_FILE] = each.halves.bytes
+    return ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in sizes.items())
 
 
 def described_quality(found: dict[str, Any]) -> str:

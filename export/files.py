@@ -9,7 +9,7 @@ from typing import IO
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from onnx import TensorProto
 
 from export.calibrate import calibrate, with_mixed
@@ -27,15 +27,16 @@ from server.bundle.graphs import (
     WEIGHTS_FILE,
     step_forms,
 )
-from server.bundle.manifest import Variant
+from server.bundle.variant_files import Variant
 from server.bundle.variants import VARIANTS
 
 logger = logging.getLogger(__name__)
 
 EXACT = "cpu-fp32"  # what the others are measured by
 FOR_CPUS = (EXACT, "cpu-int8")  # what commands write unless they are told otherwise, with a GPU or without
-_ALIGNMENT = 64
-_INLINE_BYTES = 256  # smaller tensors stay in the graphs: shape inference sees them
+# In values, so that a weight is at the same place in float32 and in float16: see `export.halves`.
+_ALIGNMENT = 32
+_INLINE = 64  # smaller tensors stay in the graphs: shape inference sees them
 
 
 def write_variant(
@@ -72,7 +73,7 @@ def write_variant(
         ranges = calibrate(bundle / EXACT, *with_mixed(sources, targets, model.config.max_positions))
     directory = bundle / name
     directory.mkdir()
-    embedding_offset = save_graphs(directory, _build(builders, ranges, let_go))
+    embedding_offset = save_graphs(directory, _build(builders, ranges, let_go), dtype)
     files = {path.name: describe_file(path) for path in sorted(directory.iterdir())}
     logger.info("%s: %.1f MB", name, sum(facts.bytes for facts in files.values()) / 1e6)
     return Variant(dtype=cache_dtype, embedding_offset=embedding_offset, opsets=OPSETS, files=files)
@@ -99,21 +100,23 @@ def _build_one(
     return graph if ranges is None else quantize_graph(graph, ranges)
 
 
-def save_graphs(directory: Path, graphs: Iterable[tuple[str, onnx.ModelProto]]) -> int:
+def save_graphs(directory: Path, graphs: Iterable[tuple[str, onnx.ModelProto]], dtype: DTypeLike = np.float32) -> int:
     """Writes the graphs with their weights in one `WEIGHTS_FILE`, in which equal tensors are stored once.
 
     Args:
         directory: to write to.
         graphs: files and what goes into them, one after the other, so that no two need be in memory.
+        dtype: of most weights, or what they were quantised from.
 
     Returns:
         Where in it the token embedding begins, in bytes.
     """
+    itemsize = np.dtype(dtype).itemsize
     places: dict[str, int] = {}
     embedding_offset = -1
     with (directory / WEIGHTS_FILE).open("wb") as weights:
         for file, model in graphs:
-            found = _move_weights(model, weights, places)
+            found = _move_weights(model, weights, places, itemsize)
             embedding_offset = embedding_offset if found is None else found
             onnx.save(model, directory / file)
             onnx.checker.check_model(directory / file)
@@ -121,7 +124,7 @@ def save_graphs(directory: Path, graphs: Iterable[tuple[str, onnx.ModelProto]]) 
     return embedding_offset
 
 
-def _move_weights(model: onnx.ModelProto, weights: IO[bytes], places: dict[str, int]) -> int | None:
+def _move_weights(model: onnx.ModelProto, weights: IO[bytes], places: dict[str, int], itemsize: int) -> int | None:
     """Moves a graph's weights to a file and returns where the token embedding is in it, if the graph has one.
 
     A function of its own, since whoever holds one tensor of a graph holds the memory of all.
@@ -129,11 +132,11 @@ def _move_weights(model: onnx.ModelProto, weights: IO[bytes], places: dict[str, 
     embedding_offset = None
     for tensor in model.graph.initializer:
         data = tensor.raw_data
-        if len(data) < _INLINE_BYTES:
+        if len(data) < _INLINE * itemsize:
             continue
         key = hashlib.sha256(data).hexdigest()
         if key not in places:
-            weights.write(b"\0" * (-weights.tell() % _ALIGNMENT))
+            weights.write(b"\0" * (-weights.tell() % (_ALIGNMENT * itemsize)))
             places[key] = weights.tell()
             weights.write(data)
         if tensor.name == EMBEDDING:

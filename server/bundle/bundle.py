@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from server.bundle.files import read_file
-from server.bundle.graphs import needed_files
+from server.bundle.graphs import HALVES_FILE, WEIGHTS_FILE, needed_files
 from server.bundle.manifest import MANIFEST_FILE, Manifest
 from server.bundle.manifest_file import read_manifest
+from server.bundle.variant_files import join_weights
 from server.errors import BundleError
 
 
@@ -22,8 +23,8 @@ class Bundle:
     Attributes:
         directory: what `babelserve-export` wrote.
         manifest: its manifest.
-        contents: by path in the directory, files that are held already, verified. They take memory: who has loaded what
-            it needs lets go of the bundle.
+        contents: by path in the directory, what `read` returns, verified and held already. It takes memory: who has
+            loaded what it needs lets go of the bundle.
     """
 
     directory: Path
@@ -32,6 +33,8 @@ class Bundle:
 
     def read(self, name: str) -> bytes:
         """Returns what a file holds: what has been verified, or else what is read and verified here.
+
+        Of a variant's weights it returns all, those too that the variant shares with others.
 
         Args:
             name: path in the directory, such as "cpu-fp32/encoder.onnx".
@@ -44,7 +47,11 @@ class Bundle:
         facts = self.manifest.files(self.manifest.variants).get(name)
         if facts is None:
             raise BundleError([f"{self.directory / name}: is not in the manifest"])
-        return read_file(self.directory, name, facts)
+        content = read_file(self.directory, name, facts)
+        variant = self.manifest.variants.get(name.removesuffix(f"/{WEIGHTS_FILE}"))
+        if variant is None or variant.halves is None:
+            return content
+        return join_weights(content, read_file(self.directory, HALVES_FILE, variant.halves), variant.dtype)
 
 
 def open_bundle(directory: Path, variant: str | None = None) -> Bundle:
@@ -78,4 +85,7 @@ def open_bundle(directory: Path, variant: str | None = None) -> Bundle:
                 contents[name] = content
     if faults:
         raise BundleError(faults)
+    if variant is not None and manifest.variants[variant].halves is not None:
+        weights, halves = f"{variant}/{WEIGHTS_FILE}", contents.pop(HALVES_FILE)
+        contents[weights] = join_weights(contents[weights], halves, manifest.variants[variant].dtype)
     return Bundle(directory=directory, manifest=manifest, contents=contents)

@@ -12,6 +12,7 @@ ENCODER_FILE = "encoder.onnx"
 # For variants whose caches are on the device, see `server.runtime.device_decoder`; the second one for states only.
 COPY_ROWS_FILE, COPY_STATES_FILE = "copy_rows.onnx", "copy_states.onnx"
 WEIGHTS_FILE = "weights.bin"  # external data of a variant's graphs
+HALVES_FILE = "halves.bin"  # of the bundle: weights that variants share, see `server.bundle.variant_files`
 EMBEDDING = "embedding"  # the rows of the output projection [vocab_size, d_model], which mostly embed tokens too
 
 ENCODER_NAMES = ("source_ids", "source_lengths")

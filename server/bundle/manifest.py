@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from server.bundle.files import FileFacts
-from server.bundle.graphs import ATTENTION, SSRU, StepForm, self_caches
+from server.bundle.graphs import ATTENTION, HALVES_FILE, SSRU, self_caches
 from server.bundle.languages import Ids, LanguagePair, Languages
 from server.bundle.masking import Masking
+from server.bundle.variant_files import Variant
 from server.decoding.options import DecodingOptions, SearchRules
 
-REVISION = 7  # raised whenever a reader of the previous revision could not read a new bundle
+REVISION = 8  # raised whenever a reader of the previous revision could not read a new bundle
 MANIFEST_FILE = "manifest.json"
 SEAL_FILE = "manifest.json.sha256"  # what `sha256sum manifest.json` prints
 SHORTLIST_FILE = "shortlist.npz"  # optional: see `server.bundle.shortlist`
@@ -96,34 +97,6 @@ class SearchDefaults:
     def rules(self) -> SearchRules:
         """What no request can change."""
         return SearchRules(early_stopping=self.early_stopping, forced_eos=self.forced_eos)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variant:
-    """The files of a variant, such as `cpu-int8`.
-
-    Attributes:
-        dtype: of the caches and the token embedding.
-        embedding_offset: in bytes, of the token embedding in the file of weights.
-        opsets: of ONNX, by domain.
-        files: by name in the variant's folder.
-    """
-
-    dtype: str
-    embedding_offset: int
-    opsets: dict[str, int]
-    files: dict[str, FileFacts]
-
-    @property
-    def has_shortlist(self) -> bool:
-        """Whether there are steps with a shortlist."""
-        return StepForm(has_shortlist=True).file in self.files
-
-    @property
-    def sha256(self) -> str:
-        """One hash that stands for all files: of their names and hashes."""
-        listing = "".join(f"{name} {facts.sha256}\n" for name, facts in sorted(self.files.items()))
-        return hashlib.sha256(listing.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,7 +236,9 @@ class Manifest:
         files = {TOKENIZER_FILE: self.tokenizer} if self.tokenizer is not None else {}
         files |= self.extra_files
         for name in variants:
-            files |= {f"{name}/{file}": facts for file, facts in self.variants[name].files.items()}
+            variant = self.variants[name]
+            files |= {f"{name}/{file}": facts for file, facts in variant.files.items()}
+            files |= {} if variant.halves is None else {HALVES_FILE: variant.halves}
         return files
 
     def position_bytes(self, variant: str) -> int:

@@ -21,18 +21,18 @@ from server.bundle.manifest import (
     SOURCE_PIECES_FILE,
     TOKENIZER_FILE,
     Manifest,
-    Variant,
     seal,
 )
 from server.bundle.masking import MAX_CODE_CHARACTERS, MAX_CODES, MAX_PLACEHOLDERS, Masking
 from server.bundle.parsing import parse, parse_json
+from server.bundle.variant_files import Variant
 from server.bundle.variants import VARIANTS
 from server.decoding.options import MAX_LENGTH_PENALTY
 from server.errors import BundleError
 
 logger = logging.getLogger(__name__)
 
-_READABLE = (4, 5, 6, REVISION)
+_READABLE = range(4, REVISION + 1)
 
 # Beyond these a manifest is mistaken; much is allocated by what it says, before any graph could contradict it.
 _GREATEST = {
@@ -112,6 +112,8 @@ def _check_manifest(manifest: Manifest) -> list[str]:
             faults.append(f"extra_files lacks {SHORTLIST_FILE}, which steps of variants.{name} need")
         if name not in manifest.golden.outputs:
             faults.append(f"golden.outputs lacks {name}")
+    if len({variant.halves for variant in manifest.variants.values()} - {None}) > 1:
+        faults.append("variants.*.halves must describe one file, not several")
     return faults + _check_golden(manifest)
 
 
@@ -248,6 +250,8 @@ def _check_variant(name: str, variant: Variant) -> list[str]:
         faults.append(f".dtype must be {VARIANTS[name].dtype}, not {variant.dtype}")
     if variant.embedding_offset < 0:
         faults.append(f".embedding_offset must be at least 0, not {variant.embedding_offset}")
+    if variant.halves is not None and (variant.dtype == "int8" or variant.halves.bytes % 2):
+        faults.append(f".halves: {variant.dtype} cannot have {variant.halves.bytes} bytes of float16")
     return faults
 
 

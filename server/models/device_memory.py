@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from server.bundle.graphs import WEIGHTS_FILE
 from server.bundle.manifest import Manifest
 from server.errors import SettingsError
 from server.runtime.cuda_device import CudaDevice
@@ -61,7 +60,7 @@ def plan_device_memory(
     # The file has one embedding, unless the source has a vocabulary of its own: encoder and step load it each.
     shared = sizes.vocab_size if sizes.source_vocab_size is None else 0
     caches, copies = sum(cache_bytes), 2 * max(cache_bytes)
-    weights = facts.files[WEIGHTS_FILE].bytes + shared * sizes.d_model * np.dtype(facts.dtype).itemsize
+    weights = facts.weights_bytes + shared * sizes.d_model * np.dtype(facts.dtype).itemsize
     needed, part = caches + copies + weights, (settings.device_memory_mib << 20) // num_models
     needs = (
         f"{needed >> 20} MiB at the least, {caches >> 20} for caches of --max-rows {settings.max_rows},"

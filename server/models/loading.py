@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from server.bundle.bundle import Bundle, open_bundle
-from server.bundle.graphs import WEIGHTS_FILE
 from server.bundle.manifest import Manifest
 from server.bundle.tokenizer import Tokenizer
 from server.bundle.variants import VARIANTS
@@ -232,12 +231,12 @@ def process_memory(settings: Settings) -> int:
 
 def needed_bytes(manifest: Manifest, variant: str) -> int:
     """Returns about what a loaded model takes of memory, all its steps loaded, while it is idle."""
-    return _WEIGHTS_COPIES * manifest.variants[variant].files[WEIGHTS_FILE].bytes + _OWN_BYTES
+    return _WEIGHTS_COPIES * manifest.variants[variant].weights_bytes + _OWN_BYTES
 
 
 def growth_bytes(manifest: Manifest, variant: str, limits: EngineLimits) -> int:
     """Returns what steps that are loaded when they are first asked for take of the weights, and full caches."""
-    weights_bytes = manifest.variants[variant].files[WEIGHTS_FILE].bytes
+    weights_bytes = manifest.variants[variant].weights_bytes
     if VARIANTS[variant].is_on_device:
         return weights_bytes
     lane = limits.lane

@@ -2,6 +2,7 @@ import dataclasses
 import json
 import logging
 import os
+import shutil
 import signal
 import threading
 from pathlib import Path
@@ -20,7 +21,7 @@ from model.checkpoint import Checkpoint
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.files import describe_file
-from server.bundle.graphs import EMBEDDING, ENCODER_FILE, WEIGHTS_FILE, step_forms
+from server.bundle.graphs import EMBEDDING, ENCODER_FILE, HALVES_FILE, WEIGHTS_FILE, step_forms
 from server.bundle.manifest import REVISION
 from server.bundle.variants import VARIANTS
 from server.errors import BundleError
@@ -125,32 +126,32 @@ def test_a_bundle_is_what_its_manifest_says(tiny_bundle: Bundle) -> None:
     assert manifest.to_json() == text
     assert json.loads(text)["revision"] == manifest.revision == REVISION
     assert tuple(manifest.variants) == tuple(VARIANTS)
+    halves = describe_file(directory / HALVES_FILE)
     for name, variant in manifest.variants.items():
         found = {path.name: describe_file(path) for path in (directory / name).iterdir()}
         assert found == variant.files
+        assert variant.halves == (None if name == "cpu-int8" else halves)
         assert variant.opsets == OPSETS
     assert [manifest.variants[name].dtype for name in VARIANTS] == ["float32", "int8", "float16"]
     files = {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()}
     named = {f"{name}/{file}" for name, variant in manifest.variants.items() for file in variant.files}
-    assert files == named | {"manifest.json", "manifest.json.sha256", "tokenizer.model"}
+    assert files == named | {"manifest.json", "manifest.json.sha256", "tokenizer.model", HALVES_FILE}
     assert [path.name for path in directory.parent.iterdir()] == [directory.name]
     assert directory.stat().st_mode & 0o777 == 0o755
 
 
-def test_a_changed_byte_in_any_file_is_a_fault(tiny_bundle: Bundle, tmp_path: Path) -> None:
-    (tmp_path / "cpu-fp32").mkdir()
-    graphs = [f"cpu-fp32/{path.name}" for path in (tiny_bundle.directory / "cpu-fp32").glob("*.onnx")]
-    for name in ("manifest.json", "tokenizer.model", *graphs):
-        (tmp_path / name).write_bytes((tiny_bundle.directory / name).read_bytes())
-    weights = bytearray((tiny_bundle.directory / "cpu-fp32/weights.bin").read_bytes())
+@pytest.mark.parametrize("name", ["cpu-fp32/weights.bin", HALVES_FILE])
+def test_a_changed_byte_in_any_file_is_a_fault(tiny_bundle: Bundle, tmp_path: Path, name: str) -> None:
+    copy = shutil.copytree(tiny_bundle.directory, tmp_path / "copy")
+    weights = bytearray((copy / name).read_bytes())
     weights[len(weights) // 2] ^= 1
-    (tmp_path / "cpu-fp32/weights.bin").write_bytes(weights)
+    (copy / name).write_bytes(weights)
 
     with pytest.raises(BundleError) as caught:
-        open_bundle(tmp_path, "cpu-fp32")
+        open_bundle(copy, "cpu-fp32")
 
     (fault,) = caught.value.faults
-    assert "weights.bin: sha256 is" in fault
+    assert f"{name}: sha256 is" in fault
 
 
 def test_the_manifest_describes_the_model(tiny_bundle: Bundle, tiny_checkpoint: Checkpoint) -> None:
@@ -204,11 +205,12 @@ def test_weights_are_stored_once(tiny_bundle: Bundle, variant: str) -> None:
     places = {place for graph in graphs for place in graph.values()}
 
     end = 0
-    content = (directory / "weights.bin").read_bytes()
+    content = tiny_bundle.read(f"{variant}/{WEIGHTS_FILE}")
+    alignment = 64 if variant == "cuda-fp16" else 128
     seen = set()
     for offset, length in sorted(places):
-        assert offset % 64 == 0
-        assert end <= offset < end + 64
+        assert offset % alignment == 0
+        assert end <= offset < end + alignment
         end = offset + length
         seen.add(content[offset:end])
     assert end == len(content)
@@ -233,10 +235,11 @@ def test_the_manifest_says_where_the_embedding_is(tiny_bundle: Bundle, tiny_mode
 
 
 def test_sizes_of_the_variants_are_those_of_their_precisions(tiny_bundle: Bundle) -> None:
-    sizes = {name: variant.files["weights.bin"].bytes for name, variant in tiny_bundle.manifest.variants.items()}
+    sizes = {name: variant.weights_bytes for name, variant in tiny_bundle.manifest.variants.items()}
 
-    assert sizes["cuda-fp16"] == pytest.approx(sizes["cpu-fp32"] / 2, rel=0.05)
+    assert sizes["cuda-fp16"] == sizes["cpu-fp32"] / 2
     assert sizes["cpu-int8"] < sizes["cpu-fp32"] / 2
+    assert sizes == {name: len(tiny_bundle.read(f"{name}/{WEIGHTS_FILE}")) for name in VARIANTS}
 
 
 def test_sentences_that_are_too_long_are_left_out_and_never_golden(

@@ -2,12 +2,13 @@ from export.description import described_quality, described_sizes
 from server.bundle.bundle import Bundle
 
 
-def test_sizes_are_those_of_all_files_of_a_variant(tiny_bundle: Bundle) -> None:
+def test_sizes_are_those_of_all_files_of_a_variant_and_of_what_is_shared(tiny_bundle: Bundle) -> None:
     sizes = {
         path.name: sum(file.stat().st_size for file in path.iterdir()) / 1e6
         for path in tiny_bundle.directory.iterdir()
         if path.is_dir()
     }
+    sizes["halves.bin"] = (tiny_bundle.directory / "halves.bin").stat().st_size / 1e6
 
     said = described_sizes(tiny_bundle.manifest).split(", ")
 

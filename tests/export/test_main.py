@@ -63,7 +63,7 @@ def test_the_command_writes_a_proven_bundle(command: Command, tmp_path: Path) ->
     printed = command(CHECKPOINT, out, "--dev", *DEV, *options)
 
     lines = printed.splitlines()
-    assert re.fullmatch(rf"{out}: proven \(cpu-fp32 0\.\d MB\)", lines[0])
+    assert re.fullmatch(rf"{out}: proven \(cpu-fp32 0\.\d MB, halves\.bin 0\.\d MB\)", lines[0])
     number = r"\d+\.\d\d"
     for line, name in zip(lines[1:3], ("cpu-fp32", "cpu-fp32, shortlist"), strict=True):
         assert re.fullmatch(rf"  {name}: BLEU {number}, chrF {number} on 200 dev sentences", line)

@@ -10,7 +10,8 @@ from prometheus_client import CollectorRegistry
 
 from server.bundle.files import FileFacts
 from server.bundle.graphs import WEIGHTS_FILE
-from server.bundle.manifest import Manifest, Variant
+from server.bundle.manifest import Manifest
+from server.bundle.variant_files import Variant
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Hypothesis, Result, Timings
 from server.engine.engine import Engine

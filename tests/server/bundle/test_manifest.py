@@ -3,9 +3,8 @@ import dataclasses
 import pytest
 
 from server.bundle.bundle import Bundle
-from server.bundle.files import FileFacts
 from server.bundle.languages import LanguagePair, Languages, SourceLanguage, TargetLanguage
-from server.bundle.manifest import Manifest, SearchDefaults, Variant
+from server.bundle.manifest import Manifest, SearchDefaults
 from server.decoding.options import SearchRules
 
 LANGUAGES = Languages(
@@ -27,28 +26,6 @@ def test_a_position_takes_a_key_and_a_value_of_each_decoder_layer(
 
     width = sizes.num_heads * sizes.head_dim
     assert tiny_bundle.manifest.position_bytes(variant) == 2 * sizes.decoder_layers * width * itemsize
-
-
-@pytest.fixture
-def variant(tiny_bundle: Bundle) -> Variant:
-    return tiny_bundle.manifest.variants["cpu-fp32"]
-
-
-def test_one_hash_stands_for_all_files_in_any_order(variant: Variant) -> None:
-    turned = dataclasses.replace(variant, files=dict(reversed(variant.files.items())))
-    renamed = dataclasses.replace(variant, files={f"{name}x": facts for name, facts in variant.files.items()})
-    changed = dataclasses.replace(variant, files={**variant.files, "encoder.onnx": FileFacts(sha256="0", bytes=1)})
-
-    assert list(turned.files) != list(variant.files)
-    assert turned.sha256 == variant.sha256
-    assert len({variant.sha256, renamed.sha256, changed.sha256}) == 3
-
-
-def test_a_variant_has_a_shortlist_if_it_has_a_step_for_one(variant: Variant) -> None:
-    files = {**variant.files, "decoder_step_shortlist.onnx": FileFacts(sha256="0", bytes=1)}
-
-    assert not variant.has_shortlist
-    assert dataclasses.replace(variant, files=files).has_shortlist
 
 
 def test_a_pair_has_the_prefixes_of_both_its_languages(tiny_bundle: Bundle) -> None:

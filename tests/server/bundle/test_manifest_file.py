@@ -53,7 +53,7 @@ def test_other_revision_is_refused_before_anything_else(directory: Path, revisio
     change_manifest(directory, lambda manifest: manifest.update(revision=revision, name=None))
 
     (fault,) = faults_of(directory)
-    assert f"revision is {revision}; this server reads revisions 4, 5, 6 and 7" in fault
+    assert f"revision is {revision}; this server reads revisions 4, 5, 6, 7 and 8" in fault
 
 
 def test_a_manifest_of_revision_4_is_read(tiny_bundle: Bundle, directory: Path) -> None:
@@ -67,12 +67,17 @@ def test_a_manifest_of_revision_4_is_read(tiny_bundle: Bundle, directory: Path) 
             del manifest["golden"][name]
         for name in ("source_prefix", "target_prefix"):
             del manifest["language_pairs"][0][name]
+        for variant in manifest["variants"].values():
+            del variant["halves"]
 
     change_manifest(directory, make_old)
 
     manifest = tiny_bundle.manifest
     golden = dataclasses.replace(manifest.golden, source_language="", target_language="")
-    assert read_manifest(directory) == dataclasses.replace(manifest, revision=4, golden=golden, masking=Masking())
+    variants = {name: dataclasses.replace(variant, halves=None) for name, variant in manifest.variants.items()}
+    assert read_manifest(directory) == dataclasses.replace(
+        manifest, revision=4, golden=golden, masking=Masking(), variants=variants
+    )
 
 
 def test_the_built_in_manifest_is_read() -> None:
@@ -171,6 +176,18 @@ def test_missing_directory_is_a_fault_and_no_crash(tmp_path: Path) -> None:
         (
             lambda m: m["variants"]["cpu-fp32"].update(embedding_offset=-1),
             "variants.cpu-fp32.embedding_offset must be at least 0, not -1",
+        ),
+        (
+            lambda m: m["variants"]["cpu-fp32"]["halves"].update(bytes=7),
+            "variants.cpu-fp32.halves: float32 cannot have 7 bytes of float16",
+        ),
+        (
+            lambda m: m["variants"]["cpu-int8"].update(halves=m["variants"]["cpu-fp32"]["halves"]),
+            "variants.cpu-int8.halves: int8 cannot have ",
+        ),
+        (
+            lambda m: m["variants"]["cpu-fp32"]["halves"].update(sha256="0"),
+            "variants.*.halves must describe one file, not several",
         ),
         (lambda m: m["golden"]["outputs"].pop("cpu-int8"), "golden.outputs lacks cpu-int8"),
         (

@@ -5,7 +5,7 @@ import pytest
 
 from server.bundle.files import FileFacts
 from server.bundle.graphs import StepForm
-from server.bundle.manifest import Variant
+from server.bundle.variant_files import Variant
 from server.bundle.variants import VARIANTS
 from server.engine.engine import Engine
 from server.errors import NotServing
