@@ -109,7 +109,12 @@ class _Quantizer:
             bias = [self._constant(f"{node.name}.units.bias", centred / units)]
         elif node.output[0] in self._packed:
             bias = [self._constant(f"{node.name}.centred.bias", self._centred(bias[0], self._packed[node.output[0]]))]
-        factors = [self._constant(f"{node.name}.int8", columns), self._constant(f"{node.name}.scale", scales)]
+        name = f"{node.name}.int8"
+        if transposed:  # ONNX Runtime turns the table of the embedding round as it loads it; a file need not have both
+            factor = self._node("Transpose", [self._constant(weight_name, columns.T)], name, perm=[1, 0])
+        else:
+            factor = self._constant(name, columns)
+        factors = [factor, self._constant(f"{node.name}.scale", scales)]
         output = node.output[0] if cache is None else f"{node.name}.units"
         if is_twice:
             self._multiply_twice(node.name, [x, x_scale, x_zero], factors, bias, output)
