@@ -32,5 +32,5 @@ def check_agreement(quality: dict[str, dict[str, Any]], min_chrf: float) -> None
         if found["chrf_to_fp32"] < min_chrf
     ]
     if failures:
-        remedy = "calibrate with sentences like those that it is for, lower --min-chrf, or leave it out of --variants"
+        remedy = "calibrate with some 200 sentences like those that it will translate (--text), or lower --min-chrf"
         raise VerificationError(f"{'; '.join(failures)}: {remedy}")

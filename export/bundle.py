@@ -22,6 +22,7 @@ from export.probe import probe_model
 from export.subject import DevSet, Subject
 from export.verify import (
     IdTranslator,
+    VerificationError,
     check_ids,
     check_quality,
     check_rows_apart,
@@ -64,7 +65,8 @@ def export_bundle(
         dev: at least 200 pairs, or 32 sentences without references.
         version: of the model, for the manifest.
         variants: some of `server.bundle.variants.VARIANTS`. The proof rests on "cpu-fp32", which is written first in
-            any case, and removed again if it is not among them.
+            any case, and removed again if it is not among them. An int8 variant that is not good enough is left out,
+            with a warning, unless it is the only one.
         max_bleu_loss: what a variant may lose to cpu-fp32 on `dev`; on a few hundred sentences half a point is noise.
         min_chrf: without references: chrF of a variant's translations, cpu-fp32's taken as references.
 
@@ -136,11 +138,18 @@ class _Export:
         )
         self.manifest = dataclasses.replace(self.manifest, golden=drafted)
         for name in (EXACT, *(name for name in variants if name != EXACT)):
-            self._write_variant(name)
-            self._let_go()
-            self._prove_variant(name)
-            self._let_go()
-        self._check_quality()
+            try:
+                self._write_variant(name)
+                self._let_go()
+                self._prove_variant(name)
+                self._let_go()
+                self._check_quality(name)
+            except VerificationError as error:
+                others = [other for other in variants if other != name]
+                if VARIANTS[name].dtype != "int8" or not others:
+                    raise
+                self._leave_out(name, error)
+                variants = others
         if EXACT not in variants:
             shutil.rmtree(self.directory / EXACT)
         named = {name: self.outputs[name] for name in variants}
@@ -154,6 +163,13 @@ class _Export:
                 quality=self.quality,
             )
         )
+
+    def _leave_out(self, name: str, error: VerificationError) -> None:
+        """Removes a variant that is not good enough; the others do not depend on it."""
+        shutil.rmtree(self.directory / name)
+        self.quality = {of: found for of, found in self.quality.items() if not of.startswith(name)}
+        self.parity.pop("int8_rows_apart", None)
+        logger.warning("warning: the bundle is written without %s: %s", name, error)
 
     def _write_variant(self, name: str) -> None:
         sources = [list(example.source_ids) for example in self.examples[:CHECKED_SENTENCES]]
@@ -233,12 +249,13 @@ class _Export:
         references = [example.reference for example in self.examples]
         return measure_quality(translator, self.tokenizer, sources, references, use_shortlist=use_shortlist)
 
-    def _check_quality(self) -> None:
+    def _check_quality(self, name: str) -> None:
+        measured = {of: found for of, found in self.quality.items() if of.startswith((EXACT, name))}
         if self.has_references:
-            check_quality(self.quality, self.max_bleu_loss)
+            check_quality(measured, self.max_bleu_loss)
             self.parity["max_bleu_loss"] = self.max_bleu_loss
         else:
-            check_agreement(self.quality, self.min_chrf)
+            check_agreement(measured, self.min_chrf)
             self.parity["min_chrf"] = self.min_chrf
 
     def _save(self, manifest: Manifest) -> None:

@@ -90,10 +90,27 @@ def test_a_model_becomes_a_proven_bundle(command: Command, tmp_path: Path, copy:
     assert [path.name for path in out.parent.iterdir()] == ["bundle"]
 
 
-def test_int8_that_is_too_far_from_float_leaves_nothing(command: Command, tmp_path: Path, copy: Path) -> None:
+def test_int8_that_is_too_far_from_float_is_left_out(
+    command: Command, tmp_path: Path, copy: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     out = tmp_path / "out" / "bundle"
 
-    code, message = command.fails(copy, out, "--min-chrf", 100.5)
+    printed = command(copy, out, "--min-chrf", 99.99)
+
+    assert re.search(rf"^{out}: proven \(cpu-fp32 \d\.\d MB\)$", printed, re.MULTILINE)
+    manifest = open_bundle(out).manifest
+    assert manifest.variants.keys() == manifest.golden.outputs.keys() == manifest.quality.keys() == {"cpu-fp32"}
+    assert "int8_rows_apart" not in manifest.parity
+    assert not (out / "cpu-int8").exists()
+    (warning,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    assert warning.startswith("warning: the bundle is written without cpu-int8: cpu-int8 reaches chrF ")
+    assert "calibrate with some 200 sentences like those that it will translate (--text)" in warning
+
+
+def test_int8_alone_that_is_too_far_from_float_leaves_nothing(command: Command, tmp_path: Path, copy: Path) -> None:
+    out = tmp_path / "out" / "bundle"
+
+    code, message = command.fails(copy, out, "--min-chrf", 99.99, "--variants", "cpu-int8")
 
     assert code == 1
     assert "bundle was not written: " in message
