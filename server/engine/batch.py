@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 from concurrent.futures import InvalidStateError
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,26 +22,11 @@ from server.telemetry.model_metrics import ModelMetrics
 logger = logging.getLogger(__name__)
 
 
-class Iteration(NamedTuple):
-    """One iteration of a lane, which steps each of its batches.
-
-    Attributes:
-        started: instant, before its lane waited for its turn.
-        is_alone: whether the sentences of this batch are all that there is.
-        is_full: whether sentences wait for which the lane has no room.
-    """
-
-    started: float
-    is_alone: bool = False
-    is_full: bool = False
-
-
 class Batch:
     """Runs sentences step by step; only its lane's thread changes them.
 
     Attributes:
         kind: of its steps.
-        is_used: whether it has ever tried to take a step.
         num_faults: encoder runs and steps that have failed.
         has_lost_device: whether one failed with `DeviceLost`.
         longest: positions of the longest row of the last step; 0 without sentences.
@@ -70,7 +54,6 @@ class Batch:
         self._rows = Rows(max_rows)
         self._entering: list[Sentence] = []  # that have no rows yet
         self._parents: dict[Sentence, list[int]] = {}  # of the last step: which beam each one extends
-        self.is_used = False
         self.num_faults = 0
         self.has_lost_device = False
         self.longest = 0
@@ -97,8 +80,7 @@ class Batch:
 
     def drop_over(self, now: float) -> None:
         """Answers sentences whose callers have left or whose deadlines have passed; their rows are free."""
-        over = self._plan.over(now)
-        if over:
+        if over := [sentence for sentence in self.sentences if sentence.is_over(now)]:
             self._entering = [sentence for sentence in self._entering if sentence not in over]
             self._remove(over)
             end_over(over, now, self._metrics)
@@ -110,19 +92,24 @@ class Batch:
         self._plan.add(sentences)
         self._entering += sentences
 
-    def step(self, iteration: Iteration) -> None:
-        """Takes one step with all sentences."""
-        self.is_used = True
+    def step(self, came: float, *, is_alone: bool = False, is_full: bool = False) -> None:
+        """Takes one step with all sentences, and answers the sentences that it finishes or that it fails for.
+
+        Args:
+            came: instant at which the lane began to wait for its turn.
+            is_alone: whether nothing else runs or waits.
+            is_full: whether sentences wait for which the lane has no room.
+        """
         entering, self._entering = self._entering, []
         try:
             self._decoder = self._decoder or self._runner.open_decoder(self.kind, self._max_rows)
             self._rearrange(entering, self._decoder)
             self._encode(entering, self._decoder)
             rows, started = self.footprint.rows, self._clock()
-            if rows and (stepped := self._take_step(self._decoder, is_alone=iteration.is_alone)):
+            if rows and (stepped := self._take_step(self._decoder, is_alone=is_alone)):
                 self._answer(self._choose(*stepped))
                 now = self._clock()
-                self._cost.observe_step(rows, now - started, now - iteration.started if iteration.is_full else None)
+                self._cost.observe_step(rows, now - started, now - came if is_full else None)
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
             self._parents = {}
             self.fail(error, self._plan.running)

@@ -4,7 +4,7 @@ Work is counted in row-steps: one row of a batch that takes one step.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from server.averages import FadingMean
@@ -18,7 +18,6 @@ _LEAST_SECONDS = 1e-7  # of a row-step
 _FIRST_STEPS_PER_TOKEN = 1.2
 _FIRST_TOKENS_PER_CHARACTER = 0.3
 _USUAL_TOKENS = 32  # of a sentence that has not been split off yet
-_MOST_TEXT_BITS = 24  # binary length of the most characters that are told apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,6 @@ class CostModel:
         self._row_step_seconds = FadingMean(self.step_seconds(max_rows) / max_rows)
         self._steps_per_token = FadingMean(_FIRST_STEPS_PER_TOKEN)
         self._tokens_per_character = FadingMean(_FIRST_TOKENS_PER_CHARACTER)
-        self._longest: dict[int, FadingMean] = {}  # tokens of a text's longest sentence, by the length of its length
 
     def observe_step(self, rows: int, seconds: float, full_seconds: float | None = None) -> None:
         """Notes a step.
@@ -76,12 +74,10 @@ class CostModel:
         """Notes how many steps a sentence took."""
         self._steps_per_token.add(steps / source_tokens)
 
-    def observe_text(self, characters: int, sentence_tokens: Sequence[int]) -> None:
-        """Notes how many source tokens the sentences of a text had."""
+    def observe_text(self, characters: int, source_tokens: int) -> None:
+        """Notes how many source tokens a text had."""
         if characters:
-            self._tokens_per_character.add(sum(sentence_tokens) / characters)
-            longest = self._longest.setdefault(_text_bits(characters), FadingMean(0.0))
-            longest.add(max(sentence_tokens, default=0))
+            self._tokens_per_character.add(source_tokens / characters)
 
     @property
     def row_step_seconds(self) -> float:
@@ -112,17 +108,12 @@ class CostModel:
         return Demand(sum(steps) * options.beam_size, max(steps, default=0.0), options.beam_size, len(steps))
 
     def demand_of_text(self, characters: int, options: DecodingOptions) -> Demand:
-        """Returns what a text asks that has not been split into sentences yet."""
+        """Returns what a text asks that has not been split yet, as if its sentences had `_USUAL_TOKENS` each."""
         tokens = characters * self._tokens_per_character.value
-        seen = self._longest.get(_text_bits(characters))
-        longest = self.steps(math.ceil(seen.value if seen else min(tokens, _USUAL_TOKENS)), options)
+        longest = self.steps(math.ceil(min(tokens, _USUAL_TOKENS)), options)
         work = tokens * self._steps_per_token.value * options.beam_size
         return Demand(work, longest, options.beam_size, math.ceil(tokens / _USUAL_TOKENS))
 
     def seconds(self, demand: Demand) -> float:
         """Seconds of one lane that a demand takes, shared with others."""
         return demand.work * self.row_step_seconds
-
-
-def _text_bits(characters: int) -> int:
-    return min(characters.bit_length(), _MOST_TEXT_BITS)

@@ -145,9 +145,9 @@ class Engine:
         demand = self._cost.demand_of_text(num_characters, options)
         return self._dispatch.check(demand, deadline, flow).alone_seconds
 
-    def observe_text(self, num_characters: int, sentence_tokens: Sequence[int]) -> None:
-        """Notes how many source tokens the sentences of a text had, for `check_room`."""
-        self._cost.observe_text(num_characters, sentence_tokens)
+    def observe_text(self, num_characters: int, source_tokens: int) -> None:
+        """Notes how many source tokens a text had, for `check_room`."""
+        self._cost.observe_text(num_characters, source_tokens)
 
     def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:
         """Returns the seconds of one lane that sentences of so many tokens will take, shared with others."""

@@ -12,12 +12,10 @@ class Turn(NamedTuple):
     Attributes:
         waited_seconds: before it could begin.
         is_alone: whether no other engine runs anything.
-        is_divided: whether engines with more lanes than there are cores share these, so that steps should be short.
     """
 
     waited_seconds: float = 0.0
     is_alone: bool = True
-    is_divided: bool = False
 
 
 class Gate(Protocol):

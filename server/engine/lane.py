@@ -16,7 +16,7 @@ from operator import add
 
 import numpy as np
 
-from server.engine.batch import Batch, Iteration
+from server.engine.batch import Batch
 from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
 from server.engine.failing import end_over, fail
@@ -32,12 +32,7 @@ logger = logging.getLogger(__name__)
 
 _NUM_REMEMBERED = 101  # steps
 _BACKGROUND_TIME = 0.2  # of the foreground's: half, and a flood beside busy tenants stalls; twice, and they notice it
-_BACKGROUND_ROWS = (
-    0.5  # of what a lane may hold: half, and floods get less done; twice, and the foreground finds no room
-)
-_DIVIDED_ROWS = (
-    0.5  # of what a lane may hold while engines share the cores: twice, and small models wait for long steps
-)
+_BACKGROUND_ROWS = 0.5  # of a lane's limits: half, and floods get less done; twice, and the foreground finds no room
 
 
 class LaneState(enum.Enum):
@@ -58,6 +53,7 @@ class Lane:
         is_proven: False for a lane that is to pass a probe first.
 
     Attributes:
+        kinds: of steps that it has tried to take, and plain ones.
         is_out: whether it takes nothing more; see `take_out`.
         has_ended: whether its thread has, all its sentences answered.
         step_started: instant at which the step began that it takes now; None between two steps.
@@ -92,6 +88,7 @@ class Lane:
         self._probe: Sentence | None = None  # that no batch has yet
         self._num_forgiven = 0 if is_proven else -1  # faults; written by the watcher alone, `num_faults` by the thread
         self._step_seconds: deque[float] = deque(maxlen=_NUM_REMEMBERED)
+        self.kinds = [StepKind.PLAIN]
         self.is_out = False
         self.has_ended = False
         self.step_started: float | None = None
@@ -102,12 +99,6 @@ class Lane:
         if self.is_out:
             return LaneState.OUT
         return LaneState.SERVING if self.num_faults == self._num_forgiven else LaneState.SUSPECT
-
-    @property
-    def kinds(self) -> list[StepKind]:
-        """Kinds of steps that it has tried to take, and plain ones."""
-        used = {batch.kind for batch in self._batches if batch.is_used}
-        return [kind for kind in StepKind if kind in used or kind is StepKind.PLAIN]
 
     @property
     def num_faults(self) -> int:
@@ -202,7 +193,7 @@ class Lane:
     def _step_all(self, batches: list[Batch], turn: Turn, started: float) -> bool:
         """Takes a step with each of some batches that has sentences, running or entering; says whether any has."""
         try:
-            is_full = self._enter(batches, turn)
+            is_full = self._enter(batches)
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
             for batch in batches:
                 batch.fail(error, batch.sentences)
@@ -213,14 +204,14 @@ class Lane:
         has_run = False
         for batch in batches:
             if batch.sentences:
-                self._step(batch, Iteration(started, is_alone, is_full))
+                self._step(batch, started, is_alone=is_alone, is_full=is_full)
                 started = self._clock()
                 has_run = True
         return has_run
 
-    def _enter(self, batches: list[Batch], turn: Turn) -> bool:
+    def _enter(self, batches: list[Batch]) -> bool:
         """Lets sentences enter some batches; says whether others are left although the lane takes all that it may."""
-        entering, is_full = self._take(turn, is_background=batches is self._background)
+        entering, is_full = self._take(is_background=batches is self._background)
         now = self._clock()
         for batch in batches:
             batch.enter([sentence for sentence in entering if sentence.kind is batch.kind])
@@ -230,9 +221,11 @@ class Lane:
             self._metrics.queue_duration_seconds.observe(now - sentence.submitted)
         return is_full
 
-    def _step(self, batch: Batch, iteration: Iteration) -> None:
+    def _step(self, batch: Batch, came: float, *, is_alone: bool, is_full: bool) -> None:
+        if batch.kind not in self.kinds:
+            self.kinds.append(batch.kind)
         self.step_started = self._clock()
-        batch.step(iteration)
+        batch.step(came, is_alone=is_alone, is_full=is_full)
         self._step_seconds.append(self._clock() - self.step_started)
         self.step_started = None
         self._metrics.engine_last_step_timestamp_seconds.set_to_current_time()
@@ -257,7 +250,7 @@ class Lane:
             return True
         return self.state is LaneState.SERVING and self._dispatch.num_sentences > 0
 
-    def _take(self, turn: Turn, *, is_background: bool) -> tuple[list[Sentence], bool]:
+    def _take(self, *, is_background: bool) -> tuple[list[Sentence], bool]:
         """Returns sentences that enter, the probe or such as waited; and whether the lane has no room for others."""
         foreground, background = (
             reduce(add, (batch.footprint for batch in batches)) for batches in (self._foreground, self._background)
@@ -266,12 +259,11 @@ class Lane:
             return ([] if is_background else self._take_probe(foreground + background)), False
         if self.state is not LaneState.SERVING:
             return [], False
-        limits = self._limits.part(_DIVIDED_ROWS) if turn.is_divided else self._limits
         if is_background:
-            half, left = limits.part(_BACKGROUND_ROWS), limits.beside(foreground)
+            half, left = self._limits.part(_BACKGROUND_ROWS), self._limits.beside(foreground)
             limits, footprint, batches = min(half, left, key=lambda each: each.max_rows), background, self._background
         else:
-            limits, footprint, batches = limits.beside(background), foreground, self._foreground
+            limits, footprint, batches = self._limits.beside(background), foreground, self._foreground
         longest = max(batch.longest for batch in batches)
         return self._dispatch.take(limits, footprint, longest, is_background=is_background)
 

@@ -4,11 +4,8 @@ Between any two steps finished, cancelled and expired sentences leave and waitin
 (OSDI 2022).
 """
 
-import math
 from collections import deque
-from concurrent.futures import Future
 
-from server.decoding.result import Result
 from server.engine.limits import Footprint
 from server.engine.sentence import Sentence
 from server.network import RowMoves
@@ -27,26 +24,12 @@ class RowPlan:
         self.running: list[Sentence] = []
         self.num_rows = 0
         self.footprint = Footprint()
-        self._has_cancelled = False  # whether a caller has left since `running` was last looked through
-        self._first_deadline = math.inf  # no later than any of `running`
 
     def add(self, sentences: list[Sentence]) -> None:
         """Adds sentences, which run without a row until `place`."""
         self.running.extend(sentences)
         for sentence in sentences:
             self.footprint += sentence.footprint
-            sentence.future.add_done_callback(self._note_done)
-            if sentence.deadline is not None:
-                self._first_deadline = min(self._first_deadline, sentence.deadline)
-
-    def over(self, now: float) -> list[Sentence]:
-        """Returns the running sentences that are over; looks at each only when there may be one."""
-        if not self._has_cancelled and now < self._first_deadline:
-            return []
-        self._has_cancelled = False  # first, so that none that leaves meanwhile is missed
-        deadlines = (sentence.deadline for sentence in self.running)
-        self._first_deadline = min((d for d in deadlines if d is not None and d > now), default=math.inf)
-        return [sentence for sentence in self.running if sentence.is_over(now)]
 
     def place(self, sentences: list[Sentence]) -> int:
         """Gives each encoded sentence its first row, behind the rows in use; returns the first one's."""
@@ -136,7 +119,3 @@ class RowPlan:
             else:
                 homeless.append(beam)
         return homeless
-
-    def _note_done(self, future: Future[Result]) -> None:
-        if future.cancelled():
-            self._has_cancelled = True

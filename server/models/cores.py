@@ -5,8 +5,6 @@ fewest seconds, in all that it runs and that waits for it. An engine that has ha
 its share, and its lanes step at once. Lanes of the other engines let those go first between two steps. So a small load
 notices little of a large one, and an engine that waits is soon within its share itself. Fewest seconds, not fewest
 rows: a small load that was held up once has more rows than a large one, whose batches are limited.
-
-A step cannot be interrupted. So lanes keep their steps short while engines share the cores (`server.engine.lane`).
 """
 
 import contextlib
@@ -28,7 +26,6 @@ class _EngineGate:
 
     Attributes:
         num_lanes: that have anything to run.
-        most_lanes: the most that ever had.
         asked_seconds: as told at the last turn.
         seconds: of its steps, fading.
     """
@@ -36,7 +33,6 @@ class _EngineGate:
     def __init__(self, cores: "Cores", seconds: FadingSum) -> None:
         self._cores = cores
         self.num_lanes = 0
-        self.most_lanes = 0
         self.asked_seconds = 0.0
         self.seconds = seconds
 
@@ -75,7 +71,6 @@ class Cores:
         """Counts a lane while it has anything to run."""
         with self._changed:
             gate.num_lanes += 1
-            gate.most_lanes = max(gate.most_lanes, gate.num_lanes)
         try:
             yield
         finally:
@@ -91,16 +86,14 @@ class Cores:
             return
         came = self._clock()
         with self._changed:
-            active = self._active()
-            is_alone = sum(each.num_lanes > 0 for each in active) <= 1
+            is_alone = sum(each.num_lanes > 0 for each in self._gates) <= 1
             is_beyond = not is_alone and gate not in self._within_share()
             if is_beyond:
                 self._changed.wait_for(lambda: self._may_step(gate), _MOST_WAIT_SECONDS)
             self._num_beyond += is_beyond
         started = self._clock()
-        is_divided = len(active) > 1 and sum(each.most_lanes for each in active) > self._num_cores
         try:
-            yield Turn(started - came, is_alone, is_divided)
+            yield Turn(started - came, is_alone)
         finally:
             with self._changed:
                 self._num_beyond -= is_beyond

@@ -33,7 +33,7 @@ class SentenceEngine(Protocol):
     ) -> float:
         """See `Engine.check_room`."""
 
-    def observe_text(self, num_characters: int, sentence_tokens: Sequence[int]) -> None:
+    def observe_text(self, num_characters: int, source_tokens: int) -> None:
         """See `Engine.observe_text`."""
 
     def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:

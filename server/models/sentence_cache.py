@@ -123,9 +123,9 @@ class SentenceCache:
         """See `Engine.check_room`. Where translations are kept, a full engine may not be needed: `submit` says so."""
         return 0.0 if self._results else self._engine.check_room(num_characters, options, deadline, flow)
 
-    def observe_text(self, num_characters: int, sentence_tokens: Sequence[int]) -> None:
+    def observe_text(self, num_characters: int, source_tokens: int) -> None:
         """See `Engine.observe_text`."""
-        self._engine.observe_text(num_characters, sentence_tokens)
+        self._engine.observe_text(num_characters, source_tokens)
 
     def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:
         """See `Engine.predict_seconds`; what is kept counts as if it were not."""

@@ -182,7 +182,7 @@ class Job:
         waiting = [index for index in range(len(pieces)) if index not in relay.middle.sentences]
         if waiting:
             engine = leg.model.engine
-            engine.observe_text(len(sentence.candidates[0].text), [each.num_tokens for each in pieces])
+            engine.observe_text(len(sentence.candidates[0].text), sum(piece.num_tokens for piece in pieces))
             sources = [pieces[index].source_ids or () for index in waiting]
             try:
                 futures = engine.submit(sources, leg.options, self._deadline, self._flow)

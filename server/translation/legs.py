@@ -119,7 +119,7 @@ class TextGroup:
         tokens = [sentence.num_tokens for index in self.indices for sentence in texts[index].sentences]
         model = self.legs[0].model
         model.metrics.request_source_tokens.observe(sum(tokens))
-        model.engine.observe_text(self.num_characters, tokens)
+        model.engine.observe_text(self.num_characters, sum(tokens))
         translated = [number for number in tokens if number]
         return sum(leg.model.engine.predict_seconds(translated, leg.options) for leg in self.legs)
 

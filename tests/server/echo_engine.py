@@ -86,8 +86,8 @@ class EchoEngine:
             raise self.refuses
         return self.alone_seconds
 
-    def observe_text(self, num_characters: int, sentence_tokens: Sequence[int]) -> None:
-        self.observed.append((num_characters, sum(sentence_tokens)))
+    def observe_text(self, num_characters: int, source_tokens: int) -> None:
+        self.observed.append((num_characters, source_tokens))
 
     def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:
         """As if each token took a second of each beam."""

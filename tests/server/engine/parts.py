@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
-from server.engine.batch import Batch, Iteration
+from server.engine.batch import Batch
 from server.engine.cost import CostModel, Demand
 from server.engine.dispatch import Dispatch
 from server.engine.flow import ANYONE, Flow
@@ -103,10 +103,12 @@ def decoder_of(batch: Batch) -> Any:
     return batch._decoder
 
 
-def enter_and_step(batch: Batch, entering: list[Sentence], iteration: Iteration) -> None:
+def enter_and_step(
+    batch: Batch, entering: list[Sentence], came: float = 0.0, *, is_alone: bool = False, is_full: bool = False
+) -> None:
     """Takes a step with sentences that the lane has taken."""
     batch.enter(entering)
-    batch.step(iteration)
+    batch.step(came, is_alone=is_alone, is_full=is_full)
 
 
 def tokens(count: int) -> tuple[int, ...]:
@@ -146,7 +148,7 @@ class Parts:
         for _ in range(times):
             batch.drop_over(self.clock())
             entering, is_full = self.dispatch.take(self.limits, batch.footprint, batch.longest, is_background=False)
-            enter_and_step(batch, entering, Iteration(self.clock(), is_full=is_full))
+            enter_and_step(batch, entering, self.clock(), is_full=is_full)
 
     def submit(
         self,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from server.decoding.options import DecodingOptions
-from server.engine.batch import Batch, Iteration
+from server.engine.batch import Batch
 from server.engine.limits import Footprint
 from server.errors import DeadlineExceeded, NotServing
 from tests.fakes import EOS
@@ -161,7 +161,7 @@ def test_who_enters_is_who_was_given_and_others_go_on_waiting(parts: Parts, batc
 
     for entering in ([given], [], []):
         assert parts.dispatch._running_rows == 1
-        enter_and_step(batch, entering, Iteration(0.0))
+        enter_and_step(batch, entering, 0.0)
 
     assert given.future.result(0).hypotheses[0].ids == tokens(2)
     assert not waits.done()
@@ -170,8 +170,8 @@ def test_who_enters_is_who_was_given_and_others_go_on_waiting(parts: Parts, batc
 
 def test_a_step_is_told_whether_it_is_all_that_there_is(parts: Parts, batch: Batch) -> None:
     parts.dispatch.start(sentences := [sentence_of((9, 50, EOS))])
-    enter_and_step(batch, sentences, Iteration(0.0))
-    enter_and_step(batch, [], Iteration(0.0, is_alone=True))
+    enter_and_step(batch, sentences, 0.0)
+    enter_and_step(batch, [], 0.0, is_alone=True)
 
     assert parts.runner.was_alone == [False, True]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from server.decoding.options import DecodingOptions
-from server.engine.batch import Batch, Iteration
+from server.engine.batch import Batch
 from server.errors import EngineFailed, NotServing, Overloaded
 from server.network import DeviceLost, OutOfMemory
 from tests.fakes import EOS
@@ -134,7 +134,7 @@ def test_every_sentence_is_answered_even_if_the_plan_is_broken(
     parts.dispatch.start([enters])
     parts.runner.step_failures = [RuntimeError("broken")]
     with contextlib.suppress(RuntimeError):
-        enter_and_step(batch, [enters], Iteration(0.0))
+        enter_and_step(batch, [enters], 0.0)
 
     for future in (runs, enters.future):
         with pytest.raises(EngineFailed):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from server.engine.batch import Batch, Iteration
+from server.engine.batch import Batch
 from tests.fakes import EOS
 from tests.server.engine.parts import GREEDY, Parts, enter_and_step, new_sentence, sentence_of
 
@@ -61,8 +61,8 @@ def test_costs_are_learned_from_steps_with_the_rows_that_beams_will_have(parts: 
     parts.runner.spoil = pass_time
     parts.dispatch.start(sentences := [new_sentence(beam_size=4), new_sentence()])
     parts.clock.now = 7.0
-    enter_and_step(batch, sentences, Iteration(started=6.0))
-    enter_and_step(batch, [], Iteration(started=6.0, is_full=True))
+    enter_and_step(batch, sentences, 6.0)
+    enter_and_step(batch, [], 6.0, is_full=True)
 
     assert seen == [(5, 0.5, None), (5, 0.5, 2.0)]
 

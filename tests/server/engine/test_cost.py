@@ -117,23 +117,14 @@ def test_lengths_are_learned(cost: CostModel) -> None:
 def test_a_text_is_taken_to_be_made_of_sentences_of_usual_length(cost: CostModel) -> None:
     for _ in range(1000):
         cost.observe_sentence(source_tokens=10, steps=10)
-        cost.observe_text(characters=400, sentence_tokens=[40, 60])
-    cost.observe_text(characters=0, sentence_tokens=[])
+        cost.observe_text(characters=400, source_tokens=100)
+    cost.observe_text(characters=0, source_tokens=0)
 
     large = cost.demand_of_text(400_000, GREEDY)
 
     assert large.work == pytest.approx(100_000)
     assert large.steps == pytest.approx(32)
     assert cost.demand_of_text(40, GREEDY).steps == pytest.approx(10)
-
-
-def test_the_longest_sentence_of_a_text_is_that_of_texts_of_its_size(cost: CostModel) -> None:
-    cost.observe_sentence(source_tokens=10, steps=10)
-    for longest in (50, 70):
-        cost.observe_text(characters=400, sentence_tokens=[20, longest])
-
-    assert cost.demand_of_text(300, GREEDY).steps == pytest.approx(60)
-    assert cost.demand_of_text(400_000, GREEDY).steps == pytest.approx(32), "none has been seen"
 
 
 def test_a_step_that_was_stopped_does_not_make_callers_unwelcome(cost: CostModel) -> None:

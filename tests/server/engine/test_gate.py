@@ -7,4 +7,4 @@ def test_an_open_gate_lets_every_lane_through_at_once() -> None:
     gate = OpenGate()
 
     with gate.work(), gate.work(), gate.turn(1e9) as one, gate.turn(1e9) as other:
-        assert one == other == Turn(waited_seconds=0.0, is_alone=True, is_divided=False)
+        assert one == other == Turn(waited_seconds=0.0, is_alone=True)

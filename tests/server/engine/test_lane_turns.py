@@ -10,7 +10,6 @@ from server.engine.gate import OpenGate, Turn
 from tests.server.engine.parts import (
     SHORTLIST,
     Parts,
-    batch_sizes,
     slow_cost,
 )
 
@@ -25,18 +24,6 @@ class FixedGate(OpenGate):
     def turn(self, asked_seconds: float) -> Iterator[Turn]:
         self.asked_seconds.append(asked_seconds)
         yield self.fixed
-
-
-def test_a_lane_has_half_of_the_rows_while_engines_share_the_cores(parts: Parts) -> None:
-    gate = FixedGate(Turn(is_divided=True))
-    lane = parts.open_lane(gate=gate)
-    parts.submit(*[3] * 20)
-
-    sizes = batch_sizes(parts, lane, 2)
-    gate.fixed = Turn()
-    sizes += batch_sizes(parts, lane, 1)
-
-    assert sizes == [4, 4, 8]
 
 
 def test_a_lane_is_not_alone_while_another_engine_runs_anything(parts: Parts) -> None:

@@ -89,7 +89,7 @@ def test_rows_stay_without_gaps_and_follow_their_beams_through_random_traffic() 
         for sentence in plan.running:
             if rng.random() < 0.02:
                 sentence.future.cancel()
-        plan.remove(plan.over(0.0))
+        plan.remove([sentence for sentence in plan.running if sentence.is_over(0.0)])
         has_room = waiting and plan.footprint.rows + waiting[0].footprint.rows <= 12
         entering = [waiting.pop(0)] if has_room else []
         plan.add(entering)

@@ -137,27 +137,6 @@ def test_what_an_engine_has_had_fades(cores: Cores, clock: FakeClock) -> None:
     assert comes_beside(small, large)
 
 
-def test_cores_are_divided_while_several_engines_use_more_lanes_than_there_are_cores(
-    cores: Cores, clock: FakeClock
-) -> None:
-    large, small = cores.new_gate(), cores.new_gate()
-    seen = [use(large, clock, 0.1).is_divided, use(small, clock, 0.1).is_divided, use(large, clock, 0.1).is_divided]
-    clock.now += 10.0  # an engine that has not run anything lately counts no more
-    seen.append(use(large, clock, 0.1).is_divided)
-
-    assert seen == [False, True, True, False]
-
-
-def test_cores_that_are_enough_for_all_are_not_divided(clock: FakeClock) -> None:
-    cores = Cores(num_cores=2, clock=clock)
-    large, small = cores.new_gate(), cores.new_gate()
-    use(large, clock, 0.1)
-    assert not use(small, clock, 0.1).is_divided
-
-    with large.work(), large.work():
-        assert use(small, clock, 0.1).is_divided
-
-
 def test_engines_that_have_gone_are_forgotten(cores: Cores, clock: FakeClock) -> None:
     large, small = cores.new_gate(), cores.new_gate()
     use(small, clock, 0.1)
