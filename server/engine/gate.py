@@ -1,7 +1,6 @@
 """What stands between an engine's lanes and the processor: a gate, where engines of one process share its cores."""
 
 import contextlib
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
@@ -19,27 +18,26 @@ class Turn(NamedTuple):
 
 
 class Gate(Protocol):
-    """Lets an engine's lanes use the cores; called by their threads."""
+    """Lets an engine's lanes use the cores; the lanes' threads call it."""
 
     def work(self) -> AbstractContextManager[None]:
-        """Counts a lane for as long as it has anything to run: its block."""
+        """Counts a lane as one that has something to run, during the block."""
 
     def turn(self, asked_seconds: float) -> AbstractContextManager[Turn]:
-        """Waits for the lane's turn, which is the block.
+        """Waits until the lane may take its turn, which is the block.
 
         Args:
-            asked_seconds: that a lane would take for one step of all that the engine runs and that waits for it.
+            asked_seconds: that a lane would take for one step of everything that the engine runs and that waits.
         """
 
 
 class OpenGate:
-    """Of an engine that shares its cores with no other."""
+    """The gate of an engine that shares its cores with no other: nothing waits."""
 
     def work(self) -> AbstractContextManager[None]:
-        """Does nothing."""
+        """As of `Gate`."""
         return contextlib.nullcontext()
 
-    @contextlib.contextmanager
-    def turn(self, asked_seconds: float) -> Iterator[Turn]:  # noqa: ARG002  # as of `Gate`
-        """Waits for nothing."""
-        yield Turn()
+    def turn(self, asked_seconds: float) -> AbstractContextManager[Turn]:  # noqa: ARG002  # of `Gate`
+        """As of `Gate`."""
+        return contextlib.nullcontext(Turn())

@@ -1,8 +1,8 @@
-"""One thread that steps its batches in turn, and whether it may be trusted.
+"""One thread that steps its batches in turn, and whether that thread may be trusted.
 
 A lane has two batches for each kind of step: one for the foreground, and one for flows that are in the background
-(`server.engine.admission`). A lane whose step has failed takes nothing but a probe: a sentence for this lane alone,
-whose translation is known. The supervisor (`server.models.supervisor`) sends it, and says whether the lane goes on.
+(`server.engine.admission`). After a step has failed, the lane takes nothing but a probe: a sentence for this lane
+alone, whose translation is known. The supervisor (`server.models.supervisor`) sends it and decides what follows.
 """
 
 import enum
@@ -20,7 +20,7 @@ from server.engine.batch import Batch
 from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
 from server.engine.failing import end_over, fail
-from server.engine.gate import Gate, Turn
+from server.engine.gate import Gate
 from server.engine.limits import Footprint, LaneLimits
 from server.engine.sentence import Sentence
 from server.errors import NotServing, TranslationError
@@ -30,7 +30,7 @@ from server.threads import LANE_NICENESS, be_nice
 
 logger = logging.getLogger(__name__)
 
-_NUM_REMEMBERED = 101  # steps
+_NUM_REMEMBERED = 101  # steps, of which the supervisor asks the median
 _BACKGROUND_TIME = 0.2  # of the foreground's: half, and a flood beside busy tenants stalls; twice, and they notice it
 _BACKGROUND_ROWS = 0.5  # of a lane's limits: half, and floods get less done; twice, and the foreground finds no room
 
@@ -38,25 +38,24 @@ _BACKGROUND_ROWS = 0.5  # of a lane's limits: half, and floods get less done; tw
 class LaneState(enum.Enum):
     """What a lane takes; the values are `server.telemetry.model_metrics.LANE_STATES`."""
 
-    SERVING = "serving"  # whoever waits
-    SUSPECT = "suspect"  # probes alone, until one has been passed: a step has failed, or the lane replaces another
+    SERVING = "serving"  # sentences that wait
+    SUSPECT = "suspect"  # probes alone, until it has passed one: a step has failed, or the lane replaces another
     OUT = "out"  # nothing: its thread answers its sentences and ends
 
 
 class Lane:
-    """Runs sentences of all kinds, in a batch for each; they share the lane's limits.
+    """Runs sentences of all kinds, in a batch for each kind; the batches share the lane's limits.
 
     Args:
-        limits: of this lane.
         clock: gives instants in seconds; deadlines are such instants.
-        alarm: set whenever there is something for the watcher to look at.
-        is_proven: False for a lane that is to pass a probe first.
+        alarm: is set when a step has failed or the thread has ended, so that the supervisor looks.
+        is_proven: False for a lane that must pass a probe first.
 
     Attributes:
-        kinds: of steps that it has tried to take, and plain ones.
+        kinds: of steps that the lane has tried to take, and plain ones.
         is_out: whether it takes nothing more; see `take_out`.
-        has_ended: whether its thread has, all its sentences answered.
-        step_started: instant at which the step began that it takes now; None between two steps.
+        has_ended: whether its thread has ended, with all sentences answered.
+        step_started: instant at which the present step began; None between two steps.
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class Lane:
         self._earned_seconds = 0.0  # by the background, since its last step
         self._background_seconds = 0.0  # that its last step took
         self._probe: Sentence | None = None  # that no batch has yet
-        self._num_forgiven = 0 if is_proven else -1  # faults; written by the watcher alone, `num_faults` by the thread
+        self._num_forgiven = 0 if is_proven else -1  # faults; the supervisor writes this, the thread `num_faults`
         self._step_seconds: deque[float] = deque(maxlen=_NUM_REMEMBERED)
         self.kinds = [StepKind.PLAIN]
         self.is_out = False
@@ -95,7 +94,7 @@ class Lane:
 
     @property
     def state(self) -> LaneState:
-        """Where it stands."""
+        """What it takes."""
         if self.is_out:
             return LaneState.OUT
         return LaneState.SERVING if self.num_faults == self._num_forgiven else LaneState.SUSPECT
@@ -126,29 +125,29 @@ class Lane:
         return sum(batch.cache_bytes for batch in self._batches)
 
     def probe(self, sentence: Sentence) -> None:
-        """Has the lane run a sentence as soon as there are rows for it, ahead of all that wait; one at a time."""
+        """Gives the lane a probe, which enters before all sentences that wait, as soon as it has rows for it."""
         self._probe = sentence
         self._dispatch.wake()
 
     def forgive(self, num_faults: int) -> None:
-        """Lets the lane take sentences again if it has had no more faults than so many."""
+        """Lets the lane take sentences again, unless it has had more faults than these."""
         self._num_forgiven = num_faults
         self._dispatch.wake()
 
     def take_out(self) -> None:
-        """Ends the lane, after the step that it takes now; its sentences are answered UNAVAILABLE."""
+        """Ends the lane after its present step; its sentences are answered UNAVAILABLE."""
         self.is_out = True
         self._dispatch.wake()
 
     def abandon(self, error: TranslationError) -> None:
-        """Ends the lane and answers its sentences at once, although its thread may hang, and its rows with it."""
+        """Ends the lane and answers its sentences at once, because its thread may hang for ever."""
         self.take_out()
         for batch in self._batches:
             for sentence in batch.sentences:
                 fail(sentence, error, self._metrics)
 
     def run(self) -> None:
-        """Steps while there is work, sleeps while there is none, until the engine is stopped or the lane is out."""
+        """Steps while there is work and sleeps while there is none, until the engine is stopped or the lane is out."""
         try:
             be_nice(LANE_NICENESS)
             while self._wait() and not self.is_out:
@@ -163,35 +162,35 @@ class Lane:
             self._leave()
 
     def step(self) -> None:
-        """Waits for the lane's turn and takes a step with the foreground, and one with the background if that is due.
+        """Waits for the lane's turn, and takes a step with the foreground, and one with the background if it is due.
 
-        The background is stepped while there is no foreground. Beside it, it earns `_BACKGROUND_TIME` of the
-        foreground's time, and takes a step once it has earned as much as its last one took.
+        Without a foreground, each step is one of the background. Beside a foreground, the background earns
+        `_BACKGROUND_TIME` of the foreground's time, and takes a step once it has earned what its last step took.
         """
         with self._gate.turn(self._dispatch.asked_seconds) as turn:
             now = self._clock()
-            started = now - turn.waited_seconds
+            came = now - turn.waited_seconds
             for batch in self._batches:
                 batch.drop_over(now)
             end_over(self._dispatch.drop_over(), now, self._metrics)
-            has_foreground = self._step_all(self._foreground, turn, started)
+            has_foreground = self._step_all(self._foreground, came, is_alone=turn.is_alone)
             now = self._clock()
             has_background = self._dispatch.has_background or any(batch.sentences for batch in self._background)
             if has_foreground and has_background:
-                self._dispatch.note_seconds(now - started, is_background=False)
-                self._earned_seconds += (now - started) * _BACKGROUND_TIME
+                self._dispatch.note_seconds(now - came, is_background=False)
+                self._earned_seconds += (now - came) * _BACKGROUND_TIME
                 if self._earned_seconds < self._background_seconds:
                     return
             self._earned_seconds = 0.0
-            if self._step_all(self._background, turn, now):
+            if self._step_all(self._background, now, is_alone=turn.is_alone):
                 self._background_seconds = self._clock() - now
                 self._dispatch.note_seconds(self._background_seconds, is_background=True)
                 for batch in self._background:
                     if not batch.sentences:
                         batch.rest()
 
-    def _step_all(self, batches: list[Batch], turn: Turn, started: float) -> bool:
-        """Takes a step with each of some batches that has sentences, running or entering; says whether any has."""
+    def _step_all(self, batches: list[Batch], came: float, *, is_alone: bool) -> bool:
+        """Lets sentences enter these batches, and steps each batch that has any; returns whether one has."""
         try:
             is_full = self._enter(batches)
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
@@ -199,19 +198,24 @@ class Lane:
                 batch.fail(error, batch.sentences)
             self._alarm.set()
             return False
-        rows = sum(batch.footprint.rows for batch in self._batches)
-        is_alone = turn.is_alone and self._dispatch.is_all(rows)
-        has_run = False
-        for batch in batches:
-            if batch.sentences:
-                self._step(batch, started, is_alone=is_alone, is_full=is_full)
-                started = self._clock()
-                has_run = True
-        return has_run
+        is_alone = is_alone and self._dispatch.is_all(_footprint(self._batches).rows)
+        stepped = [batch for batch in batches if batch.sentences]
+        for batch in stepped:
+            if batch.kind not in self.kinds:
+                self.kinds.append(batch.kind)
+            self.step_started = self._clock()
+            batch.step(came, is_alone=is_alone, is_full=is_full)
+            came = self._clock()
+            self._step_seconds.append(came - self.step_started)
+            self.step_started = None
+            self._metrics.engine_last_step_timestamp_seconds.set_to_current_time()
+            if self.num_faults != self._num_forgiven:
+                self._alarm.set()
+        return bool(stepped)
 
     def _enter(self, batches: list[Batch]) -> bool:
-        """Lets sentences enter some batches; says whether others are left although the lane takes all that it may."""
-        entering, is_full = self._take(is_background=batches is self._background)
+        """Lets sentences enter these batches; returns whether others wait although the lane takes all that it may."""
+        entering, is_full = self._take(batches)
         now = self._clock()
         for batch in batches:
             batch.enter([sentence for sentence in entering if sentence.kind is batch.kind])
@@ -221,23 +225,30 @@ class Lane:
             self._metrics.queue_duration_seconds.observe(now - sentence.submitted)
         return is_full
 
-    def _step(self, batch: Batch, came: float, *, is_alone: bool, is_full: bool) -> None:
-        if batch.kind not in self.kinds:
-            self.kinds.append(batch.kind)
-        self.step_started = self._clock()
-        batch.step(came, is_alone=is_alone, is_full=is_full)
-        self._step_seconds.append(self._clock() - self.step_started)
-        self.step_started = None
-        self._metrics.engine_last_step_timestamp_seconds.set_to_current_time()
-        if self.num_faults != self._num_forgiven:
-            self._alarm.set()
+    def _take(self, batches: list[Batch]) -> tuple[list[Sentence], bool]:
+        """Returns the sentences that enter these batches, and whether others wait for which the lane has no room."""
+        is_background = batches is self._background
+        if (probe := self._probe) is not None:
+            rows = _footprint(self._batches).rows
+            if is_background or (rows and rows + probe.footprint.rows > self._limits.max_rows):
+                return [], False
+            self._probe = None
+            self._dispatch.start([probe])
+            return [probe], False
+        if self.state is not LaneState.SERVING:
+            return [], False
+        limits = self._limits.beside(_footprint(self._foreground if is_background else self._background))
+        if is_background:
+            limits = min(limits, self._limits.part(_BACKGROUND_ROWS), key=lambda each: each.max_rows)
+        longest = max(batch.longest for batch in batches)
+        return self._dispatch.take(limits, _footprint(batches), longest, is_background=is_background)
 
     @property
     def _is_running(self) -> bool:
         return any(batch.sentences for batch in self._batches)
 
     def _wait(self) -> bool:
-        """Sleeps until the lane is wanted, without its caches after a while; False if the queue has been closed."""
+        """Sleeps until the lane is wanted, and gives back its caches after a while; False if the queue is closed."""
         idle_seconds = self._limits.idle_seconds
         if idle_seconds < math.inf and not self._dispatch.wait(self._is_wanted, idle_seconds):
             for batch in self._batches:
@@ -245,39 +256,12 @@ class Lane:
         return self._dispatch.wait(self._is_wanted)
 
     def _is_wanted(self) -> bool:
-        """Says whether there is a reason not to sleep."""
         if self.is_out or self._probe is not None:
             return True
         return self.state is LaneState.SERVING and self._dispatch.num_sentences > 0
 
-    def _take(self, *, is_background: bool) -> tuple[list[Sentence], bool]:
-        """Returns sentences that enter, the probe or such as waited; and whether the lane has no room for others."""
-        foreground, background = (
-            reduce(add, (batch.footprint for batch in batches)) for batches in (self._foreground, self._background)
-        )
-        if self._probe is not None:
-            return ([] if is_background else self._take_probe(foreground + background)), False
-        if self.state is not LaneState.SERVING:
-            return [], False
-        if is_background:
-            half, left = self._limits.part(_BACKGROUND_ROWS), self._limits.beside(foreground)
-            limits, footprint, batches = min(half, left, key=lambda each: each.max_rows), background, self._background
-        else:
-            limits, footprint, batches = self._limits.beside(background), foreground, self._foreground
-        longest = max(batch.longest for batch in batches)
-        return self._dispatch.take(limits, footprint, longest, is_background=is_background)
-
-    def _take_probe(self, footprint: Footprint) -> list[Sentence]:
-        """Returns the probe, if there are rows for it beside a footprint."""
-        probe = self._probe
-        if probe is None or (footprint.rows and footprint.rows + probe.footprint.rows > self._limits.max_rows):
-            return []
-        self._probe = None
-        self._dispatch.start([probe])
-        return [probe]
-
     def _leave(self) -> None:
-        """Answers whoever is left, and frees what they took."""
+        """Answers the sentences that are left, and frees their rows."""
         error = NotServing("the server has shut down")
         if self.is_out:
             error = NotServing("the server has lost what ran this sentence; it may be sent again")
@@ -290,3 +274,7 @@ class Lane:
             self.step_started = None
             self.has_ended = True
             self._alarm.set()
+
+
+def _footprint(batches: list[Batch]) -> Footprint:
+    return reduce(add, (batch.footprint for batch in batches))
