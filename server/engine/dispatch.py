@@ -1,7 +1,7 @@
-"""Between requests and lanes: requests are admitted to the waiting queue, and lanes take sentences from it.
+"""Between requests and lanes: requests add sentences to the waiting queue, and lanes take them.
 
-Here is the only lock, and all waiting and waking. `server.engine.admission` decides whether a request is admitted, and
-`server.engine.fair_queue` which sentence is next.
+This file has the only lock, and all waiting and waking. `server.engine.admission` decides whether a request is
+admitted, and `server.engine.fair_queue` which sentence is next.
 """
 
 import math
@@ -20,19 +20,18 @@ from server.engine.sentence import Sentence
 from server.errors import NotServing
 from server.shares import Shares
 
-_ACTIVE_SECONDS = 1.0  # after its last request, that a flow keeps its share: half, and pauses of a caller open its rows
-_PACE_SECONDS = 2.0  # for which it is remembered what time the background had: half, and forecasts jump
-_FIRST_SECONDS = 0.25  # of all time, that the background is taken to have had at first
-_LOOK_SECONDS = 0.1  # between two looks at all that waits: half, and a long queue takes twice the time of the lanes
+# A flow keeps its share for so long after its last request. Half, and a flood takes the rows of callers that pause.
+# Twice, and rows stay free for callers that have gone.
+_ACTIVE_SECONDS = 1.0
+# How long the background's part of the time is remembered. Half, and forecasts jump; twice, and they are out of date.
+_PACE_SECONDS = 2.0
+_FIRST_SECONDS = 0.25  # that the background is taken to have had before it had any
+# Time between two looks at all waiting sentences. Half, and a long queue costs lanes twice the time.
+_LOOK_SECONDS = 0.1
 
 
 class Dispatch:
-    """Shared by the callers of an engine and all of its lanes.
-
-    Args:
-        limits: of the engine.
-        cost: forecasts what sentences take.
-        clock: deadlines are its instants.
+    """Is shared by the callers of an engine and all of its lanes.
 
     Attributes:
         is_open: False once the engine has been stopped.
@@ -44,11 +43,11 @@ class Dispatch:
         self._clock = clock
         self._queue = FairQueue()
         self._shares: Shares[FlowId] = Shares(_ACTIVE_SECONDS, clock)
-        self._rows: Counter[FlowId] = Counter()  # that run, by flow
-        self._running_rows = 0
-        self._background: AbstractSet[FlowId] = frozenset()  # flows
+        self._rows: Counter[FlowId] = Counter()  # rows that run
+        self._running_rows = 0  # their total, which lanes read without the lock
+        self._background: AbstractSet[FlowId] = frozenset()
         self._seconds = FadingSum(_PACE_SECONDS, clock), FadingSum(_PACE_SECONDS, clock)  # of foreground and background
-        self._num_requests = 0  # that came
+        self._num_requests = 0  # that have been admitted
         self._next_look = -math.inf
         self._changed = threading.Condition()
         self.is_open = True
@@ -65,20 +64,20 @@ class Dispatch:
 
     @property
     def asked_seconds(self) -> float:
-        """Seconds of a lane for a step of all that runs and waits."""
+        """Seconds that a lane would take for one step of all sentences that run or wait."""
         return (self._running_rows + self._queue.num_rows) * self._cost.row_step_seconds
 
     def check(self, demand: Demand, deadline: float | None, flow: Flow) -> Admission:
-        """Returns what is to be expected of a request if it came now; raises as `add`."""
+        """Returns what `add` would decide about a request at this moment; raises as `add`."""
         with self._changed:
             return self._admit(demand, deadline, flow_of(demand, flow, self._cost, self._limits))
 
     def add(self, sentences: Sequence[Sentence]) -> None:
-        """Appends a request's sentences, which share all but their sources, all or none.
+        """Adds all sentences of a request, or none. They differ only in their sources.
 
         Raises:
             Overloaded: the queue is full, or the answer would come too late.
-            DeadlineExceeded: an idle engine's answer would come too late.
+            DeadlineExceeded: the answer of an idle engine would come too late.
             NotServing: the engine has been stopped.
         """
         if not sentences:
@@ -88,7 +87,7 @@ class Dispatch:
         demand = Demand(work, max(s.steps for s in sentences), first.options.beam_size, len(sentences))
         flow = flow_of(demand, first.flow, self._cost, self._limits)
         with self._changed:
-            is_alone = not self._running_rows and not self._queue.num_sentences
+            is_alone = self.is_all(0)
             admission = self._admit(demand, first.deadline, flow)
             for sentence in sentences:
                 sentence.flow = flow
@@ -101,18 +100,18 @@ class Dispatch:
     def take(
         self, limits: LaneLimits, footprint: Footprint, longest: int, *, is_background: bool
     ) -> tuple[list[Sentence], bool]:
-        """Removes the next sentences, as many as a lane may encode now.
+        """Removes the next sentences from the queue, as many as a lane may encode now.
 
         Args:
             limits: of the lane's foreground or background.
-            footprint: of the sentences that run there; one sentence may enter in any case if there are none.
-            longest: positions of the longest of their rows.
-            is_background: whether flows that are in the background are asked for, or the others.
+            footprint: of the sentences that run there. If none runs, one sentence is taken whatever its footprint.
+            longest: positions of the longest row that runs there.
+            is_background: True takes from flows in the background only, False from the others only.
 
         Returns:
-            The sentences, and whether others are left although the lane takes as many as it may.
+            The sentences, and whether others wait although the lane has taken as many as it may.
         """
-        if not self._queue.num_sentences:  # as before most steps
+        if not self._queue.num_sentences:  # before most steps
             return [], False
         taken: list[Sentence] = []
         longest_taken = 0
@@ -134,17 +133,17 @@ class Dispatch:
         return taken, False
 
     def drop_over(self) -> list[Sentence]:
-        """Removes sentences whose callers have left or whose answers would come after their deadlines."""
+        """Removes waiting sentences whose callers have left, or whose answers would come after their deadlines."""
         now = self._clock()
         if now < self._next_look or not self._queue.num_sentences:
             return []
         self._next_look = now + _LOOK_SECONDS
         dropped: list[Sentence] = []
         with self._changed:
-            # An idle engine tries what it has admitted: its forecasts are rough.
-            is_idle = not self._running_rows
-            step_seconds = 0.0 if is_idle else self._cost.step_seconds(self._running_rows)
-            work_seconds = 0.0 if is_idle else self._cost.row_step_seconds / self._limits.num_lanes
+            # An idle engine tries what it has admitted, because its forecasts are rough.
+            rows = self._running_rows
+            step_seconds = self._cost.step_seconds(rows) if rows else 0.0
+            work_seconds = self._cost.row_step_seconds / self._limits.num_lanes if rows else 0.0
             for entry in list(self._queue):
                 first, rest = entry.head, 0.0 if entry.has_begun else entry.work * work_seconds
                 is_late = first.deadline is not None and now + rest + first.steps * step_seconds >= first.deadline
@@ -155,42 +154,47 @@ class Dispatch:
 
     @property
     def has_background(self) -> bool:
-        """Whether a flow is in the background."""
-        return bool(self._background)
+        """Whether a flow is in the background, and another one is active."""
+        if not self._background:
+            return False
+        with self._changed:
+            return not self._shares.weights().keys() <= self._background
 
     def note_seconds(self, seconds: float, *, is_background: bool) -> None:
-        """Notes what a lane's steps took while a flow was in the background."""
+        """Notes how long a lane's steps took while a flow was in the background."""
         with self._changed:
             self._seconds[is_background].add(seconds)
 
     def start(self, sentences: Collection[Sentence]) -> None:
-        """Notes that a lane has taken sentences that never waited."""
+        """Notes that a lane runs sentences that did not wait in the queue."""
         with self._changed:
             for sentence in sentences:
                 self._start(sentence)
 
     def end(self, sentences: Collection[Sentence]) -> None:
-        """Notes that sentences that had been taken have left their lane."""
+        """Notes that sentences have left their lane."""
         with self._changed:
             for sentence in sentences:
-                self._end(sentence)
+                self._shares.release(sentence.flow.id)
+                self._rows[sentence.flow.id] -= sentence.footprint.rows
+                self._running_rows -= sentence.footprint.rows
 
     def is_all(self, num_rows: int) -> bool:
-        """Whether these rows are all that there is: nothing waits, and no other lane has any."""
+        """Whether nothing waits, and no more rows than these run."""
         return self._running_rows == num_rows and not self._queue.num_sentences
 
     def wait(self, is_wanted: Callable[[], bool], seconds: float | None = None) -> bool:
-        """Blocks an idle lane until it is wanted, asked after each change and `wake`; False: closed, or time is up."""
+        """Blocks an idle lane until it is wanted; returns False if the dispatch is closed or the time is up."""
         with self._changed:
             return self._changed.wait_for(lambda: is_wanted() or not self.is_open, seconds) and self.is_open
 
     def wake(self) -> None:
-        """Has every idle lane ask again whether it is wanted."""
+        """Lets every idle lane find out whether it is wanted."""
         with self._changed:
             self._changed.notify_all()
 
     def close(self) -> list[Sentence]:
-        """Refuses all further work, wakes every lane, and returns what waits."""
+        """Refuses all further requests, wakes every lane, and returns the sentences that wait."""
         with self._changed:
             self.is_open = False
             left = [sentence for entry in self._queue for sentence in entry.sentences]
@@ -203,7 +207,7 @@ class Dispatch:
         return Key(flow.rank, due, self._num_requests)
 
     def _admit(self, demand: Demand, deadline: float | None, flow: Flow) -> Admission:
-        """Notes that a flow asks, and returns what is to be expected of its request; holds the lock."""
+        """Decides about a request, and notes that its flow is active; the caller holds the lock."""
         if not self.is_open:
             raise NotServing("the server is shutting down")
         self._shares.ask(flow.id, flow.weight)
@@ -223,7 +227,7 @@ class Dispatch:
 
     @property
     def _background_pace(self) -> float:
-        """The part of the lanes' time that the background has had lately while it had work, over 0 to 1."""
+        """The part of the time, over 0 to 1, in which the lanes have lately stepped the background while it had work."""
         foreground, background = self._seconds[False].value, self._seconds[True].value
         return (background + _FIRST_SECONDS) / (foreground + background + _FIRST_SECONDS)
 
@@ -235,12 +239,5 @@ class Dispatch:
 
     def _start(self, sentence: Sentence) -> None:
         self._shares.hold(sentence.flow.id, sentence.flow.weight)
-        self._count(sentence, +1)
-
-    def _end(self, sentence: Sentence) -> None:
-        self._shares.release(sentence.flow.id)
-        self._count(sentence, -1)
-
-    def _count(self, sentence: Sentence, sign: int) -> None:
-        self._rows[sentence.flow.id] += sign * sentence.footprint.rows
-        self._running_rows += sign * sentence.footprint.rows
+        self._rows[sentence.flow.id] += sentence.footprint.rows
+        self._running_rows += sentence.footprint.rows

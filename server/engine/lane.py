@@ -238,7 +238,7 @@ class Lane:
         if self.state is not LaneState.SERVING:
             return [], False
         limits = self._limits.beside(_footprint(self._foreground if is_background else self._background))
-        if is_background:
+        if is_background and self._dispatch.has_background:
             limits = min(limits, self._limits.part(_BACKGROUND_ROWS), key=lambda each: each.max_rows)
         longest = max(batch.longest for batch in batches)
         return self._dispatch.take(limits, _footprint(batches), longest, is_background=is_background)
