@@ -1,15 +1,15 @@
-"""Averages that forget: by the number of observations, or by the time that has passed."""
+"""Averages that forget old observations, by their number or by their age."""
 
 import math
 from collections.abc import Callable
 
 
 class FadingMean:
-    """A mean that forgets exponentially; of the first observations it is the plain mean.
+    """A mean that forgets exponentially; the mean of the first observations is the plain one.
 
     Args:
-        value: the mean before the first observation.
-        memory: observations that it looks back on, at least 1.
+        value: before the first observation.
+        memory: observations after which it forgets, at least 1.
 
     Attributes:
         value: the mean.
@@ -27,12 +27,7 @@ class FadingMean:
 
 
 class FadingSum:
-    """A sum whose terms fade exponentially with their age.
-
-    Args:
-        seconds: time constant.
-        clock: gives instants in seconds.
-    """
+    """A sum whose terms fade exponentially with their age; `seconds` is the time constant."""
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self._seconds = seconds
@@ -47,5 +42,5 @@ class FadingSum:
 
     @property
     def value(self) -> float:
-        """The sum, as far as it has not faded."""
+        """The sum of the terms, each as far as it has not faded."""
         return self._sum * math.exp((self._added - self._clock()) / self._seconds)

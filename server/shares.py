@@ -1,4 +1,4 @@
-"""Fair shares: parts of something scarce, by weights, among all that hold some of it or have asked for it lately."""
+"""Fair shares of something scarce, by weights, among the names that hold some of it or have lately asked for it."""
 
 import math
 from collections import Counter, OrderedDict
@@ -9,18 +9,17 @@ Name = TypeVar("Name", bound=Hashable)
 
 
 class Shares(Generic[Name]):
-    """Keeps count of who is active. Used by one thread at a time.
+    """Knows which names are active. One thread at a time may use it.
 
     Args:
-        active_seconds: after its last request, that a name keeps its share.
-        clock: gives instants in seconds.
+        active_seconds: for which a name keeps its share after its last request.
     """
 
     def __init__(self, active_seconds: float, clock: Callable[[], float]) -> None:
         self._active_seconds = active_seconds
         self._clock = clock
-        self._weights: dict[Name, float] = {}  # of all that are active
-        self._asked: OrderedDict[Name, float] = OrderedDict()  # instants of the last requests, the latest at the end
+        self._weights: dict[Name, float] = {}  # of the active names
+        self._asked: OrderedDict[Name, float] = OrderedDict()  # instants of their last requests, the latest at the end
         self._holds: Counter[Name] = Counter()
 
     def ask(self, name: Name, weight: float) -> None:
@@ -33,23 +32,23 @@ class Shares(Generic[Name]):
             self._forget(oldest)
 
     def hold(self, name: Name, weight: float) -> None:
-        """Notes that a name holds one more thing; it keeps its share until it has released everything."""
+        """Notes that a name holds one thing more. It keeps its share until it has released all of them."""
         self._weights[name] = weight
         self._holds[name] += 1
 
     def release(self, name: Name) -> None:
-        """Notes that a name has released one thing that it held."""
+        """Notes that a name holds one thing less."""
         self._holds[name] -= 1
         if not self._holds[name]:
             del self._holds[name]
             self._forget(name)
 
     def weights(self) -> dict[Name, float]:
-        """Returns the weight of each name that is active."""
+        """Returns the weight of each active name."""
         return {name: self._weights[name] for name in self._holds.keys() | filter(self._is_recent, self._asked)}
 
     def share(self, name: Name, weight: float) -> float:
-        """Returns the part, over 0 to 1, that a name with this weight has; 1 if no other is active."""
+        """Returns the share, over 0 to 1, of a name with this weight; 1 if no other name is active."""
         return weight / (weight + sum(each for other, each in self.weights().items() if other != name))
 
     def _is_recent(self, name: Name) -> bool:
@@ -61,13 +60,11 @@ class Shares(Generic[Name]):
 
 
 def fair_level(capacity: float, demands: Iterable[tuple[float, float]]) -> float:
-    """Returns the level up to which a capacity is shared out: max-min fairness.
+    """Returns the level of a max-min fair sharing (Bertsekas and Gallager, Data Networks, 6.5.2).
 
-    Each demand gets what it asks, but no more than the level times its weight. Source: Bertsekas and Gallager, Data
-    Networks, 6.5.2.
+    Each demand gets what it asks, but no more than the level times its weight.
 
     Args:
-        capacity: that is shared out.
         demands: what each asks, and its weight, over 0.
 
     Returns:

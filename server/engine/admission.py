@@ -1,21 +1,21 @@
-"""Whether a request is admitted, and as what: decided once, from one snapshot of the engine.
+"""Decides once, from one snapshot of the engine, whether a request is admitted and which flows are in the background.
 
-**Refused** is a request whose flow has its share of a full waiting queue, or whose answer is forecast to come after its
-deadline. So the queue holds only what can be in time, and a refusal costs no step. The forecast is
+A request is **refused** if its flow has its share of a full queue, or if its answer would come after its deadline. So
+the queue holds only requests that can be in time, and a refusal costs no step. The forecast is
 
     (wait + own) / pace:  wait = row-steps that go before it * seconds of a row-step
                           own  = its own row-steps * seconds of a row-step
                                  + steps of its longest sentence * seconds of a step
                           pace = part of the time in which its class is stepped
 
-Example: lanes take 1 ms for a row-step, and 2,000 row-steps wait that go before a request of 30. Its wait is 2 s. With
-a deadline in 1.5 s it is refused, and told to come back in half a second.
+Example: lanes take 1 ms for a row-step, and 2,000 row-steps wait before a request of 30. The wait is 2 s. With a
+deadline in 1.5 s the request is refused, and told to try again half a second later.
 
-**In the background** is a flow that holds and awaits more rows than its max-min fair share of all rows, while others
-are active. It stays there until nothing of it is left, or it is alone. Each admission decides this for all flows anew.
-Sentences of the background have batches of their own, which are stepped in the time that the foreground leaves
-(`server.engine.lane`). So they do not make the steps of others longer. A flood is the usual case, and so is a document
-beside short requests of the same tenant: long requests are a flow of their own (`server.engine.flow`).
+A flow is in the **background** if its sentences hold and wait for more rows than its max-min fair share of all rows,
+while other flows are active. It stays there until none of its sentences is left, or no other flow is active. Each
+admission decides this for all flows. Sentences of the background run in batches of their own, which are stepped in the
+time that the foreground leaves (`server.engine.lane`), so they do not make the steps of others longer. A flood is the
+usual case. A document beside short requests of the same tenant is another: long requests are a flow of their own.
 """
 
 import math
@@ -30,13 +30,17 @@ from server.engine.limits import EngineLimits
 from server.errors import DeadlineExceeded, Overloaded
 from server.shares import fair_level
 
-_LONG_SECONDS = 0.25  # of the engine: half, and a page is taken for a document; twice, and short requests wait for it
-_PATIENCE = 20.0  # times what a request takes alone, after which it is due: half, and long ones overtake short ones
-_MARGIN = 1.5  # on forecasts while others run: less, and answers come late; more, and callers are refused for nothing
-_HOPELESS = 4.0  # times the time that is left: forecasts of an idle engine are no better than that
-_RETRY_SECONDS = (0.05, 5.0)  # bounds of what refused callers are told: a forecast that far says little
-_LASTING = 0.25  # of a wait, for which the like of a refused request is refused as well
-_FULL_SECONDS = 0.1  # the same, of a full queue
+# A request is long if it takes the engine more than this. Half, and a page counts as a document. Twice, and short
+# requests wait for documents.
+_LONG_SECONDS = 0.25
+# A request is due after this many times what it takes alone. Half, and long requests overtake short ones. Twice, and
+# long requests starve.
+_PATIENCE = 20.0
+_MARGIN = 1.5  # on forecasts of a busy engine: less, and answers come late; more, and requests are refused for nothing
+_HOPELESS = 4.0  # times the time that is left: the forecasts of an idle engine are no better than that
+_RETRY_SECONDS = (0.05, 5.0)  # bounds of the time after which a refused caller may try again
+_LASTING = 0.25  # of a refused request's wait, during which requests like it are refused without a look
+_FULL_SECONDS = 0.1  # the same, while the queue is full
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +53,9 @@ class Snapshot:
         other_work: row-steps that wait in all other flows.
         waiting: sentences that wait, and their source tokens.
         waiting_of_flow: the same, of the request's flow.
-        weights: of the shares of all flows that are active, the request's among them.
-        rows: that each flow holds and awaits; none for a flow without any.
-        background: flows that are in the background.
+        weights: of all active flows, with the request's.
+        rows: that the sentences of each flow hold and wait for.
+        background: flows in the background.
         background_pace: part of the time in which the background is stepped, over 0 to 1.
     """
 
@@ -67,12 +71,12 @@ class Snapshot:
 
 
 class Admission(NamedTuple):
-    """What is to be expected of a request that is admitted.
+    """The decision about a request that is admitted.
 
     Attributes:
-        seconds: until its answer.
+        seconds: forecast of the time until its answer.
         alone_seconds: the same, if nothing else ran or waited.
-        background: flows that are in the background once the request is admitted.
+        background: flows that are in the background from then on.
     """
 
     seconds: float
@@ -81,16 +85,16 @@ class Admission(NamedTuple):
 
 
 def flow_of(demand: Demand, flow: Flow, cost: CostModel, limits: EngineLimits) -> Flow:
-    """Returns the flow that a request belongs to: that of its tenant's long requests if it is long."""
+    """Returns the flow of a request: the flow of its tenant's long requests if the request is long."""
     is_long = demand.work * cost.row_step_seconds > _LONG_SECONDS * limits.num_lanes
     return flow.of_long() if is_long else flow
 
 
 def due_at(demand: Demand, now: float, deadline: float | None, cost: CostModel, limits: EngineLimits) -> float:
-    """Returns the instant by which a request should start; its flow serves by it.
+    """Returns the instant by which a request should start, which orders the requests of a flow.
 
-    That is when it must start to meet its deadline (least laxity first), or when it has waited `_PATIENCE` times as
-    long as it takes alone. So short requests overtake long ones, and long ones are overtaken for a while only.
+    A request is due when it must start to meet its deadline (least laxity first), or when it has waited `_PATIENCE`
+    times as long as it takes alone. So short requests overtake a long one, but only for a while.
     """
     alone = _alone_seconds(demand, cost, limits)
     return now + min(_PATIENCE * alone, math.inf if deadline is None else deadline - now - alone)
@@ -99,19 +103,15 @@ def due_at(demand: Demand, now: float, deadline: float | None, cost: CostModel, 
 def admit(
     demand: Demand, flow: Flow, deadline: float | None, snapshot: Snapshot, cost: CostModel, limits: EngineLimits
 ) -> Admission:
-    """Returns what is to be expected of a request, or refuses it.
+    """Admits a request or refuses it.
 
     Args:
-        demand: of all its sentences.
-        flow: as of `flow_of`.
+        flow: as `flow_of` returns it.
         deadline: instant; None for never.
-        snapshot: of the engine.
-        cost: predicts seconds.
-        limits: of the engine.
 
     Raises:
-        Overloaded: its flow has its share of a full queue, or the answer would come too late.
-        DeadlineExceeded: an idle engine's answer would come much too late: no retry is worth it.
+        Overloaded: the flow has its share of a full queue, or the answer would come too late.
+        DeadlineExceeded: the answer of an idle engine would come much too late, so a retry is of no use.
     """
     share = flow.weight / sum(snapshot.weights.values())
     _check_queue(snapshot, share, limits)
@@ -135,7 +135,7 @@ def admit(
     if seconds > left and not is_idle:
         least, most = _RETRY_SECONDS
         retry = min(max(seconds - left, least), most)
-        # A long request waits for what a short one would overtake, and one that takes long by itself for no other.
+        # The refusal says little about other requests if this one is long, or takes longer than it would wait.
         lasts = min(retry, wait * _LASTING) if wait > own and not flow.is_long else 0.0
         raise Overloaded(_late(f"{_rounded(seconds)} s", left), "deadline", retry, lasts)
     return Admission(seconds, alone, background)
@@ -156,7 +156,7 @@ def _check_queue(snapshot: Snapshot, share: float, limits: EngineLimits) -> None
 
 
 def _find_background(rows: Mapping[FlowId, int], snapshot: Snapshot, limits: EngineLimits) -> AbstractSet[FlowId]:
-    """Returns the flows in the background when each has so many rows; none if that were all active flows."""
+    """Returns the flows in the background if flows have these rows; none if those were all active flows."""
     stay = {each for each in snapshot.background if snapshot.rows.get(each)}
     demands = [(rows[each], weight) for each, weight in snapshot.weights.items()]
     level = fair_level(limits.num_lanes * limits.lane.max_rows, demands)

@@ -23,10 +23,9 @@ logger = logging.getLogger(__name__)
 
 
 class Batch:
-    """Runs sentences step by step; only its lane's thread changes them.
+    """Runs sentences of one kind step by step, on the thread of its lane.
 
     Attributes:
-        kind: of its steps.
         num_faults: encoder runs and steps that have failed.
         has_lost_device: whether one failed with `DeviceLost`.
         longest: positions of the longest row of the last step; 0 without sentences.
@@ -50,22 +49,22 @@ class Batch:
         self._clock = clock
         self._plan = RowPlan()
         self._max_rows = max_rows
-        self._decoder: Decoder | None = None  # opened by the first step: whatever fails there, fails for its sentences
+        self._decoder: Decoder | None = None  # opened by the first step, which answers its sentences if that fails
         self._rows = Rows(max_rows)
-        self._entering: list[Sentence] = []  # that have no rows yet
-        self._parents: dict[Sentence, list[int]] = {}  # of the last step: which beam each one extends
+        self._entering: list[Sentence] = []  # sentences that have no rows yet
+        self._parents: dict[Sentence, list[int]] = {}  # of the last step: the beam that each beam extends
         self.num_faults = 0
         self.has_lost_device = False
         self.longest = 0
 
     @property
     def sentences(self) -> list[Sentence]:
-        """Those that run."""
+        """The sentences that run."""
         return self._plan.running
 
     @property
     def footprint(self) -> Footprint:
-        """What its sentences take."""
+        """What its sentences take of the lane's limits."""
         return self._plan.footprint
 
     @property
@@ -79,7 +78,7 @@ class Batch:
         return self._decoder.cache_bytes if self._decoder is not None else 0
 
     def drop_over(self, now: float) -> None:
-        """Answers sentences whose callers have left or whose deadlines have passed; their rows are free."""
+        """Answers the sentences whose callers have left or whose deadlines have passed, and frees their rows."""
         if over := [sentence for sentence in self.sentences if sentence.is_over(now)]:
             self._entering = [sentence for sentence in self._entering if sentence not in over]
             self._remove(over)
@@ -88,7 +87,7 @@ class Batch:
             self.longest = 0
 
     def enter(self, sentences: list[Sentence]) -> None:
-        """Adds sentences of this kind, which the lane has taken: the next step encodes them and gives them rows."""
+        """Adds sentences of this kind. The next step encodes them and gives them rows."""
         self._plan.add(sentences)
         self._entering += sentences
 
@@ -115,7 +114,7 @@ class Batch:
             self.fail(error, self._plan.running)
 
     def rest(self) -> None:
-        """Gives back the caches, of a batch without sentences."""
+        """Gives back the caches. The batch must have no sentences."""
         self._decoder = None
 
     def drop(self, error: TranslationError) -> None:
@@ -123,7 +122,7 @@ class Batch:
         self._drop(self._plan.running, error)
 
     def _rearrange(self, admitted: list[Sentence], decoder: Decoder) -> None:
-        """Closes the gaps of those who left, lets beams grow, and makes room for who enters."""
+        """Closes the gaps of sentences that have left, lets beams grow, and makes room for sentences that enter."""
         moves = self._plan.arrange(self._parents)
         self._rows.move(moves)
         for sentence in self._parents:
@@ -138,14 +137,15 @@ class Batch:
             decoder.reserve(self._plan.num_rows, past + 1, source)
 
     def _encode(self, admitted: list[Sentence], decoder: Decoder) -> None:
-        """Encodes who enters, and gives each a row; a failure does not concern those who run already.
+        """Encodes the sentences that enter, and gives each of them a row.
 
-        Without memory for all of them at once, each half is encoded by itself.
+        If that fails, they are answered with an error; the sentences that run already go on. If there is no memory to
+        encode all of them at once, each half is encoded by itself.
         """
         if not admitted:
             return
         lengths = np.array([len(sentence.source_ids) for sentence in admitted], np.int32)
-        source_ids = np.zeros((len(admitted), lengths.max()), np.int64)  # what pads does not matter: lengths mask it
+        source_ids = np.zeros((len(admitted), lengths.max()), np.int64)  # lengths mask the padding
         for row, sentence in zip(source_ids, admitted, strict=True):
             row[: len(sentence.source_ids)] = sentence.source_ids
         try:
@@ -169,10 +169,10 @@ class Batch:
             sentence.encoded = now
 
     def _take_step(self, decoder: Decoder, *, is_alone: bool) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
-        """Decodes one token for every row; returns what `Decoder.step` does.
+        """Decodes one token for every row, and returns what `Decoder.step` returns.
 
-        Without memory for it, the newer half of the sentences leaves; the others take the same step again in the next
-        iteration, as neither they nor what is fed to them has moved on. Then it returns None.
+        If there is no memory for the step, the newer half of the sentences is answered with an error, and the method
+        returns None. The others take the same step again in the next iteration, because nothing of them has changed.
         """
         started = self._clock()
         num_rows = self._plan.num_rows
@@ -188,7 +188,7 @@ class Batch:
         return top_ids, top_log_probs
 
     def _choose(self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32]) -> list[Sentence]:
-        """Lets each search take its tokens; returns the sentences that are done."""
+        """Gives each search its tokens, and returns the sentences that are finished."""
         is_finite = np.isfinite(top_log_probs)
         all_finite = is_finite.all()
         best_ids, best_log_probs = top_ids[:, 0].tolist(), top_log_probs[:, 0].tolist()
@@ -225,16 +225,16 @@ class Batch:
         self._remove(finished)
 
     def fail(self, error: Exception, sentences: list[Sentence]) -> None:
-        """Answers sentences whose encoder run or step failed; the error is about tensors, so its words are no user's.
+        """Answers sentences whose encoder run or step has failed.
 
-        What may be tried again instead is the call of the runner or decoder itself: by then rows have moved, and
-        searches have taken some of their tokens.
+        They are not tried again, because rows have moved, and some searches may have taken their tokens. The caller is
+        told fixed words: the error's own are about tensors.
         """
         self._note_fault(error, len(sentences))
         self._drop(sentences, answer_to(error))
 
     def _note_fault(self, error: Exception, num_sentences: int) -> None:
-        """Counts and logs a fault for which so many sentences are answered with an error."""
+        """Counts and logs a fault, for which this number of sentences is answered with an error."""
         self.num_faults += 1
         self.has_lost_device |= isinstance(error, DeviceLost)
         self._metrics.engine_failures_total.inc()
@@ -246,12 +246,12 @@ class Batch:
     def _drop(self, sentences: list[Sentence], error: TranslationError) -> None:
         try:
             self._remove(sentences)
-        finally:  # even if the row plan is what is broken
+        finally:  # even if the row plan itself is broken
             for sentence in sentences:
                 fail(sentence, error, self._metrics)
 
     def _remove(self, sentences: list[Sentence]) -> None:
-        """Takes sentences out, which have been answered or will be."""
+        """Takes sentences out of the batch; the caller answers them."""
         if sentences:
             self._plan.remove(sentences)
             self._dispatch.end(sentences)

@@ -1,6 +1,6 @@
-"""What sentences cost, learned from those that the engine has run: predicted work, steps and seconds.
+"""Predicts what sentences cost in work, steps and seconds, from the sentences that the engine has run.
 
-Work is counted in row-steps: one row of a batch that takes one step.
+The unit of work is the row-step: one row of a batch takes one step.
 """
 
 import math
@@ -10,25 +10,24 @@ from dataclasses import dataclass
 from server.averages import FadingMean
 from server.decoding.options import DecodingOptions
 
-_OUTLIER = 4.0  # times the forecast, that an observed step counts at most: the process may have been stopped meanwhile
+_OUTLIER = 4.0  # times the forecast, at most, for a step that was observed: the process may have been stopped in it
 _FIRST_STEP_SECONDS = 0.003  # of one row, before any step has been seen
-_FIXED_ROWS = 20  # rows that are taken to cost as much as what a step costs without any, until steps have shown it
-_FIXED_WEIGHT = 16.0  # of that assumption beside the variance of the rows that were seen, in square rows
+_FIXED_ROWS = 20  # that cost as much as an empty step; an assumption, until steps have shown what is true
+_FIXED_WEIGHT = 16.0  # of that assumption, in square rows; the variance of the observed rows weighs against it
 _LEAST_SECONDS = 1e-7  # of a row-step
 _FIRST_STEPS_PER_TOKEN = 1.2
 _FIRST_TOKENS_PER_CHARACTER = 0.3
-_USUAL_TOKENS = 32  # of a sentence that has not been split off yet
+_USUAL_TOKENS = 32  # of each sentence of a text that has not been split
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What sentences ask of an engine.
+    """What the sentences of a request ask of an engine.
 
     Attributes:
-        work: row-steps of all of them.
-        steps: of the longest one.
-        rows: of the widest one.
-        num_sentences: how many they are.
+        work: row-steps of all sentences.
+        steps: of the longest sentence.
+        rows: of the widest sentence.
     """
 
     work: float
@@ -38,11 +37,7 @@ class Demand:
 
 
 class CostModel:
-    """Predicts costs. May be told and asked by any thread: a torn reading is off by one observation.
-
-    Args:
-        max_rows: of a lane's batch.
-    """
+    """Predicts costs. Any thread may call it: a value that is read during an update is off by one observation."""
 
     def __init__(self, max_rows: int) -> None:
         self._max_rows = max_rows
@@ -53,13 +48,12 @@ class CostModel:
         self._tokens_per_character = FadingMean(_FIRST_TOKENS_PER_CHARACTER)
 
     def observe_step(self, rows: int, seconds: float, full_seconds: float | None = None) -> None:
-        """Notes a step.
+        """Notes what a step took.
 
         Args:
-            rows: that it had, at least 1, beams that sentences do not have yet included.
-            seconds: that it took.
-            full_seconds: the same with all that belongs to it, such as encoding sentences that entered, if the lane had
-                no room for others that waited; else None.
+            rows: at least 1, with the beams that sentences will still grow.
+            full_seconds: of the whole iteration, with its wait and with encoding, if sentences waited for which the
+                lane had no room; else None.
         """
         most = _OUTLIER * self.step_seconds(rows)
         seconds = min(seconds, most)
@@ -81,14 +75,15 @@ class CostModel:
 
     @property
     def row_step_seconds(self) -> float:
-        """Seconds of a lane for one row-step while sentences wait: of a full batch, as far as it can be filled."""
+        """Seconds of a lane for one row-step while other sentences wait, so that batches are as full as they may be."""
         return max(self._row_step_seconds.value, _LEAST_SECONDS)
 
     def step_seconds(self, rows: float) -> float:
-        """Seconds of a step with so many rows: by linear regression over the last steps (ridge, towards an assumption).
+        """Returns the seconds of a step with this number of rows, by ridge regression over the last steps.
 
-        The line goes through the mean of the steps. Its slope is the assumed one as long as the steps had about the
-        same rows, and the observed one the more their rows differ. It is never steeper than costs by rows alone.
+        The line goes through the mean of the steps. While all steps had about the same number of rows, its slope is the
+        assumed one; the more their rows differ, the nearer it is to the observed one. It is never steeper than a line
+        through the origin.
         """
         mean_rows, mean_seconds = self._rows.value, self._seconds.value
         variance = max(0.0, self._square_rows.value - mean_rows**2)
@@ -98,12 +93,12 @@ class CostModel:
         return mean_seconds + min(max(slope, 0.0), mean_seconds / mean_rows) * (rows - mean_rows)
 
     def steps(self, source_tokens: int, options: DecodingOptions) -> float:
-        """Steps that a sentence takes, eos included in its tokens."""
+        """Returns the steps that a sentence takes; its tokens include eos."""
         steps = max(1.0, source_tokens * self._steps_per_token.value)
         return steps if options.max_output_tokens is None else min(steps, options.max_output_tokens)
 
     def demand(self, source_tokens: Iterable[int], options: DecodingOptions) -> Demand:
-        """Returns what sentences of so many tokens ask."""
+        """Returns what sentences with these numbers of tokens ask."""
         steps = [self.steps(tokens, options) for tokens in source_tokens]
         return Demand(sum(steps) * options.beam_size, max(steps, default=0.0), options.beam_size, len(steps))
 
@@ -115,5 +110,5 @@ class CostModel:
         return Demand(work, longest, options.beam_size, math.ceil(tokens / _USUAL_TOKENS))
 
     def seconds(self, demand: Demand) -> float:
-        """Seconds of one lane that a demand takes, shared with others."""
+        """Returns the seconds of one lane that a demand takes in full batches."""
         return demand.work * self.row_step_seconds

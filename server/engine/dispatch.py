@@ -227,7 +227,7 @@ class Dispatch:
 
     @property
     def _background_pace(self) -> float:
-        """The part of the time, over 0 to 1, in which the lanes have lately stepped the background while it had work."""
+        """The part of the time, over 0 to 1, in which lanes have lately stepped the background while it had work."""
         foreground, background = self._seconds[False].value, self._seconds[True].value
         return (background + _FIRST_SECONDS) / (foreground + background + _FIRST_SECONDS)
 

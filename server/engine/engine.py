@@ -1,8 +1,11 @@
-"""The engine: sentences in, translations out, by continuous batching on one thread per lane.
+"""The engine translates sentences by continuous batching, with one thread for each lane.
 
-Guarantees: a sentence's fp32 result does not depend on its neighbours; each row stops at its own limit; nobody waits
-for a neighbour to finish; a cancelled or expired sentence takes no part in the next step; a failed step answers every
-sentence in it; every future ends. What one iteration does is in `server.engine.batch`.
+It guarantees:
+- A sentence's result in fp32 does not depend on the sentences beside it, and no sentence waits until another ends.
+- A cancelled or expired sentence takes no part in the next step.
+- If a step fails, every sentence in it is answered. Every future ends.
+
+`server.engine.batch` says what happens in one iteration.
 """
 
 import threading
@@ -30,19 +33,16 @@ from server.telemetry.model_metrics import EngineLoad, ModelMetrics
 
 
 class Engine:
-    """Owns the waiting queue and the lanes; all of its methods may be called from any thread.
+    """Owns the waiting queue and the lanes. Any thread may call its methods.
 
     Args:
-        runner: runs the network.
-        manifest: special ids and limits; its widest beam is at most the rows of a lane.
-        metrics: of this model, told of everything that happens.
-        limits: lanes, and what they and the queue hold.
+        manifest: its widest beam is at most the rows of a lane.
         clock: seconds, monotonic; deadlines are its instants.
-        gate: for engines that share the cores; None for one alone.
-        placeholder_ids: of the vocabulary, that beams copy.
+        gate: to the cores that engines share; None for an engine that has them alone.
+        placeholder_ids: ids that a beam must copy.
 
     Attributes:
-        alarm: set whenever a lane has failed or ended, for who watches them and clears it.
+        alarm: is set when a step has failed or a lane has ended; the supervisor clears it.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class Engine:
             thread.start()
 
     def stop(self) -> None:
-        """Fails whatever is left with `NotServing` and ends the lanes; safe to call twice.
+        """Answers the sentences that are left with `NotServing`, and ends the lanes; safe to call twice.
 
-        What it held is freed with the last reference to it: it is in no cycle, which a frozen collector would keep.
+        Memory is freed with the last reference to the engine, because it is in no cycle: the collector may be frozen.
         """
         for sentence in self._dispatch.close():
             fail(sentence, NotServing("the server has shut down"), self._metrics)
@@ -97,17 +97,16 @@ class Engine:
         deadline: float | None,
         flow: Flow = ANYONE,
     ) -> list[Future[Result]]:
-        """Queues the sentences of one request, all or none.
+        """Adds all sentences of a request to the queue, or none.
 
         Args:
-            sources: what the encoder is fed of each sentence, prefixes and eos included, at most `max_source_tokens`.
-            options: checked by the caller against the manifest's limits.
+            sources: source ids of each sentence, with prefixes and eos, at most `max_source_tokens`.
+            options: within the manifest's limits, which the caller has checked.
             deadline: instant of the clock; None for never.
-            flow: that the request belongs to.
 
         Returns:
-            A future for each sentence, which fails only with a `TranslationError`. A caller who has lost interest
-            cancels it.
+            A future for each sentence. It fails only with a `TranslationError`. A caller cancels it to drop the
+            sentence.
 
         Raises:
             Overloaded: the queue is at a limit, or the answer would come too late.
@@ -133,10 +132,10 @@ class Engine:
     def check_room(
         self, num_characters: int, options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
     ) -> float:
-        """Says whether `submit` would take a request of such a text now, for callers whose next step is costly.
+        """Finds out whether `submit` would take a text of this length now, before the caller splits it.
 
         Returns:
-            The seconds that it would take if nothing else ran.
+            The seconds that the request would take if nothing else ran.
 
         Raises:
             Overloaded: the queue is at a limit, or the answer would come too late.
@@ -150,21 +149,21 @@ class Engine:
         self._cost.observe_text(num_characters, source_tokens)
 
     def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:
-        """Returns the seconds of one lane that sentences of so many tokens will take, shared with others."""
+        """Returns the seconds of one lane that sentences with these numbers of tokens take in full batches."""
         return self._cost.seconds(self._cost.demand(source_tokens, options))
 
     @property
     def lanes(self) -> Sequence[Lane]:
-        """Its lanes, in the order that `replace` counts."""
+        """Its lanes; `replace` takes an index of these."""
         return tuple(self._lanes)
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits or runs."""
+        """Whether no sentence waits or runs."""
         return not self._dispatch.num_sentences and not any(lane.num_rows for lane in self._lanes)
 
     def probe(self, lane: Lane, source_ids: Iterable[int], options: DecodingOptions) -> Future[Result]:
-        """Has this lane and no other translate a sentence, see `Lane.probe`; its future ends as those of `submit`."""
+        """Lets this lane translate a sentence, as `Lane.probe` says; its future ends as the futures of `submit`."""
         source_ids = tuple(source_ids)
         sentence = Sentence(
             source_ids=source_ids,
@@ -178,9 +177,9 @@ class Engine:
         return sentence.future
 
     def replace(self, index: int) -> Lane:
-        """Puts a new lane, with caches and a thread of its own, in the place of one that has ended.
+        """Puts a new lane, with its own caches and thread, in the place of a lane that has ended.
 
-        It takes nothing but probes until it is forgiven.
+        The new lane takes only probes until it is forgiven.
         """
         lane = self._lanes[index] = self._new_lane(is_proven=False)
         thread = self._threads[index] = _thread(lane, index)
@@ -188,7 +187,7 @@ class Engine:
         return lane
 
     def abandon(self, error: TranslationError) -> None:
-        """Answers every sentence and refuses all further ones, without waiting for lanes: some may hang for ever."""
+        """Answers every sentence and refuses further ones. It does not wait for lanes, which may hang for ever."""
         for sentence in self._dispatch.close():
             fail(sentence, error, self._metrics)
         for lane in self._lanes:

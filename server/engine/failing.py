@@ -1,4 +1,4 @@
-"""Sentences that are answered with an error, and which error a fault of the network becomes."""
+"""Answers sentences with errors, and turns a fault of the network into an error that callers understand."""
 
 from collections.abc import Iterable
 from concurrent.futures import InvalidStateError
@@ -10,9 +10,10 @@ from server.telemetry.model_metrics import ModelMetrics
 
 
 def answer_to(error: Exception) -> TranslationError:
-    """Returns what sentences are told of a fault: to come again where that may help.
+    """Returns the error for sentences whose encoder run or step has failed.
 
-    After any other failure it may not: the sentence itself may be the cause, and would fell one server after another.
+    It tells the caller to try again only if the device or the memory failed. After any other fault the sentence itself
+    may be the cause, and would make one server after another fail.
     """
     answer: TranslationError = EngineFailed("translation failed")
     if isinstance(error, DeviceLost):
@@ -24,7 +25,7 @@ def answer_to(error: Exception) -> TranslationError:
 
 
 def end_over(sentences: Iterable[Sentence], now: float, metrics: ModelMetrics) -> None:
-    """Answers sentences that are over: their callers have left, or their deadlines have passed or cannot be met."""
+    """Answers sentences whose callers have left, or whose deadlines have passed or cannot be met."""
     for sentence in sentences:
         if sentence.is_over(now):
             fail(sentence, DeadlineExceeded("the deadline passed before the translation was done"), metrics)

@@ -1,7 +1,7 @@
-"""The waiting sentences: flows take turns by what their sentences cost; within a flow, what is due first goes first.
+"""The queue of waiting sentences. Flows take turns by cost; within a flow, the request that is due first goes first.
 
-Between flows this is start-time fair queueing (Goyal, Vin and Cheng 1996). A flow's tag is the virtual start of its
-next sentence; it grows by the sentence's work over the flow's weight, and the flow with the lowest tag is next.
+Between flows this is start-time fair queueing (Goyal, Vin and Cheng 1996). Each flow has a tag, the virtual start of
+its next sentence. The flow with the lowest tag is next; its tag grows by the sentence's work over the flow's weight.
 """
 
 from bisect import bisect_left, insort
@@ -14,11 +14,11 @@ from server.engine.sentence import Sentence
 
 
 class Key(NamedTuple):
-    """By what a flow's entries are ordered.
+    """The order of entries within a flow.
 
     Attributes:
-        rank: of the request; lower ones go first.
-        due: instant by which it should start.
+        rank: of the request; lower ranks go first.
+        due: instant by which the request should start.
         number: of its arrival.
     """
 
@@ -28,17 +28,15 @@ class Key(NamedTuple):
 
 
 class Entry:
-    """Sentences of one request that wait.
+    """The waiting sentences of one request.
 
     Args:
         sentences: in order, at least one; they share flow and deadline.
-        key: its place among the entries of its flow.
 
     Attributes:
-        sentences, key: as given; sentences that have been taken are not among them.
-        flow: of its sentences.
-        work: row-steps that wait.
-        has_begun: whether some of its sentences have been taken.
+        sentences: that have not been taken.
+        work: row-steps of these.
+        has_begun: whether any sentence has been taken.
     """
 
     __slots__ = ("flow", "has_begun", "key", "sentences", "work")
@@ -73,10 +71,10 @@ class _FlowQueue:
 
 
 class FairQueue:
-    """Knows no time and no limits. Used by one thread at a time.
+    """Orders entries; it knows no time and no limits. One thread at a time may use it.
 
     Attributes:
-        num_sentences, num_tokens, num_rows: of all that waits: sentences, their source tokens, the rows they will take.
+        num_sentences, num_tokens, num_rows: sentences that wait, their source tokens, and the rows that they will take.
     """
 
     def __init__(self) -> None:
@@ -91,7 +89,7 @@ class FairQueue:
             yield from queue.entries
 
     def add(self, entry: Entry) -> None:
-        """Adds an entry."""
+        """Adds an entry to its flow."""
         queue = self._flows[entry.flow.id]
         if not queue.entries:
             queue.tag = max(queue.tag, self._virtual_time)
@@ -100,12 +98,12 @@ class FairQueue:
             self._count(queue, sentence, +1)
 
     def heads(self) -> list[Entry]:
-        """Returns the first entry of each flow, the flow that is next first."""
+        """Returns the first entry of each flow, in the order of the flows' tags."""
         waiting = [queue for queue in self._flows.values() if queue.entries]
         return [queue.entries[0] for queue in sorted(waiting, key=lambda queue: queue.tag)]
 
     def pop(self, entry: Entry) -> Sentence:
-        """Removes the first sentence of an entry: the flow has had its turn."""
+        """Removes the first sentence of an entry, and counts it as a turn of the flow."""
         queue = self._flows[entry.flow.id]
         self._virtual_time = queue.tag
         sentence = entry.head
@@ -115,7 +113,7 @@ class FairQueue:
         return sentence
 
     def remove(self, entry: Entry, sentences: list[Sentence]) -> None:
-        """Removes sentences of an entry, and the entry itself once it has no more."""
+        """Removes sentences from an entry, and the entry if none is left."""
         queue = self._flows[entry.flow.id]
         for sentence in sentences:
             entry.sentences.remove(sentence)

@@ -1,13 +1,15 @@
-"""`Flow`: as whose the engine counts a request when it shares itself out, a tenant's, say."""
+"""A flow: requests that share one claim on the engine, such as the requests of one tenant."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
-_LONG_WEIGHT = 0.25  # of a flow's weight: half, and a document waits twice as long beside short requests
+# Of the tenant's weight, for its long requests. Half, and a document takes twice as long beside short requests. Twice,
+# and it slows them.
+_LONG_WEIGHT = 0.25
 
 
 class FlowId(NamedTuple):
-    """Requests with the same id are one flow."""
+    """Requests with equal ids are one flow."""
 
     name: str
     is_long: bool
@@ -15,13 +17,13 @@ class FlowId(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """What requests with a claim of their own belong to: flows share the engine by what their sentences cost.
+    """The flow of one request. Flows share the engine by what their sentences cost.
 
     Attributes:
         name: of the tenant; from a closed set.
-        weight: of its share, over 0.
-        rank: of this request within the flow: lower ones are served first.
-        is_long: whether this is the tenant's flow of long requests, which has a weight of its own.
+        weight: of the flow's share, over 0.
+        rank: of this request within the flow; lower ranks go first.
+        is_long: whether this is the tenant's flow of long requests.
     """
 
     name: str = ""
@@ -31,7 +33,7 @@ class Flow:
 
     @property
     def id(self) -> FlowId:
-        """By which flows are told apart."""
+        """Equal for requests of one flow."""
         return FlowId(self.name, self.is_long)
 
     def of_long(self) -> Self:

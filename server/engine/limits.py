@@ -1,4 +1,4 @@
-"""What the sentences of a batch take, and how much they may."""
+"""What the sentences of a batch take, and the limits of it."""
 
 import math
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from typing import Self
 
 from server.bundle.graphs import SLOT_ROWS
 
-_MOST_PADDED = 4  # times the cached positions that are counted, by one sentence much longer than the others
+_MOST_PADDED = 4  # times the counted positions, at most, if one sentence is much longer than the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,9 +14,9 @@ class Footprint:
     """What sentences take of a batch.
 
     Attributes:
-        rows: of the batch.
+        rows: of the batch, one for each beam.
         cache_rows: rows of the self-attention cache, and slots of the cross-attention cache.
-        positions: of these, if a translation is as long as its source.
+        positions: in these rows and slots, if a translation is as long as its source.
     """
 
     rows: int = 0
@@ -25,7 +25,7 @@ class Footprint:
 
     @classmethod
     def of(cls, beam_size: int, source_tokens: int) -> Self:
-        """Returns what one sentence takes when its beam has grown."""
+        """Returns what one sentence takes with all of its beams."""
         cache_rows = beam_size + math.ceil(beam_size / SLOT_ROWS)
         return cls(beam_size, cache_rows, cache_rows * source_tokens)
 
@@ -38,14 +38,14 @@ class Footprint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneLimits:
-    """What one lane runs at once; a single sentence passes whatever it takes.
+    """What one lane runs at once. A single sentence may always run.
 
     Attributes:
-        max_rows: beams of all its sentences.
-        max_cached_positions: of the self- and cross-attention caches of all rows; a translation is taken to be as long
-            as its source. With all rows as long as the longest, `_MOST_PADDED` times as many.
-        max_encode_tokens: sentences x source tokens of the longest one in an encoder run, which bounds how long the
-            running rows stall.
+        max_rows: beams of all sentences.
+        max_cached_positions: of the self- and cross-attention caches of all rows, if a translation is as long as its
+            source. Counted with every row as long as the longest, `_MOST_PADDED` times as many are allowed.
+        max_encode_tokens: of one encoder run: its sentences times the source tokens of the longest one. This bounds how
+            long the running rows wait for it.
         idle_seconds: without a sentence, after which a lane gives back its caches.
     """
 
@@ -55,17 +55,17 @@ class LaneLimits:
     idle_seconds: float = math.inf
 
     def part(self, share: float) -> Self:
-        """Returns limits of so much of the rows and the caches, over 0 to 1."""
+        """Returns the limits with this share, over 0 to 1, of the rows and the caches."""
         positions = math.ceil(self.max_cached_positions * share)
         return replace(self, max_rows=math.ceil(self.max_rows * share), max_cached_positions=positions)
 
     def beside(self, footprint: Footprint) -> Self:
-        """Returns limits of what a footprint leaves of the rows and the caches."""
+        """Returns the limits less a footprint."""
         positions = self.max_cached_positions - footprint.positions
         return replace(self, max_rows=self.max_rows - footprint.rows, max_cached_positions=positions)
 
     def allow(self, footprint: Footprint, longest: int) -> bool:
-        """Whether a lane may hold as much when its longest row has so many positions."""
+        """Returns whether a footprint is within the limits if the longest row has this number of positions."""
         return (
             footprint.rows <= self.max_rows
             and footprint.positions <= self.max_cached_positions
@@ -78,10 +78,9 @@ class EngineLimits:
     """What an engine holds.
 
     Attributes:
-        num_lanes: threads.
-        lane: what each of them runs at once, with all of its batches.
-        max_waiting_tokens: source tokens at which the queue refuses further requests.
-        max_waiting_sentences: sentences at which it does.
+        lane: what each lane runs at once, in all of its batches.
+        max_waiting_tokens: source tokens in the queue, from which on it refuses requests.
+        max_waiting_sentences: the same, in sentences.
     """
 
     num_lanes: int

@@ -1,7 +1,7 @@
-"""Who runs in a batch, and which row is whose: iteration-level scheduling with integers only.
+"""Which sentences run in a batch, and which rows they have: iteration-level scheduling, with integers only.
 
-Between any two steps finished, cancelled and expired sentences leave and waiting ones enter. Source of the idea: Orca
-(OSDI 2022).
+Between any two steps, finished, cancelled and expired sentences leave, and waiting sentences enter. Source of the
+idea: Orca (OSDI 2022).
 """
 
 from collections import deque
@@ -12,12 +12,12 @@ from server.network import RowMoves
 
 
 class RowPlan:
-    """One batch's running sentences and their rows 0..num_rows - 1, without gaps but those that `remove` leaves.
+    """The running sentences of a batch and their rows, 0 to num_rows - 1. Only `remove` leaves gaps.
 
     Attributes:
         running: sentences in the batch.
-        num_rows: their rows, which the next step has.
-        footprint: what the sentences take, beams that they do not have yet included.
+        num_rows: of the next step.
+        footprint: of the running sentences, with the beams that they will still grow.
     """
 
     def __init__(self) -> None:
@@ -26,13 +26,13 @@ class RowPlan:
         self.footprint = Footprint()
 
     def add(self, sentences: list[Sentence]) -> None:
-        """Adds sentences, which run without a row until `place`."""
+        """Adds sentences. They have no row until `place`."""
         self.running.extend(sentences)
         for sentence in sentences:
             self.footprint += sentence.footprint
 
     def place(self, sentences: list[Sentence]) -> int:
-        """Gives each encoded sentence its first row, behind the rows in use; returns the first one's."""
+        """Gives each encoded sentence its first row, behind the rows in use; returns the first of these rows."""
         first_row = self.num_rows
         for row, sentence in enumerate(sentences, start=first_row):
             sentence.rows = [row]
@@ -40,7 +40,7 @@ class RowPlan:
         return first_row
 
     def remove(self, sentences: list[Sentence]) -> None:
-        """Takes sentences out of the batch; their rows are free from the next `arrange` on."""
+        """Takes sentences out of the batch. The next `arrange` closes the gaps."""
         if sentences:
             gone = set(sentences)
             self.running = [sentence for sentence in self.running if sentence not in gone]
@@ -50,15 +50,15 @@ class RowPlan:
                 sentence.rows = []
 
     def arrange(self, parents: dict[Sentence, list[int]]) -> RowMoves:
-        """Lays the next step's rows out without gaps, moving as few as possible.
+        """Lays out the rows of the next step without gaps, and moves as few as possible.
 
         A beam stays in the row of the beam that it extends, if that row is within the new end and no other beam has
-        claimed it. Of the rest, first those are moved that find a row of their own sentence, where only the last
-        positions differ; then the others, into rows that other sentences have left.
+        claimed it. Any other beam moves to a free row of its own sentence, where only the last positions differ, or, if
+        there is none, to a row that another sentence has left.
 
         Args:
-            parents: for sentences that were stepped, the beam that each of the next beams extends; those without an
-                entry keep their rows, and those without rows have left.
+            parents: of each sentence that was stepped, the beam that each of the next beams extends. A sentence without
+                an entry keeps its rows. A sentence without rows has left.
 
         Returns:
             The copies to make; `Sentence.rows` are the new ones already.
@@ -66,7 +66,7 @@ class RowPlan:
         moves = RowMoves()
         sources = {s: [s.rows[beam] for beam in beams] for s, beams in parents.items() if s.rows}
         num_rows = self.num_rows + sum(len(rows) - len(s.rows) for s, rows in sources.items())
-        # Greedy sentences, and those whose last step failed, have no entry: they move only if they lie behind the end.
+        # A greedy sentence has no entry, nor has one whose last step failed: it moves only if it lies behind the end.
         behind_end = (s for s in self.running if s not in sources and max(s.rows, default=0) >= num_rows)
         sources |= {sentence: list(sentence.rows) for sentence in behind_end}
         if sources:
@@ -91,15 +91,14 @@ class RowPlan:
         free: "deque[int]",
         moves: RowMoves,
     ) -> list[int]:
-        """Gives the beams of a sentence rows of its own as far as there are any; returns the beams without one.
+        """Moves the beams of a sentence to its own rows, as far as it has any; returns the beams that are left.
 
         Args:
-            sentence: whose rows are replaced.
-            sources: for each next beam the row that it extends.
+            sources: for each next beam, the row that it extends.
             kept: rows that some beam of any sentence extends.
             num_rows: of the next step.
-            free: rows of the next step that nobody extends; those that are given away are taken out.
-            moves: the copies that this takes are added.
+            free: rows of the next step that no beam extends; the method takes out the ones that it uses.
+            moves: the method adds its copies here.
         """
         old_rows, sentence.rows = sentence.rows, list(sources)
         if len(kept.intersection(sources)) == len(sources):  # none twice, none behind the end: all stay

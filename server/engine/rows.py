@@ -1,4 +1,4 @@
-"""What the next step is fed, row by row: kept from step to step, as to gather it from the sentences takes longer."""
+"""The inputs of the next step, row by row. They are kept from step to step, because gathering them takes longer."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from server.network import RowMoves, StepInputs
 
 
 class Rows:
-    """The rows of one batch; those in use are 0..num_rows - 1, as the row plan has it."""
+    """The inputs of one batch. `RowPlan` says which rows are in use: 0 to num_rows - 1."""
 
     def __init__(self, max_rows: int) -> None:
         self._last_ids = np.zeros(max_rows, np.int64)
@@ -27,12 +27,12 @@ class Rows:
         ]
 
     def longest(self, num_rows: int) -> tuple[int, int]:
-        """Returns the most positions that a row's self-attention has filled, and the most source tokens."""
+        """Returns the most positions that any row has in its self-attention cache, and the most source tokens."""
         past, source = (lengths[:num_rows].max(initial=0) for lengths in (self._past_lengths, self._source_lengths))
         return int(past), int(source)
 
     def admit(self, sentences: list[Sentence]) -> None:
-        """Takes sentences that have just been placed in a row each."""
+        """Notes sentences that have just been placed, each in one row."""
         for sentence in sentences:
             (row,) = sentence.rows
             (self._last_ids[row],) = sentence.search.last_ids
@@ -48,7 +48,7 @@ class Rows:
                 array[moves.to] = array[moves.from_]
 
     def inputs(self, num_rows: int, *, is_alone: bool) -> StepInputs:
-        """Returns the next step's, in arrays of their own."""
+        """Returns copies of the next step's inputs."""
         return StepInputs(
             self._last_ids[:num_rows].copy(),
             self._past_lengths[:num_rows].copy(),
@@ -59,10 +59,10 @@ class Rows:
         )
 
     def advance(self, best_ids: NDArray[np.int64]) -> None:
-        """Notes a step of as many rows, which go on with their best tokens, as in greedy search."""
+        """Notes a step of the first rows, int64 [rows]: each goes on with its best token, as in greedy search."""
         self._last_ids[: len(best_ids)] = best_ids
         self._past_lengths[: len(best_ids)] += 1
 
     def feed(self, sentence: Sentence) -> None:
-        """Has the rows of a beam go on with the tokens that its search chose."""
+        """Lets the rows of a sentence go on with the tokens that its search has chosen."""
         self._last_ids[sentence.rows] = sentence.search.last_ids

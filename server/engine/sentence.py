@@ -1,4 +1,4 @@
-"""One sentence in flight: what was asked, what came out, and where it stands."""
+"""One sentence while the engine has it: the source, the search, and when what has happened to it."""
 
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -13,17 +13,16 @@ from server.network import StepKind
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Sentence:
-    """A sentence from `submit` to its answer. Only the thread that runs it changes it.
+    """A sentence from `Engine.submit` to its answer. Only the thread that runs it changes it.
 
     Attributes:
-        source_ids: eos included.
-        deadline: instant of the engine's clock after which the answer is worthless; None for never.
+        source_ids: with eos.
+        deadline: instant of the engine's clock; None for never.
         submitted, admitted, encoded: instants; 0 until then.
-        flow: that its request belongs to.
-        steps: that it is expected to take.
-        forecast_seconds: from `submitted` to its request's answer, if that had to wait for others; else None.
-        rows: row of the batch that holds each live beam, best beam first; empty while waiting.
-        footprint: what it takes of a batch, beams that it does not have yet included.
+        steps: forecast.
+        forecast_seconds: from `submitted` to the answer of its request; None if the engine was idle.
+        rows: of the batch, for each live beam, best beam first; empty while the sentence waits.
+        footprint: with all of its beams.
     """
 
     source_ids: tuple[int, ...]
@@ -45,20 +44,20 @@ class Sentence:
 
     @property
     def kind(self) -> StepKind:
-        """Which steps it takes."""
+        """The kind of steps that it takes."""
         return StepKind.SHORTLIST if self.options.use_shortlist else StepKind.PLAIN
 
     @property
     def work(self) -> float:
-        """Row-steps that it is expected to take."""
+        """Forecast of its row-steps."""
         return self.steps * self.options.beam_size
 
     def is_over(self, now: float) -> bool:
-        """Says whether nobody wants the answer any more: the caller has left, or the deadline has passed."""
+        """Returns whether the caller has left or the deadline has passed."""
         return self.future.cancelled() or (self.deadline is not None and now >= self.deadline)
 
     def result(self, now: float) -> Result:
-        """Returns its answer, once the search is over."""
+        """Returns its answer; the search must be over."""
         timings = Timings(
             queue_seconds=self.admitted - self.submitted,
             encode_seconds=self.encoded - self.admitted,

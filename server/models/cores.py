@@ -1,10 +1,10 @@
-"""Whose turn it is where the engines of a process have more lanes than there are cores.
+"""Shares the cores among the engines of a process, whose lanes may be more than the cores.
 
-Every active engine can count on half an even share of the cores. The other half is for the engine that asks for the
-fewest seconds, in all that it runs and that waits for it. An engine that has had less than its part lately is within
-its share, and its lanes step at once. Lanes of the other engines let those go first between two steps. So a small load
-notices little of a large one, and an engine that waits is soon within its share itself. Fewest seconds, not fewest
-rows: a small load that was held up once has more rows than a large one, whose batches are limited.
+Half of the cores' time is shared evenly among the active engines. The other half belongs to the engine that asks for
+the fewest seconds, for all sentences that it runs or that wait for it. The lanes of an engine step at once while the
+engine has lately had less than its share. The lanes of other engines let them go first, between two steps. So a small
+load notices little of a large one, and an engine that waits is soon within its share. Seconds count, not rows, because
+a small load that was once held up has more rows than a large one, whose batches are limited.
 """
 
 import contextlib
@@ -16,17 +16,17 @@ from collections.abc import Callable, Iterator
 from server.averages import FadingSum
 from server.engine.gate import Gate, Turn
 
-_MEMORY_SECONDS = 2.0  # time constant of what an engine has had
-_ACTIVE_SECONDS = 0.02  # of steps in that time: an engine that has had less counts only while a lane of it runs
-_MOST_WAIT_SECONDS = 0.4  # for one step, whatever the others do
+_MEMORY_SECONDS = 2.0  # time constant of the seconds that an engine has had
+_ACTIVE_SECONDS = 0.02  # of steps in that time: an engine with less is active only while a lane of it runs
+_MOST_WAIT_SECONDS = 0.4  # of a lane for its turn, whatever other engines do
 
 
 class _EngineGate:
     """The gate of one engine.
 
     Attributes:
-        num_lanes: that have anything to run.
-        asked_seconds: as told at the last turn.
+        num_lanes: that have something to run.
+        asked_seconds: of the last turn.
         seconds: of its steps, fading.
     """
 
@@ -45,22 +45,17 @@ class _EngineGate:
 
 
 class Cores:
-    """Shared by the engines of a process; used by any thread.
-
-    Args:
-        num_cores: that the lanes have.
-        clock: gives instants in seconds.
-    """
+    """Is shared by the engines of a process. Any thread may call it."""
 
     def __init__(self, num_cores: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
         self._num_cores = num_cores
         self._clock = clock
         self._gates: weakref.WeakSet[_EngineGate] = weakref.WeakSet()
         self._changed = threading.Condition()
-        self._num_beyond = 0  # lanes that step although their engines are beyond their shares
+        self._num_beyond = 0  # lanes that step although their engines have had their shares
 
     def new_gate(self) -> Gate:
-        """Returns the gate of one more engine."""
+        """Returns the gate of another engine."""
         gate = _EngineGate(self, FadingSum(_MEMORY_SECONDS, self._clock))
         with self._changed:
             self._gates.add(gate)
@@ -68,7 +63,7 @@ class Cores:
 
     @contextlib.contextmanager
     def work(self, gate: _EngineGate) -> Iterator[None]:
-        """Counts a lane while it has anything to run."""
+        """Counts a lane as one that has something to run, during the block."""
         with self._changed:
             gate.num_lanes += 1
         try:
@@ -80,7 +75,7 @@ class Cores:
 
     @contextlib.contextmanager
     def turn(self, gate: _EngineGate) -> Iterator[Turn]:
-        """Waits for a lane's turn, which is the `with` block."""
+        """Waits for a lane's turn, which is the block."""
         if len(self._gates) == 1:
             yield Turn()
             return
@@ -101,11 +96,11 @@ class Cores:
                 self._changed.notify_all()
 
     def _active(self) -> list[_EngineGate]:
-        """Returns the engines that run anything, or have had more than next to nothing."""
+        """Returns the engines that run something, or have lately had more than `_ACTIVE_SECONDS`."""
         return [gate for gate in self._gates if gate.num_lanes or gate.seconds.value > _ACTIVE_SECONDS]
 
     def _within_share(self) -> list[_EngineGate]:
-        """Returns the engines that have had no more than their part of the cores."""
+        """Returns the engines that have lately had no more than their shares."""
         all_seconds = self._num_cores * _MEMORY_SECONDS
         part = all_seconds / (2 * max(1, len(self._active())))
         at_work = (gate for gate in self._gates if gate.num_lanes)
