@@ -10,10 +10,10 @@ from export.bundle import MAX_BLEU_LOSS, export_bundle
 from export.description import described_quality, described_sizes
 from export.endings import endings
 from export.files import FOR_CPUS
+from export.restore import read_checkpoint
 from export.shortlist import learn_shortlist
 from export.subject import DevSet, subject_of
 from model.augment import Pair
-from model.checkpoint import load_checkpoint
 from model.command import parse
 from model.data import read_corpus
 from model.training import CorpusConfig
@@ -28,7 +28,7 @@ def main() -> None:
         pairs = _read_pairs(arguments.dev)
         dev = DevSet(sources=[source for source, _ in pairs], references=[target for _, target in pairs])
         training = [pair for files in arguments.shortlist for pair in _read_pairs(files)]
-        checkpoint = load_checkpoint(arguments.checkpoint)
+        checkpoint = read_checkpoint(arguments.checkpoint)
         shortlist = learn_shortlist(training, checkpoint) if arguments.shortlist else None
         bundle = export_bundle(
             subject_of(checkpoint, shortlist),
@@ -53,7 +53,11 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="babelserve-export", description="Export a checkpoint to a bundle, and prove it."
     )
-    parser.add_argument("checkpoint", type=Path, help="file written by babelserve-train, such as final.pt")
+    parser.add_argument(
+        "checkpoint",
+        type=Path,
+        help="file written by babelserve-train, such as final.pt, or a bundle exported from one",
+    )
     parser.add_argument("out", type=Path, help="directory to make; must not exist")
     parser.add_argument(
         "--dev",

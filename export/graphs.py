@@ -33,6 +33,11 @@ def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.Mod
 
     What pads `source_ids` behind a row's length does not matter.
     """
+    return draw_encoder(model, dtype).build()
+
+
+def draw_encoder(model: Transformer, dtype: DTypeLike = np.float32) -> Graph:
+    """Draws what `encoder_graph` builds; in float32 its initializers are views of the model's weights."""
     config, stack = model.config, model.config.encoder
     graph = Graph("encoder", dtype)
     ids = graph.input("source_ids", np.int64, ["rows", "source"])
@@ -71,7 +76,7 @@ def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.Mod
             heads = graph.node("Reshape", [projected, split_shape])  # [B, S, H, D]
             graph.node("Transpose", [heads], f"cross_{part}.{i}", perm=[0, 2, 1, 3])
             graph.output(f"cross_{part}.{i}", dtype, ["rows", config.num_heads, "source", config.head_dim])
-    return graph.build()
+    return graph
 
 
 def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm = PLAIN_STEP) -> onnx.ModelProto:
@@ -90,6 +95,11 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm
     none; m is a multiple of `CANDIDATES`. Instead of logits it returns `products` float32 [n / `COLUMNS`, `COLUMNS`,
     B], which are logits but for a scale of each column in int8.
     """
+    return draw_step(model, dtype, form).build()
+
+
+def draw_step(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm = PLAIN_STEP) -> Graph:
+    """Draws what `step_graph` builds; in float32 its initializers are views of the model's weights."""
     config = model.config
     graph = Graph("decoder_step", dtype)
     ids = graph.input("input_ids", np.int64, ["rows"])
@@ -117,7 +127,7 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm
         states.write()
     for name, shape in [*((f"new_{name}", shape) for name, shape in own), *_caches(config, "new_cross")]:
         graph.output(name, dtype, shape)
-    return graph.build()
+    return graph
 
 
 def copy_rows_graph(config: TransformerConfig, dtype: DTypeLike) -> onnx.ModelProto:
