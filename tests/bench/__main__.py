@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.acceptance.server_process import BUILTIN_BUNDLE
 from tests.bench.backlog import measure_backlog
 from tests.bench.calibration import best_settings
 from tests.bench.ids import DIFFERENT, check_neighbours, check_same_ids, our_settings, pytorch_settings, their_settings
@@ -17,7 +18,7 @@ from tests.bench.report import print_table
 from tests.bench.rounds import Setting, compare
 from tests.bench.served import compare_served
 from tests.bench.systems import Settings, has_ctranslate2
-from tests.bench.text import BUILTIN_CHECKPOINT, DEFAULT_TEXT, ROOT
+from tests.bench.text import DEFAULT_TEXT, ROOT
 
 # Ours and CTranslate2's, by device, where speed counts.
 PRECISIONS = {"cpu": ("cpu-int8", "int8"), "cuda": ("cuda-fp16", "float16")}
@@ -182,7 +183,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, help="of each level of the served load (default 30, with --quick 5)")
     parser.add_argument("--quick", action="store_true", help="few sentences, CTranslate2 uncalibrated: no real numbers")
     parser.add_argument("--text", type=Path, default=DEFAULT_TEXT, help="sentences, one per line, plain or gzipped")
-    parser.add_argument("--checkpoint", type=Path, default=BUILTIN_CHECKPOINT, help="of the built-in model")
+    parser.add_argument("--checkpoint", type=Path, default=BUILTIN_BUNDLE, help="of `builtin`, or its bundle")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "bench", help="keeps the models that are made")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench" / "results.json", help="all numbers")
     parser.add_argument("--cores", type=int, help="use so many cores only (default: all)")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import torch
 
+from export.restore import read_checkpoint
+from export.subject import weights_hash
 from model.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle, open_bundle
@@ -38,7 +40,7 @@ def prepare(
     name: str,
     text_path: Path,
     work: Path,
-    builtin_checkpoint: Path,
+    builtin: Path = BUILTIN_BUNDLE,
     seed: int = 1,
     variant: str = "cpu-int8",
     *,
@@ -50,7 +52,7 @@ def prepare(
         name: one of `MODELS`.
         text_path: sentences to translate; they calibrate the int8 variant too.
         work: directory for what is made, a gigabyte for all models.
-        builtin_checkpoint: of the built-in model; the others take the tokenizer of its bundle.
+        builtin: the checkpoint of `BUILTIN`, or a bundle; the other models take the tokenizer of the built-in bundle.
         seed: of the random weights.
         variant: of our bundle, beside cpu-fp32.
         with_ctranslate2: whether to make CTranslate2's models too, which takes the dependency group `bench`.
@@ -58,17 +60,19 @@ def prepare(
     Raises:
         FileNotFoundError: there is no such checkpoint or text.
     """
-    trained = load_checkpoint(builtin_checkpoint) if name == BUILTIN else None
+    trained = read_checkpoint(builtin) if name == BUILTIN else None
     tokenizer = trained.tokenizer if trained else (BUILTIN_BUNDLE / TOKENIZER_FILE).read_bytes()
     facts = f"{name} {seed} {variant} {hashlib.sha256(tokenizer + text_path.read_bytes()).hexdigest()}"
     makers = [path for pattern in _MAKERS for path in sorted(ROOT.glob(pattern))]
     made_by = hashlib.sha256(facts.encode() + b"".join(path.read_bytes() for path in makers))
     if trained:
-        made_by.update(builtin_checkpoint.read_bytes())
+        made_by.update(weights_hash(trained.weights).encode())
     directory = work / f"{name}-{made_by.hexdigest()[:12]}"
     directory.mkdir(parents=True, exist_ok=True)
-    checkpoint_path = builtin_checkpoint if trained else directory / "model.pt"
-    checkpoint = trained or _random_checkpoint(name, tokenizer, seed, checkpoint_path)
+    checkpoint_path = directory / "model.pt"
+    if not checkpoint_path.exists():
+        save_checkpoint(checkpoint_path, trained or _random_checkpoint(name, tokenizer, seed))
+    checkpoint = load_checkpoint(checkpoint_path)
     limit = min(200, checkpoint.config.max_positions // 2 - 8)
     text = read_text(text_path, tokenizer, limit)
     model = checkpoint.build_model()
@@ -94,12 +98,9 @@ _MAKERS = (
 )  # a change makes everything anew
 
 
-def _random_checkpoint(name: str, tokenizer: bytes, seed: int, path: Path) -> Checkpoint:
-    if not path.exists():
-        config = SHAPES[name]
-        weights: dict[str, torch.Tensor] = random_model(config, seed).state_dict()
-        save_checkpoint(path, Checkpoint(config=config, weights=weights, tokenizer=tokenizer, facts={"name": name}))
-    return load_checkpoint(path)
+def _random_checkpoint(name: str, tokenizer: bytes, seed: int) -> Checkpoint:
+    weights: dict[str, torch.Tensor] = random_model(SHAPES[name], seed).state_dict()
+    return Checkpoint(config=SHAPES[name], weights=weights, tokenizer=tokenizer, facts={"name": name})
 
 
 def _convert(model: Transformer, bundle: Bundle, directory: Path) -> dict[str, Path]:

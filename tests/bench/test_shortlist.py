@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from model.checkpoint import load_checkpoint
 from model.config import TransformerConfig
 from model.transformer import Transformer
+from server.bundle.manifest import TOKENIZER_FILE
 from server.bundle.shortlist import Shortlist
+from tests.acceptance.server_process import BUILTIN_BUNDLE
 from tests.bench.shortlist import own_shortlist, random_shortlist
 from tests.bench.systems import CTranslate2System, Settings
-from tests.bench.text import BUILTIN_CHECKPOINT, DEFAULT_TEXT, Text, read_text
+from tests.bench.text import DEFAULT_TEXT, Text, read_text
 from tests.bench.weights import SHAPES
 
 TINY = TransformerConfig(vocab_size=2000, d_model=16, num_heads=2, encoder_layers=1, decoder_layers=1, ffn_dim=32)
@@ -22,7 +23,7 @@ SOURCES = [(700, 800, 900, 3), (1000, 1100, 3), (1200, 3)]
 def test_a_sentence_has_as_many_candidates_as_with_a_real_map_and_a_batch_far_fewer_than_its_sentences_add_up_to() -> (
     None
 ):
-    text = read_text(DEFAULT_TEXT, load_checkpoint(BUILTIN_CHECKPOINT).tokenizer)
+    text = read_text(DEFAULT_TEXT, (BUILTIN_BUNDLE / TOKENIZER_FILE).read_bytes())
     shortlist = random_shortlist(SHAPES["base"])
 
     alone = [len(shortlist.candidates(ids)) for ids in text.source_ids]

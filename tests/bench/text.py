@@ -8,7 +8,6 @@ import sentencepiece
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_TEXT = ROOT / "tests" / "data" / "newstest2014_500.en.txt"
-BUILTIN_CHECKPOINT = ROOT / "model" / "checkpoints" / "en-de-small.pt"
 _MAX_SOURCE_TOKENS = 200  # what all the benchmark's models take; newstest2014 has no longer sentence
 
 

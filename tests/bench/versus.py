@@ -20,6 +20,7 @@ from pathlib import Path
 
 from server.bundle.bundle import open_bundle
 from server.bundle.manifest import TOKENIZER_FILE
+from tests.acceptance.server_process import BUILTIN_BUNDLE
 from tests.bench.contest import Contest, compare_calls, compare_memory, compare_served, compare_start
 from tests.bench.ids import DIFFERENT
 from tests.bench.machine import describe_machine, versions
@@ -28,7 +29,7 @@ from tests.bench.record import Row, commit_of, new_record
 from tests.bench.report import print_rows, print_table
 from tests.bench.rounds import Setting, compare
 from tests.bench.summary import summarize
-from tests.bench.text import BUILTIN_CHECKPOINT, DEFAULT_TEXT, ROOT, Text, read_text
+from tests.bench.text import DEFAULT_TEXT, ROOT, Text, read_text
 from tests.bench.worker import Worker
 
 _SPEED = ("tokens/s", "CPU s/1000 tokens")
@@ -156,7 +157,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, help="cores that both may use, hence lanes of each (all)")
     parser.add_argument("--quick", action="store_true", help="few sentences, short loads: no real numbers")
     parser.add_argument("--text", type=Path, default=DEFAULT_TEXT, help="sentences, one per line, plain or gzipped")
-    parser.add_argument("--checkpoint", type=Path, default=BUILTIN_CHECKPOINT, help="of the built-in model")
+    parser.add_argument("--checkpoint", type=Path, default=BUILTIN_BUNDLE, help="of `builtin`, or its bundle")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "bench", help="keeps the models that are made")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench" / "versus.json", help="all numbers")
     parser.add_argument("--seed", type=int, default=1, help="of the random weights")

@@ -182,7 +182,9 @@ def try_mutant(mutant: Mutant, known: frozenset[str]) -> tuple[bool, str]:
     with tempfile.TemporaryDirectory(prefix="babelserve-") as directory:
         copy = Path(directory) / "checkout"
         for room in _ROOMS:
-            shutil.copytree(REPOSITORY / room, copy / room, copy_function=os.link, ignore=_unneeded)
+            shutil.copytree(
+                REPOSITORY / room, copy / room, copy_function=os.link, ignore=shutil.ignore_patterns("__pycache__")
+            )
         shutil.copy(REPOSITORY / "pyproject.toml", copy)
         for edit in mutant.edits:
             file = copy / edit.path
@@ -211,10 +213,6 @@ def failed_checks(case: str, checkout: Path) -> dict[str, str]:
             return {"the case itself": done.stderr[-500:]}
         [record] = json.loads(lines.read_text(encoding="utf-8"))
     return {check["name"]: check["measured"] for check in record["checks"] if check["passed"] is False}
-
-
-def _unneeded(directory: str, names: list[str]) -> set[str]:
-    return {name for name in names if name == "__pycache__" or (name == "checkpoints" and directory.endswith("model"))}
 
 
 def try_mutants(names: Sequence[str] = ()) -> Iterator[Check]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.acceptance.report import Check
 from tests.acceptance.server_process import BUILTIN_BUNDLE, running_server
 from tests.bench.models import prepare
-from tests.bench.text import BUILTIN_CHECKPOINT, DEFAULT_TEXT, ROOT
+from tests.bench.text import DEFAULT_TEXT, ROOT
 from tests.chaos.bench import CLIENT_CORE, SERVER_CORE
 from tests.chaos.callers import Outcomes, callers, percentile, pinned
 from tests.chaos.case import Case, Options, Skipped, none, told
@@ -31,7 +31,7 @@ def shared(options: Options) -> Iterator[Check]:
     if options.is_quick:
         raise Skipped("makes a model of base size, which takes minutes: not in the quick part")
     seconds = float(options.count(60, 6))
-    large = prepare(_LARGE, DEFAULT_TEXT, ROOT / "build" / "bench", BUILTIN_CHECKPOINT, with_ctranslate2=False)
+    large = prepare(_LARGE, DEFAULT_TEXT, ROOT / "build" / "bench", with_ctranslate2=False)
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         shutil.copytree(BUILTIN_BUNDLE, directory / _SMALL)

@@ -84,7 +84,7 @@ def _sentences(context: Context) -> None:
 
 
 def _translate_exactly(context: Context, sources: Sequence[str]) -> list[str]:
-    bundle = subjects.trained(context.work).bundle.directory
+    bundle = subjects.trained().bundle.directory
     flags = ["--bundle", str(bundle), "--variant", "cpu-fp32"]
     with running_server(flags, timeout_seconds=_START_SECONDS) as server, open_stub(server.address) as stub:
         replies = translate_concurrently(stub, plan_calls(sources), Languages(), callers=CALLERS)
@@ -159,7 +159,7 @@ def _step_times(context: Context) -> None:
     if context.is_quick:
         tried = [subjects.tiny(context.work)]
     else:
-        first = subjects.trained(context.work) if subjects.has_weights() else subjects.random("student", context.work)
+        first = subjects.trained() if subjects.has_weights() else subjects.random("student", context.work)
         tried = [first, subjects.random("base", context.work)]
     for subject in tried:
         time_steps(context, subject)

@@ -1,11 +1,9 @@
 """The models that are tried: the built-in one, random ones of real shapes, and one with SSRUs.
 
-None needs a checkpoint or the weights of cpu-fp32, which are large: a machine without a network may have been given
-neither.
+None needs a checkpoint or the weights of cpu-int8: a machine without a network may have been given neither.
 """
 
 import dataclasses
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,16 +14,16 @@ import torch
 
 from model.checkpoint import load_checkpoint
 from model.config import TransformerConfig
-from model.transformer import Transformer, sinusoids
+from model.transformer import Transformer
 from server.bundle.bundle import Bundle, open_bundle
-from server.bundle.graphs import WEIGHTS_FILE
+from server.bundle.graphs import HALVES_FILE
 from server.bundle.manifest import MANIFEST_FILE, TOKENIZER_FILE
 from server.bundle.manifest_file import read_manifest
 from server.bundle.shortlist import Shortlist
 from tests.acceptance.server_process import BUILTIN_BUNDLE
 from tests.bench.bundle import write_bundle
 from tests.bench.models import prepare
-from tests.bench.text import BUILTIN_CHECKPOINT, DEFAULT_TEXT, ROOT, Text, read_text
+from tests.bench.text import DEFAULT_TEXT, ROOT, Text, read_text
 from tests.bench.weights import SHAPES
 
 VARIANTS = ("cpu-fp32", "cuda-fp16")
@@ -49,28 +47,27 @@ def subjects(work: Path, *, is_quick: bool) -> Iterator[Subject]:
         yield tiny(work, "ssru")
         return
     if has_weights():
-        yield trained(work)
+        yield trained()
     yield random("student", work)
     yield random("base", work)
     yield recurrent(work)
 
 
 def has_weights() -> bool:
-    """Whether the built-in model's weights for CUDA are there."""
-    return (BUILTIN_BUNDLE / "cuda-fp16" / WEIGHTS_FILE).exists()
+    """Whether the weights are there that the built-in model's cpu-fp32 and cuda-fp16 share."""
+    return (BUILTIN_BUNDLE / HALVES_FILE).exists()
 
 
-def trained(work: Path) -> Subject:
-    """Returns the built-in model, with weights for cpu-fp32 that are made of those for CUDA."""
-    directory = widened(BUILTIN_BUNDLE, work / "en-de")
-    bundle = Bundle(directory=directory, manifest=read_manifest(directory))  # it lacks a variant
+def trained() -> Subject:
+    """Returns the built-in model. Its cpu-int8 is not read."""
+    bundle = Bundle(directory=BUILTIN_BUNDLE, manifest=read_manifest(BUILTIN_BUNDLE))
     text = read_text(DEFAULT_TEXT, bundle.read(TOKENIZER_FILE), bundle.manifest.limits.max_source_tokens)
     return Subject("en-de", bundle, text.source_ids, is_trained=True)
 
 
 def random(name: str, work: Path) -> Subject:
     """Returns one of the benchmark's random models, as `python -m tests.bench --device cuda` makes it."""
-    model = prepare(name, DEFAULT_TEXT, work, BUILTIN_CHECKPOINT, variant="cuda-fp16", with_ctranslate2=False)
+    model = prepare(name, DEFAULT_TEXT, work, variant="cuda-fp16", with_ctranslate2=False)
     return Subject(name, model.bundle, model.text.source_ids)
 
 
@@ -89,36 +86,6 @@ def tiny(work: Path, mixer: Literal["attention", "ssru"] = "attention") -> Subje
     torch.manual_seed(1)
     model = checkpoint.build_model() if mixer == checkpoint.config.decoder_mixer else Transformer(config).eval()
     return _written(f"tiny {mixer}", model, _text(config, checkpoint.tokenizer), work / f"tiny-{mixer}")
-
-
-def widened(source: Path, directory: Path) -> Path:
-    """Copies a bundle's variants for CUDA and in fp32, the weights of the latter made of the former's halves.
-
-    Its checkpoint is in half precision, so that only the table of positions, which is computed, has more digits than
-    halves hold. Opening the variant proves it: the manifest has the hash of the weights as they were published.
-
-    Args:
-        source: a bundle whose fp32 weights need not be there.
-        directory: to make, unless it is there.
-
-    Returns:
-        The directory.
-    """
-    if directory.exists():
-        return directory
-    draft = directory.with_name(f"{directory.name}.draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    left_out = [f"{each.name}" for each in source.iterdir() if each.is_dir() and each.name not in VARIANTS]
-    shutil.copytree(source, draft, ignore=shutil.ignore_patterns(*left_out))
-    manifest = read_manifest(source)
-    # The table of positions lies ahead of the embedding, and nothing else does.
-    num_values = manifest.variants["cpu-fp32"].embedding_offset // np.dtype(np.float32).itemsize
-    width = manifest.dimensions.d_model
-    weights = np.fromfile(draft / "cuda-fp16" / WEIGHTS_FILE, np.float16).astype(np.float32)
-    weights[:num_values] = sinusoids(num_values // width, width).numpy().ravel()
-    weights.tofile(draft / "cpu-fp32" / WEIGHTS_FILE)
-    draft.rename(directory)
-    return directory
 
 
 def _text(config: TransformerConfig, tokenizer: bytes) -> Text:

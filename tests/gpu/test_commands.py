@@ -1,17 +1,18 @@
 """The three commands run to their end on a CPU, which leaves only the capture of CUDA graphs to a GPU."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from server.bundle.graphs import WEIGHTS_FILE
-from server.bundle.manifest_file import read_manifest
+from server.bundle.graphs import HALVES_FILE
+from server.runtime.runner import open_runner
 from tests.acceptance.server_process import BUILTIN_BUNDLE
-from tests.gpu import faults, graphs, live
-from tests.gpu.subjects import widened
+from tests.gpu import faults, graphs, live, subjects
+from tests.gpu.subjects import VARIANTS
 
 
 def _figures(out: Path, command: str) -> dict[str, Any]:
@@ -51,13 +52,17 @@ def test_faults(tmp_path: Path) -> None:
     assert _figures(tmp_path / "out", "faults")["words"] == "['trapped: ']"
 
 
-def test_weights_made_of_halves_are_those_that_were_published(tmp_path: Path) -> None:
-    directory = widened(BUILTIN_BUNDLE, tmp_path / "en-de")
+def test_the_built_in_model_is_compared_without_its_int8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    carried = tmp_path / "en-de"
+    shutil.copytree(BUILTIN_BUNDLE, carried, ignore=shutil.ignore_patterns("cpu-int8"))
+    monkeypatch.setattr(subjects, "BUILTIN_BUNDLE", carried)
 
-    published = np.fromfile(BUILTIN_BUNDLE / "cpu-fp32" / WEIGHTS_FILE, np.uint8)
-    made = np.fromfile(directory / "cpu-fp32" / WEIGHTS_FILE, np.uint8)
-    np.testing.assert_array_equal(made, published)
-    assert read_manifest(directory) == read_manifest(BUILTIN_BUNDLE)
+    assert subjects.has_weights()
+    exact, halves = (open_runner(subjects.trained().bundle, name, "cpu").sessions.embedding for name in VARIANTS)
+    np.testing.assert_array_equal(exact, halves.astype(np.float32))
+
+    (carried / HALVES_FILE).unlink()
+    assert not subjects.has_weights()
 
 
 def test_a_difference_that_is_no_number_is_the_largest() -> None:
