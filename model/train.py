@@ -94,7 +94,8 @@ def build_parser() -> argparse.ArgumentParser:
         "--pretrained",
         type=Path,
         metavar="FILE",
-        help="final.pt of another run, or a best.pt: a new run begins with its weights and vocabulary",
+        help="final.pt of another run, a best.pt, or what `python -m export.restore` writes: a new run begins with its "
+        "weights and vocabulary",
     )
     parser.add_argument(
         "--init", type=Path, metavar="DIR", help="instead: write a commented recipe there, say what else is needed, end"
@@ -134,14 +135,16 @@ def prepare(recipe: Recipe, data: Path, out: Path, pretrained: Path | None = Non
         OSError: a file cannot be read or written.
         ValueError: the corpora, the pretrained model, or what an earlier run has left, do not fit the recipe.
     """
-    out.mkdir(parents=True, exist_ok=True)
     checkpoint = _check_start(recipe, out, pretrained)
+    if not data.is_dir():
+        raise FileNotFoundError(f"--data {data}: there is no such folder; put there the text that the recipe names")
     corpora = without_held_out([read_corpus(corpus, data) for corpus in recipe.train])
     if not corpora:
         raise ValueError("the recipe names no [[train]] corpus")
     dev = [pair for corpus in recipe.dev for pair in read_corpus(corpus, data).pairs]
     if not dev:
         raise ValueError("the recipe names no [dev] corpus, or it is empty: checkpoints are chosen by it")
+    out.mkdir(parents=True, exist_ok=True)
     if rank() == 0:
         held_out = [f"{source}\t{target}\n" for corpus in corpora for source, target in corpus.held_out]
         (out / "held-out.tsv").write_text("".join(held_out), encoding="utf-8")

@@ -71,6 +71,21 @@ def test_the_command_ends_with_one_line_when_it_cannot_start(
         main()
 
 
+def test_without_text_the_command_ends_with_one_line_and_makes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "recipe.toml").write_text(SMALL_RECIPE.format(training=""), encoding="utf-8")
+    flags = ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", ["babelserve-train", str(tmp_path / "recipe.toml"), *flags])
+
+    with pytest.raises(
+        SystemExit, match=r"^babelserve-train: --data .*/data: there is no such folder; put there [^\n]*$"
+    ):
+        main()
+
+    assert [path.name for path in tmp_path.iterdir()] == ["recipe.toml"]
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
