@@ -15,7 +15,7 @@ export DEMO_TEXT := $(value TEXT)
 RECIPE ?= model/configs/general.toml
 DATA ?= data
 RUN ?= runs/en-de
-CHECKPOINT ?= model/checkpoints/en-de-small.pt
+CHECKPOINT ?= server/builtin/en-de
 OUT ?= runs/bundle
 DEV ?= tests/data/general_dev.en.gz tests/data/general_dev.de.gz
 
@@ -64,10 +64,10 @@ check-protos: .venv/installed-dev
 	@$(call protoc,.venv/protos)
 	@cd .venv/protos && for file in babelserve/v1/*; do diff -u ../../$$file $$file || { echo "run 'make protos'" >&2; exit 1; }; done
 
-train: .venv/installed-dev  ## train RECIPE on DATA into RUN; an interrupted run goes on
+train: .venv/installed-dev  ## train RECIPE into RUN on your text in DATA (docs/guides/train.md); an interrupted run goes on
 	$(BIN)/babelserve-train $(RECIPE) --data $(DATA) --out $(RUN) $(ARGS)
 
-export: .venv/installed-dev  ## write and prove a bundle from CHECKPOINT to OUT, calibrated and proven on DEV
+export: .venv/installed-dev  ## write and prove a bundle from CHECKPOINT, or another bundle, to OUT, calibrated and proven on DEV
 	$(BIN)/babelserve-export "$(CHECKPOINT)" "$(OUT)" --dev $(DEV) $(ARGS)
 
 bench: .venv/installed-bench  ## compare with CTranslate2 on this machine; ARGS="offline --model base ..." (tests/bench/README.md)
