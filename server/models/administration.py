@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from server.allocator import collect_garbage
 from server.bundle.manifest_file import read_manifest
 from server.errors import InvalidRequest, ModelNotFound, NotServing, PreconditionFailed, StartupError
-from server.models.allocator import collect_garbage
 from server.models.catalogue import Catalogue
 from server.models.folder import FoundBundle, is_model_name, version_key
 from server.models.folder_loader import FolderLoader

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from server.allocator import collect_garbage, memory_returned
 from server.bundle.manifest_file import read_manifest
 from server.errors import BundleError, NotServing, SettingsError, StartupError
-from server.models.allocator import collect_garbage, memory_returned
 from server.models.choosing import can_use_cuda, choose_variant
 from server.models.cores import Cores
 from server.models.folder import FoundBundle, find_models, nothing_in

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from server.allocator import release_freed_memory
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.manifest import Manifest
 from server.bundle.tokenizer import Tokenizer
@@ -17,7 +18,6 @@ from server.bundle.variants import VARIANTS
 from server.engine.engine import Engine
 from server.engine.limits import EngineLimits, LaneLimits
 from server.errors import SettingsError, StartupError, TranslationError
-from server.models.allocator import release_freed_memory
 from server.models.canary import Canary
 from server.models.choosing import can_use_cuda, choose_variant, idle_gpu
 from server.models.cores import Cores

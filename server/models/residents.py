@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from server.models.allocator import collect_garbage, memory_returned
+from server.allocator import collect_garbage, memory_returned
 from server.models.loading import needed_bytes
 from server.models.model import Model
 from server.models.traffic_split import PERCENT, TrafficSplit

@@ -4,10 +4,10 @@ On a CPU they are shared by all lanes, so that the weights are in memory once, a
 lanes of one thread translate a third more than one lane of two threads. Only a lane that has nobody beside it would
 leave the other cores idle; its steps may use them too, in sessions of their own.
 
-Each is loaded from the bytes that have been verified, most steps when they are first needed: ONNX Runtime copies the
-weights into every session, in a layout of its own, and who searches greedily only need not pay for the steps of beams.
-Until the last one is loaded the bytes are held, so that nothing depends on the bundle's files. Weighed: to load all at
-once and hold nothing. A proof, which loads every step and is in no hurry, may lend the weights instead (`Lender`).
+Each is loaded from the bytes that have been verified, most steps when they are first needed. On a CPU ONNX Runtime
+packs the matrices into every session, in a layout of its own, so whoever only searches greedily need not pay for the
+steps of beams. All else it reads where it was verified. So these bytes stay, and nothing depends on the bundle's files.
+A proof, which loads every step and is in no hurry, may lend the weights instead (`Lender`), so that nothing is packed.
 """
 
 import math
@@ -23,6 +23,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
+from server.allocator import release_freed_memory
 from server.bundle.bundle import Bundle
 from server.bundle.graphs import (
     COPY_ROWS_FILE,
@@ -44,7 +45,7 @@ from server.bundle.variants import VARIANTS
 from server.errors import BundleError, SettingsError
 from server.runtime.device_turns import device_turn
 from server.runtime.failures import advice_on_device
-from server.runtime.faults import embedding_faults, refuse, step_faults, tensor_faults
+from server.runtime.faults import refuse, step_faults, tensor_faults
 from server.runtime.processor import has_int8_dot_product
 from server.runtime.providers import ARENA, PROVIDERS, check_provider, library_fault
 
@@ -71,7 +72,8 @@ class Sessions:
             there is nothing for them to copy.
         self_caches: what steps keep of each row's own tokens.
         cache_names: what steps read; `cross_names` of them are the encoder's outputs.
-        embedding: the token embedding [V, M]: one copy for all sessions, which do not own it.
+        embedding: the token embedding [V, M]. On a CPU it is a part of the weights and keeps all of them in memory, as
+            sessions read them there without owning them.
 
     Raises:
         BundleError: a file is not what the manifest says, a graph does not load, or its tensors are others.
@@ -92,13 +94,12 @@ class Sessions:
         sizes = bundle.manifest.dimensions
         weights = bundle.read(f"{variant}/{WEIGHTS_FILE}") if lend is None else b""
         self.embedding = (
-            _copy_embedding(weights, bundle, variant)
+            _find_embedding(weights, bundle, variant, device)
             if lend is None
             else lend(bundle.read(f"{variant}/{PLAIN_STEP.file}"))[EMBEDDING]
         )
         self._lent: list[onnxruntime.OrtValue] = []  # sessions do not own what they are given
-        self._embedding_value = onnxruntime.OrtValue.ortvalue_from_numpy(self.embedding)
-        graphs = _Graphs(bundle, variant, device, weights, self._embedding_value, lend, self._lent, arena_bytes)
+        graphs = _Graphs(bundle, variant, device, weights, lend, self._lent, arena_bytes)
         self.cache_names, self.cross_names = all_cache_names(sizes), cache_names("cross", sizes.decoder_layers)
         self.self_caches = self_caches(sizes, bundle.manifest.variants[variant].dtype)
         self.copy_rows = self.copy_states = None
@@ -145,7 +146,6 @@ class _Graphs:
     variant: str
     device: str
     weights: bytes
-    embedding: onnxruntime.OrtValue
     lend: Lender | None
     lent: list[onnxruntime.OrtValue]
     arena_bytes: int
@@ -198,9 +198,8 @@ class _Graphs:
         if self.device == "cpu":
             provider_options = {}
             options.enable_cpu_mem_arena = False
-            refuse(self.path(file), embedding_faults(graph, self.bundle.manifest.variants[self.variant].dtype))
-            if self.lend is None:
-                options.add_initializer(EMBEDDING, self.embedding)
+            # Else it copies the weights before it packs them, which takes time and leaves the heap in pieces.
+            options.add_session_config_entry("session.use_external_initializer_file_buffers_directly", "1")
             # ONNX Runtime would fuse Add and LayerNormalization into a node that is 7 times slower on the CPU.
             disabled = ["SkipLayerNormFusion"]
         else:
@@ -218,6 +217,7 @@ class _Graphs:
         found = session.get_providers()[0]
         if found != provider:
             raise SettingsError([f"device {self.device}: ONNX Runtime fell back to {found}: {library_fault()}"])
+        release_freed_memory()  # such as the embedding's transpose, which is packed for the projection
         return session
 
     def _add_lent(self, options: onnxruntime.SessionOptions, weights: Mapping[str, NDArray[Any]]) -> None:
@@ -231,13 +231,14 @@ class _Graphs:
             self.lent.append(value)
 
 
-def _copy_embedding(weights: bytes, bundle: Bundle, variant: str) -> NDArray[np.generic]:
+def _find_embedding(weights: bytes, bundle: Bundle, variant: str, device: str) -> NDArray[np.generic]:
     facts, sizes = bundle.manifest.variants[variant], bundle.manifest.dimensions
     shape, offset = (sizes.vocab_size, sizes.d_model), facts.embedding_offset
     try:
-        return np.frombuffer(weights, facts.dtype, math.prod(shape), offset).reshape(shape).copy()
+        embedding = np.frombuffer(weights, facts.dtype, math.prod(shape), offset).reshape(shape)
     except (OverflowError, ValueError) as error:
         path = bundle.directory / variant / WEIGHTS_FILE
         end = offset + math.prod(shape) * np.dtype(facts.dtype).itemsize
         message = f"has no token embedding {shape} at {offset}: it has {len(weights)} bytes, that would end at {end}"
         raise BundleError([f"{path}: {message}"]) from error
+    return embedding if device == "cpu" else embedding.copy()  # a GPU has copies of the weights

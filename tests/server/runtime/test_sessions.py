@@ -1,10 +1,12 @@
 """The sessions of the tiny bundle on ONNX Runtime: which are loaded, when, and what is said if one cannot be."""
 
+import ctypes
 import dataclasses
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -12,7 +14,7 @@ import onnxruntime
 import pytest
 
 from server.bundle.bundle import Bundle, open_bundle
-from server.bundle.graphs import PLAIN_STEP, StepForm
+from server.bundle.graphs import EMBEDDING, PLAIN_STEP, StepForm
 from server.bundle.variants import VARIANTS
 from server.errors import BundleError, SettingsError
 from server.runtime.runner import HostRunner, open_runner
@@ -21,6 +23,11 @@ from tests.runners import open_host_runner
 from tests.server.runtime.conftest import encode_one, with_file
 
 SHARED_STEP = StepForm(shares_slots=True)
+
+
+def copy_of(content: bytes) -> bytes:
+    """The same bytes at another place, which nobody else holds."""
+    return bytes(bytearray(content))
 
 
 def test_one_session_serves_where_a_lane_alone_has_no_more_threads(host_runner: HostRunner) -> None:
@@ -63,13 +70,14 @@ def test_lanes_that_need_a_step_at_once_load_it_once(tiny_bundle: Bundle) -> Non
     assert len(set(map(id, sessions))) == 1
 
 
-def test_what_was_verified_is_let_go_of_with_the_last_step(tiny_bundle: Bundle) -> None:
-    weights = bytes(bytearray(tiny_bundle.read("cpu-fp32/weights.bin")))
+def test_weights_stay_for_as_long_as_sessions_read_them_and_no_longer(tiny_bundle: Bundle) -> None:
+    weights = copy_of(tiny_bundle.read("cpu-fp32/weights.bin"))
     num_holders = sys.getrefcount(weights)
     sessions = Sessions(with_file(tiny_bundle, "cpu-fp32/weights.bin", weights), "cpu-fp32", "cpu", 1, 1)
+    sessions.step_session(SHARED_STEP)
 
     assert sys.getrefcount(weights) > num_holders
-    sessions.step_session(SHARED_STEP)
+    del sessions
     assert sys.getrefcount(weights) == num_holders
 
 
@@ -110,14 +118,46 @@ def test_an_embedding_that_is_not_there_is_a_bundle_error(tiny_bundle: Bundle, o
         open_host_runner(dataclasses.replace(tiny_bundle, manifest=manifest))
 
 
-def test_the_embedding_that_the_server_holds_is_the_one_that_counts(tiny_bundle: Bundle) -> None:
-    runner = open_host_runner(tiny_bundle)
+def test_sessions_read_the_embedding_where_it_was_verified(tiny_bundle: Bundle) -> None:
+    weights = copy_of(tiny_bundle.read("cpu-fp32/weights.bin"))
+    runner = open_host_runner(with_file(tiny_bundle, "cpu-fp32/weights.bin", weights))
     before = encode_one(runner, 4)
-    table = runner.sessions.embedding
 
-    table[20] = 1 - table[20]  # the first token of the sentence
+    first_token = runner.sessions.embedding[20]
+    ctypes.memset(first_token.ctypes.data, 0, first_token.nbytes)
 
     assert not np.allclose(encode_one(runner, 4)[0], before[0], atol=0.01)
+
+
+@pytest.mark.parametrize("file", ["encoder.onnx", "decoder_step.onnx"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"data_type": onnx.TensorProto.INT8},
+        {"data_type": onnx.TensorProto.FLOAT16},
+        {"dims": (701, 32)},
+        {"length": 4},
+        {"offset": -4096},
+        {"offset": 10**9},
+        {"offset": 2**63 - 4096},
+    ],
+)
+def test_a_graph_that_would_read_what_is_not_its_weights_is_not_loaded(
+    tiny_bundle: Bundle, file: str, change: dict[str, Any]
+) -> None:
+    graph = onnx.load_from_string(tiny_bundle.read(f"cpu-fp32/{file}"))
+    (tensor,) = (tensor for tensor in graph.graph.initializer if tensor.name == EMBEDDING)
+    for name, value in change.items():
+        if name == "data_type":
+            tensor.data_type = value
+        elif name == "dims":
+            tensor.dims[:] = value
+        else:
+            (entry,) = (entry for entry in tensor.external_data if entry.key == name)
+            entry.value = str(value)
+
+    with pytest.raises(BundleError, match=f"{file}: ONNX Runtime cannot load it"):
+        open_host_runner(with_file(tiny_bundle, f"cpu-fp32/{file}", graph.SerializeToString()))
 
 
 @pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8", "cuda-fp16"])

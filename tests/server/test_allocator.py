@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from server.models.allocator import memory_returned, release_freed_memory
+from server.allocator import memory_returned, release_freed_memory
 
 MIB = 1 << 20
 
