@@ -27,8 +27,6 @@ class KVCache:
     `states` is the shape of a row's states, float32, for a decoder that has them in place of self-attention.
 
     Attributes:
-        self_attention: 2 * layers tensors by row, keys at even and values at odd indices; or one of states.
-        cross_attention: the same by slot.
         slots: which rows share which slot.
         layout: raised whenever tensors are replaced, so that whoever holds their addresses binds them again.
     """
@@ -49,10 +47,21 @@ class KVCache:
         if states is not None:
             self._self_buffers = [_Buffer((max_rows, *states), np.float32)]
         self._cross_buffers = [_Buffer(shape, dtype) for _ in range(2 * num_layers)]
-        self.self_attention = [buffer.tensor for buffer in self._self_buffers]
-        self.cross_attention = [buffer.tensor for buffer in self._cross_buffers]
         self.slots = SlotTable()
         self.layout = 0
+
+    @property
+    def self_attention(self) -> list[NDArray[np.generic]]:
+        """2 * layers tensors by row, keys at even and values at odd indices; or one of states.
+
+        Whoever keeps them beyond the next `reserve` keeps memory that has been replaced.
+        """
+        return [buffer.tensor for buffer in self._self_buffers]
+
+    @property
+    def cross_attention(self) -> list[NDArray[np.generic]]:
+        """The same by slot."""
+        return [buffer.tensor for buffer in self._cross_buffers]
 
     @property
     def size_bytes(self) -> int:
@@ -66,8 +75,8 @@ class KVCache:
             for tensor in self.cross_attention:
                 tensor[to] = tensor[from_]
         if not self._has_states:
-            self.self_attention = self._fit(self._self_buffers, num_rows, self_positions)
-        self.cross_attention = self._fit(self._cross_buffers, len(self.slots), cross_positions)
+            self._fit(self._self_buffers, num_rows, self_positions)
+        self._fit(self._cross_buffers, len(self.slots), cross_positions)
 
     def admit(self, row: int, cross: Sequence[NDArray[np.generic]], index: int, length: int) -> None:
         """Fills a row with an encoded sentence.
@@ -90,7 +99,7 @@ class KVCache:
                 tensor[to, :, copied] = tensor[from_, :, copied]
             self.slots.share(to, from_)
 
-    def _fit(self, buffers: list["_Buffer"], num_rows: int, positions: int) -> list[NDArray[np.generic]]:
+    def _fit(self, buffers: list["_Buffer"], num_rows: int, positions: int) -> None:
         needed = round_up(positions, BUCKET)
         capacity = buffers[0].tensor.shape[2]
         if not fits(needed, capacity):
@@ -99,7 +108,6 @@ class KVCache:
             for buffer in buffers:
                 buffer.fit(needed, kept)
             self.layout += 1
-        return [buffer.tensor for buffer in buffers]
 
 
 class _Buffer:
@@ -127,6 +135,7 @@ class _Buffer:
         kept[:] = self.tensor[: len(kept), :, : kept.shape[2]]
         shape = max_rows, num_heads, positions, head_dim
         if math.prod(shape) * kept.itemsize > len(self._mapping):
+            del self.tensor  # with it the old mapping goes, before the new one is filled
             self._mapping = _map(shape, kept.dtype)
         self.tensor = np.ndarray(shape, kept.dtype, self._mapping)
         self.tensor[: len(kept), :, : kept.shape[2]] = kept

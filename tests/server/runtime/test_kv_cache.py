@@ -1,9 +1,12 @@
+import mmap
+import weakref
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from server.network import RowMoves
-from server.runtime.kv_cache import BUCKET, KVCache
+from server.runtime.kv_cache import BUCKET, KVCache, _map
 
 
 def new_cache(max_rows: int = 4) -> KVCache:
@@ -58,6 +61,21 @@ def test_buffers_shrink_when_more_than_one_and_a_half_times_too_long() -> None:
 
     assert capacities(cache.self_attention) == {6 * BUCKET}
     assert capacities(cache.cross_attention) == {3 * BUCKET}
+
+
+def test_no_more_than_one_buffer_is_in_memory_twice_while_all_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = new_cache()
+    old = [weakref.ref(buffer._mapping) for buffer in cache._self_buffers]
+    num_alive: list[int] = []
+
+    def counting(shape: tuple[int, int, int, int], dtype: np.dtype[np.generic]) -> mmap.mmap:
+        num_alive.append(sum(mapping() is not None for mapping in old))
+        return _map(shape, dtype)
+
+    monkeypatch.setattr("server.runtime.kv_cache._map", counting)
+    cache.reserve(0, 3 * BUCKET, 1)
+
+    assert num_alive == [4, 3, 2, 1]
 
 
 def test_a_shrunken_buffer_keeps_the_positions_of_the_rows_in_use() -> None:
