@@ -6,7 +6,7 @@ from typing import Self
 
 from server.bundle.graphs import SLOT_ROWS
 
-_MOST_PADDED = 4  # times the counted positions, at most, if one sentence is much longer than the others
+_MOST_PADDED = 2  # times the counted positions, at most, if one sentence is much longer than the others
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ class Settings:
     max_cache_mib: int = _by_variant(
         {name: kind.max_cache_mib for name, kind in VARIANTS.items()},
         "MiB of keys and values that one lane holds, translations counted as long as their sources; one much longer"
-        " sentence may take four times that; on cuda memory for --max-rows is taken at once",
+        " sentence may take twice that; on cuda memory for --max-rows is taken at once",
     )
     max_encode_tokens: int = _by_variant(
         {name: kind.max_encode_tokens for name, kind in VARIANTS.items()},

@@ -101,7 +101,7 @@ def test_fewer_long_sentences_are_taken() -> None:
 
 
 def test_fewer_are_taken_beside_one_long_sentence() -> None:
-    dispatch, limits = new_dispatch(), lane_limits(64, max_cached_positions=375)
+    dispatch, limits = new_dispatch(), lane_limits(64, max_cached_positions=750)
     long, *short = sentences = [new_sentence(tokens=100), *(new_sentence(tokens=10) for _ in range(9))]
     dispatch.add(sentences)
 
@@ -110,7 +110,7 @@ def test_fewer_are_taken_beside_one_long_sentence() -> None:
 
 
 def test_a_row_that_has_become_long_counts_as_it_is() -> None:
-    dispatch, limits = new_dispatch(), lane_limits(64, max_cached_positions=100)
+    dispatch, limits = new_dispatch(), lane_limits(64, max_cached_positions=200)
     running, newcomer = new_sentence(tokens=10), new_sentence(tokens=10)
     dispatch.add([newcomer])
     dispatch.start([running])

@@ -22,16 +22,16 @@ def test_footprints_add_up_and_come_off_again() -> None:
 def test_a_batch_may_be_full_in_each_respect_and_no_more() -> None:
     limits = lane_limits(max_rows=6, max_cached_positions=100)
 
-    assert limits.allow(Footprint(rows=6, cache_rows=8, positions=100), longest=50)
-    assert not limits.allow(Footprint(rows=7, cache_rows=8, positions=100), longest=50)
-    assert not limits.allow(Footprint(rows=6, cache_rows=8, positions=101), longest=50)
+    assert limits.allow(Footprint(rows=6, cache_rows=8, positions=100), longest=25)
+    assert not limits.allow(Footprint(rows=7, cache_rows=8, positions=100), longest=25)
+    assert not limits.allow(Footprint(rows=6, cache_rows=8, positions=101), longest=25)
 
 
-def test_one_long_row_may_pad_the_others_to_four_times_what_is_counted() -> None:
+def test_one_long_row_may_pad_the_others_to_twice_what_is_counted() -> None:
     limits = lane_limits(max_cached_positions=100)
 
-    assert limits.allow(Footprint(rows=4, cache_rows=8, positions=10), longest=50)
-    assert not limits.allow(Footprint(rows=4, cache_rows=8, positions=10), longest=51)
+    assert limits.allow(Footprint(rows=4, cache_rows=8, positions=10), longest=25)
+    assert not limits.allow(Footprint(rows=4, cache_rows=8, positions=10), longest=26)
 
 
 def test_limits_beside_a_footprint_are_what_it_leaves() -> None:
