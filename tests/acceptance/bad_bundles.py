@@ -197,9 +197,13 @@ def _other_contents(variant: str) -> list[_Row]:
             (
                 f"{' and '.join(Path(name).name for name in names)} of {other}",
                 _exchange(other, *names),
-                (names[0], f"embedding is {VARIANTS[other].dtype}, by the manifest it is {VARIANTS[variant].dtype}"),
+                words,
             )
-            for names in ((encoder,), (decoder,), (encoder, decoder, weights))
+            for names, words in (
+                ((encoder,), ("golden sentence",)),
+                ((decoder,), (variant, "the decoder step fails")),
+                ((encoder, decoder, weights), (variant, "the decoder step fails")),
+            )
             for other in VARIANTS
             if other != variant
         ),
@@ -207,7 +211,7 @@ def _other_contents(variant: str) -> list[_Row]:
         (
             "weights cut, as the manifest says",
             _describe_anew(weights, lambda data: data[:3]),
-            (weights, "has no token embedding", "it has 3 bytes"),
+            (decoder, "cannot load", "out of bounds"),
         ),
         (
             "weights that are no numbers",
