@@ -19,11 +19,11 @@ from server.bundle.manifest import Manifest
 from server.decoding.beam_search import BeamSearch, default_max_tokens
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
+from server.engine.cores import Cores, Gate
 from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
 from server.engine.failing import fail
 from server.engine.flow import ANYONE, Flow
-from server.engine.gate import Gate, OpenGate
 from server.engine.lane import Lane, LaneState
 from server.engine.limits import EngineLimits
 from server.engine.sentence import Sentence
@@ -38,7 +38,7 @@ class Engine:
     Args:
         manifest: its widest beam is at most the rows of a lane.
         clock: seconds, monotonic; deadlines are its instants.
-        gate: to the cores that engines share; None for an engine that has them alone.
+        cores: that the engine shares with others; None for an engine that has them alone.
         placeholder_ids: ids that a beam must copy.
 
     Attributes:
@@ -52,7 +52,7 @@ class Engine:
         metrics: ModelMetrics,
         limits: EngineLimits,
         clock: Callable[[], float] = time.monotonic,
-        gate: Gate | None = None,
+        cores: Cores | None = None,
         placeholder_ids: Sequence[int] = (),
     ) -> None:
         self._special_ids = manifest.special_ids
@@ -65,8 +65,9 @@ class Engine:
         self._cost = CostModel(limits.lane.max_rows)
         self._dispatch = Dispatch(limits, self._cost, clock)
         self.alarm = threading.Event()
+        gate = Gate(cores or Cores(clock=clock))
         self._new_lane = partial(
-            Lane, runner, self._dispatch, gate or OpenGate(), self._cost, limits.lane, metrics, clock, self.alarm
+            Lane, runner, self._dispatch, gate, self._cost, limits.lane, metrics, clock, self.alarm
         )
         self._lanes = [self._new_lane() for _ in range(limits.num_lanes)]
         self._threads = [_thread(lane, index) for index, lane in enumerate(self._lanes)]

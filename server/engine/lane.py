@@ -17,10 +17,10 @@ from operator import add
 import numpy as np
 
 from server.engine.batch import Batch
+from server.engine.cores import Gate
 from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
 from server.engine.failing import end_over, fail
-from server.engine.gate import Gate
 from server.engine.limits import Footprint, LaneLimits
 from server.engine.sentence import Sentence
 from server.errors import NotServing, TranslationError
@@ -167,13 +167,13 @@ class Lane:
         Without a foreground, each step is one of the background. Beside a foreground, the background earns
         `_BACKGROUND_TIME` of the foreground's time, and takes a step once it has earned what its last step took.
         """
-        with self._gate.turn(self._dispatch.asked_seconds) as turn:
+        came = self._clock()
+        with self._gate.turn(self._dispatch.asked_seconds) as is_alone:
             now = self._clock()
-            came = now - turn.waited_seconds
             for batch in self._batches:
                 batch.drop_over(now)
             end_over(self._dispatch.drop_over(), now, self._metrics)
-            has_foreground = self._step_all(self._foreground, came, is_alone=turn.is_alone)
+            has_foreground = self._step_all(self._foreground, came, is_alone=is_alone)
             now = self._clock()
             has_background = self._dispatch.has_background or any(batch.sentences for batch in self._background)
             if has_foreground and has_background:
@@ -182,7 +182,7 @@ class Lane:
                 if self._earned_seconds < self._background_seconds:
                     return
             self._earned_seconds = 0.0
-            if self._step_all(self._background, now, is_alone=turn.is_alone):
+            if self._step_all(self._background, now, is_alone=is_alone):
                 self._background_seconds = self._clock() - now
                 self._dispatch.note_seconds(self._background_seconds, is_background=True)
                 for batch in self._background:

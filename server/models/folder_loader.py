@@ -20,9 +20,9 @@ from typing import TypeVar
 
 from server.allocator import collect_garbage, memory_returned
 from server.bundle.manifest_file import read_manifest
+from server.engine.cores import Cores
 from server.errors import BundleError, NotServing, SettingsError, StartupError
 from server.models.choosing import can_use_cuda, choose_variant
-from server.models.cores import Cores
 from server.models.folder import FoundBundle, find_models, nothing_in
 from server.models.loading import Share, load_model
 from server.models.machine import usable_cores

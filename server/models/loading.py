@@ -1,7 +1,7 @@
 """From settings to a model that serves: variant, bundle, tokenizer, runner, engine, warm-up.
 
 Several models have one processor and one memory. A model has as many lanes as any other: what is idle sleeps, and whose
-turn it is among those that are busy is decided in `server.models.cores`. All models' caches together have the part of
+turn it is among those that are busy is decided in `server.engine.cores`. All models' caches together have the part of
 the memory that one model's would.
 """
 
@@ -15,12 +15,12 @@ from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.manifest import Manifest
 from server.bundle.tokenizer import Tokenizer
 from server.bundle.variants import VARIANTS
+from server.engine.cores import Cores
 from server.engine.engine import Engine
 from server.engine.limits import EngineLimits, LaneLimits
 from server.errors import SettingsError, StartupError, TranslationError
 from server.models.canary import Canary
 from server.models.choosing import can_use_cuda, choose_variant, idle_gpu
-from server.models.cores import Cores
 from server.models.device_memory import plan_device_memory
 from server.models.machine import memory_limit_bytes, usable_cores
 from server.models.model import Model, SentenceEngine
@@ -160,7 +160,7 @@ def start_model(
     limits = engine_limits(manifest, variant, settings, share)
     model_metrics = metrics.of_model(manifest.name, manifest.version)
     engine = Engine(
-        runner, manifest, model_metrics, limits, gate=share.cores.new_gate(), placeholder_ids=tokenizer.placeholder_ids
+        runner, manifest, model_metrics, limits, cores=share.cores, placeholder_ids=tokenizer.placeholder_ids
     )
     engine.start()
     front = _with_cache(engine, bundle, variant, settings, model_metrics)

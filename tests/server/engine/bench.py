@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry
 from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
+from server.engine.cores import Cores
 from server.engine.engine import Engine
-from server.engine.gate import Gate
 from server.telemetry.metrics import Metrics
 from tests.fakes import EOS, CountingRunner, FakeClock, engine_limits
 from tests.server.engine.parts import GREEDY
@@ -44,7 +44,7 @@ def new_bench(
     num_lanes: int = 1,
     max_rows: int = 8,
     max_waiting_sentences: int = 100,
-    gate: Gate | None = None,
+    cores: Cores | None = None,
 ) -> Bench:
     runner, clock, registry = CountingRunner(), FakeClock(), CollectorRegistry()
     engine = Engine(
@@ -53,6 +53,6 @@ def new_bench(
         Metrics(registry).of_model("counting", "1"),
         engine_limits(num_lanes, max_rows, max_waiting_sentences),
         clock,
-        gate,
+        cores,
     )
     return Bench(engine=engine, runner=runner, clock=clock, registry=registry)

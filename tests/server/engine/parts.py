@@ -15,10 +15,10 @@ from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.batch import Batch
+from server.engine.cores import Cores, Gate
 from server.engine.cost import CostModel, Demand
 from server.engine.dispatch import Dispatch
 from server.engine.flow import ANYONE, Flow
-from server.engine.gate import Gate, OpenGate
 from server.engine.lane import Lane
 from server.engine.limits import EngineLimits, Footprint, LaneLimits
 from server.engine.row_plan import RowPlan
@@ -134,7 +134,7 @@ class Parts:
         return Lane(
             self.runner,
             self.dispatch,
-            gate or OpenGate(),
+            gate or Gate(Cores(clock=self.clock)),
             self.cost,
             self.limits,
             self.metrics,

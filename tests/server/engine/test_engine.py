@@ -8,9 +8,9 @@ from prometheus_client import CollectorRegistry
 from server.bundle.manifest import Manifest, SearchDefaults
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason
+from server.engine.cores import Cores
 from server.engine.engine import Engine
 from server.errors import NotServing, Overloaded
-from server.models.cores import Cores
 from server.telemetry.metrics import Metrics
 from server.telemetry.model_metrics import LANE_STATES
 from tests.fakes import EOS, CountingRunner, FakeClock, engine_limits
@@ -167,8 +167,8 @@ def test_the_models_rules_are_kept(manifest: Manifest) -> None:
 
 def test_a_lane_is_alone_while_no_other_engine_of_the_process_runs_anything(manifest: Manifest) -> None:
     cores = Cores()
-    gates = [cores.new_gate() for _ in range(2)]
-    one, other = (new_bench(manifest, gate=gate) for gate in gates)
+    one, other = (new_bench(manifest, cores=cores) for _ in range(2))
+    gates = [bench.engine.lanes[0]._gate for bench in (one, other)]
     one.submit(9)
     other.submit(1)
     with gates[0].work():

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from server.engine.gate import OpenGate
+from server.engine.cores import Cores, Gate
 from server.engine.lane import Lane, LaneState
 from server.errors import NotServing
 from server.network import StepKind
@@ -157,14 +157,14 @@ def test_an_idle_lane_gives_its_caches_back_and_opens_others_when_it_is_wanted()
 def test_a_lane_is_counted_at_the_gate_while_it_has_anything_to_run(parts: Parts) -> None:
     seen: list[str] = []
 
-    class CountingGate(OpenGate):
+    class CountingGate(Gate):
         @contextlib.contextmanager
         def work(self) -> Iterator[None]:
             seen.append(f"in after {parts.runner.num_steps} steps")
             yield
             seen.append(f"out after {parts.runner.num_steps} steps")
 
-    lane = parts.open_lane(gate=CountingGate())
+    lane = parts.open_lane(gate=CountingGate(Cores()))
     thread = threading.Thread(target=lane.run)
     thread.start()
     for num_stays, count in enumerate((2, 1), start=1):

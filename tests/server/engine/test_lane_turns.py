@@ -1,12 +1,12 @@
 """A lane behind a gate: what it asks for, and what its turn says."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from server.engine.gate import OpenGate, Turn
+from server.engine.cores import Cores, Gate
 from tests.server.engine.parts import (
     SHORTLIST,
     Parts,
@@ -14,24 +14,27 @@ from tests.server.engine.parts import (
 )
 
 
-class FixedGate(OpenGate):
-    """Has every turn be the same; notes what was asked for."""
+class FixedGate(Gate):
+    """Notes what was asked for; a turn comes after `wait`."""
 
-    def __init__(self, turn: Turn) -> None:
-        self.fixed, self.asked_seconds = turn, list[float]()
+    def __init__(self, wait: Callable[[], None] = lambda: None) -> None:
+        super().__init__(Cores())
+        self.is_alone, self.wait, self.all_asked = True, wait, list[float]()
 
     @contextlib.contextmanager
-    def turn(self, asked_seconds: float) -> Iterator[Turn]:
-        self.asked_seconds.append(asked_seconds)
-        yield self.fixed
+    def turn(self, asked_seconds: float) -> Iterator[bool]:
+        self.all_asked.append(asked_seconds)
+        self.wait()
+        yield self.is_alone
 
 
 def test_a_lane_is_not_alone_while_another_engine_runs_anything(parts: Parts) -> None:
-    gate = FixedGate(Turn(is_alone=False))
+    gate = FixedGate()
+    gate.is_alone = False
     lane = parts.open_lane(gate=gate)
     parts.submit(3)
     lane.step()
-    gate.fixed = Turn()
+    gate.is_alone = True
     lane.step()
 
     assert parts.runner.was_alone == [False, True]
@@ -39,13 +42,13 @@ def test_a_lane_is_not_alone_while_another_engine_runs_anything(parts: Parts) ->
 
 def test_a_lane_asks_for_its_turn_with_the_time_that_all_sentences_take() -> None:
     parts = Parts(max_rows=20, cost=slow_cost())  # 20 rows take a second
-    gate = FixedGate(Turn())
+    gate = FixedGate()
     lane = parts.open_lane(gate=gate)
     lane.step()
     parts.submit(*[9] * 10)
     lane.step()
 
-    assert gate.asked_seconds == pytest.approx([0.0, 0.5], rel=0.01)
+    assert gate.all_asked == pytest.approx([0.0, 0.5], rel=0.01)
 
 
 def test_the_wait_for_a_turn_is_part_of_what_a_row_costs_those_who_wait(parts: Parts) -> None:
@@ -56,7 +59,11 @@ def test_the_wait_for_a_turn_is_part_of_what_a_row_costs_those_who_wait(parts: P
         parts.clock.now += 0.25
 
     parts.runner.spoil = pass_time
-    lane = parts.open_lane(gate=FixedGate(Turn(waited_seconds=2.0)))
+
+    def wait() -> None:
+        parts.clock.now += 2.0
+
+    lane = parts.open_lane(gate=FixedGate(wait))
     parts.clock.now = 10.0
     parts.submit(*[9] * 4, options=SHORTLIST)
     parts.submit(*[1] * 4)
