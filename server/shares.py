@@ -1,11 +1,21 @@
 """Fair shares of something scarce, by weights, among the names that hold some of it or have lately asked for it."""
 
 import math
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 Name = TypeVar("Name", bound=Hashable)
+
+
+@dataclass(slots=True)
+class _Claim:
+    """What a name holds, and the instant of its last request."""
+
+    weight: float
+    held: int = 0
+    asked: float = -math.inf
 
 
 class Shares(Generic[Name]):
@@ -18,45 +28,42 @@ class Shares(Generic[Name]):
     def __init__(self, active_seconds: float, clock: Callable[[], float]) -> None:
         self._active_seconds = active_seconds
         self._clock = clock
-        self._weights: dict[Name, float] = {}  # of the active names
-        self._asked: OrderedDict[Name, float] = OrderedDict()  # instants of their last requests, the latest at the end
-        self._holds: Counter[Name] = Counter()
+        self._claims: OrderedDict[Name, _Claim] = OrderedDict()  # the name that has asked last at the end
 
     def ask(self, name: Name, weight: float) -> None:
         """Notes a request of a name whose share has this weight, over 0."""
-        self._weights[name] = weight
-        self._asked[name] = self._clock()
-        self._asked.move_to_end(name)
-        while not self._is_recent(oldest := next(iter(self._asked))):
-            del self._asked[oldest]
-            self._forget(oldest)
+        self._claim(name, weight).asked = self._clock()
+        self._claims.move_to_end(name)
+        while not self._is_active(next(iter(self._claims.values()))):
+            self._claims.popitem(last=False)
 
-    def hold(self, name: Name, weight: float) -> None:
-        """Notes that a name holds one thing more. It keeps its share until it has released all of them."""
-        self._weights[name] = weight
-        self._holds[name] += 1
+    def hold(self, name: Name, weight: float, amount: int = 1) -> None:
+        """Notes that a name holds more by this amount. It keeps its share until it has released all of it."""
+        self._claim(name, weight).held += amount
 
-    def release(self, name: Name) -> None:
-        """Notes that a name holds one thing less."""
-        self._holds[name] -= 1
-        if not self._holds[name]:
-            del self._holds[name]
-            self._forget(name)
+    def release(self, name: Name, amount: int = 1) -> None:
+        """Notes that a name holds less by this amount."""
+        self._claims[name].held -= amount
+
+    def held(self, name: Name) -> int:
+        """Returns what a name holds."""
+        return self._claims[name].held if name in self._claims else 0
 
     def weights(self) -> dict[Name, float]:
         """Returns the weight of each active name."""
-        return {name: self._weights[name] for name in self._holds.keys() | filter(self._is_recent, self._asked)}
+        return {name: claim.weight for name, claim in self._claims.items() if self._is_active(claim)}
 
     def share(self, name: Name, weight: float) -> float:
         """Returns the share, over 0 to 1, of a name with this weight; 1 if no other name is active."""
         return weight / (weight + sum(each for other, each in self.weights().items() if other != name))
 
-    def _is_recent(self, name: Name) -> bool:
-        return self._asked[name] >= self._clock() - self._active_seconds
+    def _claim(self, name: Name, weight: float) -> _Claim:
+        claim = self._claims.setdefault(name, _Claim(weight))
+        claim.weight = weight
+        return claim
 
-    def _forget(self, name: Name) -> None:
-        if name not in self._holds and name not in self._asked:
-            del self._weights[name]
+    def _is_active(self, claim: _Claim) -> bool:
+        return claim.held > 0 or claim.asked >= self._clock() - self._active_seconds
 
 
 def fair_level(capacity: float, demands: Iterable[tuple[float, float]]) -> float:

@@ -25,7 +25,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from server.engine.cost import CostModel, Demand
-from server.engine.flow import Flow, FlowId
+from server.engine.fair_queue import Load
+from server.engine.flow import Flow
 from server.engine.limits import EngineLimits
 from server.errors import DeadlineExceeded, Overloaded
 from server.shares import fair_level
@@ -50,9 +51,8 @@ class Snapshot:
     Attributes:
         now: instant of the engine's clock.
         work_before: row-steps that wait in the request's flow and go before it.
-        other_work: row-steps that wait in all other flows.
-        waiting: sentences that wait, and their source tokens.
-        waiting_of_flow: the same, of the request's flow.
+        waiting: in all flows.
+        waiting_of_flow: in the request's flow.
         weights: of all active flows, with the request's.
         rows: that the sentences of each flow hold and wait for.
         background: flows in the background.
@@ -61,12 +61,11 @@ class Snapshot:
 
     now: float
     work_before: float
-    other_work: float
-    waiting: tuple[int, int]
-    waiting_of_flow: tuple[int, int]
-    weights: Mapping[FlowId, float]
-    rows: Mapping[FlowId, int]
-    background: AbstractSet[FlowId]
+    waiting: Load
+    waiting_of_flow: Load
+    weights: Mapping[Flow, float]
+    rows: Mapping[Flow, int]
+    background: AbstractSet[Flow]
     background_pace: float
 
 
@@ -81,7 +80,7 @@ class Admission(NamedTuple):
 
     seconds: float
     alone_seconds: float
-    background: AbstractSet[FlowId]
+    background: AbstractSet[Flow]
 
 
 def flow_of(demand: Demand, flow: Flow, cost: CostModel, limits: EngineLimits) -> Flow:
@@ -117,16 +116,17 @@ def admit(
     _check_queue(snapshot, share, limits)
     rows = {each: snapshot.rows.get(each, 0) for each in snapshot.weights}
     is_idle = not any(rows.values())
-    rows[flow.id] += demand.rows * demand.num_sentences
+    rows[flow] += demand.rows * demand.num_sentences
     background = _find_background(rows, snapshot, limits)
-    is_background = flow.id in background
+    is_background = flow in background
     pace = snapshot.background_pace if is_background else 1.0
     shared_rows = sum(rows[each] for each in rows if is_background or each not in background) / limits.num_lanes
     step_rows = min(shared_rows, limits.lane.max_rows)
     step_seconds = max(cost.step_seconds(step_rows), cost.row_step_seconds * step_rows)
     work_seconds = cost.row_step_seconds / limits.num_lanes
     own = demand.work * work_seconds + demand.steps * step_seconds
-    wait = min(snapshot.work_before / share, snapshot.work_before + snapshot.other_work) * work_seconds
+    other_work = snapshot.waiting.work - snapshot.waiting_of_flow.work
+    wait = min(snapshot.work_before / share, snapshot.work_before + other_work) * work_seconds
     seconds = (wait + own) / pace * (1.0 if is_idle else _MARGIN)
     alone = _alone_seconds(demand, cost, limits)
     left = math.inf if deadline is None else deadline - snapshot.now
@@ -147,15 +147,17 @@ def _alone_seconds(demand: Demand, cost: CostModel, limits: EngineLimits) -> flo
 
 def _check_queue(snapshot: Snapshot, share: float, limits: EngineLimits) -> None:
     """Raises Overloaded if the queue is full and the flow has its share of it."""
-    most = limits.max_waiting_sentences, limits.max_waiting_tokens
-    names = ("sentences", "sentences"), ("tokens", "source tokens")
-    for limit, number, own, (reason, what) in zip(most, snapshot.waiting, snapshot.waiting_of_flow, names, strict=True):
+    waiting, of_flow = snapshot.waiting, snapshot.waiting_of_flow
+    for reason, what, number, own, limit in (
+        ("sentences", "sentences", waiting.num_sentences, of_flow.num_sentences, limits.max_waiting_sentences),
+        ("tokens", "source tokens", waiting.num_tokens, of_flow.num_tokens, limits.max_waiting_tokens),
+    ):
         if number >= limit and own >= limit * share:
             message = f"queue is full: {number} {what} wait, limit {limit}"
             raise Overloaded(message, reason, lasts_seconds=_FULL_SECONDS)
 
 
-def _find_background(rows: Mapping[FlowId, int], snapshot: Snapshot, limits: EngineLimits) -> AbstractSet[FlowId]:
+def _find_background(rows: Mapping[Flow, int], snapshot: Snapshot, limits: EngineLimits) -> AbstractSet[Flow]:
     """Returns the flows in the background if flows have these rows; none if those were all active flows."""
     stay = {each for each in snapshot.background if snapshot.rows.get(each)}
     demands = [(rows[each], weight) for each, weight in snapshot.weights.items()]

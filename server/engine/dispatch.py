@@ -6,15 +6,14 @@ admitted, and `server.engine.fair_queue` which sentence is next.
 
 import math
 import threading
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 
 from server.averages import FadingSum
 from server.engine.admission import Admission, Snapshot, admit, due_at, flow_of
 from server.engine.cost import CostModel, Demand
-from server.engine.fair_queue import Entry, FairQueue, Key
-from server.engine.flow import Flow, FlowId
+from server.engine.fair_queue import Entry, FairQueue, Load
+from server.engine.flow import Flow
 from server.engine.limits import EngineLimits, Footprint, LaneLimits
 from server.engine.sentence import Sentence
 from server.errors import NotServing
@@ -42,12 +41,10 @@ class Dispatch:
         self._cost = cost
         self._clock = clock
         self._queue = FairQueue()
-        self._shares: Shares[FlowId] = Shares(_ACTIVE_SECONDS, clock)
-        self._rows: Counter[FlowId] = Counter()  # rows that run
-        self._running_rows = 0  # their total, which lanes read without the lock
-        self._background: AbstractSet[FlowId] = frozenset()
+        self._shares: Shares[Flow] = Shares(_ACTIVE_SECONDS, clock)  # of rows that run
+        self._running_rows = 0  # of all flows; lanes read it without the lock
+        self._background: AbstractSet[Flow] = frozenset()
         self._seconds = FadingSum(_PACE_SECONDS, clock), FadingSum(_PACE_SECONDS, clock)  # of foreground and background
-        self._num_requests = 0  # that have been admitted
         self._next_look = -math.inf
         self._changed = threading.Condition()
         self.is_open = True
@@ -55,22 +52,22 @@ class Dispatch:
     @property
     def num_sentences(self) -> int:
         """Sentences that wait."""
-        return self._queue.num_sentences
+        return self._queue.load.num_sentences
 
     @property
     def num_tokens(self) -> int:
         """Source tokens of the sentences that wait."""
-        return self._queue.num_tokens
+        return self._queue.load.num_tokens
 
     @property
     def asked_seconds(self) -> float:
         """Seconds that a lane would take for one step of all sentences that run or wait."""
-        return (self._running_rows + self._queue.num_rows) * self._cost.row_step_seconds
+        return (self._running_rows + self._queue.load.num_rows) * self._cost.row_step_seconds
 
     def check(self, demand: Demand, deadline: float | None, flow: Flow) -> Admission:
         """Returns what `add` would decide about a request at this moment; raises as `add`."""
         with self._changed:
-            return self._admit(demand, deadline, flow_of(demand, flow, self._cost, self._limits))
+            return self._admit(demand, deadline, flow_of(demand, flow, self._cost, self._limits))[0]
 
     def add(self, sentences: Sequence[Sentence]) -> None:
         """Adds all sentences of a request, or none. They differ only in their sources.
@@ -88,12 +85,11 @@ class Dispatch:
         flow = flow_of(demand, first.flow, self._cost, self._limits)
         with self._changed:
             is_alone = self.is_all(0)
-            admission = self._admit(demand, first.deadline, flow)
+            admission, due = self._admit(demand, first.deadline, flow)
             for sentence in sentences:
                 sentence.flow = flow
                 sentence.forecast_seconds = None if is_alone else admission.seconds
-            self._num_requests += 1
-            self._queue.add(Entry(sentences, self._key(demand, first.deadline, flow)))
+            self._queue.add(Entry(sentences, due))
             self._background = admission.background
             self._changed.notify_all()
 
@@ -111,12 +107,12 @@ class Dispatch:
         Returns:
             The sentences, and whether others wait although the lane has taken as many as it may.
         """
-        if not self._queue.num_sentences:  # before most steps
+        if not self._queue.load.num_sentences:  # before most steps
             return [], False
         taken: list[Sentence] = []
         longest_taken = 0
         with self._changed:
-            even_rows = math.ceil((self._queue.num_rows + self._running_rows) / self._limits.num_lanes)
+            even_rows = math.ceil((self._queue.load.num_rows + self._running_rows) / self._limits.num_lanes)
             while (entry := self._next(is_background=is_background)) is not None:
                 head = entry.head
                 longest = max(longest, len(head.source_ids))
@@ -128,14 +124,14 @@ class Dispatch:
                 if (footprint.rows and not limits.allow(with_head, longest)) or (taken and is_too_much):
                     return taken, True
                 taken.append(self._queue.pop(entry))
-                self._start(head)
+                self.start([head])
                 footprint = with_head
         return taken, False
 
     def drop_over(self) -> list[Sentence]:
         """Removes waiting sentences whose callers have left, or whose answers would come after their deadlines."""
         now = self._clock()
-        if now < self._next_look or not self._queue.num_sentences:
+        if now < self._next_look or not self._queue.load.num_sentences:
             return []
         self._next_look = now + _LOOK_SECONDS
         dropped: list[Sentence] = []
@@ -145,8 +141,8 @@ class Dispatch:
             step_seconds = self._cost.step_seconds(rows) if rows else 0.0
             work_seconds = self._cost.row_step_seconds / self._limits.num_lanes if rows else 0.0
             for entry in list(self._queue):
-                first, rest = entry.head, 0.0 if entry.has_begun else entry.work * work_seconds
-                is_late = first.deadline is not None and now + rest + first.steps * step_seconds >= first.deadline
+                first, rest = entry.head, entry.work * work_seconds + entry.head.steps * step_seconds
+                is_late = first.deadline is not None and now + rest >= first.deadline
                 over = [sentence for sentence in entry.sentences if is_late or sentence.future.cancelled()]
                 self._queue.remove(entry, over)
                 dropped += over
@@ -166,22 +162,22 @@ class Dispatch:
             self._seconds[is_background].add(seconds)
 
     def start(self, sentences: Collection[Sentence]) -> None:
-        """Notes that a lane runs sentences that did not wait in the queue."""
+        """Notes that a lane runs sentences."""
         with self._changed:
             for sentence in sentences:
-                self._start(sentence)
+                self._shares.hold(sentence.flow, sentence.flow.weight, sentence.footprint.rows)
+                self._running_rows += sentence.footprint.rows
 
     def end(self, sentences: Collection[Sentence]) -> None:
         """Notes that sentences have left their lane."""
         with self._changed:
             for sentence in sentences:
-                self._shares.release(sentence.flow.id)
-                self._rows[sentence.flow.id] -= sentence.footprint.rows
+                self._shares.release(sentence.flow, sentence.footprint.rows)
                 self._running_rows -= sentence.footprint.rows
 
     def is_all(self, num_rows: int) -> bool:
         """Whether nothing waits, and no more rows than these run."""
-        return self._running_rows == num_rows and not self._queue.num_sentences
+        return self._running_rows == num_rows and not self._queue.load.num_sentences
 
     def wait(self, is_wanted: Callable[[], bool], seconds: float | None = None) -> bool:
         """Blocks an idle lane until it is wanted; returns False if the dispatch is closed or the time is up."""
@@ -202,28 +198,28 @@ class Dispatch:
             self._changed.notify_all()
             return left
 
-    def _key(self, demand: Demand, deadline: float | None, flow: Flow) -> Key:
-        due = due_at(demand, self._clock(), deadline, self._cost, self._limits)
-        return Key(flow.rank, due, self._num_requests)
+    def _admit(self, demand: Demand, deadline: float | None, flow: Flow) -> tuple[Admission, float]:
+        """Decides about a request, notes that its flow is active, and returns the instant at which the request is due.
 
-    def _admit(self, demand: Demand, deadline: float | None, flow: Flow) -> Admission:
-        """Decides about a request, and notes that its flow is active; the caller holds the lock."""
+        The caller holds the lock.
+        """
         if not self.is_open:
             raise NotServing("the server is shutting down")
-        self._shares.ask(flow.id, flow.weight)
-        work_before, other_work = self._queue.work_before(flow, self._key(demand, deadline, flow))
+        now = self._clock()
+        due = due_at(demand, now, deadline, self._cost, self._limits)
+        self._shares.ask(flow, flow.weight)
+        loads = self._queue.loads()
         snapshot = Snapshot(
-            now=self._clock(),
-            work_before=work_before,
-            other_work=other_work,
-            waiting=(self._queue.num_sentences, self._queue.num_tokens),
-            waiting_of_flow=self._queue.of_flow(flow),
+            now=now,
+            work_before=self._queue.work_before(flow, due),
+            waiting=self._queue.load,
+            waiting_of_flow=loads.get(flow, Load()),
             weights=self._shares.weights(),
-            rows=self._rows + self._queue.rows(),
+            rows={each: self._shares.held(each) + load.num_rows for each, load in loads.items()},
             background=self._background,
             background_pace=self._background_pace,
         )
-        return admit(demand, flow, deadline, snapshot, self._cost, self._limits)
+        return admit(demand, flow, deadline, snapshot, self._cost, self._limits), due
 
     @property
     def _background_pace(self) -> float:
@@ -233,11 +229,6 @@ class Dispatch:
 
     def _next(self, *, is_background: bool) -> Entry | None:
         for entry in self._queue.heads():
-            if (entry.flow.id in self._background) == is_background:
+            if (entry.flow in self._background) == is_background:
                 return entry
         return None
-
-    def _start(self, sentence: Sentence) -> None:
-        self._shares.hold(sentence.flow.id, sentence.flow.weight)
-        self._rows[sentence.flow.id] += sentence.footprint.rows
-        self._running_rows += sentence.footprint.rows

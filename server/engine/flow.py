@@ -1,40 +1,30 @@
 """A flow: requests that share one claim on the engine, such as the requests of one tenant."""
 
-from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 # Of the tenant's weight, for its long requests. Half, and a document takes twice as long beside short requests. Twice,
 # and it slows them.
 _LONG_WEIGHT = 0.25
 
 
-class FlowId(NamedTuple):
-    """Requests with equal ids are one flow."""
-
-    name: str
-    is_long: bool
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
     """The flow of one request. Flows share the engine by what their sentences cost.
 
+    Requests are of one flow if their flows are equal: the weight and the rank do not count for that.
+
     Attributes:
         name: of the tenant; from a closed set.
+        is_long: whether this is the tenant's flow of long requests.
         weight: of the flow's share, over 0.
         rank: of this request within the flow; lower ranks go first.
-        is_long: whether this is the tenant's flow of long requests.
     """
 
     name: str = ""
-    weight: float = 1.0
-    rank: int = 0
     is_long: bool = False
-
-    @property
-    def id(self) -> FlowId:
-        """Equal for requests of one flow."""
-        return FlowId(self.name, self.is_long)
+    weight: float = field(default=1.0, compare=False)
+    rank: int = field(default=0, compare=False)
 
     def of_long(self) -> Self:
         """Returns the tenant's flow of long requests."""

@@ -6,6 +6,7 @@ import pytest
 
 from server.engine.admission import Admission, Snapshot, admit, due_at, flow_of
 from server.engine.cost import CostModel, Demand
+from server.engine.fair_queue import Load
 from server.engine.flow import ANYONE, Flow
 from server.engine.limits import EngineLimits
 from server.errors import DeadlineExceeded, Overloaded
@@ -19,16 +20,15 @@ FLOOD, OTHER = Flow(name="flood"), Flow(name="other")
 IDLE = Snapshot(
     now=100.0,
     work_before=0.0,
-    other_work=0.0,
-    waiting=(0, 0),
-    waiting_of_flow=(0, 0),
-    weights={ANYONE.id: 1.0},
+    waiting=Load(),
+    waiting_of_flow=Load(),
+    weights={ANYONE: 1.0},
     rows={},
     background=frozenset(),
     background_pace=1.0,
 )
-AT_WORK = replace(IDLE, rows={ANYONE.id: ROWS})
-SHARED = replace(IDLE, weights={FLOOD.id: 1.0, OTHER.id: 1.0})
+AT_WORK = replace(IDLE, rows={ANYONE: ROWS})
+SHARED = replace(IDLE, weights={FLOOD: 1.0, OTHER: 1.0})
 
 
 @pytest.fixture(scope="module")
@@ -60,12 +60,12 @@ def test_a_request_waits_for_the_work_before_it(cost: CostModel) -> None:
 
 
 def test_other_flows_are_before_a_request_as_far_as_they_have_shares(cost: CostModel) -> None:
-    calm = replace(SHARED, rows={FLOOD.id: 10})
+    calm = replace(SHARED, rows={FLOOD: 10})
     alone = seconds(cost, calm, flow=OTHER)
 
-    beside_much = seconds(cost, replace(calm, work_before=20.0, other_work=1000.0), flow=OTHER)
-    beside_little = seconds(cost, replace(calm, work_before=20.0, other_work=5.0), flow=OTHER)
-    behind_nothing = seconds(cost, replace(calm, other_work=1000.0), flow=OTHER)
+    beside_much = seconds(cost, replace(calm, work_before=20.0, waiting=Load(work=1000.0)), flow=OTHER)
+    beside_little = seconds(cost, replace(calm, work_before=20.0, waiting=Load(work=5.0)), flow=OTHER)
+    behind_nothing = seconds(cost, replace(calm, waiting=Load(work=1000.0)), flow=OTHER)
 
     assert beside_much - alone == pytest.approx(1.5 * 40 * WORK_SECONDS)
     assert beside_little - alone == pytest.approx(1.5 * 25 * WORK_SECONDS)
@@ -73,22 +73,22 @@ def test_other_flows_are_before_a_request_as_far_as_they_have_shares(cost: CostM
 
 
 def test_steps_are_as_long_as_the_rows_that_share_them(cost: CostModel) -> None:
-    one, half, full, beyond = (seconds(cost, replace(IDLE, rows={ANYONE.id: rows})) for rows in (1, 9, ROWS, 400))
+    one, half, full, beyond = (seconds(cost, replace(IDLE, rows={ANYONE: rows})) for rows in (1, 9, ROWS, 400))
 
     assert one < half < full
     assert full == beyond
 
 
 def test_rows_in_the_background_do_not_make_steps_of_the_foreground_long(cost: CostModel) -> None:
-    flooded = replace(SHARED, rows={FLOOD.id: 400}, background={FLOOD.id}, background_pace=0.5)
-    calm = replace(SHARED, rows={FLOOD.id: 1})
+    flooded = replace(SHARED, rows={FLOOD: 400}, background={FLOOD}, background_pace=0.5)
+    calm = replace(SHARED, rows={FLOOD: 1})
 
     assert seconds(cost, flooded, flow=OTHER) == seconds(cost, replace(calm, rows={}), flow=OTHER) * 1.5
     assert seconds(cost, flooded, flow=FLOOD) > 2 * seconds(cost, calm, flow=OTHER)
 
 
 def test_the_background_has_the_time_that_is_left_to_it(cost: CostModel) -> None:
-    flooded = replace(SHARED, rows={FLOOD.id: 400}, background={FLOOD.id})
+    flooded = replace(SHARED, rows={FLOOD: 400}, background={FLOOD})
     paces = [seconds(cost, replace(flooded, background_pace=pace), flow=FLOOD) for pace in (1.0, 0.25)]
 
     assert paces[1] == pytest.approx(4 * paces[0])
@@ -122,7 +122,7 @@ def test_nothing_is_known_of_others_where_a_request_is_late_by_itself_or_long(co
     with pytest.raises(Overloaded) as as_it_is_long:
         seconds(
             cost,
-            replace(AT_WORK, weights={long.id: 1.0}, rows={long.id: ROWS}, work_before=100.0),
+            replace(AT_WORK, weights={long: 1.0}, rows={long: ROWS}, work_before=100.0),
             flow=long,
             deadline=101.0,
         )
@@ -143,11 +143,12 @@ def test_an_idle_engine_tries_what_may_be_late_but_nothing_hopeless(cost: CostMo
 
 @pytest.mark.parametrize(
     ("waiting", "reason", "message"),
-    [((10, 20), "sentences", "10 sentences wait, limit 10"), ((3, 101), "tokens", "101 source tokens wait, limit 100")],
+    [
+        (Load(10, 20), "sentences", "10 sentences wait, limit 10"),
+        (Load(3, 101), "tokens", "101 source tokens wait, limit 100"),
+    ],
 )
-def test_a_full_queue_refuses_and_names_its_limit(
-    cost: CostModel, waiting: tuple[int, int], reason: str, message: str
-) -> None:
+def test_a_full_queue_refuses_and_names_its_limit(cost: CostModel, waiting: Load, reason: str, message: str) -> None:
     with pytest.raises(Overloaded, match=message) as refusal:
         seconds(cost, replace(AT_WORK, waiting=waiting, waiting_of_flow=waiting))
 
@@ -156,44 +157,42 @@ def test_a_full_queue_refuses_and_names_its_limit(
 
 
 def test_a_queue_that_another_flow_has_filled_takes_a_flows_share(cost: CostModel) -> None:
-    filled = replace(SHARED, rows={FLOOD.id: 10}, waiting=(14, 0))
+    filled = replace(SHARED, rows={FLOOD: 10}, waiting=Load(14))
 
-    seconds(cost, replace(filled, waiting_of_flow=(4, 0)), flow=OTHER)
+    seconds(cost, replace(filled, waiting_of_flow=Load(4)), flow=OTHER)
     for flow, own in ((OTHER, 5), (FLOOD, 10)):
         with pytest.raises(Overloaded, match="14 sentences wait"):
-            seconds(cost, replace(filled, waiting_of_flow=(own, 0)), flow=flow)
+            seconds(cost, replace(filled, waiting_of_flow=Load(own)), flow=flow)
 
 
 def test_a_flow_with_more_rows_than_its_fair_share_is_in_the_background(cost: CostModel) -> None:
-    flooded = replace(SHARED, rows={FLOOD.id: 16, OTHER.id: 3})
+    flooded = replace(SHARED, rows={FLOOD: 16, OTHER: 3})
     assert background(cost, flooded, OTHER) == set()
 
     assert background(cost, flooded, FLOOD, Demand(work=8.0, steps=1.0, rows=1, num_sentences=8)) == {"flood"}
-    assert background(cost, replace(flooded, rows={FLOOD.id: 17, OTHER.id: 3}), OTHER) == {"flood"}
+    assert background(cost, replace(flooded, rows={FLOOD: 17, OTHER: 3}), OTHER) == {"flood"}
 
 
 def test_weights_count_for_the_background(cost: CostModel) -> None:
-    rows = {FLOOD.id: 14, OTHER.id: 14}
+    rows = {FLOOD: 14, OTHER: 14}
 
-    assert background(cost, replace(SHARED, rows=rows, weights={FLOOD.id: 1.0, OTHER.id: 4.0}), OTHER) == {"flood"}
+    assert background(cost, replace(SHARED, rows=rows, weights={FLOOD: 1.0, OTHER: 4.0}), OTHER) == {"flood"}
 
 
 def test_a_flow_alone_or_among_equals_is_in_the_foreground(cost: CostModel) -> None:
-    assert background(cost, replace(AT_WORK, rows={ANYONE.id: 1000}), ANYONE) == set()
+    assert background(cost, replace(AT_WORK, rows={ANYONE: 1000}), ANYONE) == set()
 
     flows = [Flow(name=str(number)) for number in range(50)]
-    equals = replace(
-        IDLE, weights={flow.id: 1.0 for flow in flows}, rows={flow.id: 4 for flow in flows}, background={flows[0].id}
-    )
+    equals = replace(IDLE, weights=dict.fromkeys(flows, 1.0), rows=dict.fromkeys(flows, 4), background={flows[0]})
     assert background(cost, equals, flows[1], Demand(work=1.0, steps=1.0, rows=1)) == set()
 
 
 def test_a_flow_stays_in_the_background_until_nothing_of_it_is_left(cost: CostModel) -> None:
-    few = replace(SHARED, rows={FLOOD.id: 1}, background={FLOOD.id})
+    few = replace(SHARED, rows={FLOOD: 1}, background={FLOOD})
 
     assert background(cost, few, OTHER) == background(cost, few, FLOOD) == {"flood"}
     assert background(cost, replace(few, rows={}), FLOOD) == set()
-    assert background(cost, replace(few, weights={FLOOD.id: 1.0}), FLOOD) == set(), "it is alone"
+    assert background(cost, replace(few, weights={FLOOD: 1.0}), FLOOD) == set(), "it is alone"
 
 
 def test_long_requests_are_a_flow_of_their_own(cost: CostModel) -> None:

@@ -117,5 +117,6 @@ def test_long_requests_are_a_flow_of_their_own() -> None:
     dispatch.add(short)
     dispatch.add(long)
 
-    assert {sentence.flow for sentence in short} == {MODEST}
-    assert {sentence.flow for sentence in long} == {MODEST.of_long()}
+    long_flow = MODEST.of_long()
+    assert {(sentence.flow, sentence.flow.weight) for sentence in short} == {(MODEST, MODEST.weight)}
+    assert {(sentence.flow, sentence.flow.weight) for sentence in long} == {(long_flow, long_flow.weight)}

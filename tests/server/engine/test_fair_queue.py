@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from server.engine.fair_queue import Entry, FairQueue, Key
+from server.engine.fair_queue import Entry, FairQueue, Load
 from server.engine.flow import Flow
 from server.engine.sentence import Sentence
 from tests.server.engine.parts import new_sentence
@@ -10,11 +10,9 @@ from tests.server.engine.parts import new_sentence
 A, B = Flow(name="a"), Flow(name="b")
 
 
-def arrive(
-    queue: FairQueue, flow: Flow, count: int = 1, *, beam_size: int = 1, due: float = 0.0, number: int = 0
-) -> Entry:
+def arrive(queue: FairQueue, flow: Flow, count: int = 1, *, beam_size: int = 1, due: float = 0.0) -> Entry:
     sentences = [new_sentence(beam_size=beam_size, flow=flow) for _ in range(count)]
-    entry = Entry(sentences, Key(flow.rank, due, number))
+    entry = Entry(sentences, due)
     queue.add(entry)
     return entry
 
@@ -74,10 +72,10 @@ def test_long_requests_of_a_tenant_take_turns_with_its_short_ones() -> None:
 
 def test_within_a_flow_what_is_due_first_goes_first_and_rank_before_that() -> None:
     queue = FairQueue()
-    late = arrive(queue, A, due=3.0, number=1)
-    soon = arrive(queue, A, due=1.0, number=2)
-    urgent = arrive(queue, Flow(name="a", rank=-1), due=9.0, number=3)
-    tied = arrive(queue, A, due=1.0, number=4)
+    late = arrive(queue, A, due=3.0)
+    soon = arrive(queue, A, due=1.0)
+    urgent = arrive(queue, Flow(name="a", rank=-1), due=9.0)
+    tied = arrive(queue, A, due=1.0)
     wanted = [entry.head for entry in (urgent, soon, tied, late)]
 
     assert served(queue, 4) == wanted
@@ -88,10 +86,8 @@ def test_an_entry_goes_on_where_it_was() -> None:
     queue = FairQueue()
     entry = arrive(queue, A, 3)
     sentences = list(entry.sentences)
-    assert not entry.has_begun
 
     assert served(queue, 2) == sentences[:2]
-    assert entry.has_begun
     assert entry.work == sentences[2].work
     assert [*queue] == [entry]
 
@@ -99,26 +95,26 @@ def test_an_entry_goes_on_where_it_was() -> None:
 def test_what_waits_is_counted() -> None:
     queue = FairQueue()
     first = arrive(queue, A, 3, beam_size=4)
-    arrive(queue, B, 2, number=1)
-    assert (queue.num_sentences, queue.num_tokens, queue.num_rows) == (5, 25, 14)
-    assert (queue.of_flow(A), queue.of_flow(B), queue.of_flow(Flow(name="c"))) == ((3, 15), (2, 10), (0, 0))
-    assert +queue.rows() == {A.id: 12, B.id: 2}
+    arrive(queue, B, 2)
+    assert queue.load == Load(5, 25, 14, 14.0)
+    assert queue.loads() == {A: Load(3, 15, 12, 12.0), B: Load(2, 10, 2, 2.0)}
 
     queue.remove(first, [first.sentences[1]])
-    assert (queue.num_sentences, queue.of_flow(A)) == (4, (2, 10))
+    assert (queue.load.num_sentences, queue.loads()[A]) == (4, Load(2, 10, 8, 8.0))
     queue.remove(first, list(first.sentences))
 
-    assert (queue.num_sentences, queue.num_tokens, queue.num_rows) == (2, 10, 2)
+    assert queue.load == Load(2, 10, 2, 2.0)
     assert [entry.flow for entry in queue] == [B]
 
 
 def test_only_what_goes_first_in_its_own_flow_is_before_an_entry() -> None:
     queue = FairQueue()
-    arrive(queue, A, 2, due=1.0, number=1)
-    arrive(queue, A, 5, due=3.0, number=2)
-    arrive(queue, B, 7, due=0.0, number=3)
+    arrive(queue, A, 2, due=1.0)
+    arrive(queue, A, 5, due=3.0)
+    arrive(queue, B, 7, due=0.0)
 
-    assert queue.work_before(A, Key(0, 2.0, 4)) == (2.0, 7.0)
-    assert queue.work_before(A, Key(0, 4.0, 4)) == (7.0, 7.0)
-    assert queue.work_before(Flow(name="c"), Key(0, 4.0, 4)) == (0.0, 14.0)
-    assert {flow.name for flow in queue.rows()} == {"a", "b"}, "a question leaves nothing behind"
+    assert queue.work_before(A, 2.0) == 2.0
+    assert queue.work_before(A, 4.0) == queue.work_before(A, 3.0) == 7.0
+    assert queue.work_before(Flow(name="a", rank=1), 0.0) == 7.0
+    assert queue.work_before(Flow(name="c"), 4.0) == 0.0
+    assert set(queue.loads()) == {A, B}, "a question leaves nothing behind"

@@ -12,6 +12,6 @@ def test_a_tenants_long_requests_are_a_flow_of_their_own_with_less_weight() -> N
     flow = Flow(name="a", weight=4.0, rank=2)
     long = flow.of_long()
 
-    assert long.id != flow.id
+    assert long != flow
     assert (long.name, long.rank, long.weight) == ("a", 2, 1.0)
-    assert flow.id == Flow(name="a", rank=7).id
+    assert flow == Flow(name="a", rank=7)

@@ -7,7 +7,6 @@ import pytest
 
 from server.access.tenants import Priority, Tenant
 from server.access.token_bucket import TokenBucket
-from server.engine.flow import Flow
 from server.errors import Overloaded
 from server.models.model import Model
 from server.models.traffic_split import TrafficSplit
@@ -24,9 +23,9 @@ async def test_a_tenants_requests_are_a_flow_of_its_weight(translator: Translato
         with await translator.accept(given):
             pass
 
-    assert engine.flows == [
-        Flow(name="anonymous", rank=Priority.NORMAL),
-        Flow(name="billing", weight=2.5, rank=Priority.LOW),
+    assert [(flow.name, flow.weight, flow.rank) for flow in engine.flows] == [
+        ("anonymous", 1.0, Priority.NORMAL),
+        ("billing", 2.5, Priority.LOW),
     ]
 
 
