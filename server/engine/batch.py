@@ -1,6 +1,5 @@
 """The sentences of one kind that a lane steps together: `Batch.step` is one iteration of continuous batching."""
 
-import logging
 from collections.abc import Callable
 from concurrent.futures import InvalidStateError
 
@@ -9,27 +8,18 @@ from numpy.typing import NDArray
 
 from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
-from server.engine.failing import answer_to, end_over, fail
+from server.engine.failing import Faults, answer_to, end_over, fail
 from server.engine.limits import Footprint
 from server.engine.row_plan import RowPlan
 from server.engine.rows import Rows
 from server.engine.sentence import Sentence
 from server.errors import TranslationError
-from server.network import Decoder, DeviceLost, OutOfMemory, Runner, StepKind
-from server.telemetry.log import describe
+from server.network import Decoder, OutOfMemory, Runner, StepKind
 from server.telemetry.model_metrics import ModelMetrics
-
-logger = logging.getLogger(__name__)
 
 
 class Batch:
-    """Runs sentences of one kind step by step, on the thread of its lane.
-
-    Attributes:
-        num_faults: encoder runs and steps that have failed.
-        has_lost_device: whether one failed with `DeviceLost`.
-        longest: positions of the longest row of the last step; 0 without sentences.
-    """
+    """Runs sentences of one kind step by step, on the thread of its lane."""
 
     def __init__(
         self,
@@ -40,6 +30,7 @@ class Batch:
         max_rows: int,
         metrics: ModelMetrics,
         clock: Callable[[], float],
+        faults: Faults,
     ) -> None:
         self.kind = kind
         self._runner = runner
@@ -47,15 +38,12 @@ class Batch:
         self._cost = cost
         self._metrics = metrics
         self._clock = clock
+        self._faults = faults
         self._plan = RowPlan()
         self._max_rows = max_rows
         self._decoder: Decoder | None = None  # opened by the first step, which answers its sentences if that fails
         self._rows = Rows(max_rows)
-        self._entering: list[Sentence] = []  # sentences that have no rows yet
         self._parents: dict[Sentence, list[int]] = {}  # of the last step: the beam that each beam extends
-        self.num_faults = 0
-        self.has_lost_device = False
-        self.longest = 0
 
     @property
     def sentences(self) -> list[Sentence]:
@@ -77,30 +65,28 @@ class Batch:
         """Bytes of the cache's buffers."""
         return self._decoder.cache_bytes if self._decoder is not None else 0
 
-    def drop_over(self, now: float) -> None:
-        """Answers the sentences whose callers have left or whose deadlines have passed, and frees their rows."""
-        if over := [sentence for sentence in self.sentences if sentence.is_over(now)]:
-            self._entering = [sentence for sentence in self._entering if sentence not in over]
-            self._remove(over)
-            end_over(over, now, self._metrics)
-        if not self.sentences:
-            self.longest = 0
+    @property
+    def longest(self) -> int:
+        """Positions of the longest row; 0 without sentences."""
+        return max((max(len(each.source_ids), each.search.num_tokens) for each in self.sentences), default=0)
 
     def enter(self, sentences: list[Sentence]) -> None:
         """Adds sentences of this kind. The next step encodes them and gives them rows."""
         self._plan.add(sentences)
-        self._entering += sentences
 
     def step(self, came: float, *, is_alone: bool = False, is_full: bool = False) -> None:
-        """Takes one step with all sentences, and answers the sentences that it finishes or that it fails for.
+        """Takes one step with all sentences that are not over; answers those that are over, finished or failed.
 
         Args:
             came: instant at which the lane began to wait for its turn.
             is_alone: whether nothing else runs or waits.
             is_full: whether sentences wait for which the lane has no room.
         """
-        entering, self._entering = self._entering, []
         try:
+            self._drop_over(self._clock())
+            if not self.sentences:
+                return
+            entering = [sentence for sentence in self.sentences if not sentence.rows]
             self._decoder = self._decoder or self._runner.open_decoder(self.kind, self._max_rows)
             self._rearrange(entering, self._decoder)
             self._encode(entering, self._decoder)
@@ -117,9 +103,28 @@ class Batch:
         """Gives back the caches. The batch must have no sentences."""
         self._decoder = None
 
-    def drop(self, error: TranslationError) -> None:
-        """Answers all sentences with an error."""
-        self._drop(self._plan.running, error)
+    def fail(self, error: Exception, sentences: list[Sentence]) -> None:
+        """Answers sentences whose encoder run or step has failed.
+
+        They are not tried again, because rows have moved, and some searches may have taken their tokens. The caller is
+        told fixed words: the error's own are about tensors.
+        """
+        self._faults.note(error, len(sentences))
+        self.drop(answer_to(error), sentences)
+
+    def drop(self, error: TranslationError, sentences: list[Sentence]) -> None:
+        """Answers sentences with an error, and frees their rows."""
+        try:
+            self._remove(sentences)
+        finally:  # even if the row plan itself is broken
+            for sentence in sentences:
+                fail(sentence, error, self._metrics)
+
+    def _drop_over(self, now: float) -> None:
+        """Answers the sentences whose callers have left or whose deadlines have passed, and frees their rows."""
+        over = [sentence for sentence in self.sentences if sentence.is_over(now)]
+        self._remove(over)
+        end_over(over, now, self._metrics)
 
     def _rearrange(self, admitted: list[Sentence], decoder: Decoder) -> None:
         """Closes the gaps of sentences that have left, lets beams grow, and makes room for sentences that enter."""
@@ -131,10 +136,8 @@ class Batch:
         self._parents = {}
         past, source = self._rows.longest(self._plan.num_rows)
         source = max([source, *(len(sentence.source_ids) for sentence in admitted)])
-        self.longest = max(past, source)
-        if self._plan.running:
-            decoder.move(moves, past)
-            decoder.reserve(self._plan.num_rows, past + 1, source)
+        decoder.move(moves, past)
+        decoder.reserve(self._plan.num_rows, past + 1, source)
 
     def _encode(self, admitted: list[Sentence], decoder: Decoder) -> None:
         """Encodes the sentences that enter, and gives each of them a row.
@@ -153,7 +156,7 @@ class Batch:
         except Exception as error:  # noqa: BLE001  # as in step
             half = len(admitted) // 2
             if isinstance(error, OutOfMemory) and half:
-                self._note_fault(error, 0)
+                self._faults.note(error, 0)
                 self._encode(admitted[:half], decoder)
                 self._encode(admitted[half:], decoder)
             else:
@@ -223,32 +226,6 @@ class Batch:
                 self._metrics.count_sentences("cancelled")
                 self._metrics.count_wasted("cancelled", sentence.search.num_tokens)
         self._remove(finished)
-
-    def fail(self, error: Exception, sentences: list[Sentence]) -> None:
-        """Answers sentences whose encoder run or step has failed.
-
-        They are not tried again, because rows have moved, and some searches may have taken their tokens. The caller is
-        told fixed words: the error's own are about tensors.
-        """
-        self._note_fault(error, len(sentences))
-        self._drop(sentences, answer_to(error))
-
-    def _note_fault(self, error: Exception, num_sentences: int) -> None:
-        """Counts and logs a fault, for which this number of sentences is answered with an error."""
-        self.num_faults += 1
-        self.has_lost_device |= isinstance(error, DeviceLost)
-        self._metrics.engine_failures_total.inc()
-        if isinstance(error, OutOfMemory):
-            self._metrics.count_refusal("memory")
-        facts = {"sentences": num_sentences, "error": describe(error)}
-        logger.error("an encoder run or a step failed", exc_info=error, extra={"facts": facts})
-
-    def _drop(self, sentences: list[Sentence], error: TranslationError) -> None:
-        try:
-            self._remove(sentences)
-        finally:  # even if the row plan itself is broken
-            for sentence in sentences:
-                fail(sentence, error, self._metrics)
 
     def _remove(self, sentences: list[Sentence]) -> None:
         """Takes sentences out of the batch; the caller answers them."""

@@ -179,10 +179,13 @@ class Dispatch:
         """Whether nothing waits, and no more rows than these run."""
         return self._running_rows == num_rows and not self._queue.load.num_sentences
 
-    def wait(self, is_wanted: Callable[[], bool], seconds: float | None = None) -> bool:
+    def wait(self, is_wanted: Callable[[], bool], seconds: float = threading.TIMEOUT_MAX) -> bool:
         """Blocks an idle lane until it is wanted; returns False if the dispatch is closed or the time is up."""
         with self._changed:
-            return self._changed.wait_for(lambda: is_wanted() or not self.is_open, seconds) and self.is_open
+            return (
+                self._changed.wait_for(lambda: is_wanted() or not self.is_open, min(seconds, threading.TIMEOUT_MAX))
+                and self.is_open
+            )
 
     def wake(self) -> None:
         """Lets every idle lane find out whether it is wanted."""

@@ -1,12 +1,46 @@
 """Answers sentences with errors, and turns a fault of the network into an error that callers understand."""
 
+import logging
+import threading
 from collections.abc import Iterable
 from concurrent.futures import InvalidStateError
 
 from server.engine.sentence import Sentence
 from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded, TranslationError
 from server.network import DeviceLost, OutOfMemory
+from server.telemetry.log import describe
 from server.telemetry.model_metrics import ModelMetrics
+
+logger = logging.getLogger(__name__)
+
+
+class Faults:
+    """Counts and logs the encoder runs and steps of a lane that have failed. The supervisor reads the counts.
+
+    Args:
+        alarm: is set at each fault, so that the supervisor looks.
+
+    Attributes:
+        count: how many have failed.
+        has_lost_device: whether one failed with `DeviceLost`.
+    """
+
+    def __init__(self, metrics: ModelMetrics, alarm: threading.Event) -> None:
+        self._metrics = metrics
+        self._alarm = alarm
+        self.count = 0
+        self.has_lost_device = False
+
+    def note(self, error: Exception, num_sentences: int) -> None:
+        """Notes a fault, for which this number of sentences is answered with an error."""
+        self.count += 1
+        self.has_lost_device |= isinstance(error, DeviceLost)
+        self._metrics.engine_failures_total.inc()
+        if isinstance(error, OutOfMemory):
+            self._metrics.count_refusal("memory")
+        facts = {"sentences": num_sentences, "error": describe(error)}
+        logger.error("an encoder run or a step failed", exc_info=error, extra={"facts": facts})
+        self._alarm.set()
 
 
 def answer_to(error: Exception) -> TranslationError:

@@ -7,7 +7,6 @@ alone, whose translation is known. The supervisor (`server.models.supervisor`) s
 
 import enum
 import logging
-import math
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from server.engine.batch import Batch
 from server.engine.cores import Gate
 from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
-from server.engine.failing import end_over, fail
+from server.engine.failing import Faults, end_over, fail
 from server.engine.limits import Footprint, LaneLimits
 from server.engine.sentence import Sentence
 from server.errors import NotServing, TranslationError
@@ -52,6 +51,7 @@ class Lane:
         is_proven: False for a lane that must pass a probe first.
 
     Attributes:
+        faults: of its encoder runs and steps.
         kinds: of steps that the lane has tried to take, and plain ones.
         is_out: whether it takes nothing more; see `take_out`.
         has_ended: whether its thread has ended, with all sentences answered.
@@ -77,15 +77,15 @@ class Lane:
         self._metrics = metrics
         self._clock = clock
         self._alarm = alarm
+        self.faults = Faults(metrics, alarm)
         self._foreground, self._background = (
-            [Batch(kind, runner, dispatch, cost, limits.max_rows, metrics, clock) for kind in StepKind]
+            [Batch(kind, runner, dispatch, cost, limits.max_rows, metrics, clock, self.faults) for kind in StepKind]
             for _ in range(2)
         )
         self._batches = self._foreground + self._background
-        self._earned_seconds = 0.0  # by the background, since its last step
-        self._background_seconds = 0.0  # that its last step took
+        self._owed_seconds = 0.0  # of the background's last step, that it has not earned yet
         self._probe: Sentence | None = None  # that no batch has yet
-        self._num_forgiven = 0 if is_proven else -1  # faults; the supervisor writes this, the thread `num_faults`
+        self._num_forgiven = 0 if is_proven else -1  # faults; the supervisor writes this, the thread `faults`
         self._step_seconds: deque[float] = deque(maxlen=_NUM_REMEMBERED)
         self.kinds = [StepKind.PLAIN]
         self.is_out = False
@@ -97,17 +97,7 @@ class Lane:
         """What it takes."""
         if self.is_out:
             return LaneState.OUT
-        return LaneState.SERVING if self.num_faults == self._num_forgiven else LaneState.SUSPECT
-
-    @property
-    def num_faults(self) -> int:
-        """Encoder runs and steps that have failed."""
-        return sum(batch.num_faults for batch in self._batches)
-
-    @property
-    def has_lost_device(self) -> bool:
-        """Whether one of them failed with `DeviceLost`."""
-        return any(batch.has_lost_device for batch in self._batches)
+        return LaneState.SERVING if self.faults.count == self._num_forgiven else LaneState.SUSPECT
 
     @property
     def median_step_seconds(self) -> float:
@@ -153,7 +143,7 @@ class Lane:
             while self._wait() and not self.is_out:
                 with self._gate.work():
                     self.step()
-                    while self._is_running and self._dispatch.is_open and not self.is_out:
+                    while self.num_rows and self._dispatch.is_open and not self.is_out:
                         self.step()
         except BaseException as error:  # whatever it was, every sentence must be answered
             logger.critical("a lane has died", exc_info=error, extra={"facts": {"error": str(error)}})
@@ -169,22 +159,18 @@ class Lane:
         """
         came = self._clock()
         with self._gate.turn(self._dispatch.asked_seconds) as is_alone:
-            now = self._clock()
-            for batch in self._batches:
-                batch.drop_over(now)
-            end_over(self._dispatch.drop_over(), now, self._metrics)
+            end_over(self._dispatch.drop_over(), self._clock(), self._metrics)
             has_foreground = self._step_all(self._foreground, came, is_alone=is_alone)
             now = self._clock()
             has_background = self._dispatch.has_background or any(batch.sentences for batch in self._background)
             if has_foreground and has_background:
                 self._dispatch.note_seconds(now - came, is_background=False)
-                self._earned_seconds += (now - came) * _BACKGROUND_TIME
-                if self._earned_seconds < self._background_seconds:
+                self._owed_seconds -= (now - came) * _BACKGROUND_TIME
+                if self._owed_seconds > 0:
                     return
-            self._earned_seconds = 0.0
             if self._step_all(self._background, now, is_alone=is_alone):
-                self._background_seconds = self._clock() - now
-                self._dispatch.note_seconds(self._background_seconds, is_background=True)
+                self._owed_seconds = self._clock() - now
+                self._dispatch.note_seconds(self._owed_seconds, is_background=True)
                 for batch in self._background:
                     if not batch.sentences:
                         batch.rest()
@@ -196,7 +182,6 @@ class Lane:
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
             for batch in batches:
                 batch.fail(error, batch.sentences)
-            self._alarm.set()
             return False
         is_alone = is_alone and self._dispatch.is_all(_footprint(self._batches).rows)
         stepped = [batch for batch in batches if batch.sentences]
@@ -209,8 +194,6 @@ class Lane:
             self._step_seconds.append(came - self.step_started)
             self.step_started = None
             self._metrics.engine_last_step_timestamp_seconds.set_to_current_time()
-            if self.num_faults != self._num_forgiven:
-                self._alarm.set()
         return bool(stepped)
 
     def _enter(self, batches: list[Batch]) -> bool:
@@ -219,7 +202,6 @@ class Lane:
         now = self._clock()
         for batch in batches:
             batch.enter([sentence for sentence in entering if sentence.kind is batch.kind])
-            batch.drop_over(now)
         for sentence in entering:
             sentence.admitted = now
             self._metrics.queue_duration_seconds.observe(now - sentence.submitted)
@@ -243,16 +225,12 @@ class Lane:
         longest = max(batch.longest for batch in batches)
         return self._dispatch.take(limits, _footprint(batches), longest, is_background=is_background)
 
-    @property
-    def _is_running(self) -> bool:
-        return any(batch.sentences for batch in self._batches)
-
     def _wait(self) -> bool:
         """Sleeps until the lane is wanted, and gives back its caches after a while; False if the queue is closed."""
-        idle_seconds = self._limits.idle_seconds
-        if idle_seconds < math.inf and not self._dispatch.wait(self._is_wanted, idle_seconds):
-            for batch in self._batches:
-                batch.rest()
+        if self._dispatch.wait(self._is_wanted, self._limits.idle_seconds):
+            return True
+        for batch in self._batches:
+            batch.rest()
         return self._dispatch.wait(self._is_wanted)
 
     def _is_wanted(self) -> bool:
@@ -267,7 +245,7 @@ class Lane:
             error = NotServing("the server has lost what ran this sentence; it may be sent again")
         try:
             for batch in self._batches:
-                batch.drop(error)
+                batch.drop(error, batch.sentences)
             if self._probe is not None:
                 fail(self._probe, error, self._metrics)
         finally:

@@ -153,7 +153,7 @@ class Supervisor:
         lane = watched.lane
         if watched.canary is not None and watched.canary.done():
             self._close_canary(index, watched, watched.canary)
-        if lane.has_lost_device:
+        if lane.faults.has_lost_device:
             self._lose("a lane has lost its device", index)
         elif _hangs(watched, elapsed):
             self._lose("a lane hangs", index)
@@ -165,7 +165,7 @@ class Supervisor:
         elif watched.canary is None and (
             lane.state is LaneState.SUSPECT or self._lived - watched.canary_sent >= canary_seconds
         ):
-            watched.num_faults = lane.num_faults
+            watched.num_faults = lane.faults.count
             watched.canary_sent = self._lived
             watched.kinds_left = lane.kinds
             self._send_canary(watched)

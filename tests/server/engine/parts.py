@@ -18,6 +18,7 @@ from server.engine.batch import Batch
 from server.engine.cores import Cores, Gate
 from server.engine.cost import CostModel, Demand
 from server.engine.dispatch import Dispatch
+from server.engine.failing import Faults
 from server.engine.flow import ANYONE, Flow
 from server.engine.lane import Lane
 from server.engine.limits import EngineLimits, Footprint, LaneLimits
@@ -126,9 +127,12 @@ class Parts:
         self.cost = cost or CostModel(max_rows)
         self.dispatch = new_dispatch(num_lanes=num_lanes, max_rows=max_rows, cost=self.cost, clock=self.clock)
         self.alarm = threading.Event()
+        self.faults = Faults(self.metrics, self.alarm)
 
     def open_batch(self, kind: StepKind = StepKind.PLAIN) -> Batch:
-        return Batch(kind, self.runner, self.dispatch, self.cost, self.limits.max_rows, self.metrics, self.clock)
+        return Batch(
+            kind, self.runner, self.dispatch, self.cost, self.limits.max_rows, self.metrics, self.clock, self.faults
+        )
 
     def open_lane(self, *, is_proven: bool = True, gate: Gate | None = None) -> Lane:
         return Lane(
@@ -146,7 +150,6 @@ class Parts:
     def step(self, batch: Batch, times: int = 1) -> None:
         """Takes steps with a batch that is its lane's only one; whoever waits enters as far as there is room."""
         for _ in range(times):
-            batch.drop_over(self.clock())
             entering, is_full = self.dispatch.take(self.limits, batch.footprint, batch.longest, is_background=False)
             enter_and_step(batch, entering, self.clock(), is_full=is_full)
 

@@ -73,10 +73,10 @@ def test_faults_are_counted(parts: Parts, batch: Batch) -> None:
         parts.submit(3)
         parts.runner.step_failures = [RuntimeError("broken")] * num_failures
         parts.step(batch)
-        counts.append(batch.num_faults)
+        counts.append(parts.faults.count)
 
     assert counts == [1, 2, 2]
-    assert not batch.has_lost_device
+    assert not parts.faults.has_lost_device
 
 
 def test_a_lost_device_is_told_and_its_sentences_may_be_sent_again(parts: Parts, batch: Batch) -> None:
@@ -85,7 +85,7 @@ def test_a_lost_device_is_told_and_its_sentences_may_be_sent_again(parts: Parts,
 
     parts.step(batch)
 
-    assert batch.has_lost_device
+    assert parts.faults.has_lost_device
     with pytest.raises(NotServing):
         future.result(0)
 

@@ -33,7 +33,7 @@ def test_a_lane_whose_step_has_failed_takes_probes_alone_until_it_is_forgiven(pa
     assert probe.future.result(0).hypotheses[0].ids == tokens(2)
     assert not waits.done()
 
-    lane.forgive(lane.num_faults)
+    lane.forgive(lane.faults.count)
     step(lane, 2)
     assert waits.result(0).hypotheses[0].ids == tokens(1)
     assert lane.state is LaneState.SERVING
@@ -41,7 +41,7 @@ def test_a_lane_whose_step_has_failed_takes_probes_alone_until_it_is_forgiven(pa
 
 def test_faults_since_then_are_not_forgiven(parts: Parts, lane: Lane) -> None:
     for _ in range(2):
-        num_faults = lane.num_faults
+        num_faults = lane.faults.count
         parts.runner.step_failures = [RuntimeError("broken")]
         lane.probe(sentence_of((2, 50, EOS)))
         lane.step()
@@ -117,7 +117,7 @@ def test_a_dispatch_that_fails_fells_no_lane(parts: Parts, lane: Lane, monkeypat
     with monkeypatch.context() as patched:
         patched.setattr(parts.dispatch, "take", fail)
         lane.step()
-    lane.forgive(lane.num_faults)
+    lane.forgive(lane.faults.count)
     step(lane, 2)
 
     assert isinstance(runs.exception(0), EngineFailed)

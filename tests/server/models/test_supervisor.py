@@ -93,7 +93,9 @@ def test_an_engine_whose_lanes_are_all_bad_is_lost_and_everybody_is_answered(
     assert len(caplog.records) <= MOST_LINES
 
 
-@pytest.mark.parametrize(("name", "codes"), [("drop_over", {Code.OK}), ("_rearrange", {Code.OK, Code.INTERNAL})])
+@pytest.mark.parametrize(
+    ("name", "codes"), [("_drop_over", {Code.OK, Code.INTERNAL}), ("_rearrange", {Code.OK, Code.INTERNAL})]
+)
 @pytest.mark.parametrize("num_bad", [1, 2])
 def test_a_batch_that_raises_does_not_spin_and_its_lane_is_replaced(
     watch: Callable[..., Watched], num_bad: int, name: str, codes: set[Code], caplog: pytest.LogCaptureFixture
