@@ -3,26 +3,27 @@
 import math
 from collections.abc import Callable
 
+# Observations after which a mean forgets. Half, and forecasts follow chance; twice, and they lag behind.
+_MEMORY = 64
+
 
 class FadingMean:
     """A mean that forgets exponentially; the mean of the first observations is the plain one.
 
     Args:
         value: before the first observation.
-        memory: observations after which it forgets, at least 1.
 
     Attributes:
         value: the mean.
     """
 
-    def __init__(self, value: float, memory: int = 64) -> None:
+    def __init__(self, value: float) -> None:
         self.value = value
-        self._memory = memory
         self._count = 0
 
     def add(self, value: float) -> None:
         """Adds an observation."""
-        self._count = min(self._count + 1, self._memory)
+        self._count = min(self._count + 1, _MEMORY)
         self.value += (value - self.value) / self._count
 
 

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
-from server.engine.failing import Faults, answer_to, end_over, fail
-from server.engine.limits import Footprint
+from server.engine.failing import Faults, end_over, fail
 from server.engine.row_plan import RowPlan
 from server.engine.rows import Rows
 from server.engine.sentence import Sentence
@@ -19,7 +18,11 @@ from server.telemetry.model_metrics import ModelMetrics
 
 
 class Batch:
-    """Runs sentences of one kind step by step, on the thread of its lane."""
+    """Runs sentences of one kind step by step, on the thread of its lane.
+
+    Attributes:
+        plan: its sentences and their rows.
+    """
 
     def __init__(
         self,
@@ -39,26 +42,11 @@ class Batch:
         self._metrics = metrics
         self._clock = clock
         self._faults = faults
-        self._plan = RowPlan()
+        self.plan = RowPlan()
         self._max_rows = max_rows
         self._decoder: Decoder | None = None  # opened by the first step, which answers its sentences if that fails
         self._rows = Rows(max_rows)
         self._parents: dict[Sentence, list[int]] = {}  # of the last step: the beam that each beam extends
-
-    @property
-    def sentences(self) -> list[Sentence]:
-        """The sentences that run."""
-        return self._plan.running
-
-    @property
-    def footprint(self) -> Footprint:
-        """What its sentences take of the lane's limits."""
-        return self._plan.footprint
-
-    @property
-    def num_rows(self) -> int:
-        """Rows in use."""
-        return self._plan.num_rows
 
     @property
     def cache_bytes(self) -> int:
@@ -68,11 +56,11 @@ class Batch:
     @property
     def longest(self) -> int:
         """Positions of the longest row; 0 without sentences."""
-        return max((max(len(each.source_ids), each.search.num_tokens) for each in self.sentences), default=0)
+        return max((max(len(each.source_ids), each.search.num_tokens) for each in self.plan.running), default=0)
 
     def enter(self, sentences: list[Sentence]) -> None:
         """Adds sentences of this kind. The next step encodes them and gives them rows."""
-        self._plan.add(sentences)
+        self.plan.add(sentences)
 
     def step(self, came: float, *, is_alone: bool = False, is_full: bool = False) -> None:
         """Takes one step with all sentences that are not over; answers those that are over, finished or failed.
@@ -84,20 +72,20 @@ class Batch:
         """
         try:
             self._drop_over(self._clock())
-            if not self.sentences:
+            if not self.plan.running:
                 return
-            entering = [sentence for sentence in self.sentences if not sentence.rows]
+            entering = [sentence for sentence in self.plan.running if not sentence.rows]
             self._decoder = self._decoder or self._runner.open_decoder(self.kind, self._max_rows)
             self._rearrange(entering, self._decoder)
             self._encode(entering, self._decoder)
-            rows, started = self.footprint.rows, self._clock()
+            rows, started = self.plan.footprint.rows, self._clock()
             if rows and (stepped := self._take_step(self._decoder, is_alone=is_alone)):
                 self._answer(self._choose(*stepped))
                 now = self._clock()
                 self._cost.observe_step(rows, now - started, now - came if is_full else None)
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
             self._parents = {}
-            self.fail(error, self._plan.running)
+            self.fail(error, self.plan.running)
 
     def rest(self) -> None:
         """Gives back the caches. The batch must have no sentences."""
@@ -106,11 +94,9 @@ class Batch:
     def fail(self, error: Exception, sentences: list[Sentence]) -> None:
         """Answers sentences whose encoder run or step has failed.
 
-        They are not tried again, because rows have moved, and some searches may have taken their tokens. The caller is
-        told fixed words: the error's own are about tensors.
+        They are not tried again, because rows have moved, and some searches may have taken their tokens.
         """
-        self._faults.note(error, len(sentences))
-        self.drop(answer_to(error), sentences)
+        self.drop(self._faults.note(error, len(sentences)), sentences)
 
     def drop(self, error: TranslationError, sentences: list[Sentence]) -> None:
         """Answers sentences with an error, and frees their rows."""
@@ -122,22 +108,22 @@ class Batch:
 
     def _drop_over(self, now: float) -> None:
         """Answers the sentences whose callers have left or whose deadlines have passed, and frees their rows."""
-        over = [sentence for sentence in self.sentences if sentence.is_over(now)]
+        over = [sentence for sentence in self.plan.running if sentence.is_over(now)]
         self._remove(over)
         end_over(over, now, self._metrics)
 
     def _rearrange(self, admitted: list[Sentence], decoder: Decoder) -> None:
         """Closes the gaps of sentences that have left, lets beams grow, and makes room for sentences that enter."""
-        moves = self._plan.arrange(self._parents)
+        moves = self.plan.arrange(self._parents)
         self._rows.move(moves)
         for sentence in self._parents:
             if sentence.rows:
                 self._rows.feed(sentence)
         self._parents = {}
-        past, source = self._rows.longest(self._plan.num_rows)
+        past, source = self._rows.longest(self.plan.num_rows)
         source = max([source, *(len(sentence.source_ids) for sentence in admitted)])
         decoder.move(moves, past)
-        decoder.reserve(self._plan.num_rows, past + 1, source)
+        decoder.reserve(self.plan.num_rows, past + 1, source)
 
     def _encode(self, admitted: list[Sentence], decoder: Decoder) -> None:
         """Encodes the sentences that enter, and gives each of them a row.
@@ -166,7 +152,7 @@ class Batch:
         self._metrics.encode_duration_seconds.observe(now - admitted[0].admitted)
         self._metrics.source_tokens_total.inc(int(lengths.sum()))
         self._metrics.padded_source_tokens_total.inc(source_ids.size)
-        decoder.admit(self._plan.place(admitted), encoded, [sentence.source_ids for sentence in admitted])
+        decoder.admit(self.plan.place(admitted), encoded, [sentence.source_ids for sentence in admitted])
         self._rows.admit(admitted)
         for sentence in admitted:
             sentence.encoded = now
@@ -178,11 +164,11 @@ class Batch:
         returns None. The others take the same step again in the next iteration, because nothing of them has changed.
         """
         started = self._clock()
-        num_rows = self._plan.num_rows
+        num_rows = self.plan.num_rows
         try:
-            top_ids, top_log_probs = decoder.step(self._rows.inputs(num_rows, is_alone=is_alone))
+            top_ids, top_log_probs = decoder.step(self._rows.inputs(self.plan.running, num_rows, is_alone=is_alone))
         except OutOfMemory as error:
-            running = self._plan.running
+            running = self.plan.running
             self.fail(error, running[len(running) // 2 :])
             return None
         self._rows.advance(top_ids[:, 0])
@@ -197,7 +183,7 @@ class Batch:
         best_ids, best_log_probs = top_ids[:, 0].tolist(), top_log_probs[:, 0].tolist()
         finished: list[Sentence] = []
         broken: list[Sentence] = []
-        for sentence in self._plan.running:
+        for sentence in self.plan.running:
             rows = sentence.rows
             if not all_finite and not is_finite[rows].all():
                 broken.append(sentence)
@@ -230,5 +216,5 @@ class Batch:
     def _remove(self, sentences: list[Sentence]) -> None:
         """Takes sentences out of the batch; the caller answers them."""
         if sentences:
-            self._plan.remove(sentences)
+            self.plan.remove(sentences)
             self._dispatch.end(sentences)

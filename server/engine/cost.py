@@ -14,7 +14,6 @@ _OUTLIER = 4.0  # times the forecast, at most, for a step that was observed: the
 _FIRST_STEP_SECONDS = 0.003  # of one row, before any step has been seen
 _FIXED_ROWS = 20  # that cost as much as an empty step; an assumption, until steps have shown what is true
 _FIXED_WEIGHT = 16.0  # of that assumption, in square rows; the variance of the observed rows weighs against it
-_LEAST_SECONDS = 1e-7  # of a row-step
 _FIRST_STEPS_PER_TOKEN = 1.2
 _FIRST_TOKENS_PER_CHARACTER = 0.3
 _USUAL_TOKENS = 32  # of each sentence of a text that has not been split
@@ -76,7 +75,7 @@ class CostModel:
     @property
     def row_step_seconds(self) -> float:
         """Seconds of a lane for one row-step while other sentences wait, so that batches are as full as they may be."""
-        return max(self._row_step_seconds.value, _LEAST_SECONDS)
+        return self._row_step_seconds.value
 
     def step_seconds(self, rows: float) -> float:
         """Returns the seconds of a step with this number of rows, by ridge regression over the last steps.
@@ -108,7 +107,3 @@ class CostModel:
         longest = self.steps(math.ceil(min(tokens, _USUAL_TOKENS)), options)
         work = tokens * self._steps_per_token.value * options.beam_size
         return Demand(work, longest, options.beam_size, math.ceil(tokens / _USUAL_TOKENS))
-
-    def seconds(self, demand: Demand) -> float:
-        """Returns the seconds of one lane that a demand takes in full batches."""
-        return demand.work * self.row_step_seconds

@@ -50,14 +50,9 @@ class Dispatch:
         self.is_open = True
 
     @property
-    def num_sentences(self) -> int:
-        """Sentences that wait."""
-        return self._queue.load.num_sentences
-
-    @property
-    def num_tokens(self) -> int:
-        """Source tokens of the sentences that wait."""
-        return self._queue.load.num_tokens
+    def waiting(self) -> Load:
+        """What waits in the queue."""
+        return self._queue.load
 
     @property
     def asked_seconds(self) -> float:
@@ -70,13 +65,7 @@ class Dispatch:
             return self._admit(demand, deadline, flow_of(demand, flow, self._cost, self._limits))[0]
 
     def add(self, sentences: Sequence[Sentence]) -> None:
-        """Adds all sentences of a request, or none. They differ only in their sources.
-
-        Raises:
-            Overloaded: the queue is full, or the answer would come too late.
-            DeadlineExceeded: the answer of an idle engine would come too late.
-            NotServing: the engine has been stopped.
-        """
+        """Adds all sentences of a request, or none. They differ only in their sources. Raises as `Engine.submit`."""
         if not sentences:
             return
         first = sentences[0]
@@ -107,8 +96,6 @@ class Dispatch:
         Returns:
             The sentences, and whether others wait although the lane has taken as many as it may.
         """
-        if not self._queue.load.num_sentences:  # before most steps
-            return [], False
         taken: list[Sentence] = []
         longest_taken = 0
         with self._changed:
@@ -179,13 +166,11 @@ class Dispatch:
         """Whether nothing waits, and no more rows than these run."""
         return self._running_rows == num_rows and not self._queue.load.num_sentences
 
-    def wait(self, is_wanted: Callable[[], bool], seconds: float = threading.TIMEOUT_MAX) -> bool:
+    def wait(self, is_wanted: Callable[[], bool], seconds: float = math.inf) -> bool:
         """Blocks an idle lane until it is wanted; returns False if the dispatch is closed or the time is up."""
         with self._changed:
-            return (
-                self._changed.wait_for(lambda: is_wanted() or not self.is_open, min(seconds, threading.TIMEOUT_MAX))
-                and self.is_open
-            )
+            self._changed.wait_for(lambda: is_wanted() or not self.is_open, min(seconds, threading.TIMEOUT_MAX))
+            return is_wanted() and self.is_open
 
     def wake(self) -> None:
         """Lets every idle lane find out whether it is wanted."""

@@ -114,19 +114,7 @@ class Engine:
             DeadlineExceeded: an idle engine's answer would come too late.
             NotServing: the engine has been stopped.
         """
-        now = self._clock()
-        sentences = [
-            Sentence(
-                source_ids=source_ids,
-                options=options,
-                search=self._search(options, source_ids),
-                deadline=deadline,
-                submitted=now,
-                flow=flow,
-                steps=self._cost.steps(len(source_ids), options),
-            )
-            for source_ids in map(tuple, sources)
-        ]
+        sentences = [self._sentence(tuple(source_ids), options, deadline, flow) for source_ids in sources]
         self._dispatch.add(sentences)
         return [sentence.future for sentence in sentences]
 
@@ -151,7 +139,7 @@ class Engine:
 
     def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:
         """Returns the seconds of one lane that sentences with these numbers of tokens take in full batches."""
-        return self._cost.seconds(self._cost.demand(source_tokens, options))
+        return self._cost.demand(source_tokens, options).work * self._cost.row_step_seconds
 
     @property
     def lanes(self) -> Sequence[Lane]:
@@ -161,19 +149,11 @@ class Engine:
     @property
     def is_idle(self) -> bool:
         """Whether no sentence waits or runs."""
-        return not self._dispatch.num_sentences and not any(lane.num_rows for lane in self._lanes)
+        return not self._dispatch.waiting.num_sentences and not any(lane.num_rows for lane in self._lanes)
 
     def probe(self, lane: Lane, source_ids: Iterable[int], options: DecodingOptions) -> Future[Result]:
         """Lets this lane translate a sentence, as `Lane.probe` says; its future ends as the futures of `submit`."""
-        source_ids = tuple(source_ids)
-        sentence = Sentence(
-            source_ids=source_ids,
-            options=options,
-            search=self._search(options, source_ids),
-            deadline=None,
-            submitted=self._clock(),
-            steps=self._cost.steps(len(source_ids), options),
-        )
+        sentence = self._sentence(tuple(source_ids), options, deadline=None, flow=ANYONE)
         lane.probe(sentence)
         return sentence.future
 
@@ -194,10 +174,12 @@ class Engine:
         for lane in self._lanes:
             lane.abandon(error)
 
-    def _search(self, options: DecodingOptions, source_ids: tuple[int, ...]) -> BeamSearch:
+    def _sentence(
+        self, source_ids: tuple[int, ...], options: DecodingOptions, deadline: float | None, flow: Flow
+    ) -> Sentence:
         max_tokens = options.max_output_tokens or default_max_tokens(len(source_ids), self._max_target_tokens)
         has_none = self._placeholder_ids.isdisjoint(source_ids)
-        return BeamSearch(
+        search = BeamSearch(
             options,
             max_tokens=min(len(options.forced_prefix) + max_tokens, self._max_target_tokens),
             bos_id=self._special_ids.bos,
@@ -205,12 +187,14 @@ class Engine:
             rules=self._rules,
             placeholders={} if has_none else {each: source_ids.count(each) for each in self._placeholder_ids},
         )
+        steps = self._cost.steps(len(source_ids), options)
+        return Sentence(source_ids, options, search, deadline, submitted=self._clock(), flow=flow, steps=steps)
 
     def _load(self) -> EngineLoad:
         num_lanes = Counter(lane.state for lane in self._lanes)
         return EngineLoad(
-            waiting_sentences=self._dispatch.num_sentences,
-            waiting_tokens=self._dispatch.num_tokens,
+            waiting_sentences=self._dispatch.waiting.num_sentences,
+            waiting_tokens=self._dispatch.waiting.num_tokens,
             max_rows=len(self._lanes) * self._limits.lane.max_rows,
             rows=sum(lane.num_rows for lane in self._lanes),
             cache_bytes=sum(lane.cache_bytes for lane in self._lanes),

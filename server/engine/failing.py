@@ -31,31 +31,27 @@ class Faults:
         self.count = 0
         self.has_lost_device = False
 
-    def note(self, error: Exception, num_sentences: int) -> None:
-        """Notes a fault, for which this number of sentences is answered with an error."""
-        self.count += 1
-        self.has_lost_device |= isinstance(error, DeviceLost)
-        self._metrics.engine_failures_total.inc()
+    def note(self, error: Exception, num_sentences: int) -> TranslationError:
+        """Notes a fault, and returns the error that this number of sentences is answered with.
+
+        It tells the caller to try again only if the device or the memory failed. After any other fault the sentence
+        itself may be the cause, and would make one server after another fail. Its words are fixed, because those of the
+        fault are about tensors.
+        """
+        answer: TranslationError = EngineFailed("translation failed")
+        if isinstance(error, DeviceLost):
+            self.has_lost_device = True
+            answer = NotServing("the server has lost its device; the request may be sent again")
         if isinstance(error, OutOfMemory):
             self._metrics.count_refusal("memory")
+            answer = Overloaded("there is no memory for this sentence beside the others that run", "memory")
+        answer.cause = str(error)
+        self.count += 1
+        self._metrics.engine_failures_total.inc()
         facts = {"sentences": num_sentences, "error": describe(error)}
         logger.error("an encoder run or a step failed", exc_info=error, extra={"facts": facts})
         self._alarm.set()
-
-
-def answer_to(error: Exception) -> TranslationError:
-    """Returns the error for sentences whose encoder run or step has failed.
-
-    It tells the caller to try again only if the device or the memory failed. After any other fault the sentence itself
-    may be the cause, and would make one server after another fail.
-    """
-    answer: TranslationError = EngineFailed("translation failed")
-    if isinstance(error, DeviceLost):
-        answer = NotServing("the server has lost its device; the request may be sent again")
-    if isinstance(error, OutOfMemory):
-        answer = Overloaded("there is no memory for this sentence beside the others that run", "memory")
-    answer.cause = str(error)
-    return answer
+        return answer
 
 
 def end_over(sentences: Iterable[Sentence], now: float, metrics: ModelMetrics) -> None:

@@ -8,12 +8,9 @@ alone, whose translation is known. The supervisor (`server.models.supervisor`) s
 import enum
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable
 from functools import reduce
 from operator import add
-
-import numpy as np
 
 from server.engine.batch import Batch
 from server.engine.cores import Gate
@@ -29,7 +26,6 @@ from server.threads import LANE_NICENESS, be_nice
 
 logger = logging.getLogger(__name__)
 
-_NUM_REMEMBERED = 101  # steps, of which the supervisor asks the median
 _BACKGROUND_TIME = 0.2  # of the foreground's: half, and a flood beside busy tenants stalls; twice, and they notice it
 _BACKGROUND_ROWS = 0.5  # of a lane's limits: half, and floods get less done; twice, and the foreground finds no room
 
@@ -86,7 +82,6 @@ class Lane:
         self._owed_seconds = 0.0  # of the background's last step, that it has not earned yet
         self._probe: Sentence | None = None  # that no batch has yet
         self._num_forgiven = 0 if is_proven else -1  # faults; the supervisor writes this, the thread `faults`
-        self._step_seconds: deque[float] = deque(maxlen=_NUM_REMEMBERED)
         self.kinds = [StepKind.PLAIN]
         self.is_out = False
         self.has_ended = False
@@ -100,14 +95,9 @@ class Lane:
         return LaneState.SERVING if self.faults.count == self._num_forgiven else LaneState.SUSPECT
 
     @property
-    def median_step_seconds(self) -> float:
-        """Of the last steps; 0 before the first."""
-        return float(np.median(self._step_seconds.copy() or (0.0,)))
-
-    @property
     def num_rows(self) -> int:
         """Rows in use."""
-        return sum(batch.num_rows for batch in self._batches)
+        return sum(batch.plan.num_rows for batch in self._batches)
 
     @property
     def cache_bytes(self) -> int:
@@ -133,7 +123,7 @@ class Lane:
         """Ends the lane and answers its sentences at once, because its thread may hang for ever."""
         self.take_out()
         for batch in self._batches:
-            for sentence in batch.sentences:
+            for sentence in batch.plan.running:
                 fail(sentence, error, self._metrics)
 
     def run(self) -> None:
@@ -162,7 +152,7 @@ class Lane:
             end_over(self._dispatch.drop_over(), self._clock(), self._metrics)
             has_foreground = self._step_all(self._foreground, came, is_alone=is_alone)
             now = self._clock()
-            has_background = self._dispatch.has_background or any(batch.sentences for batch in self._background)
+            has_background = self._dispatch.has_background or any(batch.plan.running for batch in self._background)
             if has_foreground and has_background:
                 self._dispatch.note_seconds(now - came, is_background=False)
                 self._owed_seconds -= (now - came) * _BACKGROUND_TIME
@@ -172,40 +162,34 @@ class Lane:
                 self._owed_seconds = self._clock() - now
                 self._dispatch.note_seconds(self._owed_seconds, is_background=True)
                 for batch in self._background:
-                    if not batch.sentences:
+                    if not batch.plan.running:
                         batch.rest()
 
     def _step_all(self, batches: list[Batch], came: float, *, is_alone: bool) -> bool:
         """Lets sentences enter these batches, and steps each batch that has any; returns whether one has."""
         try:
-            is_full = self._enter(batches)
+            entering, is_full = self._take(batches)
+            for batch in batches:
+                batch.enter([sentence for sentence in entering if sentence.kind is batch.kind])
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
             for batch in batches:
-                batch.fail(error, batch.sentences)
+                batch.fail(error, batch.plan.running)
             return False
+        now = self._clock()
+        for sentence in entering:
+            sentence.admitted = now
+            self._metrics.queue_duration_seconds.observe(now - sentence.submitted)
         is_alone = is_alone and self._dispatch.is_all(_footprint(self._batches).rows)
-        stepped = [batch for batch in batches if batch.sentences]
+        stepped = [batch for batch in batches if batch.plan.running]
         for batch in stepped:
             if batch.kind not in self.kinds:
                 self.kinds.append(batch.kind)
             self.step_started = self._clock()
             batch.step(came, is_alone=is_alone, is_full=is_full)
-            came = self._clock()
-            self._step_seconds.append(came - self.step_started)
             self.step_started = None
+            came = self._clock()
             self._metrics.engine_last_step_timestamp_seconds.set_to_current_time()
         return bool(stepped)
-
-    def _enter(self, batches: list[Batch]) -> bool:
-        """Lets sentences enter these batches; returns whether others wait although the lane takes all that it may."""
-        entering, is_full = self._take(batches)
-        now = self._clock()
-        for batch in batches:
-            batch.enter([sentence for sentence in entering if sentence.kind is batch.kind])
-        for sentence in entering:
-            sentence.admitted = now
-            self._metrics.queue_duration_seconds.observe(now - sentence.submitted)
-        return is_full
 
     def _take(self, batches: list[Batch]) -> tuple[list[Sentence], bool]:
         """Returns the sentences that enter these batches, and whether others wait for which the lane has no room."""
@@ -217,11 +201,10 @@ class Lane:
             self._probe = None
             self._dispatch.start([probe])
             return [probe], False
-        if self.state is not LaneState.SERVING:
+        if self.state is not LaneState.SERVING or not self._dispatch.waiting.num_sentences:
             return [], False
-        limits = self._limits.beside(_footprint(self._foreground if is_background else self._background))
-        if is_background and self._dispatch.has_background:
-            limits = min(limits, self._limits.part(_BACKGROUND_ROWS), key=lambda each: each.max_rows)
+        share = _BACKGROUND_ROWS if is_background and self._dispatch.has_background else 1.0
+        limits = self._limits.beside(_footprint(self._foreground if is_background else self._background), share)
         longest = max(batch.longest for batch in batches)
         return self._dispatch.take(limits, _footprint(batches), longest, is_background=is_background)
 
@@ -236,7 +219,7 @@ class Lane:
     def _is_wanted(self) -> bool:
         if self.is_out or self._probe is not None:
             return True
-        return self.state is LaneState.SERVING and self._dispatch.num_sentences > 0
+        return self.state is LaneState.SERVING and self._dispatch.waiting.num_sentences > 0
 
     def _leave(self) -> None:
         """Answers the sentences that are left, and frees their rows."""
@@ -245,7 +228,7 @@ class Lane:
             error = NotServing("the server has lost what ran this sentence; it may be sent again")
         try:
             for batch in self._batches:
-                batch.drop(error, batch.sentences)
+                batch.drop(error, batch.plan.running)
             if self._probe is not None:
                 fail(self._probe, error, self._metrics)
         finally:
@@ -255,4 +238,4 @@ class Lane:
 
 
 def _footprint(batches: list[Batch]) -> Footprint:
-    return reduce(add, (batch.footprint for batch in batches))
+    return reduce(add, (batch.plan.footprint for batch in batches))

@@ -54,15 +54,14 @@ class LaneLimits:
     max_encode_tokens: int
     idle_seconds: float = math.inf
 
-    def part(self, share: float) -> Self:
-        """Returns the limits with this share, over 0 to 1, of the rows and the caches."""
-        positions = math.ceil(self.max_cached_positions * share)
-        return replace(self, max_rows=math.ceil(self.max_rows * share), max_cached_positions=positions)
-
-    def beside(self, footprint: Footprint) -> Self:
-        """Returns the limits less a footprint."""
-        positions = self.max_cached_positions - footprint.positions
-        return replace(self, max_rows=self.max_rows - footprint.rows, max_cached_positions=positions)
+    def beside(self, footprint: Footprint, share: float = 1.0) -> Self:
+        """Returns the limits less a footprint, but no more than this share, over 0 to 1, of the rows and the caches."""
+        rows, positions = self.max_rows, self.max_cached_positions
+        return replace(
+            self,
+            max_rows=min(rows - footprint.rows, math.ceil(rows * share)),
+            max_cached_positions=min(positions - footprint.positions, math.ceil(positions * share)),
+        )
 
     def allow(self, footprint: Footprint, longest: int) -> bool:
         """Returns whether a footprint is within the limits if the longest row has this number of positions."""

@@ -16,15 +16,7 @@ class Rows:
         self._last_ids = np.zeros(max_rows, np.int64)
         self._past_lengths = np.zeros(max_rows, np.int32)
         self._source_lengths = np.zeros(max_rows, np.int32)
-        self._top_k = np.zeros(max_rows, np.int64)
-        self._needs_log_probs = np.zeros(max_rows, np.bool_)
-        self._all: list[NDArray[Any]] = [
-            self._last_ids,
-            self._past_lengths,
-            self._source_lengths,
-            self._top_k,
-            self._needs_log_probs,
-        ]
+        self._all: list[NDArray[Any]] = [self._last_ids, self._past_lengths, self._source_lengths]
 
     def longest(self, num_rows: int) -> tuple[int, int]:
         """Returns the most positions that any row has in its self-attention cache, and the most source tokens."""
@@ -38,8 +30,6 @@ class Rows:
             (self._last_ids[row],) = sentence.search.last_ids
             self._past_lengths[row] = 0
             self._source_lengths[row] = len(sentence.source_ids)
-            self._top_k[row] = sentence.search.top_k
-            self._needs_log_probs[row] = sentence.options.needs_log_probs
 
     def move(self, moves: RowMoves) -> None:
         """Copies rows."""
@@ -47,14 +37,14 @@ class Rows:
             for array in self._all:
                 array[moves.to] = array[moves.from_]
 
-    def inputs(self, num_rows: int, *, is_alone: bool) -> StepInputs:
+    def inputs(self, sentences: list[Sentence], num_rows: int, *, is_alone: bool) -> StepInputs:
         """Returns copies of the next step's inputs."""
         return StepInputs(
             self._last_ids[:num_rows].copy(),
             self._past_lengths[:num_rows].copy(),
             self._source_lengths[:num_rows].copy(),
-            top_k=int(self._top_k[:num_rows].max()),
-            with_log_probs=bool(self._needs_log_probs[:num_rows].any()),
+            top_k=max(sentence.search.top_k for sentence in sentences),
+            with_log_probs=any(sentence.options.needs_log_probs for sentence in sentences),
             is_alone=is_alone,
         )
 

@@ -11,7 +11,7 @@ from server.engine.limits import Footprint
 from server.network import StepKind
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Sentence:
     """A sentence from `Engine.submit` to its answer. Only the thread that runs it changes it.
 

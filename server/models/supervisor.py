@@ -39,9 +39,7 @@ _LOOK_SECONDS = 0.5
 _MOST_ELAPSED_SECONDS = 2 * _LOOK_SECONDS
 _IDLE_CANARY_SECONDS = 10.0  # of an engine that has nothing to do
 _CANARY_SECONDS = 30.0  # of any: its rows slow a lane's 15 or so steps by what its beam is of the batch
-_LEAST_HANG_SECONDS = 10.0
-_MOST_HANG_SECONDS = 20.0  # with the end of the process, half a minute is not exceeded
-_HANG_STEPS = 100  # times the median step, in between
+_HANG_SECONDS = 20.0  # of a step; with the end of the process, half a minute is not exceeded
 _MOST_ERRORS = 2  # canaries on end; in a first one's step another sentence may have failed
 
 
@@ -219,11 +217,9 @@ class Supervisor:
 
 def _hangs(watched: _Watched, elapsed: float) -> bool:
     """Says whether a lane's step takes far too long, as it has been seen so far."""
-    lane = watched.lane
-    started = lane.step_started
+    started = watched.lane.step_started
     if started is None or started != watched.step_started:
         watched.step_started, watched.step_seconds = started, 0.0
         return False
     watched.step_seconds += elapsed
-    limit = max(_LEAST_HANG_SECONDS, _HANG_STEPS * lane.median_step_seconds)
-    return watched.step_seconds > min(limit, _MOST_HANG_SECONDS)
+    return watched.step_seconds > _HANG_SECONDS

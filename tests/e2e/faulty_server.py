@@ -67,7 +67,7 @@ def spoil(fault: Callable[[Stepped], Stepped], *, is_for_all: bool) -> None:
 
 if __name__ == "__main__":
     name, whose, *flags = sys.argv[1:]
-    supervisor._LEAST_HANG_SECONDS = HANG_SECONDS
+    supervisor._HANG_SECONDS = HANG_SECONDS
     supervisor._CANARY_SECONDS = supervisor._IDLE_CANARY_SECONDS = CANARY_SECONDS
     spoil(FAULTS[name], is_for_all=whose == "all")
     sys.exit(main(flags))

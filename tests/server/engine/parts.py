@@ -150,7 +150,9 @@ class Parts:
     def step(self, batch: Batch, times: int = 1) -> None:
         """Takes steps with a batch that is its lane's only one; whoever waits enters as far as there is room."""
         for _ in range(times):
-            entering, is_full = self.dispatch.take(self.limits, batch.footprint, batch.longest, is_background=False)
+            entering, is_full = self.dispatch.take(
+                self.limits, batch.plan.footprint, batch.longest, is_background=False
+            )
             enter_and_step(batch, entering, self.clock(), is_full=is_full)
 
     def submit(

@@ -32,7 +32,7 @@ def test_each_sentence_leaves_when_it_is_done(parts: Parts, batch: Batch) -> Non
 
     parts.step(batch, 3)
     assert long.result(0).hypotheses[0].ids == tokens(4)
-    assert batch.num_rows == 0
+    assert batch.plan.num_rows == 0
 
 
 def test_newcomer_joins_between_two_steps(parts: Parts, batch: Batch) -> None:
@@ -52,9 +52,9 @@ def test_greedy_and_beams_share_a_step(parts: Parts, batch: Batch) -> None:
     (beam,) = parts.submit(3, options=DecodingOptions(beam_size=4, num_hypotheses=3))
 
     parts.step(batch)
-    assert batch.num_rows == 1 + 1
+    assert batch.plan.num_rows == 1 + 1
     parts.step(batch)
-    assert batch.num_rows == 1 + 4
+    assert batch.plan.num_rows == 1 + 4
     while not beam.done():
         parts.step(batch)
 
@@ -117,7 +117,7 @@ def test_cancelled_sentence_is_gone_by_the_next_step(parts: Parts, batch: Batch)
     leaves.cancel()
     parts.step(batch)
 
-    assert batch.num_rows == 1
+    assert batch.plan.num_rows == 1
     assert parts.sample("sentences_total", outcome="cancelled") == 1
     assert parts.sample("wasted_tokens_total", outcome="cancelled") == 1
     parts.step(batch, 4)
@@ -195,11 +195,11 @@ def test_dropped_sentences_are_answered_and_free_their_rows(parts: Parts, batch:
     parts.step(batch)
     left.cancel()
 
-    batch.drop(NotServing("the server has shut down"), batch.sentences)
+    batch.drop(NotServing("the server has shut down"), batch.plan.running)
 
     for future in others:
         with pytest.raises(NotServing):
             future.result(0)
-    assert (batch.num_rows, batch.footprint) == (0, Footprint())
+    assert (batch.plan.num_rows, batch.plan.footprint) == (0, Footprint())
     assert parts.sample("sentences_total", outcome="error") == 2
     assert parts.sample("sentences_total", outcome="cancelled") == 1

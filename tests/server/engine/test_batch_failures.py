@@ -40,7 +40,7 @@ def test_failed_encoding_spares_the_sentences_that_run(parts: Parts, batch: Batc
     with pytest.raises(EngineFailed):
         fails.result(0)
     assert runs.result(0).hypotheses[0].ids == tokens(3)
-    assert batch.num_rows == 0
+    assert batch.plan.num_rows == 0
 
 
 @pytest.mark.parametrize("options", [GREEDY, DecodingOptions(beam_size=2)])
@@ -49,7 +49,7 @@ def test_log_probabilities_that_are_not_finite_fail_their_own_sentence_alone(
 ) -> None:
     (broken,), (whole,) = parts.submit(3, options=options), parts.submit(3)
     parts.step(batch)
-    (sentence,) = (each for each in batch._plan.running if each.future is broken)
+    (sentence,) = (each for each in batch.plan.running if each.future is broken)
     original = decoder_of(batch).step
 
     def poison_last_row(*arguments: Any, **more: Any) -> Stepped:
@@ -105,7 +105,7 @@ def test_without_memory_for_a_step_the_newer_half_leaves_and_the_others_take_it_
             future.result(0)
         assert caught.value.reason == "memory"
     assert parts.sample("queue_rejected_total", reason="memory") == 1
-    assert batch.num_rows == 0
+    assert batch.plan.num_rows == 0
 
 
 def test_without_memory_to_encode_all_at_once_halves_are_encoded(parts: Parts, batch: Batch) -> None:
@@ -129,7 +129,7 @@ def test_every_sentence_is_answered_even_if_the_plan_is_broken(
     def fail(*arguments: Any) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(batch._plan, name, fail)
+    monkeypatch.setattr(batch.plan, name, fail)
     enters = sentence_of((2, 50, EOS))
     parts.dispatch.start([enters])
     parts.runner.step_failures = [RuntimeError("broken")]

@@ -32,7 +32,7 @@ def test_metrics_count_steps_and_their_rows(parts: Parts, batch: Batch) -> None:
 def test_each_answer_is_compared_with_what_was_forecast_for_its_request(parts: Parts, batch: Batch) -> None:
     parts.submit(1, 3)
     parts.step(batch)
-    for sentence in batch.sentences:
+    for sentence in batch.plan.running:
         sentence.forecast_seconds = 2.0
 
     for parts.clock.now in (1.0, 2.0, 3.0):

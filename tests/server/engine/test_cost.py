@@ -3,7 +3,7 @@
 import pytest
 
 from server.decoding.options import DecodingOptions
-from server.engine.cost import CostModel, Demand
+from server.engine.cost import CostModel
 from tests.server.engine.parts import GREEDY
 
 SMALL, LARGE = 4, 60  # rows
@@ -92,7 +92,6 @@ def test_work_costs_what_a_full_batch_takes_until_sentences_have_waited(cost: Co
         cost.observe_step(10, step_seconds(10), 0.005)
 
     assert cost.row_step_seconds == pytest.approx(0.0005)
-    assert cost.seconds(Demand(work=50.0, steps=5.0, rows=1)) == pytest.approx(0.025)
 
 
 def test_a_lane_that_only_begins_to_fill_says_nothing_of_what_work_costs(cost: CostModel) -> None:

@@ -17,7 +17,7 @@ def test_a_request_without_sentences_does_not_wait() -> None:
 
     dispatch.add([])
 
-    assert dispatch.num_sentences == 0
+    assert dispatch.waiting.num_sentences == 0
     assert take(dispatch) == []
 
 
@@ -40,7 +40,7 @@ def test_a_full_queue_counts_source_tokens_too() -> None:
         dispatch.add([new_sentence()])
 
     assert refusal.value.reason == "tokens"
-    assert dispatch.num_sentences == 2
+    assert dispatch.waiting.num_sentences == 2
 
 
 def test_a_request_larger_than_the_limits_is_taken_by_an_empty_queue_and_leaves_room_once_it_runs() -> None:
@@ -52,7 +52,7 @@ def test_a_request_larger_than_the_limits_is_taken_by_an_empty_queue_and_leaves_
     for _ in range(100):
         assert len(take(dispatch, lane_limits(max_rows=5))) == 5
     dispatch.check(LITTLE, None, ANYONE)
-    assert dispatch.num_sentences == 0
+    assert dispatch.waiting.num_sentences == 0
 
 
 def test_a_queue_that_another_flow_has_filled_takes_a_flows_share() -> None:
@@ -64,7 +64,7 @@ def test_a_queue_that_another_flow_has_filled_takes_a_flows_share() -> None:
         with pytest.raises(Overloaded, match="15 sentences wait, limit 10") as refusal:
             add_singles(dispatch, 1, flow)
         assert refusal.value.lasts_seconds > 0
-    assert dispatch.num_sentences == 15
+    assert dispatch.waiting.num_sentences == 15
 
 
 def test_an_engine_that_runs_refuses_what_would_be_late_and_an_idle_one_tries_it() -> None:

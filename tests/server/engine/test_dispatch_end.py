@@ -72,7 +72,7 @@ def test_what_is_over_leaves_wherever_its_request_stands() -> None:
     clock.now = 1.0
 
     assert set(dispatch.drop_over()) == {left, expired}
-    assert (dispatch.num_sentences, dispatch.num_tokens) == (1, 5)
+    assert (dispatch.waiting.num_sentences, dispatch.waiting.num_tokens) == (1, 5)
     assert take(dispatch) == [wanted]
 
 
@@ -110,7 +110,7 @@ def test_callers_who_have_left_make_room() -> None:
         sentence.future.cancel()
 
     assert dispatch.drop_over() == sentences[100:]
-    assert dispatch.num_sentences == 100
+    assert dispatch.waiting.num_sentences == 100
     dispatch.check(LITTLE, None, ANYONE)
 
 
@@ -149,7 +149,7 @@ def test_closed_dispatch_returns_what_waits_once_and_refuses_more() -> None:
 
     assert set(dispatch.close()) == set(waiting)
     assert dispatch.close() == []
-    assert (dispatch.num_sentences, dispatch.num_tokens, dispatch.is_open) == (0, 0, False)
+    assert (dispatch.waiting.num_sentences, dispatch.waiting.num_tokens, dispatch.is_open) == (0, 0, False)
     assert take(dispatch) == []
     for refuse in (lambda: dispatch.add([new_sentence()]), lambda: dispatch.check(LITTLE, None, ANYONE)):
         with pytest.raises(NotServing):
@@ -162,7 +162,7 @@ def waiting_thread(dispatch: Dispatch, woken: list[bool], wanted: threading.Even
 
     def is_wanted() -> bool:
         asked.set()
-        return wanted.is_set() or dispatch.num_sentences > 0
+        return wanted.is_set() or dispatch.waiting.num_sentences > 0
 
     thread = threading.Thread(target=lambda: woken.append(dispatch.wait(is_wanted)), daemon=True)
     thread.start()
@@ -209,7 +209,7 @@ def test_callers_and_lanes_on_many_threads_lose_nothing_and_take_nothing_twice()
                 sentences[0].future.cancel()
 
     def run(index: int) -> None:
-        while dispatch.wait(lambda: dispatch.num_sentences > 0):
+        while dispatch.wait(lambda: dispatch.waiting.num_sentences > 0):
             taken[index] += dispatch.drop_over()
             for is_background in (False, True):
                 entering = take(dispatch, lane_limits(8), is_background=is_background)
@@ -229,5 +229,5 @@ def test_callers_and_lanes_on_many_threads_lose_nothing_and_take_nothing_twice()
     found = [*left, *(sentence for each in taken for sentence in each)]
     assert len(found) == len(set(found))
     assert set(found) == {sentence for each in added for sentence in each}
-    assert (dispatch.num_sentences, dispatch.num_tokens) == (0, 0)
+    assert (dispatch.waiting.num_sentences, dispatch.waiting.num_tokens) == (0, 0)
     assert dispatch.is_all(0)

@@ -24,10 +24,10 @@ def test_sentences_are_taken_in_order_of_arrival() -> None:
     dispatch = new_dispatch()
     sentences = [new_sentence() for _ in range(3)]
     dispatch.add(sentences)
-    assert (dispatch.num_sentences, dispatch.num_tokens) == (3, 15)
+    assert (dispatch.waiting.num_sentences, dispatch.waiting.num_tokens) == (3, 15)
 
     assert take(dispatch) == sentences
-    assert (dispatch.num_sentences, dispatch.num_tokens) == (0, 0)
+    assert (dispatch.waiting.num_sentences, dispatch.waiting.num_tokens) == (0, 0)
 
 
 def test_small_request_goes_before_the_rest_of_a_large_one() -> None:

@@ -2,17 +2,19 @@
 
 import pytest
 
-from server.engine.failing import answer_to
 from server.errors import EngineFailed, NotServing, Overloaded, TranslationError
 from server.network import DeviceLost, OutOfMemory
+from tests.server.engine.parts import Parts
 
 
 @pytest.mark.parametrize(
     ("fault", "answer"),
     [(DeviceLost("gone"), NotServing), (OutOfMemory("full"), Overloaded), (ValueError("odd"), EngineFailed)],
 )
-def test_a_fault_is_told_as_what_may_be_done_about_it(fault: Exception, answer: type[TranslationError]) -> None:
-    found = answer_to(fault)
+def test_a_fault_is_told_as_what_may_be_done_about_it(
+    parts: Parts, fault: Exception, answer: type[TranslationError]
+) -> None:
+    found = parts.faults.note(fault, num_sentences=1)
 
     assert type(found) is answer
     assert found.cause == str(fault)

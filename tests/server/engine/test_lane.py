@@ -47,7 +47,7 @@ def test_a_lane_alone_with_both_kinds_waiting_does_not_run_empty(parts: Parts, l
         parts.submit(2 + i % 5, options=SHORTLIST if i % 2 else GREEDY)
 
     num_steps = 0
-    while parts.dispatch.num_sentences:
+    while parts.dispatch.waiting.num_sentences:
         lane.step()
         num_steps += 1
 
@@ -61,7 +61,7 @@ def test_batches_of_a_lane_share_its_rows(parts: Parts, lane: Lane) -> None:
     lane.step()
 
     assert lane.num_rows == 8
-    assert parts.dispatch.num_sentences == 2
+    assert parts.dispatch.waiting.num_sentences == 2
 
 
 def test_sentences_of_one_kind_share_their_steps(parts: Parts, lane: Lane) -> None:
@@ -102,7 +102,7 @@ def test_the_time_of_the_last_step_is_told(parts: Parts, lane: Lane) -> None:
     assert parts.sample("engine_last_step_timestamp_seconds") > 1.7e9  # the clock on the wall, not the engine's
 
 
-def test_the_step_it_takes_is_told_and_its_median(parts: Parts, lane: Lane) -> None:
+def test_the_step_it_takes_is_told(parts: Parts, lane: Lane) -> None:
     parts.submit(3)
     lane.step()
     decoder = decoder_of(lane._batches[0])
@@ -119,7 +119,6 @@ def test_the_step_it_takes_is_told_and_its_median(parts: Parts, lane: Lane) -> N
 
     assert told == [0.0, 2.0, 4.0]
     assert lane.step_started is None
-    assert lane.median_step_seconds == 2.0
 
 
 def test_timings_are_the_clocks(parts: Parts, lane: Lane) -> None:

@@ -109,8 +109,8 @@ def test_a_flood_takes_no_row_that_the_others_have(parts: Parts, lane: Lane) -> 
 
     lane.step()
 
-    assert [batch.footprint.rows for batch in lane._foreground] == [6, 0]
-    assert [batch.footprint.rows for batch in lane._background] == [2, 0]
+    assert [batch.plan.footprint.rows for batch in lane._foreground] == [6, 0]
+    assert [batch.plan.footprint.rows for batch in lane._background] == [2, 0]
 
 
 def test_others_take_no_row_that_a_flood_has(parts: Parts, lane: Lane) -> None:
@@ -120,8 +120,8 @@ def test_others_take_no_row_that_a_flood_has(parts: Parts, lane: Lane) -> None:
 
     lane.step()
 
-    assert [batch.footprint.rows for batch in lane._foreground] == [4, 0]
-    assert [batch.footprint.rows for batch in lane._background] == [4, 0]
+    assert [batch.plan.footprint.rows for batch in lane._foreground] == [4, 0]
+    assert [batch.plan.footprint.rows for batch in lane._background] == [4, 0]
 
 
 def test_nothing_of_a_flood_enters_while_a_probe_waits_for_rows(parts: Parts, lane: Lane) -> None:
@@ -130,8 +130,8 @@ def test_nothing_of_a_flood_enters_while_a_probe_waits_for_rows(parts: Parts, la
     lane.probe(probe := sentence_of((1, 50, EOS), DecodingOptions(beam_size=8)))
 
     waiting: list[int] = []
-    while not lane._foreground[0].footprint.rows >= 8 and len(waiting) < 200:
-        waiting.append(parts.dispatch.num_sentences)
+    while not lane._foreground[0].plan.footprint.rows >= 8 and len(waiting) < 200:
+        waiting.append(parts.dispatch.waiting.num_sentences)
         lane.step()
     step(lane, 3)
 

@@ -63,11 +63,11 @@ def test_a_probe_waits_for_rows_and_nobody_else_takes_them(parts: Parts, lane: L
     lane.step()
     assert all(future.done() for future in first)
     lane.step()
-    assert parts.dispatch.num_sentences == 1
+    assert parts.dispatch.waiting.num_sentences == 1
     step(lane, 3)
 
     assert probe.future.result(0).hypotheses[0].ids == tokens(2)
-    assert parts.dispatch.num_sentences == 0
+    assert parts.dispatch.waiting.num_sentences == 0
 
 
 def test_a_probe_goes_to_the_batch_of_its_kind(parts: Parts, lane: Lane) -> None:

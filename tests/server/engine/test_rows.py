@@ -17,7 +17,7 @@ def placed(row: int, source_tokens: int, beam_size: int = 1, *, with_scores: boo
 
 
 def fed(rows: Rows, num_rows: int) -> tuple[list[int], list[int], list[int]]:
-    inputs = rows.inputs(num_rows, is_alone=False)
+    inputs = rows.inputs([placed(0, 1)], num_rows, is_alone=False)
     assert [array.dtype.name for array in (inputs.input_ids, inputs.past_lengths, inputs.source_lengths)] == [
         "int64",
         "int32",
@@ -47,8 +47,6 @@ def test_a_moved_row_takes_all_of_it_along() -> None:
     rows.move(RowMoves([0], [2], [0]))
 
     assert fed(rows, 2) == ([13, 12], [1, 1], [6, 8])
-    assert rows.inputs(2, is_alone=False).top_k == 8
-    assert rows.inputs(2, is_alone=False).with_log_probs
 
 
 def test_beams_go_on_with_the_tokens_that_their_search_chose() -> None:
@@ -67,17 +65,18 @@ def test_beams_go_on_with_the_tokens_that_their_search_chose() -> None:
 
 def test_a_step_asks_for_no_more_than_its_rows_need() -> None:
     rows = Rows(max_rows=4)
-    rows.admit([placed(0, 5), placed(1, 5, with_scores=True), placed(2, 5, 4)])
+    sentences = [placed(0, 5), placed(1, 5, with_scores=True), placed(2, 5, 4)]
+    rows.admit(sentences)
 
-    found = [rows.inputs(num_rows, is_alone=False) for num_rows in (1, 2, 3)]
+    found = [rows.inputs(sentences[:count], count, is_alone=False) for count in (1, 2, 3)]
 
     assert [(inputs.top_k, inputs.with_log_probs) for inputs in found] == [(1, False), (1, True), (8, True)]
 
 
 def test_what_was_fed_is_not_changed_by_the_next_step() -> None:
     rows = Rows(max_rows=2)
-    rows.admit([placed(0, 5)])
-    inputs = rows.inputs(1, is_alone=True)
+    rows.admit([sentence := placed(0, 5)])
+    inputs = rows.inputs([sentence], 1, is_alone=True)
 
     rows.advance(np.array([9]))
 

@@ -93,12 +93,10 @@ def test_an_engine_whose_lanes_are_all_bad_is_lost_and_everybody_is_answered(
     assert len(caplog.records) <= MOST_LINES
 
 
-@pytest.mark.parametrize(
-    ("name", "codes"), [("_drop_over", {Code.OK, Code.INTERNAL}), ("_rearrange", {Code.OK, Code.INTERNAL})]
-)
+@pytest.mark.parametrize("name", ["_drop_over", "_rearrange"])
 @pytest.mark.parametrize("num_bad", [1, 2])
 def test_a_batch_that_raises_does_not_spin_and_its_lane_is_replaced(
-    watch: Callable[..., Watched], num_bad: int, name: str, codes: set[Code], caplog: pytest.LogCaptureFixture
+    watch: Callable[..., Watched], num_bad: int, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     watched = watch(2)
     for lane in watched.engine.lanes[:num_bad]:
@@ -109,7 +107,7 @@ def test_a_batch_that_raises_does_not_spin_and_its_lane_is_replaced(
     watched.look_until(lambda: all(each.done() for each in watched.submitted))
     watched.look_until(lambda: watched.sample("lane_rebuilds_total") == num_bad and watched.is_well())
 
-    assert watched.codes() <= codes
+    assert watched.codes() <= {Code.OK, Code.INTERNAL}
     assert_rows_are_free(watched)
     assert len(caplog.records) <= MOST_LINES
 
@@ -132,24 +130,10 @@ def test_a_hung_lane_loses_the_engine_and_everybody_is_answered_at_once(
     may_go.set()
     watched.engine.stop()
 
-    assert 10 < seconds <= 21
+    assert 20 < seconds <= 21
     assert Code.UNAVAILABLE in codes
     assert codes <= {Code.OK, Code.UNAVAILABLE}
     assert_rows_are_free(watched)
-
-
-def test_a_lane_that_is_slow_is_not_hung_before_it_has_taken_a_hundred_times_its_median(
-    watch: Callable[..., Watched],
-) -> None:
-    watched = watch(1)
-    (lane,) = watched.engine.lanes
-    lane._step_seconds.extend([0.15] * 101)
-    watched.runner.may_step.clear()
-    watched.submit(1)
-
-    seconds = watched.look_until(lambda: not watched.supervisor.is_alive())
-
-    assert 15 < seconds <= 16
 
 
 @pytest.mark.parametrize("asleep_seconds", [5.0, 3600.0])

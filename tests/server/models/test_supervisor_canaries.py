@@ -36,7 +36,7 @@ def test_a_busy_lane_translates_its_canary_beside_the_others(watch: Callable[...
     running = True
 
     def keep_busy(*_: Any) -> None:
-        if running and watched.engine._dispatch.num_sentences < 8:
+        if running and watched.engine._dispatch.waiting.num_sentences < 8:
             callers.extend(watched.submit(*[3] * 8))
 
     watched.runner.spoil = keep_busy
