@@ -5,6 +5,9 @@ from collections.abc import Callable
 
 # Observations after which a mean forgets. Half, and forecasts follow chance; twice, and they lag behind.
 _MEMORY = 64
+# Time constant of sums. Half, and forecasts jump, and an engine that pauses looks like one that asks for little. Twice,
+# and flows and engines are judged by what they had long ago.
+SUM_SECONDS = 2.0
 
 
 class FadingMean:
@@ -28,10 +31,9 @@ class FadingMean:
 
 
 class FadingSum:
-    """A sum whose terms fade exponentially with their age; `seconds` is the time constant."""
+    """A sum whose terms fade exponentially with their age."""
 
-    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
-        self._seconds = seconds
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._sum = 0.0
         self._added = 0.0  # instant
@@ -44,4 +46,4 @@ class FadingSum:
     @property
     def value(self) -> float:
         """The sum of the terms, each as far as it has not faded."""
-        return self._sum * math.exp((self._added - self._clock()) / self._seconds)
+        return self._sum * math.exp((self._added - self._clock()) / SUM_SECONDS)

@@ -1,21 +1,10 @@
 """Decides once, from one snapshot of the engine, whether a request is admitted and which flows are in the background.
 
-A request is **refused** if its flow has its share of a full queue, or if its answer would come after its deadline. So
-the queue holds only requests that can be in time, and a refusal costs no step. The forecast is
-
-    (wait + own) / pace:  wait = row-steps that go before it * seconds of a row-step
-                          own  = its own row-steps * seconds of a row-step
-                                 + steps of its longest sentence * seconds of a step
-                          pace = part of the time in which its class is stepped
-
-Example: lanes take 1 ms for a row-step, and 2,000 row-steps wait before a request of 30. The wait is 2 s. With a
-deadline in 1.5 s the request is refused, and told to try again half a second later.
-
-A flow is in the **background** if its sentences hold and wait for more rows than its max-min fair share of all rows,
-while other flows are active. It stays there until none of its sentences is left, or no other flow is active. Each
-admission decides this for all flows. Sentences of the background run in batches of their own, which are stepped in the
-time that the foreground leaves (`server.engine.lane`), so they do not make the steps of others longer. A flood is the
-usual case. A document beside short requests of the same tenant is another: long requests are a flow of their own.
+`docs/explanations/overload.md` has both rules, with the formula of the forecast and an example. Because a request is
+refused that would be late, the queue holds only requests that can be in time, and a refusal costs no step. Because
+sentences of the background run in batches of their own, in the time that the foreground leaves (`server.engine.lane`),
+they do not make the steps of others longer. A flood is the usual case. A document beside short requests of the same
+tenant is another: long requests are a flow of their own.
 """
 
 import math

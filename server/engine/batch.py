@@ -53,11 +53,6 @@ class Batch:
         """Bytes of the cache's buffers."""
         return self._decoder.cache_bytes if self._decoder is not None else 0
 
-    @property
-    def longest(self) -> int:
-        """Positions of the longest row; 0 without sentences."""
-        return max((max(len(each.source_ids), each.search.num_tokens) for each in self.plan.running), default=0)
-
     def enter(self, sentences: list[Sentence]) -> None:
         """Adds sentences of this kind. The next step encodes them and gives them rows."""
         self.plan.add(sentences)
@@ -76,7 +71,7 @@ class Batch:
                 return
             entering = [sentence for sentence in self.plan.running if not sentence.rows]
             self._decoder = self._decoder or self._runner.open_decoder(self.kind, self._max_rows)
-            self._rearrange(entering, self._decoder)
+            self._rearrange(self._decoder)
             self._encode(entering, self._decoder)
             rows, started = self.plan.footprint.rows, self._clock()
             if rows and (stepped := self._take_step(self._decoder, is_alone=is_alone)):
@@ -112,7 +107,7 @@ class Batch:
         self._remove(over)
         end_over(over, now, self._metrics)
 
-    def _rearrange(self, admitted: list[Sentence], decoder: Decoder) -> None:
+    def _rearrange(self, decoder: Decoder) -> None:
         """Closes the gaps of sentences that have left, lets beams grow, and makes room for sentences that enter."""
         moves = self.plan.arrange(self._parents)
         self._rows.move(moves)
@@ -120,8 +115,7 @@ class Batch:
             if sentence.rows:
                 self._rows.feed(sentence)
         self._parents = {}
-        past, source = self._rows.longest(self.plan.num_rows)
-        source = max([source, *(len(sentence.source_ids) for sentence in admitted)])
+        past, source = self.plan.longest()
         decoder.move(moves, past)
         decoder.reserve(self.plan.num_rows, past + 1, source)
 

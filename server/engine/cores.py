@@ -12,11 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from server.averages import FadingSum
+from server.averages import SUM_SECONDS, FadingSum
 
-# Time constant of the seconds that an engine has had. Half, and an engine that pauses soon looks like one that asks
-# for little. Twice, and an engine waits for what it had long ago.
-_MEMORY_SECONDS = 2.0
 # The longest wait of a lane for its turn. Half, and a large engine interrupts a small one more often. Twice, and the
 # callers of an engine that is beyond its share notice each wait.
 _MOST_WAIT_SECONDS = 0.4
@@ -44,7 +41,7 @@ class Cores:
 
     def within_share(self) -> list["Gate"]:
         """Returns the engines at work that have lately had no more than their shares."""
-        all_seconds = self._num_cores * _MEMORY_SECONDS
+        all_seconds = self._num_cores * SUM_SECONDS
         part = all_seconds / (2 * max(1, len(self.at_work)))
         least = min(self.at_work, key=lambda gate: gate.asked_seconds, default=None)
         return [gate for gate in self.at_work if gate.seconds.value <= part + (gate is least) * all_seconds / 2]
@@ -63,7 +60,7 @@ class Gate:
         self._cores = cores
         self.num_lanes = 0
         self.asked_seconds = 0.0
-        self.seconds = FadingSum(_MEMORY_SECONDS, cores.clock)
+        self.seconds = FadingSum(cores.clock)
 
     @contextlib.contextmanager
     def work(self) -> Iterator[None]:

@@ -22,8 +22,6 @@ from server.shares import Shares
 # A flow keeps its share for so long after its last request. Half, and a flood takes the rows of callers that pause.
 # Twice, and rows stay free for callers that have gone.
 _ACTIVE_SECONDS = 1.0
-# How long the background's part of the time is remembered. Half, and forecasts jump; twice, and they are out of date.
-_PACE_SECONDS = 2.0
 _FIRST_SECONDS = 0.25  # that the background is taken to have had before it had any
 # Time between two looks at all waiting sentences. Half, and a long queue costs lanes twice the time.
 _LOOK_SECONDS = 0.1
@@ -44,7 +42,7 @@ class Dispatch:
         self._shares: Shares[Flow] = Shares(_ACTIVE_SECONDS, clock)  # of rows that run
         self._running_rows = 0  # of all flows; lanes read it without the lock
         self._background: AbstractSet[Flow] = frozenset()
-        self._seconds = FadingSum(_PACE_SECONDS, clock), FadingSum(_PACE_SECONDS, clock)  # of foreground and background
+        self._seconds = FadingSum(clock), FadingSum(clock)  # of foreground and background
         self._next_look = -math.inf
         self._changed = threading.Condition()
         self.is_open = True
@@ -216,7 +214,5 @@ class Dispatch:
         return (background + _FIRST_SECONDS) / (foreground + background + _FIRST_SECONDS)
 
     def _next(self, *, is_background: bool) -> Entry | None:
-        for entry in self._queue.heads():
-            if (entry.flow in self._background) == is_background:
-                return entry
-        return None
+        heads = self._queue.heads()
+        return next((entry for entry in heads if (entry.flow in self._background) == is_background), None)

@@ -149,7 +149,7 @@ class Engine:
     @property
     def is_idle(self) -> bool:
         """Whether no sentence waits or runs."""
-        return not self._dispatch.waiting.num_sentences and not any(lane.num_rows for lane in self._lanes)
+        return self._dispatch.is_all(0)
 
     def probe(self, lane: Lane, source_ids: Iterable[int], options: DecodingOptions) -> Future[Result]:
         """Lets this lane translate a sentence, as `Lane.probe` says; its future ends as the futures of `submit`."""

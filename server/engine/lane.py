@@ -205,7 +205,7 @@ class Lane:
             return [], False
         share = _BACKGROUND_ROWS if is_background and self._dispatch.has_background else 1.0
         limits = self._limits.beside(_footprint(self._foreground if is_background else self._background), share)
-        longest = max(batch.longest for batch in batches)
+        longest = max(max(batch.plan.longest()) for batch in batches)
         return self._dispatch.take(limits, _footprint(batches), longest, is_background=is_background)
 
     def _wait(self) -> bool:

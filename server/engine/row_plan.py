@@ -4,8 +4,6 @@ Between any two steps, finished, cancelled and expired sentences leave, and wait
 idea: Orca (OSDI 2022).
 """
 
-from collections import deque
-
 from server.engine.limits import Footprint
 from server.engine.sentence import Sentence
 from server.network import RowMoves
@@ -30,6 +28,11 @@ class RowPlan:
         self.running.extend(sentences)
         for sentence in sentences:
             self.footprint += sentence.footprint
+
+    def longest(self) -> tuple[int, int]:
+        """Returns the most target tokens of a sentence, and the most source tokens; 0 and 0 without sentences."""
+        targets = max((sentence.search.num_tokens for sentence in self.running), default=0)
+        return targets, max((len(sentence.source_ids) for sentence in self.running), default=0)
 
     def place(self, sentences: list[Sentence]) -> int:
         """Gives each encoded sentence its first row, behind the rows in use; returns the first of these rows."""
@@ -63,58 +66,36 @@ class RowPlan:
         Returns:
             The copies to make; `Sentence.rows` are the new ones already.
         """
-        moves = RowMoves()
         sources = {s: [s.rows[beam] for beam in beams] for s, beams in parents.items() if s.rows}
         num_rows = self.num_rows + sum(len(rows) - len(s.rows) for s, rows in sources.items())
         # A greedy sentence has no entry, nor has one whose last step failed: it moves only if it lies behind the end.
         behind_end = (s for s in self.running if s not in sources and max(s.rows, default=0) >= num_rows)
         sources |= {sentence: list(sentence.rows) for sentence in behind_end}
-        if sources:
-            kept = {row for s in self.running for row in sources.get(s, s.rows) if row < num_rows}
-            free = deque(row for row in range(num_rows) if row not in kept)
-            homeless: list[tuple[Sentence, int, int]] = []
-            for sentence, rows in sources.items():
-                beams = self._settle(sentence, rows, kept, num_rows, free, moves)
-                homeless.extend((sentence, beam, rows[beam]) for beam in beams)
-            for sentence, beam, source in homeless:
-                sentence.rows[beam] = free.popleft()
-                moves.add(sentence.rows[beam], source, common=0)
-            self.num_rows = num_rows
-        return moves
+        self.num_rows = num_rows
+        return self._settle(sources) if sources else RowMoves()
 
-    def _settle(
-        self,
-        sentence: Sentence,
-        sources: list[int],
-        kept: set[int],
-        num_rows: int,
-        free: "deque[int]",
-        moves: RowMoves,
-    ) -> list[int]:
-        """Moves the beams of a sentence to its own rows, as far as it has any; returns the beams that are left.
-
-        Args:
-            sources: for each next beam, the row that it extends.
-            kept: rows that some beam of any sentence extends.
-            num_rows: of the next step.
-            free: rows of the next step that no beam extends; the method takes out the ones that it uses.
-            moves: the method adds its copies here.
-        """
-        old_rows, sentence.rows = sentence.rows, list(sources)
-        if len(kept.intersection(sources)) == len(sources):  # none twice, none behind the end: all stay
-            return []
-        own_free = [row for row in old_rows if row < num_rows and row not in kept]
+    def _settle(self, sources: dict[Sentence, list[int]]) -> RowMoves:
+        """Gives each beam of these sentences its next row; `sources` has for each beam the row that it extends."""
+        moves, old_rows = RowMoves(), {sentence: sentence.rows for sentence in sources}
         claimed: set[int] = set()
-        homeless: list[int] = []
-        for beam, source in enumerate(sources):
-            if source < num_rows and source not in claimed:
+        homeless: list[tuple[Sentence, int, int]] = []
+        for sentence, rows in sources.items():
+            sentence.rows = rows
+            for beam, source in enumerate(rows):
+                if source in claimed or source >= self.num_rows:
+                    homeless.append((sentence, beam, source))
                 claimed.add(source)
-            elif own_free:
-                row = own_free.pop()
+        free = set(range(self.num_rows)).difference(*(sentence.rows for sentence in self.running))
+        for is_own in (True, False):  # rows of its own sentence first, before beams of others take them
+            left = []
+            for sentence, beam, source in homeless:
+                old = old_rows[sentence]
+                row = next((row for row in (old if is_own else free) if row in free), None)
+                if row is None:
+                    left.append((sentence, beam, source))
+                    continue
                 free.remove(row)
                 sentence.rows[beam] = row
-                common = sentence.search.num_common(old_rows.index(row), old_rows.index(source))
-                moves.add(row, source, common)
-            else:
-                homeless.append(beam)
-        return homeless
+                moves.add(row, source, sentence.search.num_common(old.index(row), old.index(source)) if is_own else 0)
+            homeless = left
+        return moves

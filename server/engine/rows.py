@@ -18,11 +18,6 @@ class Rows:
         self._source_lengths = np.zeros(max_rows, np.int32)
         self._all: list[NDArray[Any]] = [self._last_ids, self._past_lengths, self._source_lengths]
 
-    def longest(self, num_rows: int) -> tuple[int, int]:
-        """Returns the most positions that any row has in its self-attention cache, and the most source tokens."""
-        past, source = (lengths[:num_rows].max(initial=0) for lengths in (self._past_lengths, self._source_lengths))
-        return int(past), int(source)
-
     def admit(self, sentences: list[Sentence]) -> None:
         """Notes sentences that have just been placed, each in one row."""
         for sentence in sentences:

@@ -31,7 +31,7 @@ def test_old_observations_are_forgotten() -> None:
 
 def test_terms_of_a_sum_fade_with_their_age() -> None:
     clock = FakeClock()
-    total = FadingSum(2.0, clock)
+    total = FadingSum(clock)
     total.add(8.0)
     clock.now = 2.0
     assert total.value == pytest.approx(8.0 / math.e)

@@ -151,7 +151,7 @@ class Parts:
         """Takes steps with a batch that is its lane's only one; whoever waits enters as far as there is room."""
         for _ in range(times):
             entering, is_full = self.dispatch.take(
-                self.limits, batch.plan.footprint, batch.longest, is_background=False
+                self.limits, batch.plan.footprint, max(batch.plan.longest()), is_background=False
             )
             enter_and_step(batch, entering, self.clock(), is_full=is_full)
 

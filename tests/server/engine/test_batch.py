@@ -181,13 +181,13 @@ def test_a_batch_says_how_long_its_longest_row_is_and_forgets_it_with_the_last(p
     lengths = []
     for _ in range(6):
         parts.step(batch)
-        lengths.append(batch.longest)
+        lengths.append(max(batch.plan.longest()))
     long.cancel()
     parts.step(batch)
 
     assert lengths == [3, 3, 3, 4, 5, 6]  # the sources have three tokens; then what has been generated is longer
     assert short.done()
-    assert batch.longest == 0
+    assert max(batch.plan.longest()) == 0
 
 
 def test_dropped_sentences_are_answered_and_free_their_rows(parts: Parts, batch: Batch) -> None:

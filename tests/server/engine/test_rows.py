@@ -35,8 +35,6 @@ def test_rows_start_with_bos_and_go_on_with_the_best_tokens() -> None:
     rows.admit([placed(2, 3)])
 
     assert fed(rows, 3) == ([11, 12, BOS], [1, 1, 0], [5, 8, 3])
-    assert rows.longest(3) == (1, 8)
-    assert rows.longest(0) == (0, 0)
 
 
 def test_a_moved_row_takes_all_of_it_along() -> None:
