@@ -15,9 +15,6 @@ class FadingMean:
 
     Args:
         value: before the first observation.
-
-    Attributes:
-        value: the mean.
     """
 
     def __init__(self, value: float) -> None:

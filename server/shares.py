@@ -37,13 +37,9 @@ class Shares(Generic[Name]):
         while not self._is_active(next(iter(self._claims.values()))):
             self._claims.popitem(last=False)
 
-    def hold(self, name: Name, weight: float, amount: int = 1) -> None:
-        """Notes that a name holds more by this amount. It keeps its share until it has released all of it."""
+    def hold(self, name: Name, weight: float, amount: int) -> None:
+        """Notes that a name holds more by this amount, or less. It keeps its share until it holds nothing."""
         self._claim(name, weight).held += amount
-
-    def release(self, name: Name, amount: int = 1) -> None:
-        """Notes that a name holds less by this amount."""
-        self._claims[name].held -= amount
 
     def held(self, name: Name) -> int:
         """Returns what a name holds."""

@@ -38,13 +38,9 @@ class Snapshot:
     """What an engine has to do at one instant, as one request sees it.
 
     Attributes:
-        now: instant of the engine's clock.
         work_before: row-steps that wait in the request's flow and go before it.
-        waiting: in all flows.
-        waiting_of_flow: in the request's flow.
         weights: of all active flows, with the request's.
         rows: that the sentences of each flow hold and wait for.
-        background: flows in the background.
         background_pace: part of the time in which the background is stepped, over 0 to 1.
     """
 

@@ -211,4 +211,4 @@ class Batch:
         """Takes sentences out of the batch; the caller answers them."""
         if sentences:
             self.plan.remove(sentences)
-            self._dispatch.end(sentences)
+            self._dispatch.count(sentences, -1)

@@ -99,7 +99,7 @@ class Dispatch:
         with self._changed:
             even_rows = math.ceil((self._queue.load.num_rows + self._running_rows) / self._limits.num_lanes)
             while (entry := self._next(is_background=is_background)) is not None:
-                head = entry.head
+                head = entry.sentences[0]
                 longest = max(longest, len(head.source_ids))
                 longest_taken = max(longest_taken, len(head.source_ids))
                 with_head = footprint + head.footprint
@@ -109,7 +109,7 @@ class Dispatch:
                 if (footprint.rows and not limits.allow(with_head, longest)) or (taken and is_too_much):
                     return taken, True
                 taken.append(self._queue.pop(entry))
-                self.start([head])
+                self.count([head], +1)
                 footprint = with_head
         return taken, False
 
@@ -126,7 +126,8 @@ class Dispatch:
             step_seconds = self._cost.step_seconds(rows) if rows else 0.0
             work_seconds = self._cost.row_step_seconds / self._limits.num_lanes if rows else 0.0
             for entry in list(self._queue):
-                first, rest = entry.head, entry.work * work_seconds + entry.head.steps * step_seconds
+                first = entry.sentences[0]
+                rest = entry.work * work_seconds + first.steps * step_seconds
                 is_late = first.deadline is not None and now + rest >= first.deadline
                 over = [sentence for sentence in entry.sentences if is_late or sentence.future.cancelled()]
                 self._queue.remove(entry, over)
@@ -146,19 +147,12 @@ class Dispatch:
         with self._changed:
             self._seconds[is_background].add(seconds)
 
-    def start(self, sentences: Collection[Sentence]) -> None:
-        """Notes that a lane runs sentences."""
+    def count(self, sentences: Collection[Sentence], sign: int) -> None:
+        """Notes that a lane runs sentences, +1, or that they have left it, -1."""
         with self._changed:
             for sentence in sentences:
-                self._shares.hold(sentence.flow, sentence.flow.weight, sentence.footprint.rows)
-                self._running_rows += sentence.footprint.rows
-
-    def end(self, sentences: Collection[Sentence]) -> None:
-        """Notes that sentences have left their lane."""
-        with self._changed:
-            for sentence in sentences:
-                self._shares.release(sentence.flow, sentence.footprint.rows)
-                self._running_rows -= sentence.footprint.rows
+                self._shares.hold(sentence.flow, sentence.flow.weight, sign * sentence.footprint.rows)
+                self._running_rows += sign * sentence.footprint.rows
 
     def is_all(self, num_rows: int) -> bool:
         """Whether nothing waits, and no more rows than these run."""

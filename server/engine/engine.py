@@ -42,6 +42,7 @@ class Engine:
         placeholder_ids: ids that a beam must copy.
 
     Attributes:
+        lanes: `replace` takes an index of these.
         alarm: is set when a step has failed or a lane has ended; the supervisor clears it.
     """
 
@@ -69,8 +70,8 @@ class Engine:
         self._new_lane = partial(
             Lane, runner, self._dispatch, gate, self._cost, limits.lane, metrics, clock, self.alarm
         )
-        self._lanes = [self._new_lane() for _ in range(limits.num_lanes)]
-        self._threads = [_thread(lane, index) for index, lane in enumerate(self._lanes)]
+        self.lanes = [self._new_lane() for _ in range(limits.num_lanes)]
+        self._threads = [_thread(lane, index) for index, lane in enumerate(self.lanes)]
         self._unwatch = metrics.watch(self._load)
 
     def start(self) -> None:
@@ -92,11 +93,7 @@ class Engine:
         self._unwatch = lambda: None
 
     def submit(
-        self,
-        sources: Iterable[Iterable[int]],
-        options: DecodingOptions,
-        deadline: float | None,
-        flow: Flow = ANYONE,
+        self, sources: Iterable[Iterable[int]], options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
     ) -> list[Future[Result]]:
         """Adds all sentences of a request to the queue, or none.
 
@@ -123,12 +120,7 @@ class Engine:
     ) -> float:
         """Finds out whether `submit` would take a text of this length now, before the caller splits it.
 
-        Returns:
-            The seconds that the request would take if nothing else ran.
-
-        Raises:
-            Overloaded: the queue is at a limit, or the answer would come too late.
-            NotServing: the engine has been stopped.
+        Returns the seconds that the request would take if nothing else ran. Raises as `submit`.
         """
         demand = self._cost.demand_of_text(num_characters, options)
         return self._dispatch.check(demand, deadline, flow).alone_seconds
@@ -140,11 +132,6 @@ class Engine:
     def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:
         """Returns the seconds of one lane that sentences with these numbers of tokens take in full batches."""
         return self._cost.demand(source_tokens, options).work * self._cost.row_step_seconds
-
-    @property
-    def lanes(self) -> Sequence[Lane]:
-        """Its lanes; `replace` takes an index of these."""
-        return tuple(self._lanes)
 
     @property
     def is_idle(self) -> bool:
@@ -162,7 +149,7 @@ class Engine:
 
         The new lane takes only probes until it is forgiven.
         """
-        lane = self._lanes[index] = self._new_lane(is_proven=False)
+        lane = self.lanes[index] = self._new_lane(is_proven=False)
         thread = self._threads[index] = _thread(lane, index)
         thread.start()
         return lane
@@ -171,7 +158,7 @@ class Engine:
         """Answers every sentence and refuses further ones. It does not wait for lanes, which may hang for ever."""
         for sentence in self._dispatch.close():
             fail(sentence, error, self._metrics)
-        for lane in self._lanes:
+        for lane in self.lanes:
             lane.abandon(error)
 
     def _sentence(
@@ -191,13 +178,13 @@ class Engine:
         return Sentence(source_ids, options, search, deadline, submitted=self._clock(), flow=flow, steps=steps)
 
     def _load(self) -> EngineLoad:
-        num_lanes = Counter(lane.state for lane in self._lanes)
+        num_lanes = Counter(lane.state for lane in self.lanes)
         return EngineLoad(
             waiting_sentences=self._dispatch.waiting.num_sentences,
             waiting_tokens=self._dispatch.waiting.num_tokens,
-            max_rows=len(self._lanes) * self._limits.lane.max_rows,
-            rows=sum(lane.num_rows for lane in self._lanes),
-            cache_bytes=sum(lane.cache_bytes for lane in self._lanes),
+            max_rows=len(self.lanes) * self._limits.lane.max_rows,
+            rows=sum(lane.num_rows for lane in self.lanes),
+            cache_bytes=sum(lane.cache_bytes for lane in self.lanes),
             max_waiting_sentences=self._limits.max_waiting_sentences,
             max_waiting_tokens=self._limits.max_waiting_tokens,
             serving_lanes=num_lanes[LaneState.SERVING],

@@ -21,7 +21,6 @@ class Faults:
         alarm: is set at each fault, so that the supervisor looks.
 
     Attributes:
-        count: how many have failed.
         has_lost_device: whether one failed with `DeviceLost`.
     """
 
@@ -57,10 +56,9 @@ class Faults:
 def end_over(sentences: Iterable[Sentence], now: float, metrics: ModelMetrics) -> None:
     """Answers sentences whose callers have left, or whose deadlines have passed or cannot be met."""
     for sentence in sentences:
-        if sentence.is_over(now):
-            fail(sentence, DeadlineExceeded("the deadline passed before the translation was done"), metrics)
-        else:
-            fail(sentence, Overloaded("the answer would have come after the deadline", "deadline"), metrics)
+        passed = DeadlineExceeded("the deadline passed before the translation was done")
+        late = Overloaded("the answer would have come after the deadline", "deadline")
+        fail(sentence, passed if sentence.is_over(now) else late, metrics)
 
 
 def fail(sentence: Sentence, error: TranslationError, metrics: ModelMetrics) -> None:

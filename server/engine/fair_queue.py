@@ -6,7 +6,7 @@ its next sentence. The flow with the lowest tag is next; its tag grows by the se
 
 from bisect import bisect_right, insort
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -25,7 +25,7 @@ class Entry:
 
     Attributes:
         key: its place in its flow. The lowest goes first; at equal keys the entry that came first.
-        sentences: that have not been taken.
+        sentences: that have not been taken, the next one first.
         work: row-steps of these.
     """
 
@@ -37,11 +37,6 @@ class Entry:
         self.sentences = deque(sentences)
         self.work = sum(sentence.work for sentence in sentences)
 
-    @property
-    def head(self) -> Sentence:
-        """The next sentence."""
-        return self.sentences[0]
-
 
 @dataclass(slots=True)
 class Load:
@@ -52,12 +47,13 @@ class Load:
     num_rows: int = 0
     work: float = 0.0
 
-    def add(self, sentence: Sentence, sign: int) -> None:
-        """Adds a sentence, or takes it off."""
-        self.num_sentences += sign
-        self.num_tokens += sign * len(sentence.source_ids)
-        self.num_rows += sign * sentence.footprint.rows
-        self.work += sign * sentence.work
+    def count(self, sentences: Iterable[Sentence], sign: int) -> None:
+        """Adds sentences, +1, or takes them off, -1."""
+        for sentence in sentences:
+            self.num_sentences += sign
+            self.num_tokens += sign * len(sentence.source_ids)
+            self.num_rows += sign * sentence.footprint.rows
+            self.work += sign * sentence.work
 
 
 @dataclass(slots=True)
@@ -91,8 +87,8 @@ class FairQueue:
         if not queue.entries:
             queue.tag = max(queue.tag, self._virtual_time)
         insort(queue.entries, entry, key=_BY_KEY)
-        for sentence in entry.sentences:
-            self._count(queue, sentence, +1)
+        for load in (self.load, queue.load):
+            load.count(entry.sentences, +1)
 
     def heads(self) -> list[Entry]:
         """Returns the first entry of each flow; the flow that is next comes first."""
@@ -103,7 +99,7 @@ class FairQueue:
         """Removes the next sentence of an entry, which ends the turn of its flow."""
         queue = self._flows[entry.flow]
         self._virtual_time = queue.tag
-        sentence = entry.head
+        sentence = entry.sentences[0]
         queue.tag += sentence.work / entry.flow.weight
         self.remove(entry, [sentence])
         return sentence
@@ -114,7 +110,8 @@ class FairQueue:
         for sentence in sentences:
             entry.sentences.remove(sentence)
             entry.work -= sentence.work
-            self._count(queue, sentence, -1)
+        for load in (self.load, queue.load):
+            load.count(sentences, -1)
         if not entry.sentences:
             queue.entries.remove(entry)
 
@@ -126,7 +123,3 @@ class FairQueue:
     def loads(self) -> dict[Flow, Load]:
         """Returns what waits of each flow."""
         return {flow: queue.load for flow, queue in self._flows.items()}
-
-    def _count(self, queue: _FlowQueue, sentence: Sentence, sign: int) -> None:
-        for load in (self.load, queue.load):
-            load.add(sentence, sign)

@@ -42,12 +42,10 @@ class Lane:
     """Runs sentences of all kinds, in a batch for each kind; the batches share the lane's limits.
 
     Args:
-        clock: gives instants in seconds; deadlines are such instants.
         alarm: is set when a step has failed or the thread has ended, so that the supervisor looks.
         is_proven: False for a lane that must pass a probe first.
 
     Attributes:
-        faults: of its encoder runs and steps.
         kinds: of steps that the lane has tried to take, and plain ones.
         is_out: whether it takes nothing more; see `take_out`.
         has_ended: whether its thread has ended, with all sentences answered.
@@ -199,7 +197,7 @@ class Lane:
             if is_background or (rows and rows + probe.footprint.rows > self._limits.max_rows):
                 return [], False
             self._probe = None
-            self._dispatch.start([probe])
+            self._dispatch.count([probe], +1)
             return [probe], False
         if self.state is not LaneState.SERVING or not self._dispatch.waiting.num_sentences:
             return [], False
@@ -217,9 +215,8 @@ class Lane:
         return self._dispatch.wait(self._is_wanted)
 
     def _is_wanted(self) -> bool:
-        if self.is_out or self._probe is not None:
-            return True
-        return self.state is LaneState.SERVING and self._dispatch.waiting.num_sentences > 0
+        has_work = self.state is LaneState.SERVING and self._dispatch.waiting.num_sentences > 0
+        return has_work or self.is_out or self._probe is not None
 
     def _leave(self) -> None:
         """Answers the sentences that are left, and frees their rows."""

@@ -13,7 +13,6 @@ class RowPlan:
     """The running sentences of a batch and their rows, 0 to num_rows - 1. Only `remove` leaves gaps.
 
     Attributes:
-        running: sentences in the batch.
         num_rows: of the next step.
         footprint: of the running sentences, with the beams that they will still grow.
     """

@@ -63,7 +63,6 @@ class MemoryBudget:
         self.max_bytes = max_bytes
         self.used_bytes = 0
         self._reserved_bytes = 0
-        self._held: dict[Holder, int] = {}
         self._shares: Shares[Holder] = Shares(_ACTIVE_SECONDS, clock)
 
     @contextlib.contextmanager
@@ -93,11 +92,9 @@ class MemoryBudget:
     def keep(self, num_bytes: int) -> Callable[[], None]:
         """Counts memory that the context's holder has in any case. Returns what is to be called, once, at its end."""
         own = holder.get()
-        self._shares.hold(own, own.weight)
         self._add(own, num_bytes)
 
         def give_back() -> None:
-            self._shares.release(own)
             self._add(own, -num_bytes)
 
         return give_back
@@ -119,7 +116,7 @@ class MemoryBudget:
     def _check_share(self, own: Holder, num_bytes: int) -> None:
         """Raises Overloaded if a holder would have more than its share of what is scarce."""
         self._shares.ask(own, own.weight)
-        held = self._held.get(own, 0)
+        held = self._shares.held(own)
         if held and self.used_bytes + num_bytes > self.max_bytes * _FREE_FOR_ALL:
             share = self.max_bytes * min(_MOST_OF_ONE, self._shares.share(own, own.weight))
             most = share if num_bytes <= share * _SMALL else share * _FOR_LARGE
@@ -129,9 +126,7 @@ class MemoryBudget:
 
     def _add(self, own: Holder, num_bytes: int) -> None:
         self.used_bytes += num_bytes
-        held = self._held.pop(own, 0) + num_bytes
-        if held:
-            self._held[own] = held
+        self._shares.hold(own, own.weight, num_bytes)
 
 
 def message_need(num_bytes: int) -> int:

@@ -61,7 +61,7 @@ class Stepper:
 
     def step(self, times: int = 1) -> None:
         for _ in range(times):
-            self.engine._lanes[0].step()
+            self.engine.lanes[0].step()
 
     def finish(self) -> None:
         while not all(future.done() for future in self.futures):

@@ -47,14 +47,14 @@ def test_a_name_keeps_its_share_for_a_while_after_its_last_request(shares: Share
 
 
 def test_a_name_keeps_its_share_as_long_as_it_holds_anything(shares: Shares[str], clock: FakeClock) -> None:
-    shares.hold("b", 1.0)
-    shares.hold("b", 1.0)
+    shares.hold("b", 1.0, +1)
+    shares.hold("b", 1.0, +1)
     clock.now = 10.0
     shares.ask("a", 1.0)
-    shares.release("b")
+    shares.hold("b", 1.0, -1)
     assert shares.share("a", 1.0) == 0.5
 
-    shares.release("b")
+    shares.hold("b", 1.0, -1)
 
     assert shares.share("a", 1.0) == 1.0
 

@@ -31,7 +31,7 @@ class Bench:
 
     def step(self, times: int = 1, lane: int = 0) -> None:
         for _ in range(times):
-            self.engine._lanes[lane].step()
+            self.engine.lanes[lane].step()
 
     def sample(self, name: str, **labels: str) -> float:
         value = self.registry.get_sample_value(f"babelserve_{name}", {"model": "counting", "version": "1", **labels})

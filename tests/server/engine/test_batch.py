@@ -157,7 +157,7 @@ def test_sentence_that_expires_while_it_runs_is_answered(parts: Parts, batch: Ba
 def test_who_enters_is_who_was_given_and_others_go_on_waiting(parts: Parts, batch: Batch) -> None:
     (waits,) = parts.submit(1)
     given = sentence_of((2, 50, EOS))
-    parts.dispatch.start([given])
+    parts.dispatch.count([given], +1)
 
     for entering in ([given], [], []):
         assert parts.dispatch._running_rows == 1
@@ -169,7 +169,7 @@ def test_who_enters_is_who_was_given_and_others_go_on_waiting(parts: Parts, batc
 
 
 def test_a_step_is_told_whether_it_is_all_that_there_is(parts: Parts, batch: Batch) -> None:
-    parts.dispatch.start(sentences := [sentence_of((9, 50, EOS))])
+    parts.dispatch.count(sentences := [sentence_of((9, 50, EOS))], +1)
     enter_and_step(batch, sentences, 0.0)
     enter_and_step(batch, [], 0.0, is_alone=True)
 

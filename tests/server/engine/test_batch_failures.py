@@ -131,7 +131,7 @@ def test_every_sentence_is_answered_even_if_the_plan_is_broken(
 
     monkeypatch.setattr(batch.plan, name, fail)
     enters = sentence_of((2, 50, EOS))
-    parts.dispatch.start([enters])
+    parts.dispatch.count([enters], +1)
     parts.runner.step_failures = [RuntimeError("broken")]
     with contextlib.suppress(RuntimeError):
         enter_and_step(batch, [enters], 0.0)

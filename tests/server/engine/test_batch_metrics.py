@@ -59,7 +59,7 @@ def test_costs_are_learned_from_steps_with_the_rows_that_beams_will_have(parts: 
         parts.clock.now += 0.5
 
     parts.runner.spoil = pass_time
-    parts.dispatch.start(sentences := [new_sentence(beam_size=4), new_sentence()])
+    parts.dispatch.count(sentences := [new_sentence(beam_size=4), new_sentence()], +1)
     parts.clock.now = 7.0
     enter_and_step(batch, sentences, 6.0)
     enter_and_step(batch, [], 6.0, is_full=True)

@@ -83,7 +83,7 @@ def test_an_engine_that_runs_refuses_what_would_be_late_and_an_idle_one_tries_it
     running = take(dispatch)
     with pytest.raises(Overloaded):
         dispatch.check(demand, alone / 2, ANYONE)
-    dispatch.end(running)
+    dispatch.count(running, -1)
     dispatch.check(demand, alone / 2, ANYONE)
 
 

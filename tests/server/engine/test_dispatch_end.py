@@ -35,7 +35,7 @@ def test_rows_are_all_when_nothing_waits_and_no_other_lane_runs() -> None:
     taken = take(dispatch)
     assert not dispatch.is_all(4)
 
-    dispatch.end(taken)
+    dispatch.count(taken, -1)
     assert dispatch.is_all(4)
 
 
@@ -43,9 +43,9 @@ def test_who_never_waited_runs_all_the_same() -> None:
     dispatch = new_dispatch()
     probe = [new_sentence(beam_size=4)]
 
-    dispatch.start(probe)
+    dispatch.count(probe, +1)
     assert dispatch.is_all(4)
-    dispatch.end(probe)
+    dispatch.count(probe, -1)
     assert dispatch.is_all(0)
 
 
@@ -56,7 +56,7 @@ def test_an_engine_asks_for_the_time_of_all_that_it_runs_and_that_waits() -> Non
     seen.append(dispatch.asked_seconds)
     taken = take(dispatch, lane_limits(max_rows=8))
     seen.append(dispatch.asked_seconds)
-    dispatch.end(taken)
+    dispatch.count(taken, -1)
     seen.append(dispatch.asked_seconds)
 
     assert seen == pytest.approx([0.0, 1.0, 1.0, 0.6], rel=0.01)
@@ -213,7 +213,7 @@ def test_callers_and_lanes_on_many_threads_lose_nothing_and_take_nothing_twice()
             taken[index] += dispatch.drop_over()
             for is_background in (False, True):
                 entering = take(dispatch, lane_limits(8), is_background=is_background)
-                dispatch.end(entering)
+                dispatch.count(entering, -1)
                 taken[index] += entering
 
     lanes = [threading.Thread(target=run, args=[index], daemon=True) for index in range(3)]

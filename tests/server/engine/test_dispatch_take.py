@@ -113,7 +113,7 @@ def test_a_row_that_has_become_long_counts_as_it_is() -> None:
     dispatch, limits = new_dispatch(), lane_limits(64, max_cached_positions=200)
     running, newcomer = new_sentence(tokens=10), new_sentence(tokens=10)
     dispatch.add([newcomer])
-    dispatch.start([running])
+    dispatch.count([running], +1)
 
     assert take(dispatch, limits, [running], longest=101) == []
     assert take(dispatch, limits, [running], longest=100) == [newcomer]
@@ -189,11 +189,11 @@ def test_a_flow_leaves_the_background_with_its_last_sentence() -> None:
     dispatch, modest, flood = flooded()
     taken = [*take(dispatch), *take(dispatch, is_background=True)]
     assert taken == modest + flood
-    dispatch.end(flood[1:])
+    dispatch.count(flood[1:], -1)
     dispatch.add([stays := new_sentence(flow=FLOOD.of_long())])
     assert take(dispatch, is_background=True) == [stays], "one sentence of it still ran"
 
-    dispatch.end([flood[0], stays])
+    dispatch.count([flood[0], stays], -1)
     dispatch.add([wanted := new_sentence(flow=FLOOD.of_long())])
 
     assert not dispatch.has_background

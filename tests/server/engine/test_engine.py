@@ -45,7 +45,7 @@ def test_what_the_engine_holds_is_told(bench: Bench) -> None:
 
     assert (bench.sample("lane_rows"), bench.sample("lane_rows_used")) == (8, 8)
     assert (bench.sample("queue_depth"), bench.sample("queue_tokens")) == (4, 4 * 3)
-    assert bench.sample("kv_cache_bytes") == bench.engine._lanes[0].cache_bytes > 0
+    assert bench.sample("kv_cache_bytes") == bench.engine.lanes[0].cache_bytes > 0
 
 
 def test_lanes_are_told_from_the_start_by_their_state(manifest: Manifest) -> None:
@@ -123,7 +123,7 @@ def test_two_engines_share_the_metrics_and_neither_hides_the_other(manifest: Man
     first.submit([(3, EOS)] * 2, GREEDY, None)
     for engine in (second, again):
         engine.submit([(3, EOS)], GREEDY, None)
-    first._lanes[0].step()
+    first.lanes[0].step()
 
     def value(name: str, model: str) -> float | None:
         return registry.get_sample_value(f"babelserve_{name}", {"model": model, "version": "1"})

@@ -35,7 +35,7 @@ def test_a_lane_that_died_is_replaced_by_a_new_one_that_is_to_be_proven(running:
     lane.forgive(0)
 
     assert waits.result(SECONDS).hypotheses[0].ids == tokens(1)
-    assert bench.engine.lanes == (lane,)
+    assert bench.engine.lanes == [lane]
     assert bench.runner.num_decoders == 2
 
 

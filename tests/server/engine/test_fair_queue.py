@@ -76,7 +76,7 @@ def test_within_a_flow_what_is_due_first_goes_first_and_rank_before_that() -> No
     soon = arrive(queue, A, due=1.0)
     urgent = arrive(queue, Flow(name="a", rank=-1), due=9.0)
     tied = arrive(queue, A, due=1.0)
-    wanted = [entry.head for entry in (urgent, soon, tied, late)]
+    wanted = [entry.sentences[0] for entry in (urgent, soon, tied, late)]
 
     assert served(queue, 4) == wanted
     assert queue.heads() == []

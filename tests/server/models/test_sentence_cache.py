@@ -193,16 +193,16 @@ def test_each_caller_is_answered_by_its_own_deadline(manifest: Manifest, metrics
     futures = [submit(cache, (6, EOS), deadline=deadline) for deadline in deadlines]
 
     for deadline, num_late in ((3.0, 1), (10.0, 3)):  # the second caller shares the first one's flight
-        engine._lanes[0].step()
+        engine.lanes[0].step()
         clock.now = deadline
-        engine._lanes[0].step()
+        engine.lanes[0].step()
         late = [future for future in futures if future.done()]
         assert len(late) == num_late
         for future in late:
             with pytest.raises(DeadlineExceeded):
                 future.result(0)
     for _ in range(7):
-        engine._lanes[0].step()
+        engine.lanes[0].step()
 
     assert [future.result(0).hypotheses[0].ids for future in futures[3:]] == [tuple(range(10, 16))] * 2
 
