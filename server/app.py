@@ -43,7 +43,7 @@ from server.telemetry.log import LineHandler, set_up_logging
 from server.telemetry.metrics import Metrics
 from server.telemetry.page import serve_page
 from server.telemetry.stderr import is_watched, log_loop_exceptions, take_stderr, tell
-from server.telemetry.tracing import open_tracing
+from server.telemetry.trace_exporters import open_tracing
 from server.translation.calls import Calls
 from server.translation.memory import MemoryBudget, requests_share
 from server.translation.running_calls import RunningCalls

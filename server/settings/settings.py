@@ -7,7 +7,7 @@ from typing import Any
 from server.bundle.graphs import MAX_BEAM_SIZE
 from server.bundle.variants import DEVICES, VARIANTS
 from server.telemetry.metrics import LOG_LEVELS
-from server.telemetry.tracing import EXPORTERS
+from server.telemetry.trace_exporters import EXPORTERS
 
 AUTO = "auto"
 AT_START, ON_DEMAND = "at-start", "on-demand"

@@ -4,15 +4,12 @@ Without OpenTelemetry (`--traces none`) only the caller's own trace is known: it
 of the metrics. `server.telemetry.otel` makes spans as well.
 """
 
-import importlib
 import re
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Self
 
-from server.errors import Code, SettingsError
-
-EXPORTERS = ("none", "otlp")
+from server.errors import Code
 
 # https://www.w3.org/TR/trace-context/#traceparent-header; later versions may append fields, behind a hyphen.
 _TRACEPARENT = re.compile(
@@ -75,23 +72,3 @@ class Tracing:
 _NO_TRACE = CallTrace(None, is_sampled=False)
 
 current_trace: ContextVar[CallTrace] = ContextVar("current_trace", default=_NO_TRACE)
-
-
-def open_tracing(exporter: str, version: str) -> Tracing:
-    """Returns what traces the calls.
-
-    Args:
-        exporter: one of `EXPORTERS`.
-        version: of this build.
-
-    Raises:
-        SettingsError: OpenTelemetry is asked for and not installed.
-    """
-    if exporter == "none":
-        return Tracing()
-    try:
-        otel = importlib.import_module("server.telemetry.otel")
-    except ImportError as error:
-        raise SettingsError([f"--traces: {exporter} needs OpenTelemetry: pip install 'babelserve[otel]'"]) from error
-    tracing: Tracing = otel.OtelTracing(otel.exporting_provider(version))
-    return tracing

@@ -11,7 +11,8 @@ import grpc
 import pytest
 
 from server.errors import Code
-from server.telemetry.tracing import TraceParent, open_tracing
+from server.telemetry.trace_exporters import open_tracing
+from server.telemetry.tracing import TraceParent
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.grpc", reason="needs the extra `otel`")
 

@@ -1,10 +1,7 @@
-import sys
-from types import ModuleType
-
 import pytest
 
-from server.errors import Code, SettingsError
-from server.telemetry.tracing import TraceParent, Tracing, current_trace, open_tracing
+from server.errors import Code
+from server.telemetry.tracing import TraceParent, Tracing, current_trace
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
@@ -55,23 +52,3 @@ def test_without_spans_a_call_belongs_to_its_callers_trace() -> None:
     assert (trace.trace_id, trace.is_sampled) == (TRACE, True)
     assert Tracing().begin("Translate", "id", None).trace_id is None
     assert current_trace.get().trace_id is None
-
-
-def test_without_the_setting_opentelemetry_is_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "server.telemetry.otel", raising=False)
-
-    tracing = open_tracing("none", "1.2.3")
-    tracing.close()
-
-    assert type(tracing) is Tracing
-    assert "server.telemetry.otel" not in sys.modules
-
-
-def test_without_the_extra_the_setting_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "server.telemetry.otel", raising=False)
-    missing: dict[str, ModuleType | None] = dict.fromkeys(("opentelemetry", "opentelemetry.exporter"))
-    for name in [*missing, *(name for name in sys.modules if name.startswith("opentelemetry"))]:
-        monkeypatch.setitem(sys.modules, name, None)
-
-    with pytest.raises(SettingsError, match=r"--traces: otlp needs OpenTelemetry: pip install 'babelserve\[otel\]'"):
-        open_tracing("otlp", "1.2.3")
