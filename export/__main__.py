@@ -16,7 +16,7 @@ from export.subject import DevSet, subject_of
 from model.augment import Pair
 from model.command import parse
 from model.data import read_corpus
-from model.training import CorpusConfig
+from model.recipe import CorpusConfig
 from server.bundle.bundle import Bundle
 from server.bundle.variants import VARIANTS
 

@@ -26,8 +26,8 @@ from babelserve.models import only_target
 from model.checkpoint import load_checkpoint
 from model.command import parse
 from model.data import read_corpus
+from model.recipe import CorpusConfig
 from model.search import default_max_tokens, search
-from model.training import CorpusConfig
 
 BATCH_SENTENCES = 64
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from model.localised import LOCALISED
 from model.noise import mistype
-from model.training import AugmentationConfig
+from model.recipe import AugmentationConfig
 from model.verbatim import KINDS, PLACEHOLDER_START, anything, field, name
 
 Pair = tuple[str, str]

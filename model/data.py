@@ -17,7 +17,7 @@ from torch import Tensor
 
 from model.augment import Augmentation, Pair
 from model.config import TransformerConfig
-from model.training import CorpusConfig, TrainingConfig
+from model.recipe import CorpusConfig, TrainingConfig
 
 _CONFIGS = Path(__file__).parent / "configs"
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from model.data import read_corpus
-from model.training import CorpusConfig
+from model.recipe import CorpusConfig
 
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 _NOTES = re.compile(r"\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|<[^>]*>")  # on grammar, field, meaning, and see-also

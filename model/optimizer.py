@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from model.training import TrainingConfig
+from model.recipe import TrainingConfig
 from model.transformer import Transformer
 
 MUON_MOMENTUM = 0.95

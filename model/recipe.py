@@ -1,132 +1,219 @@
-"""Reading recipes: every fault of every table at once."""
+"""How a model is trained: the tables of a recipe (`model.recipe_file` reads them), checked once, every fault named."""
 
 import dataclasses
-import tomllib
-import typing
-from pathlib import Path
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
 from model.config import TransformerConfig
-from model.training import AugmentationConfig, CorpusConfig, Recipe, TokenizerConfig, TrainingConfig
 
-_TABLES: dict[str, type[Any]] = {
-    "model": TransformerConfig,
-    "training": TrainingConfig,
-    "tokenizer": TokenizerConfig,
-    "augmentation": AugmentationConfig,
-}
-_DERIVED = ("variant_of", "reverse_of")  # keys of a recipe that is made of another one
-_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+MAX_PLACEHOLDERS = 6400  # private-use characters of the basic plane
+_MAX_NAME_CHARACTERS = 128  # as a bundle's manifest has it: to be told here, not by the export
 
 
-def load_recipe(path: Path) -> Recipe:
-    """Reads a recipe, such as `model/configs/tiny.toml`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusConfig:
+    """One parallel corpus, as paths below the data directory, or below `model/configs` if they start with "./".
 
-    One with `variant_of` is the recipe of a file beside it, another name and other values in some tables apart; one
-    with `reverse_of` is that for the other direction, too.
-
-    Raises:
-        OSError: there is no such file.
-        ValueError: every fault, one a line: a name is unknown or missing, a value is of another kind or out of range;
-            each with its table.
+    Attributes:
+        source: a file of one sentence a line, plain or gzipped.
+        target: the same lines in the target language.
+        tsv: instead of both, one file of `source TAB target` lines (further columns are ignored).
+        weight: share of the pairs that each epoch sees: 0.5 is another random half every epoch, 2 is every pair twice.
+        hold_out: so many distinct source sentences, with all their translations, are kept out of training.
+        limit: only so many pairs, from the first; 0 is all.
+        reverse: exchange the sides: the file has the target's language first.
+        has_classes: the third column of the tsv says which words may stand for each other, for
+            `AugmentationConfig.interchange`; words without one have an empty column.
     """
-    document = _read(path)
-    derived = [key for key in _DERIVED if key in document]
-    return _derive(path, document, derived[0]) if derived else _build_recipe(path, document)
+
+    source: str = ""
+    target: str = ""
+    tsv: str = ""
+    weight: float = 1.0
+    hold_out: int = 0
+    limit: int = 0
+    reverse: bool = False
+    has_classes: bool = False
+
+    def __post_init__(self) -> None:
+        faults = []
+        if bool(self.tsv) == bool(self.source or self.target) or bool(self.source) != bool(self.target):
+            faults.append("either tsv or both source and target must name files")
+        if self.has_classes and not self.tsv:
+            faults.append("has_classes needs a tsv")
+        if min(self.weight, self.hold_out, self.limit) < 0:
+            given = f"{self.weight}, {self.hold_out} and {self.limit}"
+            faults.append(f"weight, hold_out and limit must be at least 0, not {given}")
+        if faults:
+            raise ValueError("; ".join(faults))
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AugmentationConfig:
+    """Probabilities, per pair and epoch, of each kind of rewriting in `model.augment`, which exclude each other.
+
+    Attributes:
+        upper_case: ALL CAPS on both sides.
+        title_case: the source as a heading.
+        lower_case: the source in small letters, without its full stop; servers then show the model ALL CAPS so.
+        noise: the source with typing errors.
+        copy: something that is the same in both languages, such as an address or a number, is put into both sides.
+        replace: a name, a number or a code that both sides share becomes another one.
+        placeholder: likewise a symbol; servers then show the model symbols in the place of addresses, codes and emoji.
+        interchange: a word of a corpus with `has_classes`, with its translation, becomes another one of its class.
+        join: share of the examples that are two or three sentences.
+    """
+
+    upper_case: float = 0.0
+    title_case: float = 0.0
+    lower_case: float = 0.0
+    noise: float = 0.0
+    copy: float = 0.0
+    replace: float = 0.0
+    placeholder: float = 0.0
+    interchange: float = 0.0
+    join: float = 0.0
+
+    def __post_init__(self) -> None:
+        shares = dataclasses.asdict(self)
+        faults = [f"{name} must be in [0, 1], not {share}" for name, share in shares.items() if not 0 <= share <= 1]
+        if not faults and sum(shares.values()) > 1:
+            faults.append(f"the probabilities must sum up to at most 1, not {sum(shares.values())}")
+        if faults:
+            raise ValueError("; ".join(faults))
 
 
-def _build_recipe(path: Path, document: dict[str, Any]) -> Recipe:
-    faults: list[str] = []
-    for name, kind in _TABLES.items():
-        if name in document:
-            document[name] = _build(kind, document[name], f"[{name}]", faults)
-    for name in ("train", "dev"):
-        corpora = document.get(name, [])
-        corpora = corpora if isinstance(corpora, list) else [corpora]
-        document[name] = tuple(
-            _build(CorpusConfig, corpus, f"[[{name}]] {number}", faults) for number, corpus in enumerate(corpora, 1)
-        )
-    recipe = _build(Recipe, document, "the recipe", faults)
-    if faults or recipe is None:
-        raise ValueError("\n".join(f"{path}: {fault}" for fault in faults))
-    return typing.cast("Recipe", recipe)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingConfig:
+    """How a model is trained.
+
+    Attributes:
+        batch_tokens: padded target tokens of one batch.
+        accumulate: batches of one update.
+        warmup_steps: updates until the learning rate lr_scale * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)
+            peaks.
+        lr_scale: factor of the learning rate.
+        max_steps: updates after which training ends.
+        cooldown_steps: the last updates, over which the learning rate falls to zero in a straight line.
+        max_tokens: pairs with a longer side are left out (and counted).
+        label_smoothing: probability in [0, 1) that the loss spreads over all tokens but the right one.
+        word_dropout: share of decoder input tokens replaced by random ones, so that errors are less exposed at serving.
+        evaluate_every: updates between two scores on the dev set, and two checkpoints.
+        average_last: checkpoints whose weights are averaged into the final model.
+        seed: of all that is random.
+        optimizer: "adam", or "muon" for the matrices of the layers (`model.optimizer`).
+        bf16: use bfloat16 autocast on a GPU, or where it makes the processor faster.
+    """
+
+    batch_tokens: int = 4096
+    accumulate: int = 1
+    warmup_steps: int = 4000
+    lr_scale: float = 1.0
+    max_steps: int = 100_000
+    cooldown_steps: int = 0
+    max_tokens: int = 128
+    label_smoothing: float = 0.1
+    word_dropout: float = 0.0
+    evaluate_every: int = 1000
+    average_last: int = 5
+    seed: int = 1
+    optimizer: Literal["adam", "muon"] = "adam"
+    bf16: bool = True
+
+    def __post_init__(self) -> None:
+        may_be_less = ("lr_scale", "cooldown_steps", "label_smoothing", "word_dropout", "seed", "optimizer", "bf16")
+        counts = {name: value for name, value in dataclasses.asdict(self).items() if name not in may_be_less}
+        faults = [f"{name} must be at least 1, not {count}" for name, count in counts.items() if count < 1]
+        if not 0 <= self.cooldown_steps <= self.max_steps:
+            faults.append(f"cooldown_steps must be in 0..{self.max_steps}, not {self.cooldown_steps}")
+        if not self.lr_scale > 0:
+            faults.append(f"lr_scale must be over 0, not {self.lr_scale}")
+        shares = ("label_smoothing", "word_dropout")
+        faults += [f"{s} must be in [0, 1), not {getattr(self, s)}" for s in shares if not 0 <= getattr(self, s) < 1]
+        if self.optimizer not in ("adam", "muon"):
+            faults.append(f'optimizer must be "adam" or "muon", not "{self.optimizer}"')
+        if faults:
+            raise ValueError("; ".join(faults))
 
 
-def _derive(path: Path, document: dict[str, Any], how: str) -> Recipe:
-    names = [document.pop("name", None), document.pop(how)]
-    is_table = [name in _TABLES and isinstance(values, dict) for name, values in document.items()]
-    if not all(isinstance(name, str) for name in names) or not all(is_table):
-        tables = ", ".join(f"[{name}]" for name in _TABLES)
-        raise ValueError(f"{path}: a recipe with {how} has name beside it, both texts, and at most {tables}")
-    base = path.parent / names[1]
-    original = _read(base)
-    if any(key in original for key in _DERIVED):
-        raise ValueError(f"{path}: {how} must name a recipe that is not itself one with {' or '.join(_DERIVED)}")
-    recipe = _build_recipe(base, dict(original))
-    faults: list[str] = []
-    own = {
-        name: _build(_TABLES[name], {**original.get(name, {}), **values}, f"[{name}]", faults)
-        for name, values in document.items()
-    }
-    if faults:
-        raise ValueError("\n".join(f"{path}: {fault}" for fault in faults))
-    if how == "reverse_of":
-        recipe = _reverse(recipe)
-    try:
-        return dataclasses.replace(recipe, name=names[0], **own)
-    except ValueError as error:  # the name
-        raise ValueError(f"{path}: {error}") from error
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenizerConfig:
+    """How the SentencePiece vocabulary is learned; its size is the model's `vocab_size`.
+
+    Attributes:
+        model_type: of SentencePiece.
+        character_coverage: share of the text's characters that are tokens, 0.98 to 1; the others fall back to bytes.
+        num_placeholders: symbols, from U+E000 on, that are whole tokens, for `AugmentationConfig.placeholder`.
+        normalization: "nmt_nfkc" (SentencePiece's: "m²" becomes "m2") or "invisible", which changes white space and
+            control characters alone.
+        split_digits: each digit is a token.
+        required_characters: are tokens however rare.
+        from_first_epoch: learn from what the first epoch shows, weighted and rewritten, not from the bare corpora.
+    """
+
+    model_type: Literal["unigram", "bpe"] = "unigram"
+    character_coverage: float = 0.9995
+    num_placeholders: int = 16
+    normalization: Literal["nmt_nfkc", "invisible"] = "nmt_nfkc"
+    split_digits: bool = False
+    required_characters: str = ""
+    from_first_epoch: bool = False
+
+    def __post_init__(self) -> None:
+        faults = []
+        if self.normalization not in ("nmt_nfkc", "invisible"):
+            faults.append(f'normalization must be "nmt_nfkc" or "invisible", not "{self.normalization}"')
+        if not 0.98 <= self.character_coverage <= 1:
+            faults.append(f"character_coverage must be in [0.98, 1], not {self.character_coverage}")
+        if not 0 <= self.num_placeholders <= MAX_PLACEHOLDERS:
+            faults.append(f"num_placeholders must be in 0..{MAX_PLACEHOLDERS}, not {self.num_placeholders}")
+        if faults:
+            raise ValueError("; ".join(faults))
 
 
-def _reverse(recipe: Recipe) -> Recipe:
-    train, dev = (
-        tuple(dataclasses.replace(corpus, reverse=not corpus.reverse) for corpus in corpora)
-        for corpora in (recipe.train, recipe.dev)
-    )
-    source, target = recipe.source_language, recipe.target_language
-    return dataclasses.replace(recipe, source_language=target, target_language=source, train=train, dev=dev)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """All of a training run but its data: read with `model.recipe_file.load_recipe`.
 
+    Attributes:
+        name: of the model: requests may ask for it, metrics carry it.
+        source_language: BCP-47 code.
+        target_language: the same.
+        model: shape of the network.
+        training: how it is trained.
+        tokenizer: how its vocabulary is learned.
+        augmentation: how pairs are rewritten.
+        train: what to learn from, one corpus or more.
+        dev: what checkpoints are chosen by, likewise.
+    """
 
-def _build(kind: type[Any], values: Any, where: str, faults: list[str]) -> Any:
-    """Returns a `kind`, or None and its faults."""
-    if not isinstance(values, dict):
-        faults.append(f"{where}: must be a table, not {values!r}")
-        return None
-    hints = typing.get_type_hints(kind)
-    known = {name: value for name, value in values.items() if name in hints}
-    missing = [each.name for each in dataclasses.fields(kind) if _is_required(each) and each.name not in known]
-    wrong = [fault for name, value in known.items() for fault in _kind_faults(name, value, hints[name])]
-    found = [f"unknown name: {name}" for name in sorted(values.keys() - known.keys())]
-    found += [f"{name} is missing" for name in missing] + wrong
-    built = None
-    if not missing and not wrong and None not in known.values():  # None is a table with faults of its own
-        try:
-            built = kind(**known)
-        except ValueError as error:
-            found += str(error).split("; ")
-    faults += [f"{where}: {fault}" for fault in found]
-    return None if found else built
+    name: str
+    source_language: str
+    target_language: str
+    model: TransformerConfig
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+    augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
+    train: tuple[CorpusConfig, ...] = ()
+    dev: tuple[CorpusConfig, ...] = ()
 
-
-def _is_required(field: "dataclasses.Field[Any]") -> bool:
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-
-
-def _kind_faults(name: str, value: Any, hint: Any) -> list[str]:
-    """Says whether a value is of the kind that its field wants; tables have been built already."""
-    if type(None) in typing.get_args(hint):
-        hint = typing.get_args(hint)[0]
-    if typing.get_origin(hint) is Literal:
-        choices = typing.get_args(hint)
-        named = " or ".join(f'"{choice}"' for choice in choices)
-        return [] if value in choices else [f"{name} must be {named}, not {value!r}"]
-    if hint not in _KINDS or type(value) is hint or (hint is float and type(value) is int):
-        return []
-    return [f"{name} must be {_KINDS[hint]}, not {value!r}"]
+    def __post_init__(self) -> None:
+        faults = [
+            f"{name} must have 1..{_MAX_NAME_CHARACTERS} characters, all printable, not {value!r:.80}"
+            for name in ("name", "source_language", "target_language")
+            if not (0 < len(value := getattr(self, name)) <= _MAX_NAME_CHARACTERS and value.isprintable())
+        ]
+        if self.training.max_tokens > self.model.max_positions:
+            longest, limit = self.training.max_tokens, self.model.max_positions
+            faults.append(f"training.max_tokens is {longest}, but model.max_positions is {limit}")
+        if self.model.positions == "table":
+            faults.append('model.positions "table" is for weights that have one, not for training')
+        if self.model.source_vocab_size not in (None, self.model.vocab_size):
+            size = self.model.source_vocab_size
+            faults.append(f"model.source_vocab_size must be vocab_size, since the tokenizer is joint, not {size}")
+        if self.augmentation.placeholder and not self.tokenizer.num_placeholders:
+            faults.append("augmentation.placeholder needs tokenizer.num_placeholders, which is 0")
+        if self.augmentation.interchange and self.train and not any(corpus.has_classes for corpus in self.train):
+            faults.append("augmentation.interchange needs a [[train]] corpus with has_classes")
+        if faults:
+            raise ValueError("; ".join(faults))

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from model.checkpoint import Checkpoint, load_checkpoint, save_atomically
-from model.training import Recipe
+from model.recipe import Recipe
 
 _MAY_CHANGE = ("dropout", "inner_dropout")  # of a model under way; whatever else shapes it may not
 

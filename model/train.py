@@ -29,11 +29,11 @@ from model.command import parse
 from model.data import Corpus, epoch_pairs, has_examples, read_corpus, without_held_out, word_classes
 from model.memory import keep_freed_memory
 from model.processes import joined, rank, wait_for_all
-from model.recipe import load_recipe
+from model.recipe import Recipe
+from model.recipe_file import load_recipe
 from model.run_state import load_pretrained, load_run
 from model.starter import write_starter
-from model.trainer import Trainer
-from model.training import Recipe
+from model.training_loop import Trainer
 from model.vocabulary import learn_vocabulary, vocabulary_faults
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import sentencepiece
 
-from model.training import Recipe
+from model.recipe import Recipe
 from model.verbatim import PLACEHOLDER_START
 
 # What SentencePiece says where the size does not fit the text.

@@ -29,7 +29,7 @@ from server.models.folder_watch import watch_folder
 from server.models.loading import bundle_faults, process_memory
 from server.models.machine import process_age_seconds, resident_bytes
 from server.models.model import ServedModel
-from server.models.opening import describe, growth_of, misfits, new_catalogue, open_models, serve_models, stop_models
+from server.models.start_up import describe, growth_of, misfits, new_catalogue, open_models, serve_models, stop_models
 from server.rpc.admin import ModelAdminService
 from server.rpc.health import Health
 from server.rpc.intake import MAX_MESSAGE_BYTES, Intake, messages_at_once

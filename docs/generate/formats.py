@@ -5,7 +5,7 @@ from typing import Any
 
 from docs.generate.fields import fields_table, nested, summary
 from docs.generate.markdown_text import code, page
-from model.training import Recipe
+from model.recipe import Recipe
 from server.bundle.manifest import MANIFEST_FILE, REVISION, Manifest
 
 

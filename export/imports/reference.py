@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from export.imports.families.ctranslate2_files import read_side
+from export.imports.families.ctranslate2_vocabularies import read_side
 from export.imports.foreign import CTRANSLATE2, TRANSFORMERS, ForeignModel
 from export.imports.report import Report
 from export.imports.settings import read_settings

@@ -9,8 +9,8 @@ from server.errors import BundleError
 from server.models.choosing import can_use_cuda, choose_variant
 from server.models.folder import FoundBundle, find_models, nothing_in
 from server.models.loading import Share, engine_limits, growth_bytes, needed_bytes
-from server.models.opening import misfits
 from server.models.pivots import pivoted_pairs
+from server.models.start_up import misfits
 from server.settings.settings import Settings
 
 _FEW = 6  # directions that are named

@@ -195,7 +195,7 @@ def start_model(
 def _refuse_device(error: BaseException) -> None:
     """Raises SettingsError if a model that is none the worse has not passed its warm-up because of the device."""
     # Only here, as `open_network` says.
-    from server.runtime.failures import advice_on_device  # noqa: PLC0415
+    from server.runtime.onnx_runtime_errors import advice_on_device  # noqa: PLC0415
 
     answer = error.__cause__
     if isinstance(answer, TranslationError) and (advice := advice_on_device(answer.cause)):

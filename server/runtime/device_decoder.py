@@ -21,7 +21,7 @@ from server.bundle.graphs import PLAIN_STEP, cache_names, self_caches
 from server.bundle.manifest import Dimensions, Limits
 from server.network import Encoded, RowMoves, StepInputs
 from server.runtime.device_turns import device_turn, taking_turns
-from server.runtime.failures import telling_failures_apart
+from server.runtime.onnx_runtime_errors import telling_failures_apart
 from server.runtime.sessions import Sessions
 
 _Fields = dict[str, type[np.generic]]

@@ -12,8 +12,8 @@ from server.bundle.graphs import CHOSEN_NAMES, COLUMNS, SHORTLIST_NAMES, StepFor
 from server.bundle.shortlist import Shortlist
 from server.network import Encoded, RowMoves, StepInputs
 from server.runtime.columns import Columns
-from server.runtime.failures import telling_failures_apart
 from server.runtime.kv_cache import KVCache
+from server.runtime.onnx_runtime_errors import telling_failures_apart
 from server.runtime.sessions import Sessions
 
 

@@ -15,10 +15,10 @@ from server.bundle.variants import VARIANTS
 from server.network import Encoded, RowMoves, StepKind
 from server.runtime.device_decoder import DeviceDecoder, GraphIds
 from server.runtime.device_turns import device_turn, taking_turns
-from server.runtime.failures import telling_failures_apart
-from server.runtime.faults import refuse, shortlist_faults
+from server.runtime.graph_faults import refuse, shortlist_faults
 from server.runtime.host_decoder import HostDecoder
 from server.runtime.kv_cache import KVCache
+from server.runtime.onnx_runtime_errors import telling_failures_apart
 from server.runtime.sessions import Lender, Sessions
 
 

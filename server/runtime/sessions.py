@@ -44,8 +44,8 @@ from server.bundle.graphs import (
 from server.bundle.variants import VARIANTS
 from server.errors import BundleError, SettingsError
 from server.runtime.device_turns import device_turn
-from server.runtime.failures import advice_on_device
-from server.runtime.faults import refuse, step_faults, tensor_faults
+from server.runtime.graph_faults import refuse, step_faults, tensor_faults
+from server.runtime.onnx_runtime_errors import advice_on_device
 from server.runtime.processor import has_int8_dot_product
 from server.runtime.providers import ARENA, PROVIDERS, check_provider, library_fault
 

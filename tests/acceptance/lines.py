@@ -16,7 +16,7 @@ from babelserve.v1.translation_pb2 import (
 )
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from model.data import read_corpus
-from model.training import CorpusConfig
+from model.recipe import CorpusConfig
 from tests.acceptance.calls import open_stub
 from tests.acceptance.report import EXIT_NOT_RUN, Check, print_checks
 from tests.acceptance.server_process import BUILTIN_BUNDLE, REPOSITORY, ServerNotServing, running_server

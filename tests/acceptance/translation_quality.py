@@ -31,7 +31,7 @@ from babelserve import Client
 from babelserve.errors import TranslationError
 from export.evaluate import translate_by_server
 from model.data import read_corpus
-from model.training import CorpusConfig
+from model.recipe import CorpusConfig
 from tests.acceptance.copied import KINDS, is_copied
 from tests.acceptance.report import EXIT_NOT_RUN, Check, print_checks
 from tests.acceptance.server_process import REPOSITORY, ServerNotServing, running_server

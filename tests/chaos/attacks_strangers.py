@@ -11,7 +11,7 @@ import grpc
 
 from babelserve.v1.translation_pb2 import DecodingOptions, TranslateRequest
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.chaos.probes import resident_mib
+from tests.chaos.observations import resident_mib
 
 _CALLERS = 4
 _DEADLINE_SECONDS = 10.0

@@ -10,7 +10,7 @@ from tests.acceptance.server_process import ServerProcess, running_server
 from tests.chaos.callers import Callers, Outcomes, callers, pinned
 from tests.chaos.envoy import running_envoy
 from tests.chaos.load import Command
-from tests.chaos.probes import metric
+from tests.chaos.observations import metric
 from tests.chaos.requests import golden_requests, keyed_requests
 from tests.chaos.servers import FLAGS, Spec, broken_server
 

@@ -14,7 +14,7 @@ from tests.acceptance.report import Check
 from tests.acceptance.server_process import REPOSITORY
 from tests.chaos.case import Case, Options, asynchronous, none, told
 from tests.chaos.clients import clients
-from tests.chaos.probes import metric, resources
+from tests.chaos.observations import metric, resources
 from tests.chaos.requests import keyed_requests
 from tests.chaos.servers import broken_server
 

@@ -10,7 +10,7 @@ from tests.chaos.case import Case, Options, asynchronous, none, told
 from tests.chaos.clients import Clients, clients, keyed_load
 from tests.chaos.failpoints import VALUED, Action, Point
 from tests.chaos.journal import OK, WRONG
-from tests.chaos.probes import Resources, is_serving, left_behind, resources
+from tests.chaos.observations import Resources, is_serving, left_behind, resources
 from tests.chaos.requests import keyed_requests
 from tests.chaos.servers import BrokenServer, broken_server
 from tests.chaos.swaps import Versions, server_of_versions, swap_faults

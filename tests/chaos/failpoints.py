@@ -19,7 +19,7 @@ from server.engine.dispatch import Dispatch
 from server.engine.engine import Engine
 from server.models.catalogue import Catalogue
 from server.network import Encoded, StepInputs, StepKind
-from server.runtime.failures import telling_failures_apart
+from server.runtime.onnx_runtime_errors import telling_failures_apart
 from server.translation.job import Job
 
 

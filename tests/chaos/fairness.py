@@ -17,7 +17,7 @@ from tests.chaos.callers import REFUSED, Callers, Outcomes, callers, percentile,
 from tests.chaos.case import Case, Options, Skipped, none, told
 from tests.chaos.journal import OVERLOAD_CODES
 from tests.chaos.load import Command
-from tests.chaos.probes import metric
+from tests.chaos.observations import metric
 from tests.chaos.requests import golden_requests
 from tests.chaos.servers import FLAGS
 

@@ -18,7 +18,7 @@ from tests.acceptance.report import Check
 from tests.chaos.case import Case, Options, none
 from tests.chaos.failpoints import Action, Point
 from tests.chaos.load import PATH
-from tests.chaos.probes import is_serving
+from tests.chaos.observations import is_serving
 from tests.chaos.servers import Spec, broken_server
 
 _TIMEOUT_SECONDS = 30.0

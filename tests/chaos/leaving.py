@@ -13,7 +13,7 @@ from tests.chaos.callers import REFUSED, percentile
 from tests.chaos.case import Case, Options, asynchronous, at_most, none, told
 from tests.chaos.clients import Clients, clients
 from tests.chaos.journal import OK, Entry
-from tests.chaos.probes import left_behind, metric, resources
+from tests.chaos.observations import left_behind, metric, resources
 from tests.chaos.requests import keyed_requests
 from tests.chaos.servers import BrokenServer, Spec, broken_server
 

@@ -17,7 +17,7 @@ from tests.chaos.callers import percentile
 from tests.chaos.case import Case, Options, Skipped, asynchronous, none, told
 from tests.chaos.clients import clients, keyed_load
 from tests.chaos.journal import OK
-from tests.chaos.probes import health_probe, metric
+from tests.chaos.observations import health_probe, metric
 from tests.chaos.requests import Requests, golden_requests
 from tests.chaos.servers import FLAGS, broken_server
 

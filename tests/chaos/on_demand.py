@@ -21,7 +21,7 @@ from tests.acceptance.server_process import running_server
 from tests.captions import read_captions
 from tests.chaos.callers import percentile
 from tests.chaos.case import Case, Options, Skipped, at_most, none
-from tests.chaos.probes import metric
+from tests.chaos.observations import metric
 
 _NUM_MODELS, _NUM_FITTING = 40, 10
 _NUM_REQUESTS = 800

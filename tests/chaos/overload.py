@@ -19,7 +19,7 @@ from tests.chaos.callers import Outcomes, percentile
 from tests.chaos.case import Case, Options, Skipped, told
 from tests.chaos.envoy import find_envoy
 from tests.chaos.journal import OVERLOAD_CODES
-from tests.chaos.probes import health_probe, resources
+from tests.chaos.observations import health_probe, resources
 from tests.chaos.servers import Spec
 
 _SETTLE_SECONDS = 10.0

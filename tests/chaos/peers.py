@@ -21,7 +21,7 @@ from tests.chaos.case import Case, Options, Skipped, asynchronous, at_most, none
 from tests.chaos.clients import Clients, clients
 from tests.chaos.http2 import PREFACE, SETTINGS, frame, literal
 from tests.chaos.journal import OK
-from tests.chaos.probes import left_behind, metric, resources
+from tests.chaos.observations import left_behind, metric, resources
 from tests.chaos.requests import keyed_requests
 from tests.chaos.servers import BrokenServer, broken_server
 

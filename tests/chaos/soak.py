@@ -10,7 +10,7 @@ from tests.acceptance.server_process import ServerProcess, running_server
 from tests.chaos.callers import percentile
 from tests.chaos.case import Case, Options, asynchronous, at_most, none, told
 from tests.chaos.clients import clients
-from tests.chaos.probes import left_behind, resources
+from tests.chaos.observations import left_behind, resources
 from tests.chaos.requests import golden_requests
 from tests.chaos.servers import FLAGS
 

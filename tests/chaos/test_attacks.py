@@ -22,7 +22,7 @@ from tests.acceptance.server_process import ServerProcess, running_server
 from tests.chaos.attacks_peer import TRANSLATE, Peer, prefixed, request_headers
 from tests.chaos.attacks_sent import Target, unfinished_messages
 from tests.chaos.envoy import find_envoy, local_configuration, running_envoy
-from tests.chaos.probes import resident_mib
+from tests.chaos.observations import resident_mib
 
 MESSAGE_MIB = 4
 REQUEST = TranslateRequest(contents=["A dog runs."], target_language_code="de")

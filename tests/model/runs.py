@@ -6,8 +6,8 @@ from pathlib import Path
 
 from model.config import TransformerConfig
 from model.data import Batch, read_corpus
-from model.trainer import Trainer
-from model.training import AugmentationConfig, CorpusConfig, Recipe, TrainingConfig
+from model.recipe import AugmentationConfig, CorpusConfig, Recipe, TrainingConfig
+from model.training_loop import Trainer
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"

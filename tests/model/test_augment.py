@@ -16,7 +16,7 @@ from model.augment import (
     upper_case,
 )
 from model.data import read_corpus
-from model.training import AugmentationConfig, CorpusConfig
+from model.recipe import AugmentationConfig, CorpusConfig
 from model.verbatim import PLACEHOLDER_START
 
 PAIR = ("A dog runs to Berlin.", "Ein Hund läuft nach Berlin.")

@@ -23,7 +23,7 @@ from model.data import (
     read_corpus,
     without_held_out,
 )
-from model.training import AugmentationConfig, CorpusConfig, TrainingConfig
+from model.recipe import AugmentationConfig, CorpusConfig, TrainingConfig
 
 CONFIG = TransformerConfig(vocab_size=700)
 

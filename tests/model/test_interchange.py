@@ -6,8 +6,8 @@ import pytest
 
 from model.augment import Augmentation, Interchange
 from model.data import read_corpus
-from model.recipe import load_recipe
-from model.training import AugmentationConfig, CorpusConfig
+from model.recipe import AugmentationConfig, CorpusConfig
+from model.recipe_file import load_recipe
 
 GENERAL = Path(__file__).parents[2] / "model" / "configs" / "general.toml"
 

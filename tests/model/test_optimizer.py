@@ -8,7 +8,7 @@ import torch
 from model.checkpoint import Checkpoint
 from model.data import make_batch
 from model.optimizer import _muon_steps, _orthogonal, learning_rate
-from model.training import TrainingConfig
+from model.recipe import TrainingConfig
 from tests.model.runs import make, recipe
 
 

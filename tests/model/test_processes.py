@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from model.recipe import load_recipe
+from model.recipe_file import load_recipe
 from model.train import prepare
 from tests.model.runs import ROOT, SMALL_RECIPE, small_data
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from model.config import TransformerConfig
-from model.recipe import load_recipe
+from model.recipe import AugmentationConfig, CorpusConfig, TokenizerConfig, TrainingConfig
+from model.recipe_file import load_recipe
 from model.starter import STARTER, write_starter
-from model.training import AugmentationConfig, CorpusConfig, TokenizerConfig, TrainingConfig
 
 NOT_FOR_BEGINNERS = {
     *("source_vocab_size", "encoder_num_heads", "head_width", "encoder_ffn_dim", "encoder_norm", "final_norm"),

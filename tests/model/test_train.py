@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from model.checkpoint import load_checkpoint, save_checkpoint
-from model.recipe import load_recipe
+from model.recipe import AugmentationConfig, Recipe, TokenizerConfig
+from model.recipe_file import load_recipe
 from model.starter import write_starter
 from model.train import _export_command, main, prepare
-from model.training import AugmentationConfig, Recipe, TokenizerConfig
 from model.vocabulary import learn_vocabulary
 from tests.model.runs import CORPUS, DATA, ROOT, SMALL_RECIPE, recipe, small_data
 

@@ -8,7 +8,7 @@ import sentencepiece
 
 from export.subject import DevSet
 from model.config import TransformerConfig
-from model.training import AugmentationConfig, Recipe, TokenizerConfig
+from model.recipe import AugmentationConfig, Recipe, TokenizerConfig
 from model.verbatim import PLACEHOLDER_START
 from model.vocabulary import learn_vocabulary, vocabulary_faults
 

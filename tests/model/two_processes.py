@@ -7,9 +7,9 @@ from pathlib import Path
 import torch
 import torch.distributed
 
-from model.recipe import load_recipe
+from model.recipe_file import load_recipe
 from model.train import prepare
-from model.trainer import Trainer
+from model.training_loop import Trainer
 
 
 class ReportingTrainer(Trainer):

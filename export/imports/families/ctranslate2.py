@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from export.imports.families.ctranslate2_files import FILE, ReadTokenizer, read_pairs, read_vocabularies
 from export.imports.families.ctranslate2_network import plan_weights, read_flags, read_network
+from export.imports.families.ctranslate2_vocabularies import FILE, ReadTokenizer, read_pairs, read_vocabularies
 from export.imports.families.multilingual import read_languages
 from export.imports.foreign import CTRANSLATE2, ForeignModel
-from export.imports.formats.ctranslate2_files import dequantised, list_variables
+from export.imports.formats.ctranslate2_bin import dequantised, list_variables
 from export.imports.formats.tensors import FormatError
 from export.imports.languages import GivenLanguages
 from export.imports.licences import UNKNOWN, read_licence

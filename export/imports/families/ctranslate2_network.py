@@ -6,9 +6,9 @@ Source of names and rules: CTranslate2, python/ctranslate2/specs/transformer_spe
 import math
 from dataclasses import dataclass
 
-from export.imports.families.ctranslate2_files import FILE, Vocabularies
+from export.imports.families.ctranslate2_vocabularies import FILE, Vocabularies
 from export.imports.families.positions import tensor2tensor
-from export.imports.formats.ctranslate2_files import Variables
+from export.imports.formats.ctranslate2_bin import Variables
 from export.imports.formats.tensors import Tensors
 from export.imports.report import Report
 from export.imports.settings import ForeignSettings

@@ -5,7 +5,7 @@ from pathlib import Path
 from export.imports.families.marian_files import UNK, Files, find_files, read_pairs, read_tokenizer
 from export.imports.families.marian_network import HARMLESS, plan_weights, read_network
 from export.imports.foreign import ForeignModel
-from export.imports.formats.marian_files import list_marian, read_lexical
+from export.imports.formats.marian_bin import list_marian, read_lexical
 from export.imports.formats.npz import list_npz
 from export.imports.formats.tensors import FormatError, LazyTensor
 from export.imports.formats.yaml_files import parse_yaml

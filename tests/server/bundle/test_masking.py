@@ -1,6 +1,6 @@
 """Rooms that do not know each other mean the same characters by placeholders."""
 
-from model.training import MAX_PLACEHOLDERS as MOST_TRAINED
+from model.recipe import MAX_PLACEHOLDERS as MOST_TRAINED
 from model.verbatim import PLACEHOLDER_START
 from server.bundle.masking import FIRST_PLACEHOLDER, MAX_PLACEHOLDERS, Masking
 from server.text.masked import clean

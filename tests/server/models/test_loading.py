@@ -16,7 +16,7 @@ from server.bundle.variants import VARIANTS
 from server.decoding.options import DecodingOptions
 from server.errors import BundleError, SettingsError
 from server.models.loading import Share, engine_limits, load_model, open_network, start_model
-from server.runtime.failures import telling_failures_apart
+from server.runtime.onnx_runtime_errors import telling_failures_apart
 from server.runtime.runner import DeviceRunner, HostRunner, open_runner
 from server.settings.settings import BUILTIN_BUNDLE, Settings
 from server.telemetry.metrics import Metrics

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from export.imports.formats.marian_files import list_marian, read_lexical
+from export.imports.formats.marian_bin import list_marian, read_lexical
 from export.imports.formats.tensors import FormatError
 from tests.export.imports.writers import write_lexical, write_marian
 

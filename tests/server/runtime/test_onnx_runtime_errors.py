@@ -3,7 +3,7 @@
 import pytest
 
 from server.network import DeviceLost, OutOfMemory
-from server.runtime.failures import advice_on_device, telling_failures_apart
+from server.runtime.onnx_runtime_errors import advice_on_device, telling_failures_apart
 
 PLACE = "GPU=0 ; hostname=host ; file=/onnxruntime_src/onnxruntime/core/providers/cuda/cuda_execution_provider.cc"
 NODE = "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : Non-zero status code returned while running Conv node."

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-import model.trainer
+import model.training_loop
 from model.checkpoint import load_checkpoint
 from model.optimizer import learning_rate
-from model.training import TrainingConfig
+from model.recipe import TrainingConfig
 from tests.model.runs import make, recipe
 
 
@@ -69,7 +69,7 @@ def test_a_run_that_was_killed_goes_on_from_its_last_evaluation(tmp_path: Path, 
 def test_the_state_is_saved_between_evaluations(
     tmp_path: Path, tokenizer: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model.trainer, "SAVE_EVERY", 4)
+    monkeypatch.setattr(model.training_loop, "SAVE_EVERY", 4)
     lost = make(tmp_path, tokenizer, recipe())
     updates = []
     monkeypatch.setattr(lost, "save_state", lambda: updates.append(lost.step))
@@ -112,7 +112,7 @@ def test_a_run_draws_its_curve_and_goes_on_with_it(
     tmp_path: Path, tokenizer: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(model.trainer, "_LOG_EVERY", 2)
+    monkeypatch.setattr(model.training_loop, "_LOG_EVERY", 2)
     make(tmp_path, tokenizer, recipe(max_steps=8, evaluate_every=4), stop_at=4).run()
     (tmp_path / "curve.png").unlink()
     again = make(tmp_path, tokenizer, recipe(max_steps=8, evaluate_every=4))

@@ -6,7 +6,7 @@ import pytest
 
 from server.bundle.bundle import Bundle
 from server.models.loading import start_model
-from server.models.opening import describe, growth_of, new_catalogue, open_models, serve_models, stop_models
+from server.models.start_up import describe, growth_of, new_catalogue, open_models, serve_models, stop_models
 from server.runtime.cuda_device import CudaDevice
 from server.runtime.runner import open_runner
 from server.settings.settings import ON_DEMAND, Settings
@@ -39,7 +39,7 @@ async def test_one_bundle_is_a_catalogue_of_one(tiny_bundle: Bundle, metrics: Me
 
 def test_a_model_on_a_gpu_names_it(tiny_bundle: Bundle, metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = CudaDevice(name="A GPU", uuid=uuid.UUID(int=0), capability=(9, 0), cuda=(13, 0), total_bytes=1 << 30)
-    monkeypatch.setattr("server.models.opening.find_cuda_device", lambda: gpu)
+    monkeypatch.setattr("server.models.start_up.find_cuda_device", lambda: gpu)
     runner = open_runner(tiny_bundle, "cuda-fp16", "cpu")
     model = start_model(tiny_bundle, "cuda-fp16", runner, Settings(), metrics)
     model.engine.stop()

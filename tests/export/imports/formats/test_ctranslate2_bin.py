@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from export.imports.formats.ctranslate2_files import VERSIONS, list_variables
+from export.imports.formats.ctranslate2_bin import VERSIONS, list_variables
 from export.imports.formats.tensors import FormatError
 from tests.export.imports.writers import write_ctranslate2
 

@@ -8,7 +8,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from model.checkpoint import Checkpoint, load_checkpoint
 from model.data import make_batch, read_corpus
-from model.trainer import replace_words
+from model.training_loop import replace_words
 from tests.model.runs import CORPUS, DATA, make, recipe
 
 
@@ -124,7 +124,7 @@ def test_the_best_checkpoint_is_that_of_the_highest_dev_bleu(tmp_path: Path, tok
 def test_the_best_checkpoint_becomes_the_final_one_where_the_average_scores_less(
     tmp_path: Path, tiny_checkpoint: Checkpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", "model.trainer")
+    caplog.set_level("INFO", "model.training_loop")
     trainer = make(tmp_path, tiny_checkpoint.tokenizer, dataclasses.replace(recipe(), model=tiny_checkpoint.config))
     trainer.dev = read_corpus(CORPUS, DATA).pairs[:20]
     start = {name: weight.clone() for name, weight in trainer.model.state_dict().items()}
@@ -150,7 +150,7 @@ def test_the_best_checkpoint_becomes_the_final_one_where_the_average_scores_less
 def test_the_average_is_the_final_one_where_no_checkpoint_scores_more(
     tmp_path: Path, tokenizer: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", "model.trainer")
+    caplog.set_level("INFO", "model.training_loop")
 
     make(tmp_path, tokenizer, recipe(max_steps=4, evaluate_every=2, average_last=2)).run()
 

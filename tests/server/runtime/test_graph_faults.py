@@ -13,7 +13,7 @@ from server.bundle.graphs import CHOSEN_NAMES, LOGITS, PLAIN_STEP, StepForm, all
 from server.bundle.manifest import Dimensions
 from server.bundle.shortlist import Shortlist
 from server.errors import BundleError
-from server.runtime.faults import refuse, shortlist_faults, step_faults, tensor_faults
+from server.runtime.graph_faults import refuse, shortlist_faults, step_faults, tensor_faults
 from tests.runners import open_host_runner
 from tests.server.runtime.conftest import with_file
 

@@ -24,9 +24,9 @@ from model.optimizer import Optimizer
 from model.precision import is_bfloat16_faster
 from model.processes import rank, sum_over_processes, world_size
 from model.progress import Progress
+from model.recipe import Recipe
 from model.run_state import load_run, save_run
 from model.search import default_max_tokens, search
-from model.training import Recipe
 from model.transformer import Transformer
 
 SAVE_EVERY = 100  # updates that a lost machine costs at most
