@@ -53,25 +53,25 @@ def table(models: Sequence[ModelInfo], pivots: Sequence[str] = ()) -> str:
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    ways = _pivoted_pairs(models, pivots)
+    pivot_of = _pivoted_pairs(models, pivots)
     lines += [
-        f"by way of {pivot}: {_directions([pair for pair, way in ways.items() if way == pivot])}"
-        for pivot in dict.fromkeys(ways.values())
+        f"over {pivot}: {_directions([pair for pair, own in pivot_of.items() if own == pivot])}"
+        for pivot in dict.fromkeys(pivot_of.values())
     ]
     return "\n".join(lines)
 
 
 def _pivoted_pairs(models: Sequence[ModelInfo], pivots: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Returns the pairs that no model translates and two do, each with the first language between that joins them."""
+    """Returns the pairs that no model translates and two do, each with the first pivot that joins them."""
     direct = {pair: None for info in models for pair in _pairs(info)}
-    ways: dict[tuple[str, str], str] = {}
+    pivot_of: dict[tuple[str, str], str] = {}
     for pivot in pivots:
         before = [source for source, target in direct if target == pivot]
         behind = [target for source, target in direct if source == pivot]
         for source, target in itertools.product(before, behind):
             if source != target and (source, target) not in direct:
-                ways.setdefault((source, target), pivot)
-    return ways
+                pivot_of.setdefault((source, target), pivot)
+    return pivot_of
 
 
 def _pairs(info: ModelInfo) -> Iterable[tuple[str, str]]:

@@ -90,7 +90,7 @@ class Translation:
     """The translation of one text: `text`, or, when this text alone failed, `error` and an empty `text`.
 
     `detected` is None unless the request left the source language open, and there were several. `route` is empty where
-    the result's `model` translated the text alone; two models by way of a third language are two legs.
+    the result's `model` translated the text alone; two models over a pivot are two legs.
     """
 
     text: str

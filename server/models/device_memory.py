@@ -25,7 +25,7 @@ class DeviceMemory:
 
     Attributes:
         caches: of all rows.
-        copies: that rows are copied by way of: of the largest cache twice.
+        copies: room in which rows are copied: the largest cache twice.
         weights: the file, and the token embedding again where encoder and step share it.
         arena: that encoder and step may take with their weights; 0 for no bound.
     """

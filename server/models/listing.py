@@ -44,9 +44,9 @@ def list_models(settings: Settings) -> Iterator[str]:
             break
     if not served:
         raise BundleError(faults or [nothing_in(settings.models or settings.bundle)])
-    routes = pivoted_pairs(settings.pivots, [manifest for manifest, _ in served])
-    for pivot in dict.fromkeys(routes.values()):
-        yield f"by way of {pivot}: {_directions([pair for pair, by in routes.items() if by == pivot])}"
+    pivot_of = pivoted_pairs(settings.pivots, [manifest for manifest, _ in served])
+    for pivot in dict.fromkeys(pivot_of.values()):
+        yield f"over {pivot}: {_directions([pair for pair, own in pivot_of.items() if own == pivot])}"
     yield from (f"warning: {fault}" for fault in misfits(settings, served))
     yield f"{len(served)} served, about {_mib(total)} MiB when all their steps are loaded"
     if faults:

@@ -19,9 +19,9 @@ from server.engine.cores import Cores
 from server.engine.engine import Engine
 from server.engine.limits import EngineLimits, LaneLimits
 from server.errors import SettingsError, StartupError, TranslationError
-from server.models.canary import Canary
 from server.models.choosing import can_use_cuda, choose_variant, idle_gpu
 from server.models.device_memory import plan_device_memory
+from server.models.golden_sentence import GoldenSentence
 from server.models.machine import memory_limit_bytes, usable_cores
 from server.models.model import Model, SentenceEngine
 from server.models.sentence_cache import SentenceCache
@@ -166,7 +166,7 @@ def start_model(
     front = _with_cache(engine, bundle, variant, settings, model_metrics)
     supervisor = Supervisor(
         engine,
-        Canary(manifest, variant),
+        GoldenSentence(manifest, variant),
         model_metrics,
         front.clear if isinstance(front, SentenceCache) else lambda: None,
         num_models=share.num_models,

@@ -38,7 +38,7 @@ def pivoted_pairs(pivots: Sequence[str], manifests: Sequence[Manifest]) -> dict[
         found = ((each, sources.find(source), targets.find(target)) for each, sources, targets in tables)
         return any(from_ and into and each.find_pair(from_, into) for each, from_, into in found)
 
-    routes: dict[tuple[str, str], str] = {}
+    pivot_of: dict[tuple[str, str], str] = {}
     for pivot in pivots:
         before = {code for each, _, targets in tables for code in each.sources_of(targets.find(pivot) or "")}
         behind = {code for each, _, _ in tables for code in each.target_codes if is_direct(pivot, code)}
@@ -46,8 +46,8 @@ def pivoted_pairs(pivots: Sequence[str], manifests: Sequence[Manifest]) -> dict[
             same = CodeTable([source])
             for target in sorted(behind):
                 if same.find(target) is None and not is_direct(source, target):
-                    routes.setdefault((source, target), pivot)
-    return routes
+                    pivot_of.setdefault((source, target), pivot)
+    return pivot_of
 
 
 def _named(codes: Sequence[str]) -> str:

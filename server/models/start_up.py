@@ -91,7 +91,7 @@ def misfits(settings: Settings, served: Sequence[tuple[Manifest, str]]) -> list[
     sizes = sorted((needed_bytes(manifest, variant), manifest.name) for manifest, variant in served)[-2:]
     if settings.pivots and (together := sum(size for size, _ in sizes)) > budget:
         names = " and ".join(name for _, name in sizes)
-        most = f"more than {budget / (1 << 20):.0f}; no text can go by way of both"
+        most = f"more than {budget / (1 << 20):.0f}; no text can have a route through both"
         faults.append(f"--models-memory: {names} take {together / (1 << 20):.0f} MiB together, {most}")
     return faults
 

@@ -1,7 +1,7 @@
 """Watches an engine's lanes, on a thread of its own: who may go on, who is replaced, and when there is no hope.
 
-A lane is proven by a canary: the bundle's golden sentence, sent to that lane alone, must give its golden translation
-(`server.models.canary`), by each kind of step that it has taken.
+A canary proves a lane: the supervisor sends the bundle's golden sentence to that lane alone, by each kind of step that
+the lane has taken, and the lane must give the golden translation (`server.models.golden_sentence`).
 
 | a lane | what follows |
 |---|---|
@@ -29,7 +29,7 @@ from server.decoding.result import Result
 from server.engine.engine import Engine
 from server.engine.lane import Lane, LaneState
 from server.errors import NotServing
-from server.models.canary import Canary
+from server.models.golden_sentence import GoldenSentence
 from server.network import StepKind
 from server.telemetry.model_metrics import ModelMetrics
 
@@ -76,7 +76,7 @@ class Supervisor:
 
     Args:
         engine: to be watched; it runs.
-        canary: what its lanes translate to be proven.
+        golden: the sentence of each canary.
         metrics: of the model.
         distrust: called when a canary was wrong: what the engine has translated lately may be, too.
         clock: seconds, monotonic.
@@ -86,14 +86,14 @@ class Supervisor:
     def __init__(
         self,
         engine: Engine,
-        canary: Canary,
+        golden: GoldenSentence,
         metrics: ModelMetrics,
         distrust: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
         num_models: int = 1,
     ) -> None:
         self._engine = engine
-        self._canary = canary
+        self._golden = golden
         self._metrics = metrics
         self._distrust = distrust
         self._clock = clock
@@ -169,8 +169,8 @@ class Supervisor:
             self._send_canary(watched)
 
     def _send_canary(self, watched: _Watched) -> None:
-        options = self._canary.options(watched.kinds_left[0])
-        watched.canary = self._engine.probe(watched.lane, self._canary.source_ids, options)
+        options = self._golden.options(watched.kinds_left[0])
+        watched.canary = self._engine.probe(watched.lane, self._golden.source_ids, options)
         watched.canary.add_done_callback(lambda _: self._engine.alarm.set())
 
     def _close_canary(self, index: int, watched: _Watched, canary: Future[Result]) -> None:
@@ -185,7 +185,7 @@ class Supervisor:
             if watched.num_errors == _MOST_ERRORS:
                 self._take_out(index, watched, [f"no translation: {error}"])
             return
-        faults = self._canary.faults(watched.kinds_left.pop(0), canary.result().hypotheses[0])
+        faults = self._golden.faults(watched.kinds_left.pop(0), canary.result().hypotheses[0])
         self._metrics.count_canary("wrong" if faults else "passed")
         if faults:
             self._take_out(index, watched, faults)

@@ -3,7 +3,7 @@
 import time
 
 from server.errors import BundleError, TranslationError
-from server.models.canary import compare_with_golden
+from server.models.golden_sentence import compare_with_golden
 from server.models.model import Model
 
 _TIMEOUT_SECONDS = 60.0

@@ -1,9 +1,9 @@
-"""`grpc.health.v1`: what balancers, probes and clients ask.
+"""`grpc.health.v1`: what balancers, Kubernetes and clients ask.
 
-Names: "" and the service say whether to send requests here, `readiness` the same for probes. `liveness` says whether
-the process is worth keeping, independent of load: an event loop that answers, and an engine that is not lost. A model's
-name says whether requests for that model are welcome; all the others want one model at least, and each to be ready. One
-servicer answers on the public port and on the health port, which stays plain where the public one wants TLS.
+Names: "" and the service say whether to send requests here. `readiness` says the same to Kubernetes. `liveness` says
+whether the process is worth keeping, independent of load: an event loop that answers, and an engine that is not lost. A
+model's name says whether requests for that model are welcome; all the others want one model at least, and each to be
+ready. One servicer answers on the public port and on the health port, which stays plain where the public one wants TLS.
 """
 
 import asyncio

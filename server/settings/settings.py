@@ -50,8 +50,8 @@ class Settings:
     )
     pivot: str = _setting(
         "",
-        "language that texts pass through where no model translates directly, and two do by way of it; or several, the"
-        " first first: en,de. Never more than one lies between",
+        "pivot: language between two models, for texts that no model translates directly; or several, the first first:"
+        " en,de. Never more than one lies between",
     )
     load: str = _setting(
         AT_START,

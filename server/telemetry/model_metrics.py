@@ -146,7 +146,7 @@ class EngineFamilies:
         )
         self.wait_prediction_ratio = new.histogram(
             "queue_wait_prediction_ratio",
-            "Time to an answer, by the time forecast at the door.",
+            "Time to an answer, by the time forecast at admission.",
             _PREDICTION_RATIO,
         )
         self.sentence_cache = new.counter(

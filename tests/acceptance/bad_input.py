@@ -20,7 +20,7 @@ from tabulate import tabulate
 
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.acceptance.bad_bundles import BadBundle, bad_bundles
-from tests.acceptance.bad_requests import CANARY, BadRequest, bad_requests
+from tests.acceptance.bad_requests import SECRET, BadRequest, bad_requests
 from tests.acceptance.calls import Languages, translate
 from tests.acceptance.report import EXIT_FAILED, EXIT_NOT_RUN, EXIT_PASSED
 from tests.acceptance.server_process import (
@@ -75,7 +75,7 @@ def try_request(channel: grpc.Channel, case: BadRequest) -> Outcome:
     faults = [] if got == case.code else ["wrong status"]
     faults += [f"message lacks {word!r}" for word in case.mentions if word not in message]
     faults += ["message is empty"] if not message else []
-    faults += ["message repeats the text"] if CANARY in message else []
+    faults += ["message repeats the text"] if SECRET in message else []
     faults += still_translates(channel)
     return Outcome(name=case.name, expected=case.code.name, got=got.name, message=message, faults=tuple(faults))
 

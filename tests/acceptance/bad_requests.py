@@ -9,10 +9,10 @@ from babelserve.v1.translation_pb2 import DecodingOptions, TranslateRequest, Tra
 
 SERVICE = "/babelserve.v1.TranslationService/"
 # Stands in the bad texts; no error may repeat it.
-CANARY = "canary-4711"
+SECRET = "secret-4711"
 
 # Protocol-buffer bytes by hand: field 1 (contents) of length-delimited type, then field 3 (target language) "de".
-_BAD_TEXT = b"\xff\xfe " + CANARY.encode()
+_BAD_TEXT = b"\xff\xfe " + SECRET.encode()
 INVALID_UTF8 = b"\x0a" + bytes([len(_BAD_TEXT)]) + _BAD_TEXT + b"\x1a\x02de"
 # A length of 4 GiB of which nothing follows.
 MALFORMED = b"\x0a\xff\xff\xff\xff\x0f"
@@ -78,7 +78,7 @@ def _decoding(**fields: float) -> Callable[[grpc.Channel], object]:
 
 def _text(num_bytes: int) -> str:
     """A text of sentences, of about this size."""
-    sentence = f"The {CANARY} dog runs over the green field. "
+    sentence = f"The {SECRET} dog runs over the green field. "
     return sentence * (num_bytes // len(sentence) + 1)
 
 

@@ -56,7 +56,7 @@ def series(page: str) -> dict[str, float]:
     return {f"{sample.name}{sorted(sample.labels.items())}": sample.value for sample in samples}
 
 
-def make_traffic(stub: TranslationServiceStub) -> int:
+def make_calls(stub: TranslationServiceStub) -> int:
     """Translates sentences, greedy and with a beam in turn.
 
     Args:
@@ -88,7 +88,7 @@ def check_page(server: ServerProcess, promtool: str) -> list[Check]:
         The lines of the table.
     """
     with open_stub(server.address) as stub:
-        num_answered = make_traffic(stub)
+        num_answered = make_calls(stub)
         make_bad_calls(stub, 0, 1)
         before = series(fetch(server.metrics_url))
         make_bad_calls(stub, 1, _NUM_BAD_CALLS)

@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 at_start, loaded = read_memory(server.process.pid), torch_files(server.process.pid)
                 if run == options.runs - 1:
                     num_answered = translate_sample(server)
-                    after_traffic, telemetry = read_memory(server.process.pid), telemetry_files(server.process.pid)
+                    after_calls, telemetry = read_memory(server.process.pid), telemetry_files(server.process.pid)
             exit_codes.append(server.process.returncode)
     except ServerNotServing as error:
         print(error, file=sys.stderr)
@@ -139,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Check(f"start to SERVING, median of {options.runs}", f"{median:.2f} s", f"< {limit:g} s", median < limit),
         Check("each start", f"{spread} s"),
         Check("resident memory when SERVING", str(at_start)),
-        Check(f"after 200 sentences by {_CALLERS} callers", str(after_traffic)),
+        Check(f"after 200 sentences by {_CALLERS} callers", str(after_calls)),
         Check("sentences answered", str(num_answered), "200", num_answered == 200),
         Check("torch in the process", ", ".join(loaded) or "no", "no", not loaded),
         torch_installed,

@@ -192,7 +192,7 @@ def test_pairs_by_way_of_another_language_are_listed_too(server: ScriptedServer,
     service.language_pairs = [("fr", "en"), ("en", "de")]
     service.pivots = ["en"]
 
-    assert translate(server, "--list-models").stdout.decode().splitlines()[2:] == ["by way of en: fr to de"]
+    assert translate(server, "--list-models").stdout.decode().splitlines()[2:] == ["over en: fr to de"]
 
 
 def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, service: ScriptedService) -> None:

@@ -57,6 +57,6 @@ def test_the_pairs_that_a_pivot_adds_have_a_line_below_the_table() -> None:
     models = [dataclasses.replace(PAIRS, language_pairs=(pair,)) for pair in (("fr", "en"), ("en", "de"), ("en", "fr"))]
     any_to_any = dataclasses.replace(MANY, source_languages=("de", "en"), target_languages=("de", "en", "pl"))
 
-    assert table(models, ["nl", "en"]).splitlines()[4:] == ["by way of en: fr to de"]
-    assert table([*models, any_to_any], ["en", "de"]).splitlines()[5:] == ["by way of en: fr to de, fr to pl, de to fr"]
+    assert table(models, ["nl", "en"]).splitlines()[4:] == ["over en: fr to de"]
+    assert table([*models, any_to_any], ["en", "de"]).splitlines()[5:] == ["over en: fr to de, fr to pl, de to fr"]
     assert len(table(models).splitlines()) == 4

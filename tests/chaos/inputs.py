@@ -24,7 +24,7 @@ from tests.chaos.servers import Spec, broken_server
 _TIMEOUT_SECONDS = 30.0
 _MOST_GROWTH = 2.5  # of time, when a text is twice as long
 _SIZES = (4_000, 8_000, 16_000)
-_CANARY = "4711081517342"
+_SECRET = "4711081517342"
 _REAL = Spec(step_seconds=None)
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -125,7 +125,7 @@ def sizes(options: Options) -> Iterator[Check]:
 
 def leaks(options: Options) -> Iterator[Check]:
     """S8: a user's text stays out of the log, of the metrics and of errors, whatever fails; labels are a closed set."""
-    contents = [f"The secret is {_CANARY} and {_CANARY}.", "x" * 300]
+    contents = [f"The secret is {_SECRET} and {_SECRET}.", "x" * 300]
     request = TranslateRequest(contents=contents, target_language_code="de").SerializeToString()
     details: list[str] = []
     with broken_server() as server, grpc.insecure_channel(server.address) as channel:
@@ -135,7 +135,7 @@ def leaks(options: Options) -> Iterator[Check]:
             server.arm(point, Action.RAISE)
             details.append(_details(call, request))
         for number in range(options.count(10_000, 300)):
-            language = TranslateRequest(contents=[_CANARY], target_language_code=f"x-{number}", model=f"m{number}")
+            language = TranslateRequest(contents=[_SECRET], target_language_code=f"x-{number}", model=f"m{number}")
             details.append(_details(call, language.SerializeToString()))
             unknown = channel.unary_unary(f"/babelserve.v1.TranslationService/M{number}", None, None)
             _details(unknown, b"")
@@ -145,8 +145,8 @@ def leaks(options: Options) -> Iterator[Check]:
     everything = {"errors": "\n".join(details), "the log": log, "the metrics page": page}
     for name, text in everything.items():
         yield none(
-            f"canaries in {name}",
-            [f"{text.count(_CANARY)} times"] if _CANARY in text else [],
+            f"secrets in {name}",
+            [f"{text.count(_SECRET)} times"] if _SECRET in text else [],
             f"none in {len(text)} characters",
         )
     words = [each for each in details if "failpoint" in each or "Traceback" in each]

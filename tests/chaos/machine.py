@@ -17,7 +17,7 @@ from tests.chaos.callers import percentile
 from tests.chaos.case import Case, Options, Skipped, asynchronous, none, told
 from tests.chaos.clients import clients, keyed_load
 from tests.chaos.journal import OK
-from tests.chaos.observations import health_probe, metric
+from tests.chaos.observations import metric, watched_health
 from tests.chaos.requests import Requests, golden_requests
 from tests.chaos.servers import FLAGS, broken_server
 
@@ -133,7 +133,7 @@ async def no_time(options: Options) -> list[Check]:
         server = stack.enter_context(broken_server(prefix=prefix))
         stress = subprocess.Popen(["stress-ng", "--quiet", "--cpu", cores, "--timeout", f"{seconds}s"])
         stack.callback(stress.wait)
-        with health_probe(server.process) as health:
+        with watched_health(server.process) as health:
             client = await keyed_load(server.address, float(seconds))
     latencies = [entry.latency for entry in client.journal.entries if entry.outcome == OK]
     return [

@@ -18,8 +18,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.acceptance.server_process import ServerProcess
 from tests.samples import total
 
-_PROBE_INTERVAL_SECONDS = 0.25
-_PROBE_TIMEOUT_SECONDS = 1.0
+_ASK_INTERVAL_SECONDS = 0.25
+_ASK_TIMEOUT_SECONDS = 1.0
 _QUIET_SECONDS = 2.0
 _SPARE_FILES = 2
 _SPARE_THREADS = (
@@ -37,19 +37,19 @@ class HealthLog:
 
 
 @contextmanager
-def health_probe(server: ServerProcess) -> Iterator[HealthLog]:
+def watched_health(server: ServerProcess) -> Iterator[HealthLog]:
     """Asks for readiness and liveness, as Kubernetes does, and on the public port, as balancers do, all the time."""
     log, is_over = HealthLog(), threading.Event()
 
     def ask() -> None:
         with grpc.insecure_channel(server.health_address) as own, grpc.insecure_channel(server.address) as public:
             asked = ((own, "readiness"), (own, "liveness"), (public, ""))
-            while not is_over.wait(_PROBE_INTERVAL_SECONDS):
+            while not is_over.wait(_ASK_INTERVAL_SECONDS):
                 for channel, service in asked:
                     log.num_asked += 1
                     log.num_bad += not _is_serving(HealthStub(channel), service)
 
-    thread = threading.Thread(target=ask, name="health-probe")
+    thread = threading.Thread(target=ask, name="health-watch")
     thread.start()
     try:
         yield log
@@ -60,7 +60,7 @@ def health_probe(server: ServerProcess) -> Iterator[HealthLog]:
 
 def _is_serving(stub: HealthStub, service: str) -> bool:
     try:
-        answer = stub.Check(HealthCheckRequest(service=service), timeout=_PROBE_TIMEOUT_SECONDS)
+        answer = stub.Check(HealthCheckRequest(service=service), timeout=_ASK_TIMEOUT_SECONDS)
     except grpc.RpcError:
         return False
     return bool(answer.status == HealthCheckResponse.SERVING)

@@ -19,7 +19,7 @@ from tests.chaos.callers import Outcomes, percentile
 from tests.chaos.case import Case, Options, Skipped, told
 from tests.chaos.envoy import find_envoy
 from tests.chaos.journal import OVERLOAD_CODES
-from tests.chaos.observations import health_probe, resources
+from tests.chaos.observations import resources, watched_health
 from tests.chaos.servers import Spec
 
 _SETTLE_SECONDS = 10.0
@@ -45,7 +45,7 @@ def measure(plan: Plan) -> Iterator[Check]:
                 name = f"{multiple:g}x{' with retries' if with_retries else ''}"
                 before += system.calm(plan.calm_seconds).latencies()
                 front_before = _cpu_seconds(system.front_pid)
-                with health_probe(system.server) as health:
+                with watched_health(system.server) as health:
                     outcomes = system.overload(multiple, plan.seconds, with_retries=with_retries)
                 if plan.has_front:
                     load = (_cpu_seconds(system.front_pid) - front_before) / plan.seconds
@@ -135,7 +135,7 @@ def _quick(options: Options) -> Iterator[Check]:
     plan = Plan(sentences=2, beam_size=1, spec=_KEYED, flags=_KEYED_FLAGS)
     with bench(plan) as system:
         system.measure_saturation(4.0)
-        with health_probe(system.server) as health:
+        with watched_health(system.server) as health:
             outcomes = system.overload(5.0, 5.0, with_retries=False)
     yield from _faults("5x", outcomes)
     yield told("5x: goodput", f"{outcomes.goodput / system.saturation:.0%} of saturation")

@@ -19,7 +19,7 @@ from tests.chaos.texts import draw_sentences
 _VARIANT = "cpu-fp32"
 _WORDS = ("red", "bridge", "walks", "under", "water", "paper", "seven", "garden", "slowly", "window")
 _MOST_WORDS = 12
-_CANARY_LETTERS = 10
+_MARK_LETTERS = 10
 _TIMEOUT_SECONDS = 60.0
 
 
@@ -48,7 +48,7 @@ class Requests:
 
 
 def keyed_requests(count: int, per_request: int = 1, seed: int = 1) -> Requests:
-    """Returns requests for a keyed network; each text has a word that no other text has, its canary."""
+    """Returns requests for a keyed network; each text has a word that no other text has, its mark."""
     bundle = open_bundle(BUILTIN_BUNDLE, _VARIANT)
     manifest = bundle.manifest
     tokenizer = Tokenizer(manifest, bundle.read)
@@ -57,7 +57,7 @@ def keyed_requests(count: int, per_request: int = 1, seed: int = 1) -> Requests:
 
     def text() -> str:
         words = chance.choices(_WORDS, k=chance.randint(1, _MOST_WORDS))
-        return " ".join([*words, "".join(chance.choices(string.ascii_lowercase, k=_CANARY_LETTERS))])
+        return " ".join([*words, "".join(chance.choices(string.ascii_lowercase, k=_MARK_LETTERS))])
 
     def translated(text: str) -> str:
         return clean(tokenizer.decode(function.target_ids(tokenizer.encode(text))))

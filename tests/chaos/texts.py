@@ -1,4 +1,4 @@
-"""What is translated: real sentences whose lengths are drawn from a lognormal distribution, as those of traffic are."""
+"""What is translated: real sentences, with lengths from a lognormal distribution, as real requests have them."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""What callers, probes and whoever restarts it see of a server whose lanes go wrong."""
+"""What callers, health checks and process managers see of a server whose lanes go wrong."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Texts by way of a third language, and texts whose language nobody names, through a real server."""
+"""Texts over a pivot, and texts whose language nobody names, through a real server."""
 
 import importlib.util
 import json

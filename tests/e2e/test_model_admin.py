@@ -1,4 +1,4 @@
-"""A canary by `babelserve-models`, under load: its share, its callers, the way back."""
+"""A version that `babelserve-models` gives a share of the requests, under load, and takes back."""
 
 import subprocess
 import sys
@@ -49,7 +49,9 @@ def operator(tiny_bundle: Bundle, tmp_path: Path) -> Iterator[Operator]:
         yield Operator(server, tmp_path / "key")
 
 
-def test_a_canary_gets_its_share_is_judged_by_its_metrics_and_rolled_back(operator: Operator, dev_set: DevSet) -> None:
+def test_a_new_version_gets_its_share_is_judged_by_its_metrics_and_rolled_back(
+    operator: Operator, dev_set: DevSet
+) -> None:
     server = operator.server
     assert operator.run("load", "m", "1") == (
         0,

@@ -22,7 +22,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 from babelserve.v1 import translation_pb2 as pb
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from export.subject import DevSet
-from tests.acceptance.bad_requests import CANARY, BadRequest, bad_requests
+from tests.acceptance.bad_requests import SECRET, BadRequest, bad_requests
 from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import ServerProcess
 from tests.e2e.conftest import Start, metric, wait_for_metric
@@ -95,7 +95,7 @@ def test_a_bad_request_has_its_own_clear_error(server: ServerProcess, case: BadR
     error: Any = caught.value
     assert error.code() == case.code
     assert [word for word in case.mentions if word not in error.details()] == []
-    assert CANARY not in error.details()
+    assert SECRET not in error.details()
 
 
 def test_a_text_that_is_too_long_fails_alone(server: ServerProcess, dev_set: DevSet) -> None:
@@ -260,9 +260,9 @@ def test_keys_are_made_asked_for_and_renewed_while_the_server_runs(
 def test_the_log_is_json_lines_without_any_text(start: Start) -> None:
     server = start()
     with open_stub(server.address) as stub:
-        stub.Translate(request(CANARY), timeout=TIMEOUT, metadata=(("x-request-id", "id-1"),))
+        stub.Translate(request(SECRET), timeout=TIMEOUT, metadata=(("x-request-id", "id-1"),))
         with pytest.raises(grpc.RpcError):
-            stub.Translate(request(CANARY, mime_type=CANARY * 9), timeout=TIMEOUT)
+            stub.Translate(request(SECRET, mime_type=SECRET * 9), timeout=TIMEOUT)
 
     assert server.stop() == 0
     output = server.stderr()
@@ -271,5 +271,5 @@ def test_the_log_is_json_lines_without_any_text(start: Start) -> None:
     assert [(line["code"], line["texts"]) for line in requests[:1]] == [("OK", 1)]
     assert requests[0]["request_id"] == "id-1"
     assert [line["code"] for line in requests] == ["OK", "INVALID_ARGUMENT"]
-    assert CANARY not in output
+    assert SECRET not in output
     assert f"SERVING tiny 0 (cpu-fp32, lanes: 1) on 127.0.0.1:{server.port}" in output

@@ -17,8 +17,8 @@ from server.decoding.result import FinishReason, Hypothesis, Result, Timings
 from server.engine.engine import Engine
 from server.engine.flow import ANYONE, Flow
 from server.errors import NotServing, TranslationError
-from server.models.canary import Canary
 from server.models.catalogue import Catalogue
+from server.models.golden_sentence import GoldenSentence
 from server.models.model import Model
 from server.models.supervisor import Supervisor
 from server.telemetry.catalogue_metrics import CatalogueMetrics
@@ -135,7 +135,7 @@ def idle_supervisor(manifest: Manifest) -> Supervisor:
     """Returns one for a model whose engine is an echo: what it watches does not run."""
     metrics = Metrics(CollectorRegistry()).of_model("idle", "1")
     engine = Engine(CountingRunner(), manifest, metrics, engine_limits())
-    return Supervisor(engine, Canary(manifest, "cpu-fp32"), metrics)
+    return Supervisor(engine, GoldenSentence(manifest, "cpu-fp32"), metrics)
 
 
 def catalogue_of(*models: Model, preferred: Sequence[str] = ()) -> Catalogue:

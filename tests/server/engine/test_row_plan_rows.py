@@ -72,7 +72,7 @@ def replay(moves: RowMoves, rows: list[Row]) -> None:
         rows[to] = content
 
 
-def test_rows_stay_without_gaps_and_follow_their_beams_through_random_traffic() -> None:
+def test_rows_stay_without_gaps_and_follow_their_beams_through_random_moves() -> None:
     """Plays a cache of row contents along: every beam must find its own history in the row it was given."""
     rng = random.Random(1)
     plan = RowPlan()

@@ -41,7 +41,9 @@ async def served(add: Add, metrics: Metrics) -> AsyncIterator[Served]:
     await served.stop()
 
 
-async def test_a_canary_is_loaded_gets_its_share_takes_over_and_the_old_one_leaves(served: Served, add: Add) -> None:
+async def test_a_new_version_is_loaded_gets_its_share_takes_over_and_the_old_one_leaves(
+    served: Served, add: Add
+) -> None:
     administration = served.administration
     assert await served.status() == {"2": (LOADED, 100), "1": (AVAILABLE, 0)}
     pinned = await administration.set_traffic("m", {"2": 100})
@@ -95,7 +97,7 @@ async def test_rollback_goes_to_the_version_before_and_then_to_the_one_before_th
     await served.until_loaded(2)
 
 
-async def test_rollback_ends_a_canary_and_goes_to_a_version_that_is_named(served: Served) -> None:
+async def test_rollback_takes_a_versions_share_and_goes_to_a_version_that_is_named(served: Served) -> None:
     await served.administration.load("m", "1")
     await served.administration.set_traffic("m", {"2": 50, "1": 50})
     ended = await served.administration.rollback("m")

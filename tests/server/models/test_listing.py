@@ -78,8 +78,8 @@ def test_the_pairs_that_a_pivot_adds_are_listed(tiny_bundle: Bundle, tmp_path: P
         put_pair(tiny_bundle.directory, tmp_path / name, *pair)
     settings = Settings(models=tmp_path, variant="cpu-fp32", lanes=1, pivot="en")
 
-    assert list(list_models(settings))[2] == "by way of en: fr-de"
-    assert not [line for line in listed(tmp_path) if line.startswith("by way of")]
+    assert list(list_models(settings))[2] == "over en: fr-de"
+    assert not [line for line in listed(tmp_path) if line.startswith("over")]
 
 
 def test_nothing_to_serve_is_a_fault(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from server.decoding.result import Result
 from server.engine.engine import Engine
 from server.engine.lane import LaneState
 from server.errors import Code, TranslationError
-from server.models.canary import Canary
+from server.models.golden_sentence import GoldenSentence
 from server.models.supervisor import Supervisor
 from server.network import DeviceLost, OutOfMemory
 from server.telemetry.metrics import Metrics
@@ -82,8 +82,8 @@ def watching(manifest: Manifest) -> Iterator[Callable[..., Watched]]:
         metrics = Metrics(registry).of_model("m", "1")
         engine = Engine(runner, manifest, metrics, engine_limits(num_lanes), clock)
         distrusted: list[bool] = []
-        canary = Canary(dataclasses.replace(manifest, golden=GOLDEN), "cpu-fp32")
-        supervisor = Supervisor(engine, canary, metrics, lambda: distrusted.append(True), clock, num_models)
+        golden = GoldenSentence(dataclasses.replace(manifest, golden=GOLDEN), "cpu-fp32")
+        supervisor = Supervisor(engine, golden, metrics, lambda: distrusted.append(True), clock, num_models)
         engine.start()
         all_watched.append(Watched(engine, supervisor, runner, clock, registry, distrusted))
         return all_watched[-1]

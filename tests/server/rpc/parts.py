@@ -15,8 +15,8 @@ from server.telemetry.metrics import Metrics
 from tests.certificates import Issued, authority
 from tests.server.conftest import Live
 
-CANARY = "canary sentence"
-REQUEST = pb.TranslateRequest(contents=[CANARY], target_language_code="de")
+SECRET = "secret sentence"
+REQUEST = pb.TranslateRequest(contents=[SECRET], target_language_code="de")
 SECONDS = 20.0  # far above what any of these needs; a hang fails
 STREAM_REQUEST = pb.TranslateStreamRequest(request=REQUEST)
 

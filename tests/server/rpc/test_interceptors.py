@@ -17,7 +17,7 @@ from server import errors
 from server.telemetry.metrics import Metrics
 from tests.server.conftest import Live
 from tests.server.echo_engine import EchoEngine
-from tests.server.rpc.parts import CANARY, REQUEST, STREAM_REQUEST, count, failure, raw, trailing
+from tests.server.rpc.parts import REQUEST, SECRET, STREAM_REQUEST, count, failure, raw, trailing
 
 
 def calls(live: Live, **more: Any) -> list[Any]:
@@ -61,7 +61,7 @@ class Panic(BaseException):
 async def test_an_unknown_exception_is_answered_with_fixed_words_and_the_request_id(
     live: Live, engine: EchoEngine, caplog: pytest.LogCaptureFixture, unknown: type[BaseException]
 ) -> None:
-    engine.fails = lambda _: unknown(CANARY)
+    engine.fails = lambda _: unknown(SECRET)
 
     for call in calls(live, metadata=(("x-request-id", "my-id"),)):
         caught = await failure(call)
@@ -170,15 +170,15 @@ async def test_one_log_line_ends_each_call_and_holds_no_text(
     assert [record.levelno for record in records] == [logging.INFO, logging.WARNING, logging.ERROR]
     assert facts[0]["texts"] == facts[0]["sentences"] == 1
     assert facts[0]["source_tokens"] == facts[0]["target_tokens"] > 0
-    assert CANARY not in caplog.text
-    assert CANARY not in str(facts)
+    assert SECRET not in caplog.text
+    assert SECRET not in str(facts)
 
 
 @pytest.mark.parametrize(
     ("traceparent", "trace_id"),
     [
         ("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "0af7651916cd43dd8448eb211c80319c"),
-        (CANARY, None),
+        (SECRET, None),
     ],
 )
 async def test_a_callers_trace_is_logged_and_an_exemplar_if_it_is_one(
@@ -191,7 +191,7 @@ async def test_a_callers_trace_is_logged_and_an_exemplar_if_it_is_one(
     assert vars(record)["facts"].get("trace_id") == trace_id
     page: str = openmetrics.generate_latest(metrics.registry).decode()  # type: ignore[no-untyped-call]
     assert page.count(f'{{trace_id="{trace_id}"}}') == (trace_id is not None)
-    assert CANARY not in page
+    assert SECRET not in page
 
 
 async def test_calls_are_counted_by_closed_labels_whatever_clients_send(live: Live, metrics: Metrics) -> None:

@@ -28,7 +28,7 @@ from server.translation.calls import Calls
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 from tests.server.conftest import Live
-from tests.server.rpc.parts import CANARY, REQUEST, SECONDS, count, failure, raw, trailing
+from tests.server.rpc.parts import REQUEST, SECONDS, SECRET, count, failure, raw, trailing
 
 GOOD = (("authorization", "Bearer good"),)
 WRONG = {
@@ -104,7 +104,7 @@ async def test_with_a_good_key_the_caller_is_answered_and_named_in_the_log(
     with caplog.at_level(logging.INFO):
         response = await closed.stub.Translate(REQUEST, metadata=GOOD)
 
-    assert response.translations[0].text == CANARY
+    assert response.translations[0].text == SECRET
     (facts,) = [vars(record)["facts"] for record in caplog.records if record.getMessage() == "request"]
     assert facts["tenant"] == "billing"
     labels = {"tenant": "billing", "outcome": "ok"}

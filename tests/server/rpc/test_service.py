@@ -20,7 +20,7 @@ from tests.server.echo_engine import EchoEngine, catalogue_of
 from tests.server.rpc.parts import request, streamed, told
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
-CANARY = "canary text"
+SECRET = "secret text"
 
 
 async def test_texts_are_answered_in_their_order_with_their_white_space(live: Live) -> None:

@@ -16,7 +16,7 @@ from tests.server.echo_engine import EchoEngine
 from tests.server.rpc.parts import failure, raw, request, streamed, told, trailing
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
-CANARY = "canary text"
+SECRET = "secret text"
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ CANARY = "canary text"
     [
         ({"contents": []}, ["contents", "1024", "0"]),
         ({"contents": ["Hi. " * (MAX_TEXT_BYTES // 4 + 1)]}, ["contents[0]", str(MAX_TEXT_BYTES)]),
-        ({"target_language_code": CANARY}, ["target_language_code", "11 characters"]),
+        ({"target_language_code": SECRET}, ["target_language_code", "11 characters"]),
         ({"mime_type": "text/html"}, ["mime_type", "text/plain", "text/html"]),
         ({"decoding": pb.DecodingOptions(beam_size=9)}, ["decoding.beam_size", "1 to 8", "9"]),
         ({"decoding": pb.DecodingOptions(length_penalty=float("nan"))}, ["decoding.length_penalty", "nan"]),
@@ -44,7 +44,7 @@ async def test_a_field_that_breaks_a_rule_is_named_with_limit_and_value(
     code, details = unary
     assert code == INVALID
     assert [word for word in named if word not in details] == []
-    assert CANARY not in details
+    assert SECRET not in details
 
 
 async def test_an_unknown_model_is_not_found(live: Live) -> None:

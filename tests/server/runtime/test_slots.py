@@ -111,7 +111,7 @@ def test_slots_of_greedy_search_are_rows(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_every_row_finds_its_sentence_through_random_traffic(seed: int) -> None:
+def test_every_row_finds_its_sentence_through_random_moves(seed: int) -> None:
     rng = random.Random(seed)
     table = SlotTable()
     sentences: list[int] = []  # of each row

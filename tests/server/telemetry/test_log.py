@@ -10,7 +10,7 @@ import pytest
 from server.telemetry.log import LineHandler, add_facts, begin_request, describe, facts
 from server.telemetry.metrics import Metrics
 
-CANARY = "what the user wrote"
+SECRET = "what the user wrote"
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_record_is_one_json_line(handler: LineHandler, pipe: tuple[int, int]) 
 
 def test_a_traceback_is_logged_without_the_exceptions_text(handler: LineHandler, pipe: tuple[int, int]) -> None:
     try:
-        raise ValueError(CANARY)
+        raise ValueError(SECRET)
     except ValueError:
         logger_of(handler).exception("failed")
     handler.close()
@@ -58,7 +58,7 @@ def test_a_traceback_is_logged_without_the_exceptions_text(handler: LineHandler,
     (line,) = lines(pipe)
     assert line["exception"] == "ValueError"
     assert line["traceback"][0].startswith("tests.server.telemetry.test_log:")
-    assert CANARY not in json.dumps(line)
+    assert SECRET not in json.dumps(line)
 
 
 async def test_lines_of_a_request_carry_its_id_and_facts_are_its_own(

@@ -17,7 +17,7 @@ from server.telemetry.metrics import Metrics
 from server.telemetry.rate_limit import BURST
 from server.telemetry.stderr import MAX_LINE_CHARACTERS, is_watched, log_loop_exceptions, take_stderr, tell
 
-CANARY = "what the user wrote"
+SECRET = "what the user wrote"
 
 
 def native_lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ def test_exceptions_of_threads_are_logged_without_their_words(
     caplog: pytest.LogCaptureFixture, metrics: Metrics, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> None:
-        raise ValueError(CANARY)
+        raise ValueError(SECRET)
 
     give_back = take_stderr(metrics)
     thread = threading.Thread(target=fail)
@@ -105,7 +105,7 @@ def test_exceptions_of_threads_are_logged_without_their_words(
     assert record.levelno == logging.CRITICAL
     assert record.exc_info is not None
     assert record.exc_info[0] is ValueError
-    assert CANARY not in record.getMessage() + capfd.readouterr().err
+    assert SECRET not in record.getMessage() + capfd.readouterr().err
 
 
 def test_exceptions_in_finalizers_are_logged_without_their_words(
@@ -113,7 +113,7 @@ def test_exceptions_in_finalizers_are_logged_without_their_words(
 ) -> None:
     class Fails:
         def __del__(self) -> None:
-            raise ValueError(CANARY)
+            raise ValueError(SECRET)
 
     give_back = take_stderr(metrics)
     del (Fails()).__dict__
@@ -121,12 +121,12 @@ def test_exceptions_in_finalizers_are_logged_without_their_words(
     give_back()
 
     assert [record.getMessage() for record in caplog.records] == ["an exception could not be raised where it happened"]
-    assert CANARY not in capfd.readouterr().err
+    assert SECRET not in capfd.readouterr().err
 
 
 async def test_exceptions_that_nobody_awaited_are_logged_without_their_words(caplog: pytest.LogCaptureFixture) -> None:
     async def fail() -> None:
-        raise ValueError(CANARY)
+        raise ValueError(SECRET)
 
     log_loop_exceptions(asyncio.get_running_loop())
     task = asyncio.create_task(fail())

@@ -15,7 +15,7 @@ from server.translation.calls import Call, Calls, choose_id
 from server.translation.running_calls import RunningCalls
 from tests.fakes import FakeClock
 
-CANARY = "canary sentence"
+SECRET = "secret sentence"
 PARENT = TraceParent("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", is_sampled=True)
 CALL = Call("Translate", "my-id", has_expired=lambda spare: False)
 
@@ -103,7 +103,7 @@ async def test_a_call_is_logged_with_its_trace_and_tells_it_to_who_records(
             {"field": "decoding.beam_size", "rule": "must be from 1 to 8"},
         ),
         (
-            InvalidRequest("target_language_code", f"must be one of de, en, not {CANARY}"),
+            InvalidRequest("target_language_code", f"must be one of de, en, not {SECRET}"),
             {"field": "target_language_code", "rule": "must be one of de, en"},
         ),
         (Overloaded("4096 sentences wait", "sentences"), {"reason": "sentences"}),
@@ -121,7 +121,7 @@ async def test_the_log_says_what_was_refused_and_why_without_the_callers_value(
     (record,) = caplog.records
     facts = vars(record)["facts"]
     assert {name: facts[name] for name in facts.keys() - {"method", "code", "seconds"}} == expected
-    assert CANARY not in str(facts)
+    assert SECRET not in str(facts)
 
 
 async def test_a_declared_error_is_the_fronts_to_answer(calls: Calls, metrics: Metrics) -> None:
@@ -136,7 +136,7 @@ async def test_a_declared_error_is_the_fronts_to_answer(calls: Calls, metrics: M
 
 async def test_any_other_error_has_fixed_words(calls: Calls, metrics: Metrics) -> None:
     with pytest.raises(TranslationError, match=r"^internal error$"):
-        await calls.run(CALL, lambda: raising(ValueError(CANARY)))
+        await calls.run(CALL, lambda: raising(ValueError(SECRET)))
 
     assert counted(metrics, "INTERNAL") == 1
 

@@ -15,7 +15,7 @@ from server.translation.routes import PlannedLeg, Routes, TextRoute, choose_rout
 from tests.server.echo_engine import catalogue_of
 from tests.server.translation.parts import of_pairs, with_manifest
 
-CANARY = "a sentence\n"
+SECRET = "a sentence\n"
 
 
 class Told(LanguageDetection):
@@ -190,7 +190,7 @@ def test_the_only_model_says_itself_what_it_does_not_translate(models: list[Mode
     [
         ("other", "model: other is not served here; ende is"),
         ("Ende", "model: Ende is not served here; ende is"),
-        (CANARY, "model: a value of 11 characters is not served here; ende is"),
+        (SECRET, "model: a value of 11 characters is not served here; ende is"),
         ("x" * 65, "model: a value of 65 characters is not served here; ende is"),
     ],
 )
@@ -226,11 +226,11 @@ def test_what_has_been_found_is_kept_and_what_was_refused_is_not(catalogue: Cata
     routes = table(catalogue, "de")
     first = routes.find("", "en_US", "fr")
     for model, source, target in (
-        ("", CANARY * 1000, "fr"),
-        ("", "en", CANARY * 1000),
-        ("", "auto", CANARY * 1000),
-        (CANARY * 1000, "en", "fr"),
-        (CANARY * 1000, "", "fr"),
+        ("", SECRET * 1000, "fr"),
+        ("", "en", SECRET * 1000),
+        ("", "auto", SECRET * 1000),
+        (SECRET * 1000, "en", "fr"),
+        (SECRET * 1000, "", "fr"),
     ):
         with pytest.raises((InvalidRequest, ModelNotFound)):
             routes.find(model, source, target)

@@ -20,7 +20,7 @@ from server.translation.rules import (
     check_traffic_key,
 )
 
-CANARY = "canary text"
+SECRET = "secret text"
 
 
 def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) -> DecodingOptions:
@@ -37,7 +37,7 @@ def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) 
         (lambda _: check_texts(1025), ["contents", "1024", "1025"]),
         (lambda _: check_answer(1 << 20, 9), ["decoding.num_hypotheses", "at most 8", "1048576 characters", "9"]),
         (lambda _: check_mime_type("text/html"), ["mime_type", "text/plain", "text/html"]),
-        (lambda _: check_mime_type(CANARY), ["mime_type", "text/plain", "11 characters"]),
+        (lambda _: check_mime_type(SECRET), ["mime_type", "text/plain", "11 characters"]),
         (lambda m: decoding(m, beam_size=0), ["decoding.beam_size", "1 to 8", "0"]),
         (lambda m: decoding(m, beam_size=9), ["decoding.beam_size", "1 to 8", "9"]),
         (lambda m: decoding(m, num_hypotheses=0), ["decoding.num_hypotheses", "1 to 4"]),
@@ -62,7 +62,7 @@ def test_a_field_that_breaks_a_rule_is_named_with_limit_and_value(
     assert [word for word in named if word not in details] == []
     assert details.startswith(f"{caught.value.field}: ")
     assert caught.value.field == named[0]
-    assert CANARY not in details
+    assert SECRET not in details
 
 
 @pytest.mark.parametrize(
@@ -127,4 +127,4 @@ def test_a_traffic_key_is_short_and_is_not_repeated() -> None:
     for length in (0, 256):
         check_traffic_key("k" * length)
     with pytest.raises(InvalidRequest, match="traffic_key: must be from 0 to 256 characters, not 257"):
-        check_traffic_key(CANARY + "k" * (257 - len(CANARY)))
+        check_traffic_key(SECRET + "k" * (257 - len(SECRET)))

@@ -149,7 +149,7 @@ async def test_both_legs_are_charged_and_both_models_lent_until_the_end(
     assert [leg.model.manifest.name for leg in job.routes[0]] == ["fren", "echo"]
 
 
-async def test_a_second_leg_without_room_refuses_at_the_door(translator: Translator, model: Model) -> None:
+async def test_a_second_leg_without_room_refuses_at_admission(translator: Translator, model: Model) -> None:
     engines = chain(translator, model)
     engines[1].refuses = Overloaded("full", "tokens")
 

@@ -1,8 +1,9 @@
-"""The bundle's golden sentence, whose translation is known: who gives another one is not to be trusted.
+"""The bundle's golden sentence, whose translation is known: a lane that gives another translation is not trusted.
 
-fp32 must give the same ids: from processor to processor its sums differ far less than two tokens do. int8 and fp16
-kernels differ more, so their ids may; there the score of the best translation must be within `SCORE_MARGIN` of the one
-at export. By shortlist it was not translated at export: there the first score of this process is what others must give.
+fp32 must give the same ids, because its sums differ far less between processors than the scores of two tokens. int8
+and fp16 kernels differ more, so they may give other ids, but the score of the best translation must be within
+`SCORE_MARGIN` of the one at export. The export does not translate the golden sentence by shortlist. So the first score
+by shortlist in this process is the one that all later ones must give.
 """
 
 import math
@@ -16,8 +17,8 @@ from server.network import StepKind
 SCORE_MARGIN = 0.1
 
 
-class Canary:
-    """What lanes are given to translate, and what they should make of it.
+class GoldenSentence:
+    """A bundle's golden sentence as the lanes of one variant translate it, with what its translation must be.
 
     Args:
         manifest: has the golden sentence.

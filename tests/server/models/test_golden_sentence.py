@@ -4,7 +4,7 @@ import pytest
 
 from server.bundle.manifest import Manifest
 from server.decoding.result import FinishReason, Hypothesis
-from server.models.canary import Canary, compare_with_golden
+from server.models.golden_sentence import GoldenSentence, compare_with_golden
 from server.network import StepKind
 
 
@@ -32,34 +32,34 @@ def test_int8_is_compared_by_its_score(manifest: Manifest, score: float, num_fau
 
 
 def test_a_lane_is_given_the_golden_sentence_as_at_export(manifest: Manifest) -> None:
-    canary = Canary(manifest, "cpu-fp32")
+    sentence = GoldenSentence(manifest, "cpu-fp32")
 
-    assert canary.source_ids == manifest.golden.source_ids
+    assert sentence.source_ids == manifest.golden.source_ids
     for kind in StepKind:
-        options = canary.options(kind)
+        options = sentence.options(kind)
         assert (options.beam_size, options.use_shortlist) == (4, kind is StepKind.SHORTLIST)
         assert options.forced_prefix == ()
 
 
 def test_the_golden_sentence_begins_as_its_language_does(manifest: Manifest) -> None:
     pair = dataclasses.replace(manifest.language_pairs[0], target_prefix=(7,))
-    canary = Canary(dataclasses.replace(manifest, language_pairs=(pair,)), "cpu-fp32")
+    sentence = GoldenSentence(dataclasses.replace(manifest, language_pairs=(pair,)), "cpu-fp32")
 
-    assert [canary.options(kind).forced_prefix for kind in StepKind] == [(7,), (7,)]
+    assert [sentence.options(kind).forced_prefix for kind in StepKind] == [(7,), (7,)]
 
 
 def test_by_plain_steps_it_gives_what_it_gave_at_export(manifest: Manifest) -> None:
-    canary = Canary(manifest, "cpu-fp32")
+    sentence = GoldenSentence(manifest, "cpu-fp32")
     other = dataclasses.replace(found(manifest), ids=(9, 9))
 
-    assert canary.faults(StepKind.PLAIN, found(manifest)) == []
-    assert len(canary.faults(StepKind.PLAIN, other)) == 1
+    assert sentence.faults(StepKind.PLAIN, found(manifest)) == []
+    assert len(sentence.faults(StepKind.PLAIN, other)) == 1
 
 
 @pytest.mark.parametrize(("score", "num_faults"), [(-0.59, 0), (-0.61, 1), (float("nan"), 1)])
 def test_by_shortlist_it_scores_what_it_scored_at_first(manifest: Manifest, score: float, num_faults: int) -> None:
-    canary = Canary(manifest, "cpu-fp32")
+    sentence = GoldenSentence(manifest, "cpu-fp32")
 
-    assert len(canary.faults(StepKind.SHORTLIST, found(manifest, float("nan")))) == 1
-    assert canary.faults(StepKind.SHORTLIST, found(manifest, -0.5)) == []
-    assert len(canary.faults(StepKind.SHORTLIST, found(manifest, score))) == num_faults
+    assert len(sentence.faults(StepKind.SHORTLIST, found(manifest, float("nan")))) == 1
+    assert sentence.faults(StepKind.SHORTLIST, found(manifest, -0.5)) == []
+    assert len(sentence.faults(StepKind.SHORTLIST, found(manifest, score))) == num_faults
