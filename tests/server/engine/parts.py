@@ -35,7 +35,7 @@ NO_SCORES = DecodingOptions(beam_size=1, with_scores=False)
 LITTLE = Demand(work=1.0, steps=1.0, rows=1)
 SHORTLIST = DecodingOptions(beam_size=1, use_shortlist=True)
 
-FLOOD, MODEST = Flow(name="flood"), Flow(name="modest", weight=3.0)  # the modest share is three quarters
+FLOOD, NEIGHBOUR = Flow(name="flood"), Flow(name="neighbour", weight=3.0)  # whose share is three quarters
 
 
 def sentence_of(
@@ -200,12 +200,14 @@ def add_singles(dispatch: Dispatch, count: int, flow: Flow = ANYONE) -> list[Sen
 
 
 def flooded() -> tuple[Dispatch, list[Sentence], list[Sentence]]:
-    """Returns what a modest flow and one that asks for more than its share wait in, and their sentences."""
+    """Returns a dispatch in which sentences of a flood and of its neighbour wait, and these sentences."""
     dispatch = new_dispatch(max_rows=20, cost=slow_cost())
-    modest, flood = ([new_sentence(flow=flow) for _ in range(count)] for flow, count in ((MODEST, 2), (FLOOD, 100)))
-    dispatch.add(modest)
+    neighbours, flood = (
+        [new_sentence(flow=flow) for _ in range(count)] for flow, count in ((NEIGHBOUR, 2), (FLOOD, 100))
+    )
+    dispatch.add(neighbours)
     dispatch.add(flood)
-    return dispatch, modest, flood
+    return dispatch, neighbours, flood
 
 
 def batch_sizes(parts: Parts, lane: Lane, num_steps: int) -> list[int]:

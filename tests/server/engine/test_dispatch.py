@@ -9,7 +9,7 @@ from server.engine.cost import CostModel, Demand
 from server.engine.flow import ANYONE, Flow
 from server.errors import DeadlineExceeded, Overloaded
 from tests.fakes import lane_limits
-from tests.server.engine.parts import FLOOD, LITTLE, MODEST, add_singles, new_dispatch, new_sentence, slow_cost, take
+from tests.server.engine.parts import FLOOD, LITTLE, NEIGHBOUR, add_singles, new_dispatch, new_sentence, slow_cost, take
 
 
 def test_a_request_without_sentences_does_not_wait() -> None:
@@ -113,10 +113,10 @@ def test_sentences_carry_the_forecast_of_their_request_unless_it_is_alone() -> N
 
 def test_long_requests_are_a_flow_of_their_own() -> None:
     dispatch = new_dispatch(max_rows=20, cost=slow_cost())
-    short, long = [new_sentence(flow=MODEST)], [new_sentence(flow=MODEST) for _ in range(100)]
+    short, long = [new_sentence(flow=NEIGHBOUR)], [new_sentence(flow=NEIGHBOUR) for _ in range(100)]
     dispatch.add(short)
     dispatch.add(long)
 
-    long_flow = MODEST.of_long()
-    assert {(sentence.flow, sentence.flow.weight) for sentence in short} == {(MODEST, MODEST.weight)}
+    long_flow = NEIGHBOUR.of_long()
+    assert {(sentence.flow, sentence.flow.weight) for sentence in short} == {(NEIGHBOUR, NEIGHBOUR.weight)}
     assert {(sentence.flow, sentence.flow.weight) for sentence in long} == {(long_flow, long_flow.weight)}

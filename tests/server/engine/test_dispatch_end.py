@@ -12,7 +12,7 @@ from server.errors import NotServing, Overloaded
 from tests.fakes import FakeClock, lane_limits
 from tests.server.engine.parts import (
     LITTLE,
-    MODEST,
+    NEIGHBOUR,
     add_singles,
     new_dispatch,
     new_sentence,
@@ -143,7 +143,7 @@ def test_an_idle_engine_tries_what_was_admitted() -> None:
 
 def test_closed_dispatch_returns_what_waits_once_and_refuses_more() -> None:
     dispatch = new_dispatch()
-    waiting = [new_sentence(), new_sentence(use_shortlist=True), new_sentence(flow=MODEST)]
+    waiting = [new_sentence(), new_sentence(use_shortlist=True), new_sentence(flow=NEIGHBOUR)]
     for sentence in waiting:
         dispatch.add([sentence])
 

@@ -9,7 +9,7 @@ from tests.fakes import lane_limits
 from tests.server.engine.parts import (
     FLOOD,
     LITTLE,
-    MODEST,
+    NEIGHBOUR,
     add_singles,
     flooded,
     footprint_of,
@@ -155,10 +155,10 @@ def test_lane_with_its_part_of_the_rows_leaves_the_next_sentence_to_the_other() 
 
 
 def test_a_flow_that_asks_for_more_than_its_share_is_in_the_background() -> None:
-    dispatch, modest, flood = flooded()
+    dispatch, neighbours, flood = flooded()
 
     assert dispatch.has_background
-    assert take(dispatch) == modest
+    assert take(dispatch) == neighbours
     assert take(dispatch) == []
     assert take(dispatch, lane_limits(max_rows=10), is_background=True) == flood[:10]
 
@@ -186,9 +186,9 @@ def test_a_large_request_leaves_rows_and_steps_to_small_ones_of_the_same_tenant(
 
 
 def test_a_flow_leaves_the_background_with_its_last_sentence() -> None:
-    dispatch, modest, flood = flooded()
+    dispatch, neighbours, flood = flooded()
     taken = [*take(dispatch), *take(dispatch, is_background=True)]
-    assert taken == modest + flood
+    assert taken == neighbours + flood
     dispatch.count(flood[1:], -1)
     dispatch.add([stays := new_sentence(flow=FLOOD.of_long())])
     assert take(dispatch, is_background=True) == [stays], "one sentence of it still ran"
@@ -202,10 +202,10 @@ def test_a_flow_leaves_the_background_with_its_last_sentence() -> None:
 
 def test_a_background_that_has_no_time_is_told_that_its_answers_take_longer() -> None:
     dispatch, _, _ = flooded()
-    seconds = [dispatch.check(LITTLE, None, flow).seconds for flow in (FLOOD.of_long(), MODEST)]
+    seconds = [dispatch.check(LITTLE, None, flow).seconds for flow in (FLOOD.of_long(), NEIGHBOUR)]
     dispatch.note_seconds(1.0, is_background=False)
     dispatch.note_seconds(0.05, is_background=True)
-    starved = [dispatch.check(LITTLE, None, flow).seconds for flow in (FLOOD.of_long(), MODEST)]
+    starved = [dispatch.check(LITTLE, None, flow).seconds for flow in (FLOOD.of_long(), NEIGHBOUR)]
 
     # At first it is taken to have had a quarter of a second.
     assert starved == pytest.approx([seconds[0] * (1.0 + 0.05 + 0.25) / (0.05 + 0.25), seconds[1]])

@@ -10,7 +10,7 @@ from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.lane import Lane
 from tests.fakes import EOS
-from tests.server.engine.parts import FLOOD, LITTLE, MODEST, Parts, batch_sizes, sentence_of, tokens
+from tests.server.engine.parts import FLOOD, LITTLE, NEIGHBOUR, Parts, batch_sizes, sentence_of, tokens
 
 
 def step(lane: Lane, times: int = 1) -> None:
@@ -31,7 +31,7 @@ def flood(
         parts.clock.now += background_seconds if decoder else foreground_seconds
 
     parts.runner.spoil = pass_time
-    (answer,) = parts.submit(45, flow=MODEST)
+    (answer,) = parts.submit(45, flow=NEIGHBOUR)
     parts.submit(*counts * 30, flow=FLOOD)
     return answer
 
@@ -61,7 +61,7 @@ def test_a_flood_earns_a_fifth_of_the_time_that_others_have(
     flood(parts, background_seconds=background_seconds)
     sizes = batch_sizes(parts, lane, 46)
     for _ in range(5):
-        parts.submit(45, flow=MODEST)
+        parts.submit(45, flow=NEIGHBOUR)
         sizes += batch_sizes(parts, lane, 46)
 
     num_background = sizes.count(4)
@@ -74,14 +74,14 @@ def test_time_that_nobody_else_wanted_is_not_held_against_a_flood(parts: Parts, 
     batch_sizes(parts, lane, 46)
     assert batch_sizes(parts, lane, 20) == [4] * 20
 
-    parts.submit(45, flow=MODEST)
+    parts.submit(45, flow=NEIGHBOUR)
 
     assert 4 in batch_sizes(parts, lane, 6)
 
 
 def test_the_pace_of_a_flood_is_what_time_its_steps_have(parts: Parts, lane: Lane) -> None:
     def pace() -> float:
-        return parts.dispatch.check(LITTLE, None, MODEST).seconds / parts.dispatch.check(LITTLE, None, FLOOD).seconds
+        return parts.dispatch.check(LITTLE, None, NEIGHBOUR).seconds / parts.dispatch.check(LITTLE, None, FLOOD).seconds
 
     flood(parts, foreground_seconds=0.1, background_seconds=0.1)
     paces = [pace()]
@@ -105,7 +105,7 @@ def test_both_the_flood_and_the_others_have_their_seconds_noted(parts: Parts, la
 
 def test_a_flood_takes_no_row_that_the_others_have(parts: Parts, lane: Lane) -> None:
     flood(parts)
-    parts.submit(*[45] * 5, flow=MODEST)
+    parts.submit(*[45] * 5, flow=NEIGHBOUR)
 
     lane.step()
 
@@ -116,7 +116,7 @@ def test_a_flood_takes_no_row_that_the_others_have(parts: Parts, lane: Lane) -> 
 def test_others_take_no_row_that_a_flood_has(parts: Parts, lane: Lane) -> None:
     flood(parts)
     lane.step()
-    parts.submit(*[45] * 5, flow=MODEST)
+    parts.submit(*[45] * 5, flow=NEIGHBOUR)
 
     lane.step()
 
