@@ -1,4 +1,4 @@
-"""What is known of a text's translation, put together from its sentences; plain values, no protobuf."""
+"""What is known of a text's translation, put together from its sentences. All are plain values without protobuf."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from server.translation.legs import Leg
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One translation of a sentence: its text, score, target tokens (eos not counted) and why it ended."""
+    """One translation of a sentence: its text, score, target tokens (eos is not counted) and finish reason."""
 
     text: str
     score: float
@@ -24,10 +24,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class TranslatedSentence:
-    """A sentence with its candidates, best first, at least one, and the time that it took.
+    """A sentence with at least one candidate, the best first, and the time that its translation took.
 
     Attributes:
-        kept: parts of the source that no model was shown, as they stand in the best candidate.
+        kept: parts of the source that the model was not shown, as they stand in the best candidate.
     """
 
     source: SourceSentence
@@ -52,12 +52,12 @@ class TranslatedSentence:
 
 @dataclass(slots=True)
 class TextAnswer:
-    """The sentences of one text that are translated so far, or the first error of any.
+    """The sentences of one text that are translated so far, or the first error of any sentence.
 
     Attributes:
-        split: the text.
-        legs: one, or two over a language between; none of a text that goes nowhere.
-        detected: its language, where the request left that open.
+        legs: one, or two over a pivot; none if no model translates the text.
+        detected: the detected language, if the request left the source language open.
+        sentences: the translated sentences, by their numbers in the text.
     """
 
     split: SplitText
@@ -70,19 +70,25 @@ class TextAnswer:
         self.error = self.split.error
 
     def in_order(self) -> list[TranslatedSentence]:
-        """The sentences in reading order."""
+        """Returns the sentences in reading order."""
         return [self.sentences[index] for index in sorted(self.sentences)]
 
     def candidates(self, rank: int) -> list[Candidate]:
-        """Every sentence's `rank`-th best candidate, in reading order; of a sentence with fewer, its last."""
+        """Returns every sentence's `rank`-th best candidate, in reading order. Rank 0 is the best.
+
+        A sentence with fewer candidates gives its last one.
+        """
         return [each.candidates[min(rank, len(each.candidates) - 1)] for each in self.in_order()]
 
     def text(self, rank: int) -> str:
-        """The text of every sentence's `rank`-th best candidate, 0 the best; a sentence with fewer gives its last."""
+        """Returns the text of every sentence's `rank`-th best candidate, see `candidates`."""
         return self.split.join([candidate.text for candidate in self.candidates(rank)])
 
     def score(self, rank: int) -> float:
-        """Mean of the candidates' scores, weighted by their tokens, of which an empty one has 1; 0 without any."""
+        """Returns the mean of the candidates' scores, weighted by their tokens. It is 0 if no sentence was translated.
+
+        A candidate without tokens has the weight 1.
+        """
         candidates = zip(self.in_order(), self.candidates(rank), strict=True)
         weighted = [
             (max(1, each.num_tokens), each.score) for sentence, each in candidates if sentence.source.source_ids
@@ -92,7 +98,7 @@ class TextAnswer:
 
     @property
     def finish_reason(self) -> FinishReason:
-        """LENGTH if any sentence was stopped by a limit, COPIED if there are sentences and none was translated."""
+        """LENGTH if a limit stopped any sentence; COPIED if there are sentences and all were copied; else STOP."""
         reasons = {candidate.finish_reason for candidate in self.candidates(0)}
         if FinishReason.LENGTH in reasons:
             return FinishReason.LENGTH
@@ -100,27 +106,27 @@ class TextAnswer:
 
     @property
     def kept(self) -> list[KeptPart]:
-        """Parts of its sentences that no model was shown, in reading order."""
+        """The parts of its sentences that no model was shown, in reading order."""
         return [part for sentence in self.in_order() for part in sentence.kept]
 
     @property
     def num_source_tokens(self) -> int:
-        """Source tokens that were translated."""
+        """The source tokens that were translated."""
         return sum(sentence.source.num_tokens for sentence in self.sentences.values())
 
     @property
     def num_target_tokens(self) -> int:
-        """Tokens of the best candidates."""
+        """The tokens of the best candidates."""
         return sum(candidate.num_tokens for candidate in self.candidates(0))
 
 
 def raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:
-    """Raises the first text's error if there is no text without one."""
+    """Raises the first text's error if every text has one."""
     if answers[0].error is not None and all(answer.error is not None for answer in answers):
         raise answers[0].error
 
 
 def restore(source: SourceSentence, result: Result, tokenizer: Tokenizer) -> list[Restored]:
-    """Returns the text of each hypothesis, best first, with what the model was not shown."""
+    """Returns the text of each hypothesis, best first, and puts back what the model was not shown."""
     texts = [tokenizer.decode(hypothesis.ids) for hypothesis in result.hypotheses]
     return [source.masked.restore(text) if source.masked else Restored(clean(text)) for text in texts]

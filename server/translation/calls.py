@@ -1,10 +1,11 @@
-"""Round every call of every front: its id, its counts, one log line at its end, and the net that catches every error.
+"""Runs every call of every front: gives it an id, counts it, writes its log line and catches every error.
 
-- `CancelledError` means that the caller left (hung up, or its deadline passed) if the task was cancelled from outside;
-  otherwise the server's own doing raised it, and an answer is due: without one the caller would wait for ever (issue
-  29248 of grpc/grpc). `Task.cancelling()` alone tells the two apart.
-- An exception that is no `TranslationError` is answered with fixed words: its own may quote a user's text. So is every
-  `BaseException` that does not end the process: a panic of an extension written in Rust is no `Exception`.
+- If the task was cancelled from outside, `CancelledError` means that the caller left: it hung up, or its deadline
+  passed. Otherwise something in the server raised it, and the call must still be answered, because without an answer
+  the caller would wait for ever (issue 29248 of grpc/grpc). Only `Task.cancelling()` tells the two apart.
+- An exception that is no `TranslationError` is answered with fixed words, because its own text may quote a user's
+  text. The same holds for every `BaseException` that does not end the process: a panic of an extension written in Rust
+  is no `Exception`.
 """
 
 import asyncio
@@ -39,8 +40,8 @@ class Call:
     Attributes:
         method: one of `server.telemetry.metrics.METHODS`; any other counts as "other".
         request_id: from `choose_id`.
-        has_expired: says whether its deadline has passed, or will within so many seconds.
-        parent: the caller's span.
+        has_expired: says whether the call's deadline has passed, or will pass within the given seconds.
+        parent: the caller's span; None if the caller sent none.
     """
 
     method: str
@@ -53,10 +54,10 @@ class Calls:
     """Runs the calls of all fronts.
 
     Args:
-        metrics: told of each call's start and end.
-        running: counts the calls that run, and says whether they may.
-        max_seconds: after which a call is answered DEADLINE_EXCEEDED whatever it does; later than any deadline that
-            the translator gives its requests, for the case that an engine hangs.
+        metrics: are told of each call's start and end.
+        running: counts the running calls, and refuses calls while the server shuts down.
+        max_seconds: after this time a call is answered DEADLINE_EXCEEDED, whatever it does. It is longer than any
+            deadline that the translator gives to requests, so it matters only if an engine hangs.
         tracing: None for no spans.
     """
 
@@ -73,12 +74,12 @@ class Calls:
         """Runs one call to its end.
 
         Args:
-            call: which.
-            answer: does the work and sends what is to be sent.
+            call: describes the call.
+            answer: does the work, and sends the answer.
 
         Raises:
-            TranslationError: what the front has to answer.
-            CancelledError: the caller has left; there is nobody to answer.
+            TranslationError: the front must answer this error.
+            CancelledError: the caller has left, so there is nobody to answer.
         """
         with self._running.call():
             begin_request(call.request_id)
@@ -108,14 +109,14 @@ class Calls:
                 if code is Code.OK and not call.has_expired(0.0):
                     self._metrics.count_goodput(call.method, int(facts().get("target_tokens", 0)))
                 trace.end(code)
-                # The answer goes first: a line takes 0.09 ms.
+                # The answer is sent first, because writing a line takes time.
                 asyncio.get_running_loop().call_soon(self._log_end, call.method, code, seconds, trace)
 
     def _log_end(self, method: str, code: Code, seconds: float, trace: CallTrace) -> None:
         level = logging.ERROR if code.is_ours else logging.INFO
         if code.is_capacity:
             level = logging.WARNING
-            num_suppressed = self._refusal_lines.take()  # asked here, as a record takes 25 us to make
+            num_suppressed = self._refusal_lines.take()  # asked before a record is made, because making one takes time
             if num_suppressed is None:
                 self._metrics.log_messages_suppressed_total.inc()
                 return
@@ -127,7 +128,7 @@ class Calls:
         logger.log(level, "request", extra={"facts": fields, "is_limited": code.is_capacity})
 
     async def _guarded(self, answer: Callable[[], Awaitable[_T]]) -> _T:
-        """Returns the answer, or raises what the front can answer, or that there is nobody to answer."""
+        """Returns the answer. Raises TranslationError, or CancelledError if the caller has left."""
         try:
             self._running.check()
             async with asyncio.timeout(self._max_seconds):
@@ -151,7 +152,7 @@ class Calls:
 
 
 def _add_reason(error: TranslationError) -> None:
-    """Adds to the call's log line what it was refused for: names of ours and limits, without the caller's value."""
+    """Adds to the log line why the call was refused: our own names and limits, but not the value of the caller."""
     if isinstance(error, InvalidRequest):
         add_facts(field=error.field, rule=error.rule)
     elif isinstance(error, Overloaded):
@@ -159,7 +160,7 @@ def _add_reason(error: TranslationError) -> None:
 
 
 def choose_id(given: str | bytes | None) -> str:
-    """Returns the caller's own id if that is plain, else a new one."""
+    """Returns the caller's own id if it is plain, else a new one."""
     return given if isinstance(given, str) and _PLAIN_ID.fullmatch(given) else os.urandom(16).hex()
 
 

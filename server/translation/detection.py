@@ -1,4 +1,4 @@
-"""The source language of texts whose request leaves it open, among those that are served; an optional extra."""
+"""Detects the source language of texts whose request leaves it open, among the served languages. An optional extra."""
 
 import asyncio
 import functools
@@ -12,25 +12,25 @@ from server.translation.memory import MemoryBudget
 
 HINT = "this server detects no languages, which needs py3langid: pip install 'babelserve[detect]'"
 
-_MOST_AT_ONCE = 400  # characters on the event loop: half a millisecond
-_LEAST_CHARACTERS = 50  # that any text counts as
+_MOST_AT_ONCE = 400  # characters that are detected on the event loop's thread
+_LEAST_CHARACTERS = 50  # a shorter text counts as this many
 _MOST_NAMED = 4
 
 
 class DetectedLanguage(NamedTuple):
-    """What language a text was found to be in: a model's code, and the probability among those served, 0 to 1."""
+    """The detected language of a text: a model's code, and its probability among the served languages, 0 to 1."""
 
     code: str
     confidence: float
 
 
 class LanguageDetection:
-    """Detects languages, on the event loop's thread or, if it takes longer than a moment, another.
+    """Detects languages. Few characters are detected on the event loop's thread, many on another thread.
 
-    The detector is loaded when it is first asked: servers that never are do not wait for it, nor have it in memory.
+    The detector is loaded when a request first needs it. So other servers neither wait for it nor hold it in memory.
 
     Args:
-        memory: of requests, which is less once the detector is loaded.
+        memory: the memory of requests, which shrinks once the detector is loaded.
 
     Attributes:
         is_available: whether the extra is installed.
@@ -44,11 +44,11 @@ class LanguageDetection:
     async def detect(
         self, texts: Sequence[str], codes: Sequence[str]
     ) -> "list[DetectedLanguage | InvalidRequest | None]":
-        """Returns the language of each text, or why it is refused; None for one without a letter.
+        """Returns the language of each text, or the error that refuses the text; None for a text without a letter.
 
         Args:
             texts: any texts.
-            codes: of the languages that are served, at least one, as models have them.
+            codes: the codes of the served languages, at least one, as the models have them.
 
         Raises:
             InvalidRequest: the detector does not know all of the languages.
@@ -69,10 +69,10 @@ class LanguageDetection:
 
 @functools.lru_cache(maxsize=64)
 def _labels(detector: Detector, codes: tuple[str, ...]) -> Mapping[str, str]:
-    """Returns the code for each of the detector's names of languages; of several codes of one language the first.
+    """Returns the code for each name that the detector has for a language, the first of several codes.
 
     Raises:
-        InvalidRequest: some codes have none. Their texts would be taken for another language's.
+        InvalidRequest: the detector has no name for some codes, and would take their texts for another language.
     """
     known: dict[str, str] = {}
     for label in detector.labels:

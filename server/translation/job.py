@@ -1,6 +1,6 @@
-"""One request's sentences while the engines translate them.
+"""The sentences of one request while the engines translate them.
 
-Unary and streamed calls both are jobs, so that their results are the same.
+A unary call and a streamed call are both a job, so their results are the same.
 """
 
 import asyncio
@@ -26,21 +26,21 @@ from server.translation.mailbox import Doorbell, Mailbox
 from server.translation.relay import Relay
 from server.translation.submission import FEW_SENTENCES, Place, Submitted, cancel, pause_after, submit
 
-_SENTENCES_PER_WAKE = 8  # of the event loop, if neither the caller nor a second engine is to have any before
+_SENTENCES_PER_WAKE = 8  # if neither the caller nor a second engine waits for the first ones
 
 _T = TypeVar("_T")
 
 
 class Job:
-    """A request under way: its answers fill as `completions` goes on. Leaving its `with` block cancels the rest.
+    """A running request. `completions` fills its answers. Leaving its `with` block cancels the sentences that are left.
 
-    Made by `start_job`.
+    `start_job` makes it.
 
     Attributes:
-        answers: of each text.
-        routes: the legs of its texts, those of each route once.
-        num_hypotheses: that were asked for.
-        held: what the job has taken, and gives back when it is left.
+        answers: one for each text.
+        routes: the legs of each route that a text has, every route once.
+        num_hypotheses: as the request asked.
+        held: gives back what the job has taken, when the job is left.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Job:
         self.num_hypotheses = self.routes[0][-1].options.num_hypotheses
         self.held = contextlib.ExitStack()
         self._parts = parts  # in the order of their places
-        self._second: dict[int, list[Future[Result]]] = {}  # of second legs and attempts, by text
+        self._second: dict[int, list[Future[Result]]] = {}  # of second legs and second attempts, by text
         self._relays: dict[Place, Relay] = {}
         self._deadline = deadline
         self._arrived = arrived
@@ -65,7 +65,7 @@ class Job:
         self._completed: Mailbox[Submitted] = Mailbox(doorbell)
         self._num_running = 0
         self._has_first = False
-        self._is_whole = False  # answered at once: nobody has anything of it before
+        self._is_whole = False  # a unary call: the caller gets everything at once
         self._is_left = False
 
     def __enter__(self) -> Self:
@@ -79,7 +79,7 @@ class Job:
             for answer in self.answers:
                 if answer.legs:
                     answer.legs[-1].model.metrics.undelivered_tokens_total.inc(answer.num_target_tokens)
-        # Their callbacks know the job: it would be in a cycle, and keep its model in memory until that is collected.
+        # The callbacks of the futures refer to the job. The cycle would keep its model in memory until it is collected.
         futures = [part.future for part in self._parts]
         futures += itertools.chain.from_iterable(self._second.values())
         self._parts, self._second = [], {}
@@ -87,15 +87,16 @@ class Job:
         self.held.__exit__(kind, error, trace)
 
     async def finish(self) -> None:
-        """Waits until every text has its answer. Raises the first text's error if all of them fail."""
+        """Waits until every text has its answer. Raises the first text's error if all texts fail."""
         self._is_whole = True
         async for _ in self.completions():
             pass
 
     async def completions(self) -> AsyncIterator[Place]:
-        """Adds each sentence to its text's answer as it completes, copied ones first, and tells where; for one use.
+        """Adds each sentence to its text's answer when it completes, and yields its place. Copied sentences come first.
 
-        Of a text that fails, the first failure is told and nothing more. Raises the first text's error if all fail.
+        If a text fails, the place of its first failure is yielded and no other place of the text. It can be used once.
+        Raises the first text's error if all texts fail.
         """
         for count, (place, sentence) in enumerate(_sentences(self.answers, are_copied=True)):
             await pause_after(count)
@@ -109,12 +110,12 @@ class Job:
                 yield part.place
 
     async def assemble(self, build: Callable[[], _T]) -> _T:
-        """Calls a function that puts the response together, on another thread when that takes long."""
+        """Calls a function that builds the response, on another thread if that takes long."""
         is_short = sum(len(answer.split.sentences) for answer in self.answers) <= FEW_SENTENCES
         return build() if is_short else await asyncio.to_thread(build)
 
     async def _done(self) -> AsyncIterator[Submitted]:
-        """Yields what is done, and what its ends set going, as it is done."""
+        """Yields every submitted sentence when it is done, those of second legs and second attempts included."""
         for index, part in enumerate(self._parts):
             self._watch(part)
             await pause_after(index)
@@ -128,7 +129,7 @@ class Job:
     def _watch(self, part: Submitted) -> None:
         self._num_running += 1
         tell = functools.partial(self._tell, part.place, part.source, part.piece, asyncio.get_running_loop())
-        part.future.add_done_callback(tell)  # which does not know it: that would be a cycle, for the collector
+        part.future.add_done_callback(tell)  # it does not refer to the future: a cycle would wait for the collector
 
     def _tell(
         self,
@@ -138,16 +139,16 @@ class Job:
         loop: asyncio.AbstractEventLoop,
         future: Future[Result],
     ) -> None:
-        """Says that something is done; on the engine's thread."""
+        """Puts a finished sentence into the mailbox. It runs on the engine's thread."""
         if not self._is_left:
             self._completed.put(Submitted(place, source, future, piece), loop)
 
     def _add(self, answer: TextAnswer, part: Submitted) -> bool:
-        """Adds what is done to its text. Returns whether there is anything to tell: a sentence, or a text's failure."""
+        """Adds a finished sentence to its text. Returns whether there is a sentence, or a text's failure, to tell."""
         place, is_second = part.place, part.piece is not None
         try:
             sentence = self._translated(answer.legs[int(is_second)], part)
-            if sentence is None:  # it is translated again
+            if sentence is None:  # it was submitted again
                 return False
             if part.piece is not None:
                 relay = self._relays[place]
@@ -167,7 +168,7 @@ class Job:
             metrics.time_to_first_sentence_seconds.observe(time.monotonic() - self._arrived)
 
     def _fail(self, answer: TextAnswer, text: int, error: TranslationError) -> None:
-        """Ends a text: nobody wants its other sentences any more."""
+        """Ends a text with an error, and cancels its other sentences, because nobody needs them any more."""
         answer.error = error
         bounds = Place(text, 0), Place(text + 1, 0)
         first, end = (bisect_left(self._parts, bound, key=lambda part: part.place) for bound in bounds)
@@ -175,7 +176,7 @@ class Job:
         cancel(self._second.get(text, []), 0)
 
     def _pass_on(self, answer: TextAnswer, place: Place, sentence: TranslatedSentence) -> bool:
-        """Sends a sentence on its second leg. Returns whether it is there already: nothing of it had to go."""
+        """Submits a sentence to its second leg. Returns whether it is complete at once: all of it was copied."""
         leg = answer.legs[1]
         relay = self._relays[place] = Relay.begin(sentence, leg)
         pieces = relay.middle.split.sentences
@@ -195,7 +196,7 @@ class Job:
         return self._end(answer, place, relay)
 
     def _end(self, answer: TextAnswer, place: Place, relay: Relay) -> bool:
-        """Adds a sentence whose second leg has ended to its text; returns whether it has."""
+        """Adds a sentence to its text if its second leg has ended. Returns whether it has."""
         if not relay.is_complete:
             return False
         answer.sentences[place.sentence] = relay.end(self.num_hypotheses)
@@ -203,7 +204,7 @@ class Job:
         return True
 
     def _translated(self, leg: Leg, part: Submitted) -> TranslatedSentence | None:
-        """Returns what a leg has made of a sentence or piece; None if that is not whole, and it is asked for again."""
+        """Returns what a leg has made of a sentence or piece; None if a part is lost and it is submitted again."""
         result, tokenizer = part.future.result(), leg.model.tokenizer
         restored = restore(part.source, result, tokenizer)
         if not restored[0].is_whole and self._ask_again(leg, part, restored[0]):
@@ -221,13 +222,13 @@ class Job:
         return TranslatedSentence.decoded(part.source, result, restored)
 
     def _ask_again(self, leg: Leg, part: Submitted, restored: Restored) -> bool:
-        """Has a sentence translated again, shown in another way; says whether there is one, and room for it."""
+        """Submits a sentence again with other carriers for its parts. Returns False if there are none, or no room."""
         source = leg.ask_again(part.source, restored)
         if source is None:
             return False
         try:
             (future,) = leg.model.engine.submit([source.source_ids or ()], leg.options, self._deadline, self._flow)
-        except Overloaded:  # what there is has every part, if not in its best place
+        except Overloaded:  # the first translation has every part, if not in its best place
             return False
         leg.model.metrics.translations.repeated_total.inc()
         self._second.setdefault(part.place.text, []).append(future)
@@ -238,14 +239,14 @@ class Job:
 async def start_job(
     answers: Sequence[TextAnswer], deadline: float, arrived: float, doorbell: Doorbell, flow: Flow = ANYONE
 ) -> Job:
-    """Gives the sentences of a request to the engines of their first legs, on another thread when that takes long.
+    """Submits the sentences of a request to the engines of their first legs, on another thread if that takes long.
 
     Args:
-        answers: as they begin, with their legs; those that have failed already get nothing.
+        answers: one for each text, with its legs. A text that has failed already is not submitted.
         deadline: instant of `time.monotonic`.
-        arrived: the same, of the request's arrival.
-        doorbell: of the event loop.
-        flow: that they belong to.
+        arrived: instant of the request's arrival, of the same clock.
+        doorbell: wakes the event loop.
+        flow: the flow of the request.
 
     Raises:
         Overloaded: a queue is at a limit.
@@ -269,7 +270,7 @@ async def start_job(
 
 
 def _sentences(answers: Sequence[TextAnswer], are_copied: bool) -> Iterator[tuple[Place, SourceSentence]]:
-    """Yields the sentences that are copied, or else those that are translated, and where they stand."""
+    """Yields the sentences that are copied, or else the sentences that are translated, with their places."""
     for index, answer in enumerate(answers):
         for number, sentence in enumerate(answer.split.sentences):
             if (sentence.source_ids is None) == are_copied:

@@ -1,4 +1,4 @@
-"""Which of a model's languages a request means."""
+"""Finds which of a model's languages a request means."""
 
 import functools
 from collections.abc import Sequence
@@ -9,19 +9,19 @@ from server.bundle.manifest import Manifest
 from server.errors import InvalidRequest
 from server.translation.rules import shown
 
-_MOST_NAMED = 12  # codes of a model; of one that has more, an error names those that are near
+_MOST_NAMED = 12  # codes that an error lists; a model with more lists only the near ones
 
 
 def choose_languages(manifest: Manifest, source: str, target: str) -> LanguagePair:
-    """Returns the direction that is meant; see `server.bundle.codes` for how codes may be written.
+    """Returns the direction that a request means. `server.bundle.codes` says how codes may be written.
 
     Args:
-        manifest: the model's languages.
-        source: a code, or empty if the model has but one for the target.
+        manifest: has the model's languages.
+        source: a code, or empty if the model has only one source for the target.
         target: a code.
 
     Raises:
-        InvalidRequest: which code is wrong, and which are known, or near.
+        InvalidRequest: a code is wrong. The error says which one, and which codes are known or near.
     """
     into = find_target(manifest, target)
     if into is None:
@@ -39,28 +39,28 @@ def choose_languages(manifest: Manifest, source: str, target: str) -> LanguagePa
 
 
 def find_languages(manifest: Manifest, source: str, target: str) -> LanguagePair | None:
-    """Returns the direction that is meant by two codes; None if the model does not translate it."""
+    """Returns the direction that two codes mean; None if the model does not translate it."""
     into = find_target(manifest, target)
     if into is None:
         return None
-    # By one table for all targets, where any source goes with any: there may be hundreds of both.
+    # Any source goes with any target, so one table serves all targets: there may be hundreds of each.
     table = _table(manifest.sources_of(into) if manifest.languages is None else manifest.source_codes)
     from_ = table.find(source)
     return manifest.find_pair(from_, into) if from_ is not None else None
 
 
 def find_target(manifest: Manifest, target: str) -> str | None:
-    """Returns a model's code for what a client wrote as target language, if anything, or None."""
+    """Returns a model's code for the target language that a client wrote; None if the model has no such target."""
     return _table(tuple(sorted(manifest.target_codes))).find(target) if target else None
 
 
 def is_same(code: str, other: str) -> bool:
-    """Says whether what a client wrote means a model's code."""
+    """Returns whether a code that a client wrote means a model's code."""
     return _table((code,)).find(other) is not None
 
 
 def known_languages(codes: tuple[str, ...], code: str) -> str:
-    """Says which codes there are, and what a client wrote instead, if anything."""
+    """Returns words for an error: which codes are known, and the code that a client wrote, if any."""
     return f"{_one_of(codes)}, not {_other(codes, code)}" if code else _one_of(codes)
 
 
@@ -76,6 +76,6 @@ def _one_of(codes: Sequence[str]) -> str:
 
 
 def _other(codes: tuple[str, ...], code: str) -> str:
-    """Says what a client wrote, and which of many codes are near."""
+    """Returns words for an error: the code that a client wrote, and which of many known codes are near to it."""
     near = CodeTable(codes).near(code) if len(codes) > _MOST_NAMED else []
     return f"{shown(code)}; near are {', '.join(near)}" if near else shown(code)

@@ -1,4 +1,4 @@
-"""The legs of a request's routes, once their models are borrowed: how each translates, and which texts go by them."""
+"""The legs of a request's routes, after their models are borrowed: how each translates, and which texts take them."""
 
 import functools
 import time
@@ -19,8 +19,8 @@ from server.translation.request import DecodingRequest, TranslationRequest
 from server.translation.routes import PlannedLeg, TextRoute
 from server.translation.rules import check_decoding
 
-_BEAM_SIZE = 4  # of a model that names none
-_LEAST_PART = 0.5  # of a request's time, that its first leg has
+_BEAM_SIZE = 4  # for a model that names none
+_LEAST_PART = 0.5  # of a request's time, which the first leg has at least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,10 +28,9 @@ class Leg:
     """One model's part of a route.
 
     Attributes:
-        model: that translates.
         pair: the direction, by the model's codes.
-        options: of the search.
-        spared_seconds: of the request's time, for what comes after it.
+        options: the decoding options of the search.
+        spared_seconds: the part of the request's time that this leg leaves to the next one.
     """
 
     model: Model
@@ -40,7 +39,10 @@ class Leg:
     spared_seconds: float = 0.0
 
     def ask_again(self, sentence: SourceSentence, restored: Restored) -> SourceSentence | None:
-        """Returns a sentence as its model is shown it next, after a translation that is not whole; None for no more."""
+        """Returns the sentence as its model is shown it the next time, after a translation that has lost a part.
+
+        None if the model is not asked again.
+        """
         rules, last = self.split_rules, sentence.masked
         masked = rules.masker.mask_again(last, restored.missing) if last is not None else None
         if masked is None:
@@ -52,7 +54,7 @@ class Leg:
 
     @functools.cached_property
     def split_rules(self) -> SplitRules:
-        """How texts are split for it."""
+        """How texts are split for the model."""
         masking = self.model.manifest.masking
         return SplitRules(
             self.pair.source.partition("-")[0],
@@ -69,16 +71,15 @@ class Leg:
 
 
 class TextGroup:
-    """Texts of a request that go by the same legs.
+    """The texts of a request that take the same legs.
 
     Args:
         legs: one or two.
-        indices: of the texts, at least one.
+        indices: the numbers of the texts, at least one.
         contents: all texts of the request.
 
     Attributes:
-        legs, indices: as given.
-        num_characters: of the texts, but for those that are too long and fail alone.
+        num_characters: the characters of the group's texts. A text that is too long is not counted, because it fails.
     """
 
     def __init__(self, legs: tuple[Leg, ...], indices: Sequence[int], contents: Sequence[str]) -> None:
@@ -88,33 +89,38 @@ class TextGroup:
         self.num_characters = sum(length for length in lengths if length <= MAX_TEXT_BYTES)
 
     def check_room(self, deadline: float, flow: Flow) -> None:
-        """Asks the engines, the last first, and has the first leg leave the second the time that it takes at best.
+        """Asks the engines of the legs, the last leg first, whether they have room.
+
+        The first leg leaves the second one the time that it takes at best.
 
         Args:
-            deadline: instant.
-            flow: that the request belongs to.
+            deadline: instant of `time.monotonic`.
+            flow: the flow of the request.
 
         Raises:
-            Overloaded: one has no room, or the answer would come too late.
-            NotServing: one has stopped.
-            DeadlineExceeded: an idle engine's answer would come too late.
+            Overloaded: an engine has no room, or its answer would come too late.
+            NotServing: an engine has stopped.
+            DeadlineExceeded: even an idle engine's answer would come too late.
         """
         last = self.legs[-1]
         seconds = last.model.engine.check_room(self.num_characters, last.options, deadline, flow)
         if len(self.legs) > 1:
-            # By a forecast, which may be wrong: it never takes more than a part.
+            # The forecast may be wrong, so the second leg never gets more than a part of the time.
             spared_seconds = min(seconds, _LEAST_PART * max(0.0, deadline - time.monotonic()))
             first = replace(self.legs[0], spared_seconds=spared_seconds)
             first.model.engine.check_room(self.num_characters, first.options, deadline - spared_seconds, flow)
             self.legs = (first, last)
 
     def measure(self, texts: Sequence[SplitText]) -> float:
-        """Tells the first leg's model what its texts are, and returns what they cost, in seconds of a lane.
+        """Tells the first leg's engine how many tokens the texts have.
 
-        A second leg is taken to have as many tokens as the first.
+        The second leg is assumed to have as many tokens as the first.
 
         Args:
-            texts: of the request, split.
+            texts: the split texts of the request.
+
+        Returns:
+            The cost of the texts, in seconds of one lane.
         """
         tokens = [sentence.num_tokens for index in self.indices for sentence in texts[index].sentences]
         model = self.legs[0].model
@@ -127,16 +133,16 @@ class TextGroup:
 def group_texts(
     request: TranslationRequest, routes: Sequence[TextRoute], models: Mapping[str, Model], beam_size: int
 ) -> list[TextGroup]:
-    """Returns the texts that go by the same legs, for all legs.
+    """Returns the texts of a request in groups, one for each sequence of legs.
 
     Args:
-        request: whose texts they are.
-        routes: of its texts.
-        models: that are borrowed, by name.
-        beam_size: of requests that name none, where the model allows it; 0 for the model's own.
+        request: has the texts.
+        routes: one for each text.
+        models: the borrowed models, by name.
+        beam_size: for requests that name none, if the model allows it; 0 for the model's own.
 
     Raises:
-        InvalidRequest: an option is beyond a model's limits, or a model that is borrowed does not translate that.
+        InvalidRequest: an option is beyond a model's limits, or a borrowed model does not translate the direction.
     """
     indices: dict[tuple[PlannedLeg, ...], list[int]] = {}
     for index, route in enumerate(routes):
@@ -162,7 +168,7 @@ def _borrowed_legs(
 
 def _leg(decoding: DecodingRequest, planned: PlannedLeg, models: Mapping[str, Model], beam_size: int) -> Leg:
     model, pair = models[planned.manifest.name], planned.pair
-    if model.manifest is not planned.manifest:  # another version, or loaded since: what is borrowed decides
+    if model.manifest is not planned.manifest:  # another version, or loaded again since: the borrowed model decides
         pair = choose_languages(model.manifest, planned.source, planned.target)
     options = check_decoding(
         decoding,
@@ -175,7 +181,7 @@ def _leg(decoding: DecodingRequest, planned: PlannedLeg, models: Mapping[str, Mo
 
 
 def _default_options(manifest: Manifest, pair: LanguagePair, beam_size: int) -> DecodingOptions:
-    """Returns how a translation is searched for where a request leaves it open."""
+    """Returns the options for whatever a request leaves open."""
     beam_size = beam_size or manifest.search.beam_size or _BEAM_SIZE
     return DecodingOptions(
         beam_size=min(beam_size, manifest.limits.max_beam_size),

@@ -1,4 +1,4 @@
-"""What other threads hand to the event loop."""
+"""Hands items from other threads to the event loop."""
 
 import asyncio
 import contextlib
@@ -10,17 +10,17 @@ _T = TypeVar("_T")
 
 
 class Doorbell:
-    """Wakes the event loop for all mailboxes: once, however much comes before its turn.
+    """Wakes the event loop for all mailboxes, only once for all items that come before its turn.
 
-    A wake is a system call, in which the thread that puts loses the interpreter's lock to others.
+    Waking the loop is a system call, during which the calling thread loses the interpreter's lock to others.
     """
 
     def __init__(self) -> None:
         self._calls: deque[Callable[[], None]] = deque()
-        self._is_rung = False  # `_answer` will be called
+        self._is_rung = False  # True while a call of `_answer` is pending
 
     def ring(self, call: Callable[[], None], loop: asyncio.AbstractEventLoop) -> None:
-        """Has a loop, always the same, call something soon; once it is closed, nobody does."""
+        """Makes a loop, always the same one, call a function soon. After the loop is closed, nothing is called."""
         self._calls.append(call)
         if not self._is_rung:
             self._is_rung = True
@@ -28,7 +28,7 @@ class Doorbell:
                 loop.call_soon_threadsafe(self._answer)
 
     def _answer(self) -> None:
-        self._is_rung = False  # before anybody looks what is there: whoever comes later rings again
+        self._is_rung = False  # before the mailboxes are read, so that a later item rings again
         while self._calls:
             self._calls.popleft()()
 
@@ -36,10 +36,7 @@ class Doorbell:
 class Mailbox(Generic[_T]):
     """A queue that any thread fills and one task of the event loop empties.
 
-    The loop is not woken before as much has come as the task waits for.
-
-    Args:
-        doorbell: of the loop.
+    The loop is woken only when as many items have come as the task waits for.
     """
 
     def __init__(self, doorbell: Doorbell) -> None:
@@ -49,14 +46,18 @@ class Mailbox(Generic[_T]):
         self._wanted = 1  # items that the task waits for
 
     def put(self, item: _T, loop: asyncio.AbstractEventLoop) -> None:
-        """Adds an item for a task of a loop, always the same; once that is closed, for nobody."""
+        """Adds an item for a task of a loop, always the same one. After the loop is closed, the item is lost."""
         self._items.append(item)
         if len(self._items) >= self._wanted:
             self._doorbell.ring(self._has_items.set, loop)
 
     async def get(self, wanted: int = 1) -> _T:
-        """Removes the next item; if there is none, waits for so many, which must be sure to come."""
-        self._wanted = wanted  # before anybody looks what is there, as whoever puts looks here after
+        """Removes and returns the next item.
+
+        Args:
+            wanted: if there is no item, the task waits until so many have come. They must be sure to come.
+        """
+        self._wanted = wanted  # set before the items are read, because `put` adds an item and then reads this
         while not self._items:
             self._has_items.clear()
             await self._has_items.wait()

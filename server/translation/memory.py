@@ -1,16 +1,16 @@
-"""The memory of requests under way, counted in one place: taken before the memory is, given back at a call's end.
+"""Counts the memory of running requests in one place. It is held before it is used, and given back when a call ends.
 
-A process may take so much: its container's limit (`server.models.machine.memory_limit_bytes`), or `--memory-mib`. What
-the loaded model, its caches and messages being read leave of that is for requests. One is counted as it was measured
-with tracemalloc on 2026-11-22: 12 to 25 bytes for each byte of its message (parsed, split, its ids), and for each
-sentence 2.5 KiB in the engine, and what its candidates hold. A tenth of the limit is left for what allocators lose.
+A process may take as much as its container's limit (`server.models.machine.memory_limit_bytes`) or `--memory-mib`.
+Requests may have what the loaded models, their caches and the messages that are being read leave of it, except a tenth
+that allocators lose. What a request needs is estimated by the constants below, measured with tracemalloc on 2026-11-22:
+bytes for each byte of its message (parsed, split, token ids), and bytes for each sentence in the engine.
 
-An answer is counted until it is sent: Python's copy and gRPC's, which keep it until its caller reads.
+An answer is counted until it is sent: Python and gRPC each have a copy, and gRPC keeps its copy until the caller reads.
 
-Nobody can take it all: whoever holds more than a share is refused while more than half of all is held, and an eighth is
-for those who hold nothing. A holder's large requests leave the last quarter of its share to its small ones. Shares are
-those of tenants by their weights; where nobody says who it is, of addresses. Connections would not do, they cost
-nothing to make; behind a proxy all have one address, and are one holder.
+No holder can take all of it. While more than half of the memory is held, a holder with more than its share is refused,
+and an eighth is left for new holders. Large requests leave the last quarter of the holder's share to its small ones.
+Holders are tenants, with shares by their weights. Callers without a tenant are held apart by their addresses, because
+connections cost nothing to make. Behind a proxy all callers have one address, and are one holder.
 """
 
 import contextlib
@@ -25,25 +25,25 @@ from server.shares import Shares
 REQUEST_BYTES_PER_BYTE = 24
 ANSWER_BYTES_PER_BYTE = 2
 SENTENCE_BYTES = 3 << 10
-CANDIDATE_BYTES = 512  # of a sentence, its text counted with the message
-_LEAST_BYTES = 32 << 20  # for requests: a text of a MiB
-_SPARED = 0.9  # of the limit; the rest is lost between pieces of memory
-_FREE_FOR_ALL = 0.5  # of the memory: while no more is held, there are no shares
-_MOST_OF_ONE = 0.875  # of the memory, whoever else there is
-_FOR_LARGE = 0.75  # of a share
-_SMALL = 1 / 256  # of a share
-_ACTIVE_SECONDS = 10.0  # after its last request, that a holder keeps its share
+CANDIDATE_BYTES = 512  # of a sentence; its text is counted with the message
+_LEAST_BYTES = 32 << 20  # for requests: enough for a text of a MiB
+_SPARED = 0.9  # of the limit; allocators lose the rest
+_FREE_FOR_ALL = 0.5  # of the memory; while no more is held, shares are not checked
+_MOST_OF_ONE = 0.875  # of the memory; the rest is for new holders
+_FOR_LARGE = 0.75  # of a share; large requests may not use more
+_SMALL = 1 / 256  # of a share; a request up to this is small
+_ACTIVE_SECONDS = 10.0  # for which a holder keeps its share after its last request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Whose memory it is: holders with the same name are one; `weight` is that of its share, over 0."""
+    """A holder of memory. Holders with the same name are one; `weight` is the weight of its share, over 0."""
 
     name: str = ""
     weight: float = 1.0
 
 
-# Whose call this context serves, as far as memory goes; a front sets it when it lets the call in.
+# The holder of the memory that this context's call takes. A front sets it when it lets the call in.
 holder: ContextVar[Holder] = ContextVar("holder", default=Holder())  # noqa: B039 # it is frozen
 
 
@@ -51,12 +51,11 @@ class MemoryBudget:
     """Counts bytes, on the event loop's thread.
 
     Args:
-        max_bytes: of all requests under way; may be set later.
-        clock: gives instants.
+        max_bytes: what all running requests may hold; may be set later.
+        clock: gives instants, in seconds.
 
     Attributes:
-        max_bytes: as given.
-        used_bytes: of requests under way, and of answers.
+        used_bytes: what running requests and unsent answers hold.
     """
 
     def __init__(self, max_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -70,12 +69,12 @@ class MemoryBudget:
         """Holds memory for one request of the context's holder until the block is left.
 
         Args:
-            num_bytes: that it needs.
-            is_more: than the request holds already, whatever its holder's share is.
+            num_bytes: what the request needs.
+            is_more: whether the request holds memory already, and needs this beside it. Then shares are not checked.
 
         Raises:
-            Overloaded: others hold too much, or this holder does.
-            InvalidRequest: it is more than there will ever be.
+            Overloaded: all holders together hold too much, or this holder does.
+            InvalidRequest: the request needs more than there will ever be.
         """
         if num_bytes > self.max_bytes:
             message = f"needs {_mib(num_bytes)} MiB of memory; this server has {_mib(self.max_bytes)} for requests"
@@ -90,7 +89,7 @@ class MemoryBudget:
             give_back()
 
     def keep(self, num_bytes: int) -> Callable[[], None]:
-        """Counts memory that the context's holder has in any case. Returns what is to be called, once, at its end."""
+        """Counts memory that the context's holder has in any case. The caller calls the result once, at its end."""
         own = holder.get()
         self._add(own, num_bytes)
 
@@ -100,7 +99,11 @@ class MemoryBudget:
         return give_back
 
     def reserve(self, num_bytes: int) -> bool:
-        """Leaves so much to models that come later, in place of what was left to them; False if that is too much."""
+        """Leaves memory to models that are loaded later, in place of what was left to them before.
+
+        Returns:
+            Whether that was possible.
+        """
         left = self.max_bytes + self._reserved_bytes - num_bytes
         if num_bytes > self._reserved_bytes and left < _LEAST_BYTES:
             return False
@@ -108,13 +111,13 @@ class MemoryBudget:
         return True
 
     def _check_room(self, num_bytes: int) -> None:
-        """Raises Overloaded if all together hold too much."""
+        """Raises Overloaded if all holders together would hold too much."""
         if self.used_bytes + num_bytes > self.max_bytes:
             message = f"requests under way hold {_mib(self.used_bytes)} of {_mib(self.max_bytes)} MiB"
             raise Overloaded(f"{message}, this one needs {_mib(num_bytes)}", "memory")
 
     def _check_share(self, own: Holder, num_bytes: int) -> None:
-        """Raises Overloaded if a holder would have more than its share of what is scarce."""
+        """Raises Overloaded if memory is scarce and the holder would have more than its share."""
         self._shares.ask(own, own.weight)
         held = self._shares.held(own)
         if held and self.used_bytes + num_bytes > self.max_bytes * _FREE_FOR_ALL:
@@ -130,7 +133,7 @@ class MemoryBudget:
 
 
 def message_need(num_bytes: int) -> int:
-    """Returns the memory that a message of so many bytes needs, its sentences not counted."""
+    """Returns the bytes that a message of `num_bytes` needs, without its sentences."""
     return num_bytes * REQUEST_BYTES_PER_BYTE
 
 
@@ -140,18 +143,18 @@ def answer_need(num_bytes: int) -> int:
 
 
 def sentences_need(num_sentences: int, num_hypotheses: int) -> int:
-    """Returns the memory that sentences need which are searched for so many hypotheses."""
+    """Returns the bytes that sentences need, with `num_hypotheses` for each."""
     return num_sentences * (SENTENCE_BYTES + num_hypotheses * CANDIDATE_BYTES)
 
 
 def requests_share(limit_bytes: int, resident_bytes: int, growth_bytes: int, message_bytes: int) -> int:
-    """Returns how much of a process's memory requests may take.
+    """Returns how many bytes of a process's memory requests may take.
 
     Args:
-        limit_bytes: of the process.
-        resident_bytes: that it has, its model loaded.
-        growth_bytes: that the model may take yet.
-        message_bytes: of messages that are being read.
+        limit_bytes: what the process may take.
+        resident_bytes: what the process takes already, its models loaded.
+        growth_bytes: what the models may take beyond that.
+        message_bytes: what the messages take that are being read.
 
     Raises:
         SettingsError: too little is left to serve.

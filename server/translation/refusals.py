@@ -1,15 +1,16 @@
-"""What refusals tell of the next calls: a call is refused unread if one like it has just been refused.
+"""Refuses a call unread if a call like it has just been refused.
 
-To take over, parse and weigh a message is a good part of what a refusal costs, and an overload brings hundreds a
-second that are refused for the same cause. So the first one of a tenant is remembered while the cause is known to last
-(`Overloaded.lasts_seconds`). Meanwhile the tenant's next calls are refused that the cause would hit as well:
+Reading, parsing and weighing a message is much of what a refusal costs, and an overload brings hundreds of calls a
+second that are refused for the same cause. So the first refusal of a tenant is remembered while its cause is known to
+last (`Overloaded.lasts_seconds`). Meanwhile a call of this tenant is refused unread if the cause would refuse it too:
 
-- they may have no better priority than was refused; what they do ask for stands in the message;
-- they are due no sooner, since what is due sooner is served sooner;
-- their deadlines are no later than what the refused one was told to wait would make of its own.
+- Its priority must be no better than the refused one's. The priority is in the message, so the best one that the
+  tenant may ask for counts.
+- It must be due no sooner than the refused call, because the engine serves first what is due first.
+- Its deadline must be no later than the refused one's plus the time that the refused caller was told to wait.
 
-What nobody knows is how much such a call asks for: one that asks for less might have been served. So causes that depend
-on that last for part of a second only, after which the next call's message is read.
+The size of an unread call is not known: a smaller one might have been served. So a cause that depends on the size lasts
+only for a part of a second. Then the next message is read.
 """
 
 import math
@@ -24,7 +25,10 @@ _LEAST_RETRY_SECONDS = 0.05
 
 
 class _Refusal(NamedTuple):
-    """What refuses calls until an instant: those of a priority or worse whose deadlines lie between two."""
+    """A remembered refusal.
+
+    Until an instant it refuses calls of this priority or a worse one whose deadlines lie between two instants.
+    """
 
     until: float
     priority: Priority
@@ -39,26 +43,26 @@ class Refusals:
     """The last refusal of each tenant, on the event loop's thread.
 
     Args:
-        clock: gives the instants that deadlines are.
+        clock: gives instants in seconds; deadlines are instants of this clock.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._last: dict[str, _Refusal] = {}  # by tenants' names, which are few
+        self._last: dict[str, _Refusal] = {}  # by the names of tenants, which are few
 
     def note(self, tenant: Tenant, priority: Priority, deadline: float, error: Overloaded) -> None:
-        """Notes that a request has been refused, if the cause is known to last.
+        """Remembers a refusal, if its cause is known to last.
 
         Args:
-            tenant: that asked.
-            priority: of the request.
-            deadline: instant; infinite for never.
-            error: that answered it.
+            tenant: the tenant of the refused request.
+            priority: the priority of the refused request.
+            deadline: instant; infinite for none.
+            error: the error that refused it.
         """
         if error.lasts_seconds <= 0:
             return
         now = self._clock()
-        is_late = error.reason == "deadline"  # other limits refuse whatever the deadline is
+        is_late = error.reason == "deadline"  # other limits refuse calls with any deadline
         self._last[tenant.name] = _Refusal(
             until=now + error.lasts_seconds,
             priority=priority,

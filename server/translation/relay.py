@@ -1,8 +1,9 @@
-"""A sentence between the legs of its route: its best translation by the first is a text of its own for the second.
+"""Passes a sentence from the first leg of its route to the second.
 
-The borders of the source's sentences stay, and its white space: a sentence is passed on as soon as it is there, and
-gets what it would get if its caller sent its translation on by hand. What the first leg has made several sentences of
-is split anew, and put together again.
+The best translation of the first leg is a text of its own for the second leg. The sentence is passed on as soon as it
+is translated, and is translated as if its caller had sent that translation by hand. If the first leg has made several
+sentences of it, these are split, translated by the second leg and joined again. The white space between the source's
+sentences stays.
 """
 
 from dataclasses import dataclass
@@ -18,8 +19,8 @@ class Relay:
     """One sentence on its second leg.
 
     Attributes:
-        first: as the first leg translated it.
-        middle: the text between, and what of it is translated so far.
+        first: the sentence as the first leg translated it.
+        middle: its best translation as a text, with the sentences that the second leg has translated so far.
     """
 
     first: TranslatedSentence
@@ -27,7 +28,7 @@ class Relay:
 
     @classmethod
     def begin(cls, first: TranslatedSentence, leg: Leg) -> "Relay":
-        """Splits a sentence's best translation for the second leg; what has no letter is copied there and then."""
+        """Splits a sentence's best translation for the second leg. Sentences without a letter are copied at once."""
         rules = leg.split_rules
         text = first.candidates[0].text
         split = split_text(
@@ -41,14 +42,15 @@ class Relay:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all of the text between is translated."""
+        """Whether the second leg has translated all sentences."""
         return len(self.middle.sentences) == len(self.middle.split.sentences)
 
     def end(self, num_hypotheses: int) -> TranslatedSentence:
-        """Returns the sentence with what the second leg has made of it.
+        """Returns the sentence with the translations of the second leg.
 
-        A score is the sum of both legs', as the probability of a route is the product of its parts': a translation is
-        never called surer than the text that it was made from, and the order of the second leg's hypotheses stays.
+        A score is the sum of both legs' scores, as the probability of a route is the product of its legs'
+        probabilities. So a translation never scores better than the text that it was made from, and the order of the
+        second leg's hypotheses stays.
         """
         best, middle = self.first.candidates[0], self.middle
         is_cut = FinishReason.LENGTH in (best.finish_reason, middle.finish_reason)

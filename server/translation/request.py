@@ -1,4 +1,4 @@
-"""What is asked, whatever protocol brought it. Fields and errors have the names of `translation.proto`."""
+"""What a request asks, whatever protocol brought it. Fields and errors have the names of `translation.proto`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,16 +7,16 @@ from server.access.tenants import ANONYMOUS, Priority, Tenant
 
 
 def transit_seconds(seconds: float) -> float:
-    """Returns how much later than the caller's a deadline may be here, of a call that came so many seconds ago.
+    """Returns by how many seconds a deadline may be later here than at the caller, for a call that came `seconds` ago.
 
-    It was on its way for a while, and gRPC rounds what it says of a deadline up, by 1 % at most.
+    The call spent time on the network, and gRPC rounds the deadline that it sends up, by 1 % at most.
     """
     return 0.02 + 0.01 * seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodingRequest:
-    """How a translation is to be searched for; None leaves a choice to the server. See `DecodingOptions`."""
+    """How a translation is searched for. None leaves a choice to the server. See `DecodingOptions`."""
 
     beam_size: int | None = None
     num_hypotheses: int | None = None
@@ -28,7 +28,7 @@ class DecodingRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextOptions:
-    """How texts are read: whether one fails that has a sentence in a script that its model does not know."""
+    """How texts are read: whether a text fails if it has a sentence in a script that its model does not know."""
 
     refuse_unknown_scripts: bool = False
 
@@ -38,18 +38,15 @@ class TranslationRequest:
     """Texts to translate, as a client gave them: nothing is checked yet.
 
     Attributes:
-        contents: the texts.
-        source_language_code: BCP-47; empty or "auto" for one that is left open, see `server.translation.routes`.
+        source_language_code: BCP-47; empty or "auto" leaves it open, see `server.translation.routes`.
         target_language_code: BCP-47.
-        model: name; empty for the server's choice.
+        model: its name; empty leaves the choice to the server.
         mime_type: empty for plain text.
-        decoding: how to search.
-        text: how to read the texts.
-        tenant: who asks.
-        priority: among the tenant's own.
-        traffic_key: by which it goes to one of the versions that share a model's requests.
+        tenant: the tenant that the caller belongs to.
+        priority: among the tenant's own requests.
+        traffic_key: decides which version of the model serves the request; at most 256 characters.
         arrived: instant of `time.monotonic`.
-        deadline: the same, when the caller stops waiting; infinite for never.
+        deadline: instant of the same clock when the caller stops waiting; infinite for none.
     """
 
     contents: Sequence[str]

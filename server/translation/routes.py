@@ -1,12 +1,12 @@
-"""Which models translate a text, and over which language between: the table of routes, and each text's route in it.
+"""Chooses the models that translate a text: the table of routes, and each text's route in it.
 
-A route has one leg, or two over a language between (a pivot) if the operator allows it (`--pivot`), no model translates
-directly and the request names no model. A leg is one model's part: of the model that the request names, else of the
-first, in the catalogue's order, that translates it.
+A route has one leg. It has two legs over a language between (a pivot) if the operator allows it (`--pivot`), no model
+translates directly and the request names no model. A leg is translated by the model that the request names, else by
+the first model, in the catalogue's order, that translates its direction.
 
-A source is open if it is empty or "auto". Nothing is detected where there is nothing to choose: the target has one
-source only, or the request says nothing at all (empty) and the operator has put a model first that has. "auto" asks to
-look at the text wherever there are several.
+A source language is open if it is empty or "auto". It is detected only if several languages are possible: not if the
+target has one source only, and not if the request leaves the source empty, and the first model that has the target has
+one source for it and is one that the operator has put first. "auto" detects wherever the target has several sources.
 """
 
 import functools
@@ -24,7 +24,7 @@ from server.translation.rules import shown
 
 AUTO = "auto"
 
-_MOST_KEPT = 4096  # routes of a table: as many as a few dozen languages have, with other ways to write their codes
+_MOST_KEPT = 4096  # routes of a table: those of a few dozen languages, with several spellings of their codes
 _MOST_NAMED = 8  # models, in an error
 
 
@@ -33,9 +33,8 @@ class PlannedLeg:
     """One model's part of a route, before the model is borrowed.
 
     Attributes:
-        manifest: of the model.
-        source, target: codes as the request wrote them, or the operator, of a pivot.
-        pair: the direction that the model takes them for.
+        source, target: codes as the request wrote them; a pivot's code is as the operator wrote it.
+        pair: the direction, by the model's codes.
     """
 
     manifest: Manifest
@@ -45,11 +44,11 @@ class PlannedLeg:
 
 
 class Route(NamedTuple):
-    """What the table has for the model, source and target that a request names.
+    """The table's entry for the model, source and target that a request names.
 
     Attributes:
-        legs: one, or two over a pivot; none if the source is open, and to be detected.
-        sources: codes of the languages among which it is detected then.
+        legs: one, or two over a pivot; none if the source language must be detected.
+        sources: then, the codes of the languages among which it is detected.
     """
 
     legs: tuple[PlannedLeg, ...]
@@ -57,12 +56,12 @@ class Route(NamedTuple):
 
 
 class TextRoute(NamedTuple):
-    """A text's route.
+    """The route of one text.
 
     Attributes:
-        legs: one or two; none if its language is not served.
-        found: what its language was found to be, or that this is not served; None if nobody had to ask, or it has no
-            letter.
+        legs: one or two; none if no model translates its language.
+        found: the detected language, or the error that it is not served. None if no language had to be detected, or the
+            text has no letter.
     """
 
     legs: tuple[PlannedLeg, ...]
@@ -70,19 +69,19 @@ class TextRoute(NamedTuple):
 
 
 class Routes:
-    """The table of all routes, as long as the same models are served.
+    """The table of all routes. It holds as long as the same models are served.
 
-    Codes can be written in many ways, so a route is worked out when it is first asked for, and then kept. What is
-    refused is not kept: any text can stand in the place of a code.
+    Codes can be written in many ways, so a route is found when a request first asks for it, and is then kept. A refusal
+    is not kept, because any text can stand in the place of a code.
 
     Args:
         manifests: of the models, in the order in which they are asked; at least one.
         preferred: names of the models that the operator has put first.
-        pivots: languages that may be between, the first first.
+        pivots: codes of languages between, in the order in which they are tried.
 
     Attributes:
-        manifests: as given.
-        find: `_find`, which keeps what it has found.
+        manifests: as given; the caller compares it with the manifests that are served.
+        find: see `_find`; it keeps the routes that it has found.
     """
 
     def __init__(self, manifests: Sequence[Manifest], preferred: Sequence[str], pivots: Sequence[str]) -> None:
@@ -95,13 +94,14 @@ class Routes:
         """Returns the route that a request means.
 
         Args:
-            model: name, or empty for the server's choice.
+            model: a name, or empty for the server's choice.
             source: a code, or empty or "auto" for an open one.
             target: a code.
 
         Raises:
-            ModelNotFound: there is none of that name.
-            InvalidRequest: no model translates that, or several do from different languages; says which are known.
+            ModelNotFound: no model has that name.
+            InvalidRequest: no model translates the direction, or several do from different languages. The error says
+                which languages are known.
         """
         if source and source.lower() != AUTO:
             return Route(self._legs(model, source, target))
@@ -123,12 +123,12 @@ class Routes:
                 return first, second
         sources = self._sources(model, target)
         if len(self.manifests) == 1 and not (self._pivots and sources):
-            return (_leg(self.manifests[0], source, target),)  # which says what is wrong
+            return (_leg(self.manifests[0], source, target),)  # it raises the error that says what is wrong
         self._having(target)
         raise InvalidRequest("source_language_code", f"for this target must be {known_languages(sources, source)}")
 
     def _first_leg(self, source: str, target: str) -> PlannedLeg | None:
-        """Returns that of the first model that translates between two languages, or None."""
+        """Returns the leg of the first model that translates between two languages, or None."""
         for manifest in self.manifests:
             pair = find_languages(manifest, source, target)
             if pair is not None:
@@ -136,7 +136,7 @@ class Routes:
         return None
 
     def _sources(self, model: str, target: str) -> tuple[str, ...]:
-        """Codes of the languages that a target can be reached from."""
+        """Returns the codes of the languages from which the target can be reached."""
         codes = dict.fromkeys(_source_codes((each for each in self.manifests if model in ("", each.name)), target))
         for pivot in self._pivots if not model else ():
             if self._first_leg(pivot, target) is not None:
@@ -145,7 +145,7 @@ class Routes:
         return tuple(codes)
 
     def _has_default(self, target: str) -> bool:
-        """Whether the operator has put a model first that has but one source for the target."""
+        """Whether the operator has put a model first that has only one source for the target."""
         for each in self.manifests:
             sources = _source_codes([each], target)
             if sources:
@@ -163,7 +163,7 @@ class Routes:
         raise ModelNotFound(f"model: {shown(name)} is not served here; {served}{more} {verb}")
 
     def _having(self, target: str) -> list[Manifest]:
-        """Returns the models that have a target. Raises InvalidRequest if none has."""
+        """Returns the models that have the target. Raises InvalidRequest if none has it."""
         having = [each for each in self.manifests if find_target(each, target) is not None]
         if having:
             return having
@@ -172,16 +172,17 @@ class Routes:
 
 
 async def choose_routes(table: Routes, request: TranslationRequest, detection: LanguageDetection) -> list[TextRoute]:
-    """Returns the route of each text, at least one of which has legs.
+    """Returns the route of each text. At least one of them has legs.
 
     Args:
-        table: of all routes.
-        request: any.
-        detection: is asked if need be.
+        table: the table of all routes.
+        request: any request.
+        detection: is asked if the source language is open and several are possible.
 
     Raises:
-        ModelNotFound: there is none of that name.
-        InvalidRequest: nothing translates that; says what is known. Or no text is in a language that is served.
+        ModelNotFound: no model has the name that the request names.
+        InvalidRequest: no model translates the direction, with the languages that are known; or no text is in a
+            language that is served.
     """
     model, target = request.model, request.target_language_code
     legs, sources = table.find(model, request.source_language_code, target)
@@ -194,7 +195,7 @@ async def choose_routes(table: Routes, request: TranslationRequest, detection: L
         raise next(each for each in found if isinstance(each, InvalidRequest))
     chosen = dict.fromkeys(each.code for each in found if isinstance(each, DetectedLanguage)) or {sources[0]: None}
     routes = {code: table.find(model, code, target).legs for code in chosen}
-    default = next(iter(chosen))  # of texts without a letter, which are copied
+    default = next(iter(chosen))  # the route of texts without a letter, which are copied
     return [
         TextRoute(() if isinstance(each, InvalidRequest) else routes[each.code if each else default], each)
         for each in found
@@ -206,7 +207,7 @@ def _leg(manifest: Manifest, source: str, target: str) -> PlannedLeg:
 
 
 def _source_codes(manifests: Iterable[Manifest], target: str) -> tuple[str, ...]:
-    """Returns the languages, each once, that some models translate from into what a request calls its target."""
+    """Returns the languages, each once, that some models translate from into a request's target."""
     codes: dict[str, None] = {}
     for each in manifests:
         into = find_target(each, target)

@@ -1,7 +1,8 @@
-"""The rules that a request's fields must keep, on plain values; each breach names field, limit and value.
+"""The rules for a request's fields, on plain values.
 
-A value is repeated in an error only if it is a number or a short plain name: whatever else a client may have put there,
-its own text included, is not.
+The error of a broken rule names the field, the limit and the value.
+
+An error repeats a value only if it is a number or a short plain name, because anything else may be a user's text.
 """
 
 import dataclasses
@@ -16,19 +17,19 @@ from server.text.sentences import SplitText
 from server.translation.request import DecodingRequest
 
 MAX_TEXTS = 1024
-MAX_ANSWER_CHARACTERS = 8 << 20  # of all hypotheses, if they are as long as their texts
+MAX_ANSWER_CHARACTERS = 8 << 20  # of all hypotheses, assuming that each is as long as its text
 MAX_KEY_CHARACTERS = 256
 _DECODING_FIELDS = [each.name for each in dataclasses.fields(DecodingRequest)]
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._/+-]{1,64}")
 
 
 def check_texts(num_texts: int) -> None:
-    """There is something to translate, and not too much of it. Raises InvalidRequest."""
+    """Checks that there are texts, and not too many. Raises InvalidRequest."""
     _check_range("contents", num_texts, 1, MAX_TEXTS, " texts")
 
 
 def check_answer(num_characters: int, num_hypotheses: int) -> None:
-    """The hypotheses of so many characters of text are not too much for an answer. Raises InvalidRequest."""
+    """Checks that the hypotheses of texts with so many characters fit into an answer. Raises InvalidRequest."""
     if num_characters * num_hypotheses > MAX_ANSWER_CHARACTERS:
         most = MAX_ANSWER_CHARACTERS // num_characters
         message = f"must be at most {most} for texts of {num_characters} characters, not {num_hypotheses}"
@@ -36,18 +37,18 @@ def check_answer(num_characters: int, num_hypotheses: int) -> None:
 
 
 def check_mime_type(mime_type: str) -> None:
-    """The text is plain. Raises InvalidRequest."""
+    """Checks that the texts are plain. Raises InvalidRequest."""
     if mime_type not in ("", "text/plain"):
         raise InvalidRequest("mime_type", f"must be text/plain, not {shown(mime_type)}")
 
 
 def check_traffic_key(key: str) -> None:
-    """It is no text. Raises InvalidRequest."""
+    """Checks that the key is short. Raises InvalidRequest."""
     _check_range("traffic_key", len(key), 0, MAX_KEY_CHARACTERS, " characters")
 
 
 def check_priority(priority: Priority, tenant: Tenant) -> None:
-    """The tenant may ask for it. Raises PermissionDenied."""
+    """Checks that the tenant may ask for the priority. Raises PermissionDenied."""
     if priority < tenant.priority:
         best = tenant.priority.name
         raise PermissionDenied(f"priority: {priority.name} is better than tenant {tenant.name} may ask for, {best}")
@@ -56,23 +57,23 @@ def check_priority(priority: Priority, tenant: Tenant) -> None:
 def check_decoding(
     request: DecodingRequest, defaults: DecodingOptions, limits: Limits, *, has_shortlist: bool, least_tokens: int = 1
 ) -> DecodingOptions:
-    """Returns the options, with defaults for what the request leaves open, if each is within its range.
+    """Returns the decoding options, with defaults for what the request leaves open.
 
     Args:
-        request: as it came.
-        defaults: with the prefix that is forced.
-        limits: the model's.
-        has_shortlist: whether it has one.
-        least_tokens: of a translation: 2 for a model that forces eos.
+        request: the options as the client gave them, unchecked.
+        defaults: with the forced prefix.
+        limits: the model's limits.
+        has_shortlist: whether the model has a shortlist.
+        least_tokens: the shortest translation that the model can write: 2 if it forces eos.
 
     Raises:
-        InvalidRequest: one is not.
+        InvalidRequest: an option is out of its range.
     """
     given = {name: value for name in _DECODING_FIELDS if (value := getattr(request, name)) is not None}
     options = dataclasses.replace(defaults, **given) if given else defaults
     _check_range("decoding.beam_size", options.beam_size, 1, limits.max_beam_size)
     _check_range("decoding.num_hypotheses", options.num_hypotheses, 1, options.beam_size, " hypotheses (beam_size)")
-    if not 0.0 <= options.length_penalty <= MAX_LENGTH_PENALTY:  # nor NaN
+    if not 0.0 <= options.length_penalty <= MAX_LENGTH_PENALTY:  # NaN is refused too
         message = f"must be a number from 0 to {MAX_LENGTH_PENALTY:g}, not {options.length_penalty:g}"
         raise InvalidRequest("decoding.length_penalty", message)
     if options.max_output_tokens is not None:
@@ -89,12 +90,12 @@ def _check_range(field: str, value: int, low: int, high: int, unit: str = "") ->
 
 
 def shown(value: str) -> str:
-    """Returns what an error may say of a client's value: a short plain name as it is, of others the length."""
+    """Returns what an error may show of a client's value: a short plain name as it is, of other values the length."""
     return value if _PLAIN_NAME.fullmatch(value) else f"a value of {len(value)} characters"
 
 
 def check_scripts(field: str, split: SplitText, masker: Masker) -> SplitText:
-    """Returns a text as it was split, or with the error of a sentence in a script that its model does not know."""
+    """Returns the split text, or an error if a sentence is in a script that the model does not know."""
     for number, sentence in enumerate(split.sentences):
         if sentence.source_ids is None and (script := masker.unknown_script(sentence.text)):
             message = f"has a sentence, number {number}, in a script that the model does not know: {script}"

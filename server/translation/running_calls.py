@@ -1,4 +1,4 @@
-"""The calls that are running, for who must know when there are none: the end of the server's life."""
+"""The calls that are running. At its end the server waits until there are none."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ from server.errors import NotServing
 
 
 class RunningCalls:
-    """Counts calls of all fronts, on the event loop's thread.
+    """Counts the calls of all fronts, on the event loop's thread.
 
     Args:
         clock: seconds, monotonic.
@@ -41,11 +41,11 @@ class RunningCalls:
 
     @property
     def idle_seconds(self) -> float:
-        """For how long no call has run; infinite if none ever has."""
+        """The seconds for which no call has run; infinite if none has ever run."""
         return 0.0 if self._num_running else self._clock() - self._last_end
 
     def refuse(self) -> None:
-        """Lets no further call in."""
+        """Refuses all further calls."""
         self._is_refusing = True
 
     def check(self) -> None:
@@ -58,7 +58,7 @@ class RunningCalls:
         await self._idle.wait()
 
     async def wait_until_quiet(self, quiet_seconds: float) -> None:
-        """Returns when no call has run for so long."""
+        """Returns when no call has run for `quiet_seconds`."""
         num_calls = -1
         while num_calls != self._num_calls or self._num_running:
             await self._idle.wait()

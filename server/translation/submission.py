@@ -1,4 +1,4 @@
-"""How sentences enter an engine, and leave it when nobody waits for them any more."""
+"""Submits sentences to an engine, and cancels them when their caller has left."""
 
 import asyncio
 import functools
@@ -11,24 +11,23 @@ from server.engine.flow import Flow
 from server.text.sentences import SourceSentence
 from server.translation.legs import Leg
 
-FEW_SENTENCES = 500  # the event loop is not kept waiting for more than that at once
+FEW_SENTENCES = 500  # sentences that the event loop's thread handles without a pause
 
 
 class Place(NamedTuple):
-    """Where a sentence stands in the request."""
+    """The numbers of a text in its request, and of a sentence in its text."""
 
     text: int
     sentence: int
 
 
 class Submitted(NamedTuple):
-    """What an engine has of a sentence: the sentence, or on its second leg a piece of what the first made of it.
+    """A sentence that was submitted to an engine, or on a second leg one of the pieces that the first leg made of it.
 
     Attributes:
-        place: of the sentence.
-        source: as the engine was shown it.
-        future: of its translation.
-        piece: its number on the second leg; None on the first.
+        source: the sentence as the engine was shown it.
+        future: ends with the translation.
+        piece: the number of the piece on the second leg; None on the first leg.
     """
 
     place: Place
@@ -38,7 +37,10 @@ class Submitted(NamedTuple):
 
 
 async def submit(leg: Leg, sources: list[tuple[int, ...]], deadline: float, flow: Flow) -> list[Future[Result]]:
-    """Submits, many on another thread; if the caller leaves meanwhile, what has been submitted is cancelled."""
+    """Submits sentences to a leg's engine, many of them on another thread.
+
+    If the caller leaves meanwhile, the submitted sentences are cancelled.
+    """
     call = functools.partial(leg.model.engine.submit, sources, leg.options, deadline - leg.spared_seconds, flow)
     if len(sources) <= FEW_SENTENCES:
         return call()
@@ -56,7 +58,7 @@ def _cancel_submitted(submitting: "asyncio.Future[list[Future[Result]]]") -> Non
 
 
 def cancel(futures: Sequence[Future[Result]], start: int) -> None:
-    """Cancels what is not done; of many sentences, most of them in the event loop's next turns."""
+    """Cancels the futures that are not done. If there are many, most are cancelled in the event loop's next turns."""
     end = start + FEW_SENTENCES
     for future in futures[start:end]:
         future.cancel()
@@ -65,6 +67,6 @@ def cancel(futures: Sequence[Future[Result]], start: int) -> None:
 
 
 async def pause_after(index: int) -> None:
-    """Lets the event loop do something else after every few sentences: awaiting alone need not."""
+    """Lets the event loop do something else after every few sentences, because awaiting alone may not."""
     if index % FEW_SENTENCES == FEW_SENTENCES - 1:
         await asyncio.sleep(0)

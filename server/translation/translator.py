@@ -1,4 +1,4 @@
-"""From a request to a job, for every front."""
+"""Makes a job of a request, for every front."""
 
 import contextlib
 import functools
@@ -33,23 +33,22 @@ from server.translation.rules import (
     check_traffic_key,
 )
 
-_KNOWN_QUOTA_SECONDS = 0.1  # for which a quota is taken to be used up for others, too, who may ask for less
+_KNOWN_QUOTA_SECONDS = 0.1  # for which a used-up quota refuses the tenant's next calls too; they may cost less
 
 
 class Translator:
-    """Accepts requests, on the event loop's thread; refuses all until a model is served.
+    """Accepts requests, on the event loop's thread. It refuses all requests until a model is served.
 
     Args:
-        catalogue: of the models.
-        beam_size: of requests that name none, where the model allows it; 0 for the model's own.
-        max_request_seconds: deadline of requests that have none, or a later one.
-        memory: of all requests.
-        metrics: told what each tenant's requests cost.
-        pivots: languages that texts may pass through, the first first.
+        catalogue: has the models.
+        beam_size: for requests that name none, if the model allows it; 0 for the model's own.
+        max_request_seconds: the deadline of requests that have none, or a later one.
+        memory: counts the memory of all requests.
+        metrics: are told what each tenant's requests cost.
+        pivots: codes of languages between, in the order in which they are tried.
 
     Attributes:
-        catalogue, max_request_seconds, memory, pivots: as given.
-        detection: of languages that requests leave open.
+        detection: detects languages that requests leave open.
     """
 
     def __init__(
@@ -75,17 +74,17 @@ class Translator:
         self._routes: Routes | None = None
 
     def check_open(self, tenant: Tenant, remaining: float | None) -> None:
-        """Says whether a request is worth reading.
+        """Raises an error if a request is not worth reading.
 
         Args:
-            tenant: who asks.
-            remaining: seconds that its caller still waits; None for ever.
+            tenant: the tenant of the call.
+            remaining: seconds that the caller still waits; None for ever.
 
         Raises:
-            Overloaded: it would be refused, whatever it asks for.
+            Overloaded: the request would be refused, whatever it asks for.
         """
         if not self.catalogue.is_open:
-            return  # `accept` says so
+            return  # then `accept` raises NotServing
         seconds = self.max_request_seconds if remaining is None else min(remaining, self.max_request_seconds)
         try:
             _charge(tenant, 0.0)
@@ -95,11 +94,11 @@ class Translator:
             raise
 
     async def accept(self, request: TranslationRequest) -> Job:
-        """Checks a request, splits its texts into sentences and gives these to the engines.
+        """Checks a request, splits its texts into sentences and submits these to the engines.
 
         Raises:
             InvalidRequest: a field breaks a rule, or every text does.
-            ModelNotFound: there is no such model.
+            ModelNotFound: no model has the name that the request names.
             Overloaded: a limit of the server is reached, or the tenant's quota.
             NotServing: there is no model yet, or it has stopped.
             DeadlineExceeded: the time is over already.
@@ -118,7 +117,7 @@ class Translator:
                 job = await self._accept(request, routes, used, deadline, held)
             except Overloaded as error:
                 used[names[0]].metrics.count_refusal(error.reason)
-                # The next call may be for a version that is not busy.
+                # Among several versions, the next call may go to one that is not busy.
                 if self.catalogue.num_versions == 1 or error.reason == "quota":
                     self._refusals.note(request.tenant, request.priority, deadline, error)
                 raise
@@ -126,7 +125,7 @@ class Translator:
         return job
 
     def _table(self) -> Routes:
-        """Returns the routes over the models that are served; made anew when these have changed. Raises NotServing."""
+        """Returns the table of routes, a new one if the served models have changed. Raises NotServing."""
         manifests = self.catalogue.manifests
         if self._routes is None or self._routes.manifests is not manifests:
             self._routes = Routes(manifests, self.catalogue.preferred, self.pivots)
@@ -144,9 +143,9 @@ class Translator:
         check_priority(request.priority, request.tenant)
         groups = group_texts(request, routes, used, self._beam_size)
         options = groups[0].legs[-1].options
-        _charge(request.tenant, 0.0)  # a tenant in debt is refused at once
+        _charge(request.tenant, 0.0)  # refuses a tenant in debt at once
         check_answer(sum(group.num_characters for group in groups), options.num_hypotheses)
-        # Before the texts are split: a full server does not pay for what it refuses.
+        # Asked before the texts are split, so that a full server does not split texts that it refuses.
         flow = Flow(name=request.tenant.name, weight=request.tenant.weight, rank=request.priority)
         for group in groups:
             group.check_room(deadline, flow)
@@ -173,7 +172,7 @@ class Translator:
     async def _split(
         self, request: TranslationRequest, routes: Sequence[TextRoute], groups: Sequence[TextGroup], deadline: float
     ) -> list[TextAnswer]:
-        """Returns each text's answer as it begins."""
+        """Splits the texts, and returns an answer for each without any translation yet."""
         of_text = {index: group for group in groups for index in group.indices}
         texts = [text if index in of_text else "" for index, text in enumerate(request.contents)]
         rules = [of_text.get(index, groups[0]).legs[0].split_rules for index in range(len(texts))]
@@ -194,9 +193,9 @@ def _count(
     request: TranslationRequest,
     kind: type[BaseException] | None,
     error: BaseException | None,
-    trace: TracebackType | None,  # noqa: ARG001  # as of `__exit__`
+    trace: TracebackType | None,  # noqa: ARG001  # the arguments of `__exit__`
 ) -> None:
-    """Counts a request of a model's version, by how it ends."""
+    """Counts a request of a model's version, and how it ended."""
     now = time.monotonic()
     code = Code.OK
     if isinstance(error, TranslationError):
@@ -209,7 +208,7 @@ def _count(
 
 
 def _charge(tenant: Tenant, cost: float) -> None:
-    """Takes a request's cost, in seconds of one lane, out of its tenant's quota; raises Overloaded if it is used up."""
+    """Takes a request's cost, in seconds of one lane, from the quota. Raises Overloaded if the quota is used up."""
     wait = tenant.bucket.take(cost) if tenant.bucket else 0.0
     if wait > 0:
         raise Overloaded(
@@ -218,6 +217,6 @@ def _charge(tenant: Tenant, cost: float) -> None:
 
 
 def _give_back(tenant: Tenant, cost: float) -> None:
-    """Undoes a charge for what the engine did not take."""
+    """Gives back the cost of a request that the engine did not take."""
     if tenant.bucket:
         tenant.bucket.give_back(cost)
