@@ -1,4 +1,4 @@
-"""What glibc's allocator keeps of freed memory. With another C library nothing here does anything."""
+"""Controls how much freed memory glibc's allocator keeps. With another C library nothing here has an effect."""
 
 import contextlib
 import ctypes
@@ -7,22 +7,22 @@ import threading
 from collections.abc import Iterator
 
 _LIBC = ctypes.CDLL(None)
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h: of what is free at an end, and what gets pages of its own
-_EAGER = (64 << 10, 128 << 10)  # bytes: of the latter, and of the former
-_LAZY = (32 << 20, 64 << 20)  # the most that glibc raises them to by itself
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h: free end of the heap, size of a block with its own pages
+_EAGER = (64 << 10, 128 << 10)  # bytes: for mmap, and for trim
+_LAZY = (32 << 20, 64 << 20)  # the largest values to which glibc raises them by itself
 _lock = threading.Lock()
 _num_eager = 0  # uses of `memory_returned` that have not ended
 
 
 @contextlib.contextmanager
 def memory_returned() -> Iterator[None]:
-    """Has all large blocks that any thread takes meanwhile go back to the system once they are freed.
+    """Makes glibc return large blocks to the system once they are freed, if a thread took them in this block.
 
-    A model is some such blocks, which stay for long. The tensors of steps are like them, but come again and again, and
-    by these glibc learns to give nothing back: after ten exchanges of one of two built-in models a server had 226 MiB
-    of memory instead of 158, with this 163 (2026-11-23). At the end it goes on as if it had learned so already.
+    A model is a few such blocks, which stay for long. The tensors of steps are as large, but come again and again, and
+    from them glibc learns to keep what is freed: after models had been exchanged, the server held much more memory than
+    the models needed. At the end the thresholds are set to what glibc would have learned by then.
     """
-    global _num_eager  # noqa: PLW0603  # as are the thresholds: of the process
+    global _num_eager  # noqa: PLW0603  # the thresholds are of the process, too
     with _lock:
         _num_eager += 1
         _set_thresholds(*_EAGER)
@@ -36,13 +36,13 @@ def memory_returned() -> Iterator[None]:
 
 
 def collect_garbage() -> None:
-    """Gives the system what a model that is gone has held: it is in cycles, and the collector comes by seldom."""
+    """Frees what a model that is gone has held: it is in reference cycles, and the collector runs seldom."""
     gc.collect()
     release_freed_memory()
 
 
 def release_freed_memory() -> None:
-    """Gives the system what was freed but is still the allocator's, 10 MiB after loading."""
+    """Returns to the system what was freed but is still held by the allocator."""
     trim = getattr(_LIBC, "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -1,1 +1,1 @@
-"""Bundles brought to life; alone knows both engine and runtime. Its face: `load_model`, `check_bundle`, `Model`."""
+"""Loads bundles and serves them; alone knows engine and runtime. Its face: `load_model`, `check_bundle`, `Model`."""

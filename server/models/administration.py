@@ -1,8 +1,8 @@
-"""What an operator does to the models of a folder while they are served; whoever asks, by whatever protocol.
+"""Changes that an operator makes to the models of a folder while they are served, by any protocol.
 
-A model follows its folder, as `server.models.folder_loader` has it, until an operator changes something about it: then
-new versions are left alone until the operator has it follow the folder again. One change is made at a time, with the
-folder's own: nothing else changes between a look and what is done by it.
+A model follows its folder (`server.models.folder_loader`) until an operator changes its versions. From then on new
+versions are left alone, until the operator makes the model follow its folder again. Changes by operators and changes of
+the folder are made one at a time, so nothing changes between a look at the folder and what is done because of it.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 
 
 class VersionState(enum.Enum):
-    """Where a version is: in the folder only, or in memory, whether or not the folder still has it."""
+    """Whether a version is only in the folder, or in memory. A version in memory may have left the folder."""
 
     AVAILABLE = "available"
     LOADED = "loaded"
@@ -33,7 +33,7 @@ class VersionState(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class VersionStatus:
-    """A version of a model, its percent of the requests, and why it could not be loaded when that was last tried."""
+    """A version of a model, its percent of the requests, and why it could not be loaded at the last try."""
 
     version: str
     state: VersionState
@@ -43,7 +43,7 @@ class VersionStatus:
 
 @dataclass(frozen=True, slots=True)
 class ModelStatus:
-    """A model, whether new versions in its folder are taken as they come, and its versions, the highest first."""
+    """A model, whether it follows its folder, and its versions, the highest first."""
 
     name: str
     follows_folder: bool
@@ -53,14 +53,14 @@ class ModelStatus:
 class Administration:
     """Changes models, on the event loop's thread.
 
-    Each change returns how the model stands afterwards; one that raises has changed nothing. All raise NotServing while
-    the server is loading.
+    Each change returns the model's status after it. A change that raises an error has changed nothing. All changes
+    raise NotServing while the server is loading.
 
     Args:
-        catalogue: of the models that are served.
-        loader: of the folder.
-        reserve: takes memory for versions beside others, in bytes, in place of what it took before; False: there is
-            too little.
+        catalogue: has the served models.
+        loader: loads what is in the folder.
+        reserve: takes memory for versions beside others, in bytes, in place of what it took before. Returns False if
+            there is too little.
     """
 
     def __init__(self, catalogue: Catalogue, loader: FolderLoader, reserve: Callable[[int], bool]) -> None:
@@ -69,17 +69,18 @@ class Administration:
         self._reserve = reserve
 
     async def statuses(self) -> list[ModelStatus]:
-        """Returns how all models stand, by name."""
+        """Returns the status of all models, by name."""
         found = await self._found()
         names = found.keys() | {*self._catalogue.names}
         return [self._status(name, found.get(name, ())) for name in sorted(names)]
 
     async def load(self, name: str, version: str = "") -> ModelStatus:
-        """Loads a version beside those that serve, or has the model follow its folder again if none is named.
+        """Loads a version beside the served ones. If no version is named, it makes the model follow its folder again.
 
         Raises:
             ModelNotFound: the folder has no such model, or version.
-            PreconditionFailed: it is faulty, there is no memory for it, or it is loaded and its folder has changed.
+            PreconditionFailed: the version is faulty, there is no memory for it, or it is loaded and its folder has
+                changed.
         """
         async with self._loader.turn:
             found = await self._found_of(name)
@@ -95,11 +96,13 @@ class Administration:
             return self._status(name, found)
 
     async def unload(self, name: str, version: str = "") -> ModelStatus:
-        """Unloads a version that has no requests, or the model if none is named; what has begun on it is answered.
+        """Unloads a version that gets no requests, or the model if no version is named.
+
+        Requests that have begun on it are answered.
 
         Raises:
             ModelNotFound: it is not loaded.
-            PreconditionFailed: it has requests, or no other model is served.
+            PreconditionFailed: the version gets requests, or no other model is served.
         """
         async with self._loader.turn:
             found = (await self._found()).get(name, [])
@@ -121,7 +124,7 @@ class Administration:
             return self._status(name, found)
 
     async def rollback(self, name: str, version: str = "") -> ModelStatus:
-        """Gives all requests to a version, the one before if none is named, and unloads the others.
+        """Gives all requests to a version, to the one before if none is named, and unloads the other versions.
 
         Raises:
             ModelNotFound: there is no such model, or the version is neither loaded nor in the folder.
@@ -137,19 +140,19 @@ class Administration:
                     self._catalogue.drop(name, other)
             else:
                 self._catalogue.put(await self._done(self._loader.load_version, _bundle(name, version, found)))
-            if not is_known:  # the next rollback must not come back to what this one has left
+            if not is_known:  # the next rollback must not return to the version that this one has left
                 self._catalogue.history.keep_last(name)
             self._loader.pin(name)
             self._fit()
             return self._status(name, found)
 
     async def set_traffic(self, name: str, percents: Mapping[str, int]) -> ModelStatus:
-        """Says what percent of a model's requests each version gets; those that are not named get none.
+        """Sets what percent of a model's requests each version gets. A version that is not named gets none.
 
         Raises:
             InvalidRequest: the percents do not add up to 100.
             ModelNotFound: the model is not loaded.
-            PreconditionFailed: a version is not loaded, or does not translate what the others do.
+            PreconditionFailed: a version is not loaded, or does not translate the languages that the others do.
         """
         if sum(percents.values()) != PERCENT or min(percents.values()) < 0:
             message = f"must be percents from 0 to {PERCENT} that add up to {PERCENT}, not {sum(percents.values())}"
@@ -180,14 +183,14 @@ class Administration:
         return found[name]
 
     async def _done(self, work: Callable[..., _T], *arguments: object) -> _T:
-        """Has the loader do something. Raises PreconditionFailed with the faults that it finds."""
+        """Makes the loader do something. Raises PreconditionFailed with the faults that it finds."""
         try:
             return await self._loader.in_background(work, *arguments)
         except StartupError as error:
             raise PreconditionFailed("; ".join(error.faults)) from error
 
     async def _add(self, name: str, version: str, found: Sequence[FoundBundle]) -> None:
-        """Loads a version beside those that serve, if there are any."""
+        """Loads a version, beside the served ones if there are any."""
         model = await self._done(self._loader.load_version, _bundle(name, version, found))
         if not self._loaded(name):
             self._catalogue.put(model)
@@ -202,7 +205,7 @@ class Administration:
         self._fit()
 
     async def _check_same(self, name: str, version: str, found: Sequence[FoundBundle]) -> None:
-        """Raises PreconditionFailed if the folder has another bundle in the place of a version that is loaded."""
+        """Raises PreconditionFailed if the folder has another bundle now than the loaded version."""
         (loaded,) = (each.manifest for each in self._catalogue.loaded(name)[0] if each.manifest.version == version)
         for each in found:
             if each.version == version:
@@ -215,7 +218,10 @@ class Administration:
         return {each.manifest.version for each in self._catalogue.loaded(name)[0]}
 
     def _check_alike(self, name: str, versions: Sequence[str]) -> None:
-        """Raises PreconditionFailed if versions translate different languages; a request is checked by one of them."""
+        """Raises PreconditionFailed if versions translate different languages.
+
+        Requests are checked by one of the versions, so all must translate the same.
+        """
         manifests = {each.manifest.version: each.manifest for each in self._catalogue.loaded(name)[0]}
         first, *others = (manifests[version] for version in versions)
         for each in others:
@@ -226,7 +232,7 @@ class Administration:
                 raise PreconditionFailed(f"traffic: {message}")
 
     def _those_loaded(self, name: str) -> str:
-        """Says which versions of a model are loaded; of one that is not, which models are."""
+        """Returns words for an error: the loaded versions of a model; of an unloaded model, the loaded models."""
         loaded = sorted(self._loaded(name), key=version_key) or self._catalogue.names
         return f"loaded are {', '.join(loaded)}" if loaded else "none is"
 
@@ -234,7 +240,7 @@ class Administration:
         self._catalogue.split(name, TrafficSplit.of(percents))
 
     def _version_before(self, name: str, found: Sequence[FoundBundle]) -> str:
-        """Returns the version that had all requests before they were shared, or had them before the one that has."""
+        """Returns the version that had all requests before they were shared, or before the present one had all."""
         _, split = self._catalogue.loaded(name)
         if split is None:
             raise ModelNotFound(f"model: {_shown(name)} is not loaded; {self._those_loaded(name)}")
@@ -251,7 +257,7 @@ class Administration:
         self._reserve(self._bytes_beside())
 
     def _bytes_beside(self) -> int:
-        """What versions take that are beside others; one of each model was counted at the start."""
+        """Returns the bytes of all versions but one of each model, which was counted at the start."""
         total = 0
         for name in self._catalogue.names:
             each = [_most_bytes(version) for version in self._catalogue.loaded(name)[0]]
@@ -263,7 +269,7 @@ class Administration:
         versions = {
             each.version: VersionStatus(each.version, VersionState.AVAILABLE, fault=self._loader.fault_of(each))
             for each in found
-            if each.version or not models  # a bundle that is no version's folder is the one that is loaded
+            if each.version or not models  # a bundle that is not in a version's folder is the loaded one
         }
         for model in models:
             version = model.manifest.version
@@ -282,10 +288,10 @@ def _bundle(name: str, version: str, found: Sequence[FoundBundle]) -> FoundBundl
 
 
 def _most_bytes(model: Model) -> int:
-    """What a model may take, full caches included."""
+    """Returns the bytes that a model may take, full caches included."""
     return needed_bytes(model.manifest, model.variant) + model.growth_bytes
 
 
 def _shown(name: str) -> str:
-    """Returns a name that a model may have as it is, of others the length."""
+    """Returns a name as it is if a model may have it, else only its length."""
     return name if is_model_name(name) else f"a value of {len(name)} characters"

@@ -1,11 +1,12 @@
-"""The models that are served, and who uses which: a request borrows a model, and gives it back when it has ended.
+"""The served models. A request borrows a model, and gives it back when the request ends.
 
-A model that is replaced or removed takes no more requests; it is retired, answers those that have begun on it, and is
-unloaded when the last of them has ended. So a request is answered by one version from its beginning to its end.
-Several versions of a model may be served side by side, by shares of its requests (`server.models.traffic_split`).
+A model that is replaced or removed gets no more requests and is retired. It answers the requests that have begun on it,
+and is unloaded when the last of them has ended. So one version answers a request from its beginning to its end. Several
+versions of a model may be served side by side and share its requests (`server.models.traffic_split`).
 
-Models that are only offered are loaded when they are asked for, one at a time. Before that those leave that were used
-least recently, first those that nobody uses, until all fit into the budget; requests for others go on meanwhile.
+A model on offer is loaded when a request first needs it, one model at a time. Before that other models leave memory
+until all fit into the budget: the least recently used first, and models without running requests before others.
+Requests for other models go on meanwhile.
 """
 
 import asyncio
@@ -24,18 +25,17 @@ from server.telemetry.catalogue_metrics import CatalogueMetrics
 
 
 class Catalogue:
-    """All models by name, on the event loop's thread; empty until the first is put in.
+    """All models by name, on the event loop's thread. It is empty until the first model is put in.
 
     Args:
-        metrics: of the server.
-        preferred: names of the models that come first, in this order; the others follow by name.
-        load: loads a model that is offered; None where all are in memory. Raises NotServing.
-        budget_bytes: that loaded models may take, by `needed_bytes`; None for no limit.
+        metrics: of the server's models.
+        preferred: names of the models that come first, in this order. The others follow by name.
+        load: loads a model on offer; None if all models are in memory. Raises NotServing.
+        budget_bytes: what loaded models may take, by `needed_bytes`; None for no limit.
 
     Attributes:
-        preferred: as above.
-        history: of the versions that have been served.
-        is_open: whether anything has ever been served; else the server is still loading.
+        history: the versions that have been served.
+        is_open: whether any model has ever been served. If not, the server is still loading.
     """
 
     def __init__(
@@ -50,10 +50,10 @@ class Catalogue:
         self.history = VersionHistory()
         self._load_model = load
         self._budget_bytes = budget_bytes
-        self._offers: dict[str, ServedModel] = {}  # those that are not in memory
+        self._offers: dict[str, ServedModel] = {}  # models that are not in memory
         self._residents: dict[str, ServedVersions] = {}  # least recently used first
         self._loading = LoadingTurns(self._load)
-        self._together = asyncio.Lock()  # held while several are loaded, whose names are kept
+        self._together = asyncio.Lock()  # held while several models are loaded for one request; `_kept` has their names
         self._kept: Sequence[str] = ()
         self._retired = Retired(metrics, self._tell)
         self._models: tuple[ServedModel, ...] = ()
@@ -62,25 +62,25 @@ class Catalogue:
 
     @property
     def names(self) -> list[str]:
-        """Of what is served, maybe nothing."""
+        """The names of the served models; may be empty."""
         return [each.name for each in self._manifests]
 
     @property
     def models(self) -> tuple[ServedModel, ...]:
-        """What is served, in the order in which models are asked; the first is the default.
+        """The served models, in the order in which they are asked. The first is the default.
 
         Raises:
-            NotServing: nothing is, yet or any more.
+            NotServing: no model is served, yet or any more.
         """
         self._check_any()
         return self._models
 
     @property
     def manifests(self) -> tuple[Manifest, ...]:
-        """Those of `models`, which they do not keep in memory; the same tuple until anything changes.
+        """The manifests of `models`. They keep no model in memory. The tuple is the same one until a model changes.
 
         Raises:
-            NotServing: nothing is served, yet or any more.
+            NotServing: no model is served, yet or any more.
         """
         self._check_any()
         return self._manifests
@@ -93,20 +93,20 @@ class Catalogue:
     async def borrow(
         self, names: Sequence[str], key: str, deadline: float, held: contextlib.ExitStack
     ) -> dict[str, Model]:
-        """Returns models by name, which stay until `held` is closed, whatever becomes of them meanwhile.
+        """Returns models by name. They stay in memory until `held` is closed, even if they are removed meanwhile.
 
-        They are loaded first if need be, for however many wait for one once.
+        Models on offer are loaded first, once for all requests that wait for them.
 
         Args:
             names: of the models, each once.
-            key: of the request, by which it goes to one of several versions.
-            deadline: instant of `time.monotonic`, until which loading may take.
-            held: what the request holds until it has ended.
+            key: the request's traffic key, which decides between versions.
+            deadline: instant of `time.monotonic` until which loading may take.
+            held: gives the models back when it is closed.
 
         Raises:
-            ModelNotFound: one is not served any more.
-            NotServing: one cannot be loaded.
-            PreconditionFailed: all together are beyond the budget.
+            ModelNotFound: a model is not served any more.
+            NotServing: a model cannot be loaded.
+            PreconditionFailed: all models together are beyond the budget.
             DeadlineExceeded: loading takes too long.
         """
         if not all(name in self._residents for name in names):
@@ -118,12 +118,12 @@ class Catalogue:
         return {name: self._lend(name, key, held) for name in names}
 
     def offer(self, model: ServedModel) -> None:
-        """Serves a model that is loaded when it is asked for."""
+        """Serves a model that is loaded only when a request needs it."""
         self._offers[model.manifest.name] = model
         self._arrange()
 
     def put(self, model: Model) -> None:
-        """Serves a model that is warm, in the place of all versions of that name, if there are any."""
+        """Serves a warm model in place of all versions of that name."""
         name = model.manifest.name
         self._offers.pop(name, None)
         old = self._residents.pop(name, None)
@@ -133,19 +133,19 @@ class Catalogue:
         self._retired.add_all(old, "replaced")
 
     def add(self, model: Model) -> None:
-        """Serves a version that is warm beside those of its name, of which there is one at least, without requests."""
+        """Serves a warm version, as yet without requests, beside at least one other version of the model."""
         self._residents[model.manifest.name].versions[model.manifest.version] = Resident(model)
         self._arrange()
 
     def split(self, name: str, split: TrafficSplit) -> None:
-        """Has the versions of a model, all of them in memory, share its requests from now on."""
+        """Makes the versions of a model, all of them in memory, share its requests from now on."""
         self._residents[name].split = split
         if len(split.shares) == 1:
             self.history.note(name, split.main)
         self._arrange()
 
     def drop(self, name: str, version: str) -> asyncio.Event:
-        """Serves a version no more that has no share of the requests; the event is set when it has left memory."""
+        """Stops serving a version without requests. The returned event is set when it has left memory."""
         served = self._residents[name]
         assert not served.split.percent(version), "requests would go to nobody"
         resident = served.versions.pop(version)
@@ -154,7 +154,7 @@ class Catalogue:
         return resident.gone
 
     def remove(self, name: str) -> None:
-        """Serves a model no more, in any version."""
+        """Stops serving a model, in all versions."""
         self._offers.pop(name, None)
         self.history.forget(name)
         old = self._residents.pop(name, None)
@@ -162,16 +162,16 @@ class Catalogue:
         self._retired.add_all(old, "removed")
 
     def loaded(self, name: str) -> tuple[Sequence[Model], TrafficSplit | None]:
-        """Returns the versions of a model that are in memory and served, and how they share its requests."""
+        """Returns the served versions of a model that are in memory, and how they share its requests."""
         served = self._residents.get(name)
         return ([each.model for each in served.versions.values()], served.split) if served is not None else ([], None)
 
     async def make_room(self, needed: int = 0) -> None:
-        """Has the least recently used models leave until so many bytes more are within the budget."""
+        """Unloads the least recently used models until `needed` bytes more fit into the budget."""
         while self._budget_bytes is not None and self._residents and self._used_bytes + needed > self._budget_bytes:
-            # Of those that are alike the least recently used, which is first.
+            # `min` returns the first of equal models, which is the least recently used.
             name = min(self._residents, key=lambda name: (name in self._kept, self._residents[name].num_loans > 0))
-            resident = self._residents.pop(name).main  # what is loaded on demand has no other version
+            resident = self._residents.pop(name).main  # a model that is loaded on demand has no other version
             model = resident.model
             self.offer(ServedModel(manifest=model.manifest, variant=model.variant, metrics=model.metrics))
             del model
@@ -181,16 +181,16 @@ class Catalogue:
             await gone.wait()
 
     def are_ready(self) -> Mapping[str, bool]:
-        """Says of each model whether requests for it are welcome."""
+        """Returns for each model whether requests for it are welcome."""
         loaded = {name: each.is_ready() for name, each in self._residents.items()}
         return loaded | dict.fromkeys(self._offers, True)
 
     def is_alive(self) -> bool:
-        """Says whether every engine runs or may be brought back; if not, the process is to end."""
+        """Returns whether every engine runs or may be brought back. If not, the process must end."""
         return all(each.model.supervisor.is_alive() for each in self._all())
 
     def stop(self) -> None:
-        """Ends all engines; not on the event loop's thread, which calls nothing else of it by then."""
+        """Ends all engines. It blocks, so it runs on another thread, and the event loop uses the catalogue no more."""
         for each in self._all():
             each.model.stop()
 
@@ -214,10 +214,10 @@ class Catalogue:
             raise PreconditionFailed(f"models {', '.join(names)} take {sizes}")
 
     async def _load_all(self, names: Sequence[str]) -> None:
-        """Loads models until all are in memory at the same moment, to be lent in it.
+        """Loads models until all of them are in memory at the same moment. Then they can be lent together.
 
-        Lent one after the other, they would be held while others wait for their room: two requests could wait for each
-        other.
+        If they were lent one after the other, a request would hold one while it waits for room for the next, and two
+        requests could wait for each other.
         """
         if len(names) == 1:
             await self._load_missing(names)

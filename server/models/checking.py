@@ -1,4 +1,4 @@
-"""`--check`: everything about a bundle that can be known before it serves, variant by variant."""
+"""`--check`: checks everything about a bundle that can be known before it serves, variant by variant."""
 
 import dataclasses
 import logging
@@ -29,14 +29,14 @@ _TIMEOUT_SECONDS = 60.0
 
 
 def check_bundle(directory: Path, settings: Settings, metrics: Metrics) -> Iterator[str]:
-    """Checks a whole bundle and translates with each variant that this machine can run; yields what is well.
+    """Checks a whole bundle, and translates with each variant that this machine can run. Yields what is good.
 
     Raises:
         StartupError: every fault of the files, or the first one of a variant.
     """
     bundle = open_bundle(directory)
     manifest = bundle.manifest
-    Tokenizer(manifest, bundle.read)  # whose faults are known without any network
+    Tokenizer(manifest, bundle.read)  # finds the faults of the tokenizer, for which no network is needed
     yield f"{manifest.name} {manifest.version}: manifest, files and tokenizer are as they should be"
     for variant in manifest.variants:
         if not can_run(variant):
@@ -54,7 +54,7 @@ def check_bundle(directory: Path, settings: Settings, metrics: Metrics) -> Itera
 
 
 def _every_step(model: Model) -> Iterator[DecodingOptions]:
-    """Yields options that together take every step form of the variant, at least once."""
+    """Yields options that together use every step form of the variant at least once."""
     for use_shortlist in (False, True) if model.has_shortlist else (False,):
         for beam_size in {1, min(4, model.manifest.limits.max_beam_size)}:
             golden = model.manifest.golden_options(use_shortlist=use_shortlist)
@@ -71,12 +71,12 @@ def _translate(model: Model, options: DecodingOptions) -> None:
 
 
 def _check_positions(runner: "HostRunner | DeviceRunner", manifest: Manifest, variant: str) -> None:
-    """Encodes the longest source, and takes the last step of the longest target: beyond the positions both fail."""
+    """Encodes the longest source, and takes the last step of the longest target. Beyond the positions both fail."""
     limits, sizes = manifest.limits, manifest.dimensions
     ids = np.full((1, limits.max_source_tokens), manifest.special_ids.eos, np.int64)
     try:
         runner.encode(ids, np.array([limits.max_source_tokens], np.int32))
-    except Exception as error:  # ONNX Runtime's errors have no common base of their own
+    except Exception as error:  # the errors of ONNX Runtime have no common base class
         field = f"limits.max_source_tokens, {limits.max_source_tokens}"
         raise BundleError([f"{variant}: the encoder fails at {field}: it is beyond the model's positions"]) from error
     if runner.has_host_caches:

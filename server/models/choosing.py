@@ -1,4 +1,4 @@
-"""Which ONNX Runtime, device and variant: what the operator asks for, else the best that machine and bundle have."""
+"""Chooses ONNX Runtime, device and variant: as the operator asks, else the best that machine and bundle have."""
 
 import contextlib
 import importlib.metadata
@@ -14,20 +14,20 @@ _ON_CPU = ["cpu-int8", "cpu-fp32"]
 
 
 def can_use_cuda() -> bool:
-    """Whether there are a CUDA device and the package for it; what keeps it from being used shows when it is.
+    """Returns whether there are a CUDA device and the package for it. Other obstacles show when it is used.
 
     Raises:
-        SettingsError: there is no ONNX Runtime, or there are two.
+        SettingsError: no ONNX Runtime is installed, or two are.
     """
     return _GPU_PACKAGE in installed_packages() and has_cuda_device()
 
 
 def choose_variant(settings: Settings, *, has_cuda: bool) -> str:
-    """Returns the variant that is asked for; `auto` takes the fastest that machine and bundle have.
+    """Returns the variant that the settings name. For `auto` it is the fastest that machine and bundle have.
 
     Args:
-        settings: `variant`, `device` and `bundle` count.
-        has_cuda: as `can_use_cuda` says.
+        settings: `variant`, `device` and `bundle` are read.
+        has_cuda: the result of `can_use_cuda`.
     """
     if settings.variant != AUTO:
         return settings.variant
@@ -42,12 +42,12 @@ def choose_variant(settings: Settings, *, has_cuda: bool) -> str:
 def _is_there(directory: Path) -> bool:
     try:
         return directory.is_dir()
-    except OSError:  # the bundle is closed to us: whoever opens it says so
+    except OSError:  # the bundle cannot be read, and opening it raises the error that says so
         return False
 
 
 def idle_gpu(settings: Settings, variant: str) -> str:
-    """Says why a server that was installed for a GPU, and may choose, serves on a CPU; empty if it does not."""
+    """Returns why a server that is installed for a GPU chose to serve on a CPU; empty if it did not."""
     may_choose = settings.variant == settings.device == AUTO
     if not may_choose or VARIANTS[variant].is_on_device or _GPU_PACKAGE not in installed_packages():
         return ""
@@ -56,12 +56,12 @@ def idle_gpu(settings: Settings, variant: str) -> str:
 
 
 def can_run(variant: str) -> bool:
-    """Whether this machine has the device of a variant."""
+    """Returns whether this machine has the device of a variant."""
     return not VARIANTS[variant].is_on_device or can_use_cuda()
 
 
 def installed_packages() -> set[str]:
-    """Returns the one distribution of ONNX Runtime that is installed. Raises SettingsError unless it is one."""
+    """Returns the distribution of ONNX Runtime that is installed. Raises SettingsError if it is not exactly one."""
     found = {}
     for name in (_CPU_PACKAGE, _GPU_PACKAGE):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -71,10 +71,10 @@ def installed_packages() -> set[str]:
 
 
 def check_packages(found: dict[str, str]) -> None:
-    """Exactly one distribution of ONNX Runtime is installed; else SettingsError says what to install.
+    """Raises SettingsError, with what to install, unless exactly one distribution of ONNX Runtime is installed.
 
     Args:
-        found: The folder of each distribution.
+        found: the folder of each distribution.
     """
     if len(found) > 1:
         places = " and ".join(f"{name} (in {folder})" for name, folder in sorted(found.items()))

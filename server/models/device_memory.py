@@ -1,8 +1,8 @@
 """The memory of a GPU: what a model takes of it, all at the start, and whether that fits.
 
-A captured step replays on the addresses of its capture, so caches are there for `--max-rows` rows as long as the
-longest; weights are in each graph that uses them. What runs need besides is found by making the largest ones
-(`DeviceRunner.open_decoder`). CUDA's own context comes on top: nobody can bound it.
+A captured step replays on the addresses of its capture. So there are caches for `--max-rows` rows of the longest
+sentences from the start, and each graph has its weights. The largest runs are made to find what runs need beside that
+(`DeviceRunner.open_decoder`). CUDA's own context comes on top, and cannot be bounded.
 """
 
 import logging
@@ -21,13 +21,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceMemory:
-    """What is known of it before a model is loaded, in bytes.
+    """What is known before a model is loaded, in bytes.
 
     Attributes:
         caches: of all rows.
         copies: room in which rows are copied: the largest cache twice.
-        weights: the file, and the token embedding again where encoder and step share it.
-        arena: that encoder and step may take with their weights; 0 for no bound.
+        weights: the file, and the token embedding again if encoder and step share it.
+        arena: what encoder and step may take with their weights; 0 for no bound.
     """
 
     caches: int
@@ -43,21 +43,22 @@ def plan_device_memory(
 
     Args:
         manifest: of the model.
-        variant: whose device is the GPU.
-        settings: `max_rows` and `device_memory_mib` count.
+        variant: a variant for the GPU.
+        settings: `max_rows` and `device_memory_mib` are read.
         device: the GPU.
-        num_models: that share what the settings allow.
+        num_models: how many models share what the settings allow.
 
     Raises:
-        SettingsError: it does not fit what is free, or allowed; names the parts, and what to change.
+        SettingsError: the model does not fit into what is free, or allowed. The error names the parts, and what to
+            change.
     """
-    # Only here: there may be no onnxruntime, which the caller has made sure of.
+    # Imported only here, because onnxruntime may be missing. The caller has made sure that it is not.
     from server.runtime.device_decoder import cache_shapes  # noqa: PLC0415
 
     sizes, facts = manifest.dimensions, manifest.variants[variant]
     shapes = cache_shapes(sizes, manifest.limits, facts.dtype, settings.max_rows).values()
     cache_bytes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes]
-    # The file has one embedding, unless the source has a vocabulary of its own: encoder and step load it each.
+    # Encoder and step both load the embedding, but the file has it once, unless the source has its own vocabulary.
     shared = sizes.vocab_size if sizes.source_vocab_size is None else 0
     caches, copies = sum(cache_bytes), 2 * max(cache_bytes)
     weights = facts.weights_bytes + shared * sizes.d_model * np.dtype(facts.dtype).itemsize

@@ -1,8 +1,8 @@
-"""The folder of models: DIR/NAME is a bundle, or holds versions of one, DIR/NAME/VERSION.
+"""The folder of models: DIR/NAME is a bundle, or holds the model's versions, DIR/NAME/VERSION.
 
-Names and versions are those of the folders; a bundle that is no version's folder has the version of its manifest. What
-begins with a dot is none, such as the folders that Kubernetes swaps; nor is `lost+found`, nor a version whose name no
-model could have.
+Names and versions are the names of the folders. A bundle in DIR/NAME has the version that its manifest says. Folders
+that begin with a dot are ignored, because Kubernetes makes such folders to swap what is mounted. `lost+found` is
+ignored, too, and so is a version with a name that no model could have.
 """
 
 import errno
@@ -15,7 +15,7 @@ from server.bundle.manifest import MANIFEST_FILE
 from server.errors import SettingsError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_MOST_FILES = 1000  # and folders, of a bundle, which has some ten
+_MOST_FILES = 1000  # files and folders of a bundle, which has about ten
 _NOT_MODELS = ("lost+found",)
 _RESERVED = ("liveness", "readiness")  # of the health service
 
@@ -28,9 +28,8 @@ class FoundBundle:
 
     Attributes:
         name: of the model.
-        version: of its folder; empty for that of the manifest.
-        directory: of the bundle.
-        stamp: of all its files; another one if any of them was written, or exchanged.
+        version: the name of its folder; empty if the manifest says the version.
+        stamp: of all its files. It changes if any of them is written or exchanged.
     """
 
     name: str
@@ -40,11 +39,11 @@ class FoundBundle:
 
 
 def find_models(directory: Path) -> tuple[dict[str, list[FoundBundle]], list[str]]:
-    """Looks what is in the folder of models.
+    """Finds the bundles in the folder of models.
 
     Returns:
-        Of each name its versions, the highest first; and which folders have names that no model can have, or cannot be
-        read, which have no versions.
+        The versions of each name, the highest first, and faults: folders with names that no model can have, and folders
+        that cannot be read. Such folders have no versions.
 
     Raises:
         SettingsError: the folder cannot be read.
@@ -63,25 +62,25 @@ def find_models(directory: Path) -> tuple[dict[str, list[FoundBundle]], list[str
         try:
             found[folder.name] = _versions(folder)
         except OSError as error:
-            if error.errno != errno.ENOENT:  # then it has gone meanwhile
+            if error.errno != errno.ENOENT:  # ENOENT: it has gone meanwhile
                 faults.append(f"{folder} cannot be read: {error.strerror}")
     return found, faults
 
 
 def nothing_in(directory: Path) -> str:
-    """Says that there is no model in the folder of models."""
+    """Returns words for an error: there is no model in the folder of models."""
     hint = f"; it is a bundle itself: --bundle {directory}" if (directory / MANIFEST_FILE).exists() else ""
     return f"--models: {directory} holds no model{hint}"
 
 
 def is_model_name(name: str) -> bool:
-    """Whether a model may be called so."""
+    """Returns whether a model may have this name."""
     return _NAME.fullmatch(name) is not None and name not in _RESERVED
 
 
 def version_key(version: str) -> tuple[tuple[tuple[int, int, str], ...], str]:
-    """Returns what orders versions: numbers in them by their value, so that 1.10 is higher than 1.9; 1 above 01."""
-    parts = re.split(r"([0-9]+)", version)  # no other digits: int() knows some, and some not
+    """Returns a key that orders versions. Numbers count by their value, so 1.10 is higher than 1.9; 1 is above 01."""
+    parts = re.split(r"([0-9]+)", version)  # only these digits, because int() reads some others and not all
     key = tuple((1, int(part), "") if index % 2 else (0, 0, part) for index, part in enumerate(parts) if part)
     return key, version
 
@@ -103,14 +102,14 @@ def _folders(directory: Path) -> list[Path]:
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link to itself
+    except OSError:  # for example a link to itself
         return False
 
 
 def _stamp(bundle: Path) -> _Stamp:
-    """Returns what a bundle's files are known by. What Kubernetes does, to swap a link to a folder, changes it too.
+    """Returns what tells a bundle's files from others. It changes, too, when Kubernetes swaps a link to a folder.
 
-    It looks no further than at `_MOST_FILES`: what has more, such as a link to `/`, is no bundle.
+    It looks at no more than `_MOST_FILES`, because a folder with more files, for example a link to `/`, is no bundle.
     """
     files: list[tuple[str, int, int, int, int]] = []
     for num_folders, (folder, _, names) in enumerate(os.walk(os.path.realpath(bundle))):

@@ -1,10 +1,10 @@
-"""Loads what is in the folder of models: everything at first, then what changes.
+"""Loads what is in the folder of models: everything at the start, then what changes.
 
-Of a model's versions the highest good one is served. A version that is put in is verified, warmed up and made to
-translate its golden sentence before it takes over; a faulty one is refused, with its faults in the log, and the next
-lower one tried, down to the one that is served. A version whose folder has gone is served until another takes over, a
-model until its folder has gone. A folder in which there is no bundle at all is taken for a mount that is missing. No
-more than `_MOST_TRIED` versions of a model are tried: a thousand faulty ones must not keep the others waiting.
+The highest good version of a model is served. A new version is verified, warmed up and translates its golden sentence
+before it takes over. A faulty one is refused, with its faults in the log, and the next lower one is tried, down to the
+served one. A version whose folder has gone is served until another takes over, a model until its folder has gone. A
+folder without any bundle is taken for a missing mount. No more than `_MOST_TRIED` versions of a model are tried, so
+that many faulty ones do not keep the other models waiting.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from server.threads import LANE_NICENESS, be_nice
 
 logger = logging.getLogger(__name__)
 
-_AGAIN_SECONDS = 5.0  # after which a model that could not be loaded on demand is tried again
+_AGAIN_SECONDS = 5.0  # until a model that could not be loaded on demand is tried again
 _MOST_TRIED = 32
 
 _Versions = list[FoundBundle]
@@ -42,23 +42,23 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A model that is to be served instead of the one of that name, or None for none."""
+    """A model to serve in place of the one with that name; None removes that one."""
 
     name: str
     model: Model | None
 
 
 class FolderLoader:
-    """Its methods block, and are called one at a time: `in_background` does that.
+    """Its methods block, and may only be called one at a time, which `in_background` ensures.
 
     Args:
-        directory: of the models.
+        directory: the folder of models.
         settings: of the server.
-        metrics: told of every load.
-        clock: seconds.
+        metrics: are told of every load.
+        clock: seconds, monotonic.
 
     Attributes:
-        turn: of who changes what is served, from a look at the folder to the end of what follows from it.
+        turn: held by what changes the served models, from a look at the folder until its changes are made.
     """
 
     def __init__(
@@ -78,20 +78,20 @@ class FolderLoader:
         self._pinned: set[str] = set()
         self._faults: dict[Path, str] = {}
         self._told: list[str] = []
-        self._failed: dict[str, float] = {}  # models that were asked for, and when
+        self._failed: dict[str, float] = {}  # models that could not be loaded on demand, and when
         self._clock = clock
         self.turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, "model-loader", functools.partial(be_nice, LANE_NICENESS))
 
     async def in_background(self, work: Callable[..., _T], *arguments: object) -> _T:
-        """Has a thread call a method of this object, when it is done with what came before."""
+        """Calls a method of this object on its thread, after the calls that came before."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
 
     def read_all(self) -> list[ServedModel]:
-        """Reads what every model says of itself, and loads none.
+        """Reads the manifest of every model, and loads no model.
 
         Raises:
-            StartupError: there is none; lists all faults.
+            StartupError: there is no good model; lists all faults.
         """
         found, faults = self._look_at_first()
         models = [model for name in found for model in self._read(name, faults)]
@@ -102,7 +102,7 @@ class FolderLoader:
         """Loads the highest good version of a model, served or not. Raises NotServing if there is none."""
         change = None
         has_just_failed = self._clock() < self._failed.get(name, -math.inf) + _AGAIN_SECONDS
-        if name in self._seen and not has_just_failed:  # else it is about to be removed
+        if name in self._seen and not has_just_failed:  # a model that is not in `_seen` is about to be removed
             self._served.pop(name, None)
             change = self.load(name)
         if change is None or change.model is None:
@@ -112,11 +112,11 @@ class FolderLoader:
         return change.model
 
     def found(self) -> dict[str, _Versions]:
-        """Returns what is in the folder: of each name its versions, the highest first. Raises SettingsError."""
+        """Returns what is in the folder: the versions of each name, the highest first. Raises SettingsError."""
         return find_models(self._directory)[0]
 
     def load_highest(self, name: str) -> Model:
-        """Loads the highest good version of a model, served or not, and has it follow its folder.
+        """Loads the highest good version of a model, served or not, and makes it follow its folder.
 
         Raises:
             StartupError: there is none; lists all faults. Nothing has changed.
@@ -143,19 +143,19 @@ class FolderLoader:
         return model
 
     def pin(self, name: str) -> None:
-        """Leaves a model as it is, whatever comes into its folder, until that has gone."""
+        """Leaves a model as it is, whatever comes into its folder, until the folder has gone."""
         self._pinned.add(name)
 
     def follows(self, name: str) -> bool:
-        """Whether what comes into a model's folder is taken."""
+        """Returns whether new versions in the folder of a model are loaded."""
         return name not in self._pinned
 
     def fault_of(self, bundle: FoundBundle) -> str:
-        """Says what was wrong with a bundle when it was last tried; empty for nothing."""
+        """Returns what was wrong with a bundle at the last try; empty for nothing."""
         return self._faults.get(bundle.directory, "")
 
     def load_all(self) -> list[Model]:
-        """Loads every model that is good.
+        """Loads every good model.
 
         Raises:
             StartupError: there is none; lists all faults.
@@ -172,9 +172,9 @@ class FolderLoader:
         return models
 
     def changed(self) -> list[str]:
-        """Returns names of models whose folders have changed, and are the same at two looks.
+        """Returns the names of models whose folders have changed since they were loaded, but not between two looks.
 
-        Files that belong together are written in turn.
+        The files of a bundle are written one after the other, so a folder that still changes is not whole.
         """
         try:
             found, faults = find_models(self._directory)
@@ -194,10 +194,10 @@ class FolderLoader:
 
         Args:
             name: of the model.
-            faults: takes what is wrong with those that are not good.
+            faults: a list that takes the faults of bad versions.
 
         Returns:
-            What is to be done, if anything.
+            What must be done, or None for nothing.
         """
         versions = self._seen.get(name)
         if versions is None:
@@ -226,14 +226,14 @@ class FolderLoader:
         return found, faults
 
     def _tell(self, faults: list[str]) -> None:
-        """Logs what is wrong with the folder, once while it lasts."""
+        """Logs the faults of the folder, once as long as they stay the same."""
         for fault in faults:
             if fault not in self._told:
                 logger.warning("models: %s", fault)
         self._told = faults
 
     def _read(self, name: str, faults: list[str]) -> Iterator[ServedModel]:
-        """Yields what the highest version says whose manifest is good, if there is one."""
+        """Yields what is known of the highest version with a good manifest, if there is one."""
         self._metrics.catalogue.add_model(name)
         self._judged[name] = self._seen[name]
         for bundle in self._seen[name]:
@@ -260,10 +260,10 @@ class FolderLoader:
         faults += error.faults
 
     def _try(self, bundle: FoundBundle, faults: list[str]) -> Model | None:
-        """Returns a model that is warm, or None, and logs and counts either."""
+        """Returns a warm model, or None if the bundle is bad. Logs and counts either."""
         model = self._warm(bundle, faults)
         if model is None:
-            collect_garbage()  # what it had been given until it failed
+            collect_garbage()  # frees what the model held when it failed
         return model
 
     def _warm(self, bundle: FoundBundle, faults: list[str]) -> Model | None:
@@ -277,7 +277,7 @@ class FolderLoader:
         except StartupError as error:
             self._refuse(bundle, error, faults)
             return None
-        except Exception as error:  # whatever it is, the other models are served
+        except Exception as error:  # whatever the error is, the other models are served
             self._metrics.catalogue.count_load(bundle.name, is_successful=False)
             logger.exception("a model cannot be loaded", extra={"facts": facts})
             faults.append(f"{bundle.directory}: cannot be loaded: {type(error).__name__}")

@@ -1,4 +1,4 @@
-"""Has what is served follow the folder of models, look by look."""
+"""Makes the served models follow the folder of models, look by look."""
 
 import asyncio
 import logging
@@ -12,13 +12,13 @@ POLL_SECONDS = 1.0
 
 
 async def watch_folder(loader: FolderLoader, catalogue: Catalogue, poll_seconds: float = POLL_SECONDS) -> None:
-    """Has the catalogue serve what the folder of models holds, until cancelled."""
+    """Makes the catalogue serve what the folder of models holds, until cancelled."""
     while True:
         await asyncio.sleep(poll_seconds)
         async with loader.turn:
             try:
                 await _take_changes(loader, catalogue)
-            except Exception:  # a fault of ours: what is served goes on
+            except Exception:  # a fault of ours; the served models go on
                 logger.exception("models: the folder could not be followed; it will be looked at again")
 
 
@@ -31,5 +31,5 @@ async def _take_changes(loader: FolderLoader, catalogue: Catalogue) -> None:
             catalogue.put(change.model)
         else:
             catalogue.remove(name)
-        del change  # or the model would stay in memory when it has been replaced
+        del change  # else the model would stay in memory after it is replaced
         await catalogue.make_room()

@@ -35,11 +35,11 @@ class GoldenSentence:
         self.source_ids = manifest.golden.source_ids
 
     def options(self, kind: StepKind) -> DecodingOptions:
-        """Returns how it is searched for by steps of a kind."""
+        """Returns the options with which steps of a kind translate it."""
         return self._manifest.golden_options(use_shortlist=kind is StepKind.SHORTLIST)
 
     def faults(self, kind: StepKind, found: Hypothesis) -> list[str]:
-        """Returns what is wrong with the best translation by steps of a kind."""
+        """Returns what is wrong with the best translation that steps of a kind have found."""
         if kind is StepKind.PLAIN:
             return compare_with_golden(self._manifest, self._variant, found)
         if self._shortlist_score is None and math.isfinite(found.score):

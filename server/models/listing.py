@@ -1,4 +1,4 @@
-"""`--list`: what would be served, and the memory that it would take."""
+"""`--list`: lists the models that would be served, and the memory that they would take."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -13,14 +13,14 @@ from server.models.pivots import pivoted_pairs
 from server.models.start_up import misfits
 from server.settings.settings import Settings
 
-_FEW = 6  # directions that are named
+_FEW = 6  # directions that a line names
 
 
 def list_models(settings: Settings) -> Iterator[str]:
-    """Reads and verifies the bundles, without loading them; yields a line for each, for each pivot, and a sum.
+    """Reads and verifies the bundles without loading them. Yields a line for each, a line for each pivot, and a sum.
 
     Raises:
-        StartupError: at the end, if anything would be refused, or nothing served; lists every fault.
+        StartupError: at the end, if a bundle would be refused, or no model served; lists every fault.
     """
     faults: list[str] = []
     total = 0

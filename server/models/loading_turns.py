@@ -1,16 +1,19 @@
-"""Models are loaded one at a time, each once for however many wait for it, and stay until those have borrowed it."""
+"""Loads models one at a time, each once for all requests that wait for it.
+
+A loaded model stays in memory until these requests have borrowed it.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
-_TURNS_TO_BORROW = 4  # of the event loop: two until those who wait for a model go on, and some to spare
+_TURNS_TO_BORROW = 4  # of the event loop: two until the requests that wait for a model go on, and two to spare
 
 
 class LoadingTurns:
-    """Who is loaded next, on the event loop's thread.
+    """Decides which model is loaded next, on the event loop's thread.
 
     Args:
-        load: loads a model, which may take long, and may have others leave.
+        load: loads a model. It may take long, and may unload others.
     """
 
     def __init__(self, load: Callable[[str], Awaitable[None]]) -> None:
@@ -19,7 +22,7 @@ class LoadingTurns:
         self._turn = asyncio.Lock()
 
     async def wait_for(self, name: str) -> None:
-        """Has a model loaded; whoever leaves meanwhile ends nothing. Raises as `load` does."""
+        """Waits until a model is loaded. A caller that leaves does not end the loading. Raises as `load` does."""
         if name not in self._loading:
             task = self._loading[name] = asyncio.create_task(self._take_turn(name))
             task.add_done_callback(lambda done: (self._loading.pop(name), done.cancelled() or done.exception()))
@@ -33,10 +36,10 @@ class LoadingTurns:
             self._end_turn()
 
     def _end_turn(self, turns_of_loop: int = _TURNS_TO_BORROW) -> None:
-        """Lets the next one begin once whoever has waited for this model goes on.
+        """Lets the next load begin, after the requests that waited for this model have had time to borrow it.
 
-        It would make a model leave that nobody has borrowed yet: where there is room for one, two would be loaded in
-        turn for ever, and neither used.
+        An earlier load would unload this model before any request has borrowed it. With room for only one model, two
+        models would be loaded in turn for ever, and neither used.
         """
         if turns_of_loop:
             asyncio.get_running_loop().call_soon(self._end_turn, turns_of_loop - 1)

@@ -1,4 +1,4 @@
-"""`Model`: a bundle brought to life, with its engine behind what the translator asks of it, `SentenceEngine`."""
+"""`Model`: a loaded bundle with its engine. `SentenceEngine`: what the translator needs of an engine."""
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
@@ -17,7 +17,7 @@ from server.text.characters import Characters
 
 
 class SentenceEngine(Protocol):
-    """What answers requests: `server.engine.engine.Engine`, or a cache in front of it."""
+    """Answers requests: `server.engine.engine.Engine`, or a cache in front of it."""
 
     def submit(
         self,
@@ -45,7 +45,7 @@ class SentenceEngine(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    """What is known of a model that is served, whether it is in memory or not."""
+    """What is known of a served model, whether it is in memory or not."""
 
     manifest: Manifest
     variant: str
@@ -53,29 +53,29 @@ class ServedModel:
 
     @property
     def device(self) -> str:
-        """The variant's: "cpu" or "cuda"."""
+        """The device of the variant: "cpu" or "cuda"."""
         return VARIANTS[self.variant].device
 
     @property
     def sha256(self) -> str:
-        """Over all files of the variant."""
+        """The hash of all files of the variant."""
         variant = self.manifest.variants.get(self.variant)
         return variant.sha256 if variant is not None else ""
 
     @property
     def has_shortlist(self) -> bool:
-        """Whether `DecodingOptions.use_shortlist` may be asked for."""
+        """Whether requests may set `DecodingOptions.use_shortlist`."""
         variant = self.manifest.variants.get(self.variant)
         return variant is not None and variant.has_shortlist
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model(ServedModel):
-    """A loaded bundle, and the engine that runs one of its variants, with who watches it.
+    """A loaded bundle, the engine that runs one of its variants, and the supervisor of that engine.
 
     Attributes:
-        characters: that its network can be shown.
-        growth_bytes: of the host's memory that it may take beyond what it has when it begins to serve.
+        characters: the characters that its network can be shown.
+        growth_bytes: what it may take of the host's memory beyond what it has when it begins to serve.
     """
 
     tokenizer: Tokenizer
@@ -86,6 +86,6 @@ class Model(ServedModel):
     growth_bytes: int = 0
 
     def stop(self) -> None:
-        """Ends the engine, after who watches it, who would take it for dead."""
+        """Ends the supervisor, then the engine. The supervisor would take a stopped engine for a dead one."""
         self.supervisor.stop()
         self.engine.stop()

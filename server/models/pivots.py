@@ -1,19 +1,19 @@
-"""Which texts can pass through the languages of `--pivot`, if any."""
+"""Which directions the pivots of `--pivot` make possible."""
 
 from collections.abc import Sequence
 
 from server.bundle.codes import CodeTable
 from server.bundle.manifest import Manifest
 
-_FEW = 12  # codes that are named
+_FEW = 12  # codes that a fault names
 
 
 def pivot_faults(pivots: Sequence[str], manifests: Sequence[Manifest]) -> list[str]:
-    """Says of which pivots nothing comes, as no model translates into them or none from them.
+    """Returns a fault for each pivot that is of no use, because no model translates into it or none translates from it.
 
     Args:
         pivots: BCP-47 codes.
-        manifests: of the models that are served.
+        manifests: of the served models.
     """
     sources = sorted({code for each in manifests for code in each.source_codes})
     targets = sorted({code for each in manifests for code in each.target_codes})
@@ -26,11 +26,13 @@ def pivot_faults(pivots: Sequence[str], manifests: Sequence[Manifest]) -> list[s
 
 
 def pivoted_pairs(pivots: Sequence[str], manifests: Sequence[Manifest]) -> dict[tuple[str, str], str]:
-    """Returns the pairs that no model translates and two do, by `server.translation.routes`, each with its pivot.
+    """Returns the pairs that no model translates directly and two models do, each with its pivot.
+
+    It follows the rules of `server.translation.routes`.
 
     Args:
-        pivots: BCP-47 codes, the first first.
-        manifests: of the models that are served.
+        pivots: BCP-47 codes, in the order in which they are tried.
+        manifests: of the served models.
     """
     tables = [(each, CodeTable(each.source_codes), CodeTable(each.target_codes)) for each in manifests]
 

@@ -1,4 +1,4 @@
-"""Models in memory, those that requests use, those that leave it, and which versions were served before."""
+"""Models in memory, models that are about to leave it, and the versions that were served before."""
 
 import asyncio
 import contextlib
@@ -23,10 +23,10 @@ class Resident:
     """A model in memory.
 
     Attributes:
-        model: the version that is loaded.
-        num_loans: requests that use it.
-        reason: why it is to leave, one of `UNLOAD_REASONS`; empty while it is not.
-        gone: set when it has left.
+        model: the loaded version.
+        num_loans: how many requests use it.
+        reason: why it leaves, one of `UNLOAD_REASONS`; empty while it stays.
+        gone: is set when it has left.
     """
 
     model: Model
@@ -36,7 +36,7 @@ class Resident:
 
     @property
     def version(self) -> str:
-        """The model's."""
+        """The version of the model."""
         return self.model.manifest.version
 
 
@@ -55,12 +55,12 @@ class ServedVersions:
 
     @property
     def main(self) -> Resident:
-        """The version that has most of the requests."""
+        """The version that gets most of the requests."""
         return self.versions[self.split.main]
 
     @property
     def num_loans(self) -> int:
-        """Requests that use any of them."""
+        """How many requests use any of the versions."""
         return sum(each.num_loans for each in self.versions.values())
 
     @property
@@ -69,19 +69,19 @@ class ServedVersions:
         return sum(needed_bytes(each.model.manifest, each.model.variant) for each in self.versions.values())
 
     def is_ready(self) -> bool:
-        """Whether requests are welcome to every version that takes any."""
+        """Whether every version that gets requests is ready."""
         return all(self.versions[version].model.supervisor.is_ready() for version, _ in self.split.shares)
 
 
 class Retired:
-    """Models that are served no more, on the event loop's thread; each is unloaded when no request uses it any more.
+    """Models that are not served any more. Each is unloaded when no request uses it; on the event loop's thread.
 
     Args:
-        metrics: told of each that has been unloaded.
-        tell: is called when their number has changed.
+        metrics: are told of each unloaded model.
+        tell: is called when the number of these models has changed.
 
     Attributes:
-        residents: those that are still in memory.
+        residents: the models that are still in memory.
     """
 
     def __init__(self, metrics: CatalogueMetrics, tell: Callable[[], None]) -> None:
@@ -96,7 +96,7 @@ class Retired:
             self.add(each, reason)
 
     def add(self, resident: Resident, reason: str) -> None:
-        """Takes a model; the reason is one of `UNLOAD_REASONS`."""
+        """Takes a model. The reason is one of `UNLOAD_REASONS`."""
         resident.reason = reason
         self.residents.append(resident)
         self._tell()
@@ -110,7 +110,7 @@ class Retired:
             task.add_done_callback(self._unloading.discard)
 
     async def _unload(self, resident: Resident) -> None:
-        """Ends a model, and gives its memory back."""
+        """Ends a model, and frees its memory."""
         manifest, reason = resident.model.manifest, resident.reason
         with memory_returned():
             await aside(resident.model.stop)
@@ -126,19 +126,19 @@ class Retired:
 
 
 class VersionHistory:
-    """The versions that have had all requests for a model, of each model; the last ones are remembered."""
+    """Remembers the last versions of each model that had all of its requests."""
 
     def __init__(self) -> None:
         self._versions: dict[str, list[str]] = {}
 
     def of(self, name: str) -> Sequence[str]:
-        """Returns a model's versions, the last at the end."""
+        """Returns a model's versions, the last one at the end."""
         return tuple(self._versions.get(name, ()))
 
     def note(self, name: str, version: str) -> None:
         """Notes that a version has all requests.
 
-        To return to one is to forget those since: who goes back again comes to the one before.
+        If it is in the history already, the versions after it are forgotten. So a second rollback goes further back.
         """
         versions = self._versions.setdefault(name, [])
         if version in versions:
@@ -148,16 +148,16 @@ class VersionHistory:
             del versions[:-_MOST_HISTORY]
 
     def keep_last(self, name: str) -> None:
-        """Takes a model's last version for its first one."""
+        """Forgets all versions of a model but the last."""
         del self._versions[name][:-1]
 
     def forget(self, name: str) -> None:
-        """Forgets a model, which may be unknown."""
+        """Forgets a model, known or not."""
         self._versions.pop(name, None)
 
 
 async def aside(work: Callable[[], object]) -> None:
-    """Does what may take long, or for ever: on a thread that nobody waits for when the process ends."""
+    """Runs work that may take long, or for ever, on a thread that the end of the process does not wait for."""
     loop, done = asyncio.get_running_loop(), asyncio.Event()
 
     def run() -> None:

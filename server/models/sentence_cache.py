@@ -1,16 +1,18 @@
-"""Equal sentences are translated once: past translations are kept, and those under way are shared.
+"""Translates equal sentences once: it keeps past translations, and lets requests share a translation that is running.
 
-Equal are the token ids, the decoding options and the model. A cache belongs to one loaded model; name, version and
-variant are in its keys all the same, so that no other model's translation can ever be an answer.
+Sentences are equal if their token ids, decoding options and model are equal. A cache belongs to one loaded model. The
+model's name, version and variant are in its keys all the same, so that no other model's translation can be an answer.
 
-- Each caller has a future of its own, and leaving ends that one only. A flight ends when its last caller has left.
-- A flight's error goes to all of its callers and is never kept. That includes a refusal by the engine, for a caller who
-  joined while the flight was being submitted.
-- A caller joins only where little is lost by it. The flight's place in its request is no later than the place in the
-  caller's own: requests take turns in the waiting queue, so the end of a long one is far away. Its deadline, at which
-  the engine answers all of them, is no later than the caller's, but leaves nine tenths of the caller's time. Otherwise
-  the sentence is submitted anew, and that is the flight to join from then on. Weighed: flights without a deadline. gRPC
-  ends a call at its client's deadline, but only the engine knows the server's own maximum: callers would need timers.
+- A flight is a sentence in the engine. Each caller has its own future, and cancelling that ends only this future. A
+  flight ends when its last caller has left.
+- A flight's error goes to all of its callers and is never kept. This includes a refusal by the engine while the flight
+  is submitted, if another caller has joined by then.
+- A caller joins a flight only if it loses little by that. The flight's place in its request must be no later than the
+  sentence's place in the caller's request: requests take turns in the queue, so the end of a long one is far away. The
+  engine answers all callers at the flight's deadline, so this must be no later than the caller's, and leave nine tenths
+  of the caller's time. Otherwise the sentence is submitted anew, and later callers join that flight. Weighed: flights
+  without a deadline. gRPC ends a call at its client's deadline, but only the engine knows the server's own maximum, so
+  callers would need timers.
 """
 
 import math
@@ -29,37 +31,37 @@ from server.engine.flow import ANYONE, Flow
 from server.models.model import SentenceEngine
 from server.telemetry.model_metrics import ModelMetrics
 
-_LEAST_SHARE = 0.9  # of a caller's time, for a flight to be joined
+_LEAST_SHARE = 0.9  # of a caller's time, which a flight must leave to be joined
 
 _Key = tuple[tuple[str, str, str], DecodingOptions, tuple[int, ...]]  # model, options, source ids
 
 
 @dataclass(slots=True, eq=False)
 class _Flight:
-    """A sentence in the engine, and the callers who wait for it."""
+    """A sentence in the engine, and the callers that wait for it."""
 
     key: _Key
-    place: int  # among those sentences of its request that went to the engine
+    place: int  # among the sentences of its request that went to the engine
     deadline: float
     callers: set[Future[Result]] = field(default_factory=set)
-    translation: Future[Result] = field(default_factory=Future)  # the engine's, once the sentence is there
+    translation: Future[Result] = field(default_factory=Future)  # the engine's future, once the sentence is submitted
 
     def suits(self, place: int, deadline: float, now: float) -> bool:
         return self.place <= place and _LEAST_SHARE * (deadline - now) <= self.deadline - now <= deadline - now
 
 
 class SentenceCache:
-    """A `SentenceEngine` in front of another; its methods may be called from any thread.
+    """A `SentenceEngine` in front of another one. Its methods may be called from any thread.
 
-    The lock guards the tables and the flights' callers, for one sentence at a time, since lanes wait for it. It is not
-    held where others' code may run: in the engine, and when a caller who is known to others is answered.
+    The lock guards the tables and the callers of the flights. It is held for one sentence at a time, because lanes wait
+    for it. It is not held while foreign code may run: in the engine, and when a future is answered that others know.
 
     Args:
-        engine: translates what is not known.
-        model: that the engine runs: name, version, and sha256 of the variant.
-        metrics: told how many sentences were known.
-        max_sentences: translations to keep, 0 for none; the least recently used leave.
-        is_single_flight: whether a translation that is under way can be joined.
+        engine: translates the sentences that are not kept.
+        model: what the engine runs: name, version, and sha256 of the variant.
+        metrics: are told how many sentences were kept.
+        max_sentences: translations to keep, 0 for none. The least recently used ones leave.
+        is_single_flight: whether a caller may join a translation that is running.
         clock: the engine's.
     """
 
@@ -81,7 +83,7 @@ class SentenceCache:
         self._clock = clock
         self._lock = threading.Lock()
         self._results: OrderedDict[_Key, Result] = OrderedDict()  # least recently used first
-        self._flights: dict[_Key, _Flight] = {}  # those to join
+        self._flights: dict[_Key, _Flight] = {}  # flights that callers may join
 
     def submit(
         self,
@@ -90,11 +92,11 @@ class SentenceCache:
         deadline: float | None,
         flow: Flow = ANYONE,
     ) -> list[Future[Result]]:
-        """See `Engine.submit`. A kept translation took no seconds, a shared one those of its flight."""
+        """See `Engine.submit`. A kept translation has timings of 0 seconds, a shared one the timings of its flight."""
         now = self._clock()
         instant = math.inf if deadline is None else deadline
         callers: list[Future[Result]] = []
-        flights: list[_Flight] = []  # new ones
+        flights: list[_Flight] = []  # the new ones
         counts: Counter[str] = Counter()
         try:
             for ids in sources:
@@ -108,7 +110,7 @@ class SentenceCache:
                 flight.translation.set_exception(error)
                 self._land(flight, flight.translation)
             for caller in callers:
-                caller.cancel()  # leaves the flights that it joined
+                caller.cancel()  # takes it off the flights that it joined
             raise
         for flight, translation in zip(flights, translations, strict=True):
             flight.translation = translation
@@ -120,7 +122,7 @@ class SentenceCache:
     def check_room(
         self, num_characters: int, options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
     ) -> float:
-        """See `Engine.check_room`. Where translations are kept, a full engine may not be needed: `submit` says so."""
+        """See `Engine.check_room`. It is not asked if translations are kept, as all may be known."""
         return 0.0 if self._results else self._engine.check_room(num_characters, options, deadline, flow)
 
     def observe_text(self, num_characters: int, source_tokens: int) -> None:
@@ -128,11 +130,11 @@ class SentenceCache:
         self._engine.observe_text(num_characters, source_tokens)
 
     def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:
-        """See `Engine.predict_seconds`; what is kept counts as if it were not."""
+        """See `Engine.predict_seconds`. Kept sentences count as if they were not kept."""
         return self._engine.predict_seconds(source_tokens, options)
 
     def clear(self) -> None:
-        """Forgets all translations, as they may be wrong; those under way are kept when they come."""
+        """Forgets all kept translations, as they may be wrong. Running ones are kept when they end."""
         with self._lock:
             self._results.clear()
 
@@ -141,11 +143,15 @@ class SentenceCache:
         self._engine.stop()
 
     def _look_up(self, key: _Key, caller: Future[Result], flights: list[_Flight], deadline: float, now: float) -> str:
-        """Answers the caller or puts it on a flight, added to `flights` if it is new; returns the metric's label."""
+        """Answers the caller, or adds it to a flight. A new flight is added to `flights`.
+
+        Returns:
+            The label of the metric: hit, joined or miss.
+        """
         with self._lock:
             if key in self._results:
                 self._results.move_to_end(key)
-                caller.set_result(self._results[key])  # nobody else knows it yet
+                caller.set_result(self._results[key])  # no other code knows this future yet
                 return "hit"
             flight, result = self._flights.get(key), "joined"
             if flight is None or not flight.suits(len(flights), deadline, now):
@@ -158,7 +164,7 @@ class SentenceCache:
         return result
 
     def _leave(self, flight: _Flight, caller: Future[Result]) -> None:
-        """Takes a cancelled caller off its flight, and ends the flight if nobody is left."""
+        """Takes a cancelled caller off its flight, and ends the flight if no caller is left."""
         if caller.cancelled():
             with self._lock:
                 flight.callers.discard(caller)
@@ -169,8 +175,8 @@ class SentenceCache:
                 flight.translation.cancel()
 
     def _land(self, flight: _Flight, translation: Future[Result]) -> None:
-        """Answers a flight's callers; on the lane's thread."""
-        if translation.cancelled():  # by `_leave`: there are none
+        """Answers a flight's callers, on the lane's thread."""
+        if translation.cancelled():  # `_leave` did this: no caller is left
             return
         error = translation.exception()
         with self._lock:
@@ -183,7 +189,7 @@ class SentenceCache:
                     self._results.popitem(last=False)
             callers, flight.callers = flight.callers, set()
         for caller in callers:
-            with suppress(InvalidStateError):  # it has left just now
+            with suppress(InvalidStateError):  # the caller has just left
                 if error is None:
                     caller.set_result(translation.result())
                 else:

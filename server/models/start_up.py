@@ -1,4 +1,4 @@
-"""What the settings want to be served: one bundle, or a folder of models, in memory from the start or on demand."""
+"""Loads what the settings name: one bundle, or a folder of models, in memory from the start or on demand."""
 
 import math
 import re
@@ -15,12 +15,12 @@ from server.runtime.cuda_device import find_cuda_device
 from server.settings.settings import ON_DEMAND, Settings
 from server.telemetry.metrics import Metrics
 
-_VERSION = re.compile(r"v?[0-9]+(\.[0-9]+)*")  # a name that rather belongs to a version than to a model
-_BUDGET_SHARE = 2  # of the process's memory models have one part, unless the settings say how much
+_VERSION = re.compile(r"v?[0-9]+(\.[0-9]+)*")  # a name that looks like a version, not like a model
+_BUDGET_SHARE = 2  # unless the settings say how much, models have one of so many parts of the process's memory
 
 
 def new_catalogue(settings: Settings, metrics: Metrics) -> tuple[Catalogue, FolderLoader | None]:
-    """Returns an empty catalogue, and what loads its models if they are in a folder; on the event loop's thread."""
+    """Returns an empty catalogue, and the loader of the folder of models, if any; on the event loop's thread."""
     if settings.models is None:
         return Catalogue(metrics.catalogue), None
     loader = FolderLoader(settings.models, settings, metrics)
@@ -34,7 +34,7 @@ def new_catalogue(settings: Settings, metrics: Metrics) -> tuple[Catalogue, Fold
 
 
 def open_models(settings: Settings, metrics: Metrics, loader: FolderLoader | None) -> list[ServedModel]:
-    """Loads what is to be in memory from the start, and reads what is not; blocks.
+    """Loads the models that are in memory from the start, and reads the manifests of the others. It blocks.
 
     Raises:
         StartupError: there is nothing to serve; lists every fault.
@@ -45,14 +45,14 @@ def open_models(settings: Settings, metrics: Metrics, loader: FolderLoader | Non
 
 
 def stop_models(models: list[ServedModel]) -> None:
-    """Ends the engines of models that nobody serves."""
+    """Ends the engines of models that are not served."""
     for model in models:
         if isinstance(model, Model):
             model.stop()
 
 
 def serve_models(catalogue: Catalogue, models: list[ServedModel]) -> None:
-    """Puts models into a catalogue, and empties the list, which would keep what is replaced later in memory."""
+    """Puts models into a catalogue. It empties the list, which would keep models in memory that are replaced later."""
     while models:
         model = models.pop()
         if isinstance(model, Model):
@@ -62,7 +62,7 @@ def serve_models(catalogue: Catalogue, models: list[ServedModel]) -> None:
 
 
 def growth_of(models: list[ServedModel], settings: Settings) -> int:
-    """Returns what models may take of memory beyond what they have, two versions of one at the same time included."""
+    """Returns the bytes that models may take beyond what they have, for two versions of one model at the same time."""
     share = Share(num_models=len(models))
     growth = loaded = 0
     if settings.models is not None:
@@ -78,7 +78,7 @@ def growth_of(models: list[ServedModel], settings: Settings) -> int:
 
 
 def misfits(settings: Settings, served: Sequence[tuple[Manifest, str]]) -> list[str]:
-    """Says what of the settings does not suit the models, each with its variant; they are served all the same."""
+    """Returns which settings do not suit the models, given with their variants. These are served all the same."""
     faults = pivot_faults(settings.pivots, [manifest for manifest, _ in served])
     budget = _budget_bytes(settings) if settings.load == ON_DEMAND else math.inf
     for manifest, variant in served:
@@ -97,7 +97,7 @@ def misfits(settings: Settings, served: Sequence[tuple[Manifest, str]]) -> list[
 
 
 def describe(models: tuple[ServedModel, ...]) -> str:
-    """Returns models' names and versions, and what GPU they are on, in words for the operator."""
+    """Returns names and versions of models, and the GPU that they are on, in words for the operator."""
     on_gpu = any(isinstance(each, Model) and VARIANTS[each.variant].is_on_device for each in models)
     return ", ".join(
         f"{each.manifest.name} {each.manifest.version} ({each.variant}, "

@@ -1,21 +1,21 @@
-"""Watches an engine's lanes, on a thread of its own: who may go on, who is replaced, and when there is no hope.
+"""Watches an engine's lanes on a thread of its own. It proves and replaces lanes, and gives the engine up as lost.
 
 A canary proves a lane: the supervisor sends the bundle's golden sentence to that lane alone, by each kind of step that
 the lane has taken, and the lane must give the golden translation (`server.models.golden_sentence`).
 
 | a lane | what follows |
 |---|---|
-| has been silent for a while | a canary, beside whatever it runs |
+| was not proven for a while | a canary, beside whatever it runs |
 | had a step that failed | it takes nothing more until it has passed a canary |
 | fails a canary: other ids or another score, or two errors on end | it is out: its sentences are answered UNAVAILABLE |
 | is out, or its thread died | a new one, with new caches, takes its place once it has passed a canary |
 | is out for the second time, hangs, or has lost its device | the engine is lost |
 
-Who loses the engine has every caller answered UNAVAILABLE, and `server.app` ends the process, since a hung thread
+When the engine is lost, every caller is answered UNAVAILABLE, and `server.app` ends the process, because a hung thread
 cannot be ended, nor a CUDA context mended, from within.
 
-Time is counted in what this thread has lived through: a process that was stopped, or given no processor, has not
-waited. So seconds between two looks count only up to `_MOST_ELAPSED_SECONDS`.
+Time is counted as this thread has lived through it: a process that was stopped, or got no processor, has not waited. So
+the seconds between two looks count only up to `_MOST_ELAPSED_SECONDS`.
 """
 
 import logging
@@ -37,26 +37,26 @@ logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.5
 _MOST_ELAPSED_SECONDS = 2 * _LOOK_SECONDS
-_IDLE_CANARY_SECONDS = 10.0  # of an engine that has nothing to do
-_CANARY_SECONDS = 30.0  # of any: its rows slow a lane's 15 or so steps by what its beam is of the batch
-_HANG_SECONDS = 20.0  # of a step; with the end of the process, half a minute is not exceeded
-_MOST_ERRORS = 2  # canaries on end; in a first one's step another sentence may have failed
+_IDLE_CANARY_SECONDS = 10.0  # between canaries of an idle engine
+_CANARY_SECONDS = 30.0  # between canaries of any engine; shorter, and canaries slow the other sentences
+_HANG_SECONDS = 20.0  # of a step, so that the process ends within half a minute
+_MOST_ERRORS = 2  # canaries in a row; the first may have failed because of another sentence in its step
 
 
 @dataclass(slots=True)
 class _Watched:
-    """One lane, and what has been seen of it.
+    """One lane, and what was seen of it.
 
     Attributes:
-        is_replacement: of a lane that is out.
+        is_replacement: whether it took the place of a lane that was out.
         is_proven: False until a replacement has passed a canary.
         step_started: the lane's instant, which tells one step from the next.
-        step_seconds: for which that step has been seen.
-        canary: that the lane translates; None for none.
-        kinds_left: of steps that are to be proven in this round, this canary's first.
-        canary_sent: instant of the supervisor's own time at which the last round of them began.
-        num_faults: of the lane by then.
-        num_errors: canaries without a translation since it last passed a round.
+        step_seconds: for how long this step has been seen.
+        canary: the running canary; None for none.
+        kinds_left: the kinds of steps that this round of canaries has yet to prove, the running canary's first.
+        canary_sent: when the last round began, in the supervisor's own seconds.
+        num_faults: how many faults the lane had by then.
+        num_errors: canaries without a translation since the lane last passed a round.
     """
 
     lane: Lane
@@ -72,15 +72,16 @@ class _Watched:
 
 
 class Supervisor:
-    """Looks at an engine whenever that raises its alarm, and twice a second.
+    """Looks at an engine's lanes twice a second, and whenever the engine raises its alarm.
 
     Args:
-        engine: to be watched; it runs.
+        engine: the running engine.
         golden: the sentence of each canary.
         metrics: of the model.
-        distrust: called when a canary was wrong: what the engine has translated lately may be, too.
+        distrust: is called when a canary was wrong, because recent translations may be wrong, too.
         clock: seconds, monotonic.
-        num_models: of the process: idle lanes of all of them together are proven as often as those of one.
+        num_models: how many models the process has. The idle lanes of all of them together get as many canaries as
+            those of one model.
     """
 
     def __init__(
@@ -110,24 +111,24 @@ class Supervisor:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends watching, for an engine that is about to stop; safe to call before `start`, and twice."""
+        """Ends watching, before the engine stops. It may be called before `start`, and twice."""
         self._is_stopped = True
         self._engine.alarm.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def is_ready(self) -> bool:
-        """Says whether requests are welcome: some lane serves, and none is out or being replaced."""
+        """Returns whether requests are welcome: a lane serves, and none is out or being replaced."""
         states = [watched.lane.state for watched in self._watched]
         is_whole = LaneState.OUT not in states and all(watched.is_proven for watched in self._watched)
         return is_whole and LaneState.SERVING in states and not self._is_lost
 
     def is_alive(self) -> bool:
-        """Says whether the engine runs or may be brought back; if not, the process is to end."""
+        """Returns whether the engine runs or may be brought back. If not, the process must end."""
         return not self._is_lost
 
     def look(self) -> None:
-        """Looks at every lane, and does what is to be done."""
+        """Looks at every lane, and acts on what it sees."""
         now = self._clock()
         elapsed = min(now - self._looked, _MOST_ELAPSED_SECONDS)
         self._looked = now
@@ -158,7 +159,7 @@ class Supervisor:
         elif lane.is_out and watched.is_replacement:
             self._lose("a lane is out again", index)
         elif lane.is_out:
-            if lane.has_ended:  # until then it may hang
+            if lane.has_ended:  # before that it may hang
                 self._replace(index)
         elif watched.canary is None and (
             lane.state is LaneState.SUSPECT or self._lived - watched.canary_sent >= canary_seconds
@@ -174,7 +175,7 @@ class Supervisor:
         watched.canary.add_done_callback(lambda _: self._engine.alarm.set())
 
     def _close_canary(self, index: int, watched: _Watched, canary: Future[Result]) -> None:
-        """Judges a canary that has come back, unless it was the lane's end that ended it."""
+        """Judges a canary that has come back, unless the end of its lane has ended it."""
         watched.canary = None
         if watched.lane.is_out:
             return
@@ -208,7 +209,7 @@ class Supervisor:
         self._engine.alarm.set()
 
     def _lose(self, reason: str, index: int | None = None) -> None:
-        """Answers everybody; the process is to end."""
+        """Answers every caller. After that the process must end."""
         facts = {} if index is None else {"lane": index}
         logger.critical("the engine is lost: %s", reason, extra={"facts": facts})
         self._is_lost = True
@@ -216,7 +217,7 @@ class Supervisor:
 
 
 def _hangs(watched: _Watched, elapsed: float) -> bool:
-    """Says whether a lane's step takes far too long, as it has been seen so far."""
+    """Returns whether a step of the lane takes far too long, as far as it was seen."""
     started = watched.lane.step_started
     if started is None or started != watched.step_started:
         watched.step_started, watched.step_seconds = started, 0.0

@@ -1,4 +1,4 @@
-"""The translation that a server must get right before it calls itself SERVING: the bundle's golden sentence."""
+"""Translates the bundle's golden sentence before the server calls itself SERVING."""
 
 import time
 
@@ -10,10 +10,7 @@ _TIMEOUT_SECONDS = 60.0
 
 
 def warm_up(model: Model) -> None:
-    """Translates the golden sentence and compares; blocks until the engine has answered.
-
-    Args:
-        model: its engine runs.
+    """Translates the golden sentence and compares. It blocks until the engine has answered.
 
     Raises:
         BundleError: the tokenizer or the network does not give what it gave at export.

@@ -1,1 +1,1 @@
-"""gRPC in and out; alone knows protobuf. Its face: `open_servers`, `TranslationService`, `Health`."""
+"""gRPC in and out; alone knows gRPC and protobuf. Its face: `open_servers`, `TranslationService`, `Health`."""

@@ -1,6 +1,6 @@
-"""`babelserve.v1.ModelAdmin`: messages in, a change of the models, messages out; each call has a line in the log.
+"""`babelserve.v1.ModelAdmin`: messages in, a change of the models, messages out. Each call writes a line in the log.
 
-A change that has begun goes on when its caller leaves: a version that is loaded must be served, or unloaded.
+A change that has begun goes on when its caller leaves, because a version that was loaded must be served or unloaded.
 """
 
 import asyncio
@@ -39,9 +39,9 @@ class ModelAdminService:
     """The handlers of the five methods.
 
     Args:
-        administration: does the work.
-        access: says who may call.
-        metrics: told how each call ended.
+        administration: changes the models.
+        access: knows who may call.
+        metrics: are told how each call ended.
     """
 
     def __init__(self, administration: Administration, access: Access, metrics: CatalogueMetrics) -> None:
@@ -51,7 +51,7 @@ class ModelAdminService:
         self._running: set[asyncio.Task[Message]] = set()
 
     def handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
-        """Returns what a gRPC server registers."""
+        """Returns the handlers that a gRPC server registers."""
         methods = {
             "ListVersions": self._method(pb.ListVersionsRequest, self.list_versions, "ListVersions"),
             "Load": self._method(pb.LoadRequest, self.load, "Load"),
@@ -62,11 +62,11 @@ class ModelAdminService:
         return grpc.method_handlers_generic_handler(ADMIN_NAME, methods)
 
     async def list_versions(self, _: pb.ListVersionsRequest) -> pb.ListVersionsResponse:
-        """Says how all models stand."""
+        """Returns the status of all models."""
         return pb.ListVersionsResponse(models=[_status(each) for each in await self._administration.statuses()])
 
     async def load(self, message: pb.LoadRequest) -> pb.ModelStatus:
-        """Loads a version, or has the model follow its folder."""
+        """Loads a version, or makes the model follow its folder."""
         return _status(await self._administration.load(_model(message), _version(message)))
 
     async def unload(self, message: pb.UnloadRequest) -> pb.ModelStatus:
@@ -74,11 +74,11 @@ class ModelAdminService:
         return _status(await self._administration.unload(_model(message), _version(message)))
 
     async def rollback(self, message: pb.RollbackRequest) -> pb.ModelStatus:
-        """Gives all requests to the version before, or to the one that is named."""
+        """Gives all requests to the version before, or to the named one."""
         return _status(await self._administration.rollback(_model(message), _version(message)))
 
     async def set_traffic(self, message: pb.SetTrafficRequest) -> pb.ModelStatus:
-        """Shares out a model's requests."""
+        """Shares out a model's requests among its versions."""
         name = _model(message)
         percents = {each.version: each.percent for each in message.traffic}
         if len(percents) < len(message.traffic):
@@ -97,7 +97,7 @@ class ModelAdminService:
             try:
                 return (await asyncio.shield(task)).SerializeToString()
             except TranslationError as error:
-                aborted: bytes = await context.abort(STATUS_CODES[error.code], str(error))  # it raises
+                aborted: bytes = await context.abort(STATUS_CODES[error.code], str(error))  # it always raises
                 return aborted
 
         return grpc.unary_unary_rpc_method_handler(handle)
@@ -131,7 +131,7 @@ class ModelAdminService:
     def _end(self, task: "asyncio.Task[Message]") -> None:
         self._running.discard(task)
         if not task.cancelled():
-            task.exception()  # whoever called may have left
+            task.exception()  # the caller may have left, and nobody else would look at the error
 
 
 def _model(message: pb.LoadRequest | pb.UnloadRequest | pb.RollbackRequest | pb.SetTrafficRequest) -> str:

@@ -1,4 +1,4 @@
-"""Who calls: what metadata and handshake say of it."""
+"""Finds out who makes a call, from its metadata and its TLS handshake."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,16 +11,16 @@ _BEARER = "bearer "
 
 
 def identify(access: Access, metadata: Mapping[str, str | bytes], context: Any) -> Tenant:
-    """Returns who makes a call, by the key in `authorization: Bearer KEY` or `x-api-key`, or by certificate.
+    """Returns the tenant of a call, by the key in `authorization: Bearer KEY` or `x-api-key`, or by the certificate.
 
     Args:
         access: knows the tenants.
-        metadata: of the call: to ask its context for them takes 10 us.
+        metadata: of the call. It is passed in because asking the context for it takes time.
         context: of the call.
 
     Raises:
-        Unauthenticated: nobody whom the server knows.
-        PermissionDenied: somebody who may not call.
+        Unauthenticated: no tenant has the key or the certificate.
+        PermissionDenied: the tenant may not call.
     """
     if access.is_open:
         return access.identify(None, None)
@@ -28,7 +28,7 @@ def identify(access: Access, metadata: Mapping[str, str | bytes], context: Any) 
 
 
 def key_of(metadata: Mapping[str, str | bytes]) -> str | None:
-    """Returns the key that a call brings, if it does."""
+    """Returns the key of a call, or None if it has none."""
     bearer, key = metadata.get("authorization"), metadata.get("x-api-key")
     if isinstance(bearer, str) and bearer[: len(_BEARER)].lower() == _BEARER:
         return bearer[len(_BEARER) :].strip()

@@ -26,7 +26,7 @@ _TICK_SECONDS = 0.5
 
 
 class _Servicer(aio.HealthServicer):  # type: ignore[misc] # untyped
-    """The library's, with the method that it lacks: a call of it would log a traceback."""
+    """The library's servicer, with the method that it lacks: a call of that method would log a traceback."""
 
     async def List(self, request: HealthListRequest, context: Any) -> HealthListResponse:  # noqa: ARG002, N802
         statuses = {name: HealthCheckResponse(status=status) for name, status in self._server_status.items()}
@@ -34,17 +34,17 @@ class _Servicer(aio.HealthServicer):  # type: ignore[misc] # untyped
 
 
 class Health:
-    """The state that is told; NOT_SERVING but alive at first.
+    """The health that is told. At first it is NOT_SERVING but alive.
 
     Args:
-        metrics: told how late the event loop is, and what is told here.
+        metrics: are told how late the event loop is, and what is told here.
     """
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._is_welcome = False
-        self._is_ready: Mapping[str, bool] | None = None  # by model; None until that is watched
-        self._names: dict[str, None] = {}  # of models, those that are not served any more included
+        self._is_ready: Mapping[str, bool] | None = None  # by model; None until `watch` runs
+        self._names: dict[str, None] = {}  # of models, also of models that are not served any more
         self._told: dict[str, bool] = {}
         self._servicer = _Servicer()
 
@@ -53,12 +53,12 @@ class Health:
         add_HealthServicer_to_server(self._servicer, server)
 
     async def set_serving(self, is_serving: bool) -> None:
-        """Tells whether requests are welcome; they are not while what is watched is not ready, either."""
+        """Tells whether requests are welcome. They are not while the watched models are not ready, either."""
         self._is_welcome = is_serving
         await self._tell_serving()
 
     async def begin_draining(self) -> None:
-        """Tells that requests are not welcome any more, as the server is about to end."""
+        """Tells that requests are not welcome any more, because the server is about to end."""
         self._metrics.draining.set(1)
         await self.set_serving(False)
 
@@ -72,7 +72,7 @@ class Health:
         is_alive: Callable[[], bool],
         tick_seconds: float = _TICK_SECONDS,
     ) -> None:
-        """Tells readiness, by model, and liveness, and measures the event loop's lag, tick by tick, until not alive."""
+        """Tells readiness by model, and liveness, at every tick until not alive. Measures the lag of the event loop."""
         alive = True
         self._is_ready = are_ready()
         await self._tell_serving()

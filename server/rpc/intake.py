@@ -1,16 +1,19 @@
-"""Takes requests' messages off their streams: few at a time, so that unfinished ones take little memory.
+"""Reads the messages of requests from their streams.
 
-gRPC invites all of a message as soon as somebody reads it, and keeps what arrives until it is whole; of one that nobody
-reads it takes no more than a window. So few calls may read for longer than a moment (`server.rpc.turns`), in which a
-message is there, unless it is longer than the window, or its sender dawdles. Connections that have dawdled once take
-turns of their own from then on, and get more time there: they keep nobody else waiting.
+Few messages are read at a time, so that unfinished ones take little memory.
 
-A long message costs the event loop up to 20 ms to take over and parse, whatever becomes of it then. Connections that
-have sent much of late share one turn, which lasts as long as their common rate allows. And whoever they are from, long
-messages that come at once are parsed one after the other, with time between for all that is short.
+As soon as a handler reads, gRPC lets the client send all of a message, and keeps what arrives until the message is
+whole. Of a message that no handler reads, gRPC takes no more than a window. So few calls may read for longer than a
+moment (`server.rpc.turns`). A moment is enough for a message unless it is longer than the window or its sender is slow.
+A connection that has been slow once takes turns of its own from then on, and gets more time there. So it keeps no other
+connection waiting.
 
-For that the methods are registered as if clients sent streams: on the wire, a stream of one message is the same, and
-only such a handler reads by itself.
+A long message keeps the event loop busy while it is taken over and parsed, whatever becomes of it then. Connections
+that have sent much lately share one turn, which lasts as long as their common rate allows. And long messages that come
+at the same time are parsed one after the other, with pauses for everything short.
+
+The methods are registered as if clients sent streams, because only such a handler reads its messages itself. On the
+wire, a stream of one message is the same as one message.
 """
 
 import asyncio
@@ -29,28 +32,28 @@ from server.telemetry.log import add_facts
 from server.translation.memory import MemoryBudget, answer_need, message_need
 
 MAX_MESSAGE_BYTES = 4 << 20
-_MEMORY_PARTS = 8  # of the process's memory messages that are being read may take one
+_MEMORY_PARTS = 8  # messages that are being read may take one of so many parts of the process's memory
 _LEAST_TURNS, _MOST_TURNS = 8, 64
-_SLOW_PARTS = 4  # of all turns connections that have dawdled have one
+_SLOW_PARTS = 4  # slow connections have one of so many parts of all turns
 _TURNS_OF_CONNECTION = 2
-_PATIENCE_SECONDS = 3.0  # for a message to be whole; far more than a busy event loop needs
-_SLOW_SECONDS = 20.0  # the same, of a connection that has dawdled
-_MOST_KNOWN = 4096  # connections that have dawdled, or sent much; the oldest are forgiven
-_HEAVY_BYTES = 1 << 20  # that a connection may send at once before that is much
-_STEADY_RATE = 1 << 20  # bytes a second that are forgotten of what a connection has sent
+_PATIENCE_SECONDS = 3.0  # for a message to become whole; far more than a busy event loop needs
+_SLOW_SECONDS = 20.0  # the same, for a connection that has been slow
+_MOST_KNOWN = 4096  # connections that have been slow, or have sent much; the oldest are forgotten
+_HEAVY_BYTES = 1 << 20  # that a connection may send at once before it has sent much
+_STEADY_RATE = 1 << 20  # bytes a second by which what a connection has sent fades
 _HEAVY_RATE = 1 << 20  # bytes a second of all connections that have sent much: 1 % of the loop's time, and more
 # than lanes translate
-_LIGHT_BYTES = 16 << 10  # of messages that do not count
-_LONG_RATE = 32 << 20  # bytes a second of all messages that count: a quarter of the loop's time
+_LIGHT_BYTES = 16 << 10  # a shorter message does not count
+_LONG_RATE = 32 << 20  # bytes a second of all messages that count: at most a quarter of the loop's time
 
 
 def messages_at_once(process_bytes: int) -> int:
-    """Returns how many messages may be read at once by a process that may take so much memory."""
+    """Returns how many messages a process may read at once if it may take so many bytes of memory."""
     return min(_MOST_TURNS, max(_LEAST_TURNS, process_bytes // (_MEMORY_PARTS * MAX_MESSAGE_BYTES)))
 
 
 class _Sent(NamedTuple):
-    """What a connection has sent, as of an instant, less what is forgotten."""
+    """The bytes that a connection has sent, at an instant. They fade with time."""
 
     num_bytes: float
     instant: float
@@ -63,9 +66,9 @@ class Intake:
     """Reads messages, on the event loop's thread.
 
     Args:
-        memory: of all requests; a message's part is held until its call ends.
-        max_messages: that are read for longer than a moment at once.
-        patience_seconds: in which a message has to be whole.
+        memory: counts the memory of all requests. A message's part is held until its call ends.
+        max_messages: how many messages may be read for longer than a moment at once.
+        patience_seconds: the time within which a message must be whole.
         slow_seconds: the same, for connections that have once taken longer.
     """
 
@@ -82,10 +85,10 @@ class Intake:
         self._num_slow = max_messages // _SLOW_PARTS
         self._turns = Turns(max_messages - self._num_slow, patience_seconds)
         self._slow_turns = asyncio.Semaphore(self._num_slow)
-        self._turns_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # a connection
-        self._slow: OrderedDict[str, None] = OrderedDict()  # connections, by gRPC's name of the peer
+        self._turns_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # of a connection
+        self._slow: OrderedDict[str, None] = OrderedDict()  # slow connections, by gRPC's name of the peer
         self._heavy_turn = asyncio.Semaphore(1)
-        self._sent: OrderedDict[str, _Sent] = OrderedDict()  # by connections, as above
+        self._sent: OrderedDict[str, _Sent] = OrderedDict()  # by the same names
         self._long_turn = asyncio.Lock()
         self._next_long = -math.inf  # instant from which a long message may be parsed
 
@@ -94,14 +97,14 @@ class Intake:
         return self._memory.hold(message_need(len(message)))
 
     async def wait_to_parse(self, message: bytes) -> None:
-        """Waits until a message that is held may be parsed: a short one at once, long ones one after the other."""
+        """Waits until a held message may be parsed: a short one at once, long ones one after the other."""
         if len(message) > _LIGHT_BYTES:
             async with self._long_turn:
                 await asyncio.sleep(self._next_long - time.monotonic())
                 self._next_long = time.monotonic() + len(message) / _LONG_RATE
 
     def keep(self, answer: bytes, context: Any) -> None:
-        """Counts the memory of an answer until gRPC has sent it, or dropped it."""
+        """Counts the memory of an answer until gRPC has sent or dropped it."""
         give_back = self._memory.keep(answer_need(len(answer)))
         context.add_done_callback(lambda _: give_back())
 
@@ -109,10 +112,11 @@ class Intake:
         """Returns the message of a call.
 
         Raises:
-            InvalidRequest: the call ended without one.
-            Overloaded: it was not whole in time.
-            CancelledError: the call is over. So gRPC ends one whose message is too long, and does not say why. As the
-                end of the messages may be seen before that of the call, `InvalidRequest` may be raised for it too.
+            InvalidRequest: the call ended without a message.
+            Overloaded: the message was not whole in time.
+            CancelledError: the call is over. gRPC also ends a call so if its message is too long, and does not say why.
+                `InvalidRequest` may be raised for such a call too, because the end of its messages may be seen before
+                the end of the call.
         """
         try:
             return await self._read_in_turn(context, context.peer())
@@ -123,7 +127,7 @@ class Intake:
     async def _read_in_turn(self, context: Any, peer: str) -> bytes:
         if peer not in self._slow and self._is_heavy(peer):
             async with self._heavy_turn:
-                if peer not in self._slow:  # another call may have dawdled meanwhile
+                if peer not in self._slow:  # another call of the connection may have been slow meanwhile
                     return await self._read(context, peer, _HEAVY_RATE)
         if peer not in self._slow:
             own_turns = self._turns_of.get(peer)

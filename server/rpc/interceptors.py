@@ -1,11 +1,12 @@
-"""Runs every call of our service as `server.translation.calls` has it, and answers what it raises.
+"""Runs every call of our service through `server.translation.calls`, and answers the errors that it raises.
 
-The request's id comes back in the trailing metadata, of a stream in the initial metadata. These commit a call, and gRPC
-clients retry no committed call: of a single answer they go out with it, all at once, so that a server that is killed
-has sent all of it or nothing.
+The request's id comes back in the trailing metadata, for a stream in the initial metadata. Initial metadata commit a
+call, and gRPC clients retry no committed call. For a single answer they are sent together with the answer, so that a
+server that is killed has sent all of the answer or nothing.
 
-Whoever may not call is refused before the body of the call is received: gRPC calls a handler of a stream of requests at
-once, and receives the first only when that is read, so every handler is registered as one of those.
+A caller without permission is refused before the message of the call is received. gRPC calls the handler of a stream of
+requests at once, and receives the first request only when the handler reads it. So every handler is registered as one
+of a stream of requests.
 """
 
 import contextlib
@@ -36,11 +37,11 @@ DETAILS_KEY = "grpc-status-details-bin"
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # not generic at run time
-    """Wraps the handlers of our service; lets others than health be called by those only who may call ours.
+    """Wraps the handlers of our service. Other services, except health, may be called by the same callers as ours.
 
     Args:
-        calls: runs them.
-        access: says who may call.
+        calls: runs the calls.
+        access: knows who may call.
     """
 
     def __init__(self, calls: Calls, access: Access) -> None:
@@ -81,7 +82,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
             return await self._abort(context, error, call.request_id)
 
     async def _respond(self, handler: Any, metadata: dict[str, Any], context: Any, request_id: str) -> Any:
-        """Lets the caller in, and sends what the handler yields, or returns what it returns."""
+        """Checks the caller, and sends what the handler yields, or returns what it returns."""
         tenant = identify(self._access, metadata, context)
         caller.set(tenant)
         holder.set(_holder(tenant, context))
@@ -102,7 +103,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
     async def _look(
         self, handler: Any, metadata: dict[str, Any], requests: AsyncIterator[Any], context: Any
     ) -> AsyncIterator[Any]:
-        """Lets the caller in, and does what a handler of streams does."""
+        """Checks the caller, and yields what a handler of streams yields."""
         try:
             identify(self._access, metadata, context)
         except TranslationError as error:
@@ -112,9 +113,10 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
             yield message
 
     async def _abort(self, context: Any, error: TranslationError, request_id: str) -> None:
-        """Ends the call with an error's status; raises what gRPC wants raised.
+        """Ends the call with an error's status. Raises the exception that gRPC wants raised.
 
-        To set the code and return would cost less, but sends an empty message, after which clients do not retry.
+        Setting the code and returning would cost less, but it sends an empty message, and after a message clients do
+        not retry.
         """
         trailing: list[tuple[str, str | bytes]] = [(REQUEST_ID_KEY, request_id)]
         code, message = STATUS_CODES[error.code], str(error)
@@ -128,7 +130,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
 
 
 def _holder(tenant: Tenant, context: Any) -> Holder:
-    """Returns whose memory a call takes: its tenant's, or that of its address."""
+    """Returns the holder of the memory that a call takes: its tenant, or else its address."""
     if tenant is not ANONYMOUS:
         return Holder(name=tenant.name, weight=tenant.weight)
     peer: str = context.peer()

@@ -1,4 +1,4 @@
-"""protobuf to plain values and back; the service only passes messages on."""
+"""Reads protobuf messages into plain values, and writes plain values into messages."""
 
 import functools
 import time
@@ -51,15 +51,15 @@ def parsed(
     intake: Intake,
     check: Callable[[Any], None] = lambda _: None,
 ) -> Callable[[Any, Any], Awaitable[bytes]]:
-    """Returns a handler that reads by itself, so that bytes which are no message are answered like any request.
+    """Returns a handler that reads its message itself, so that bytes that are no message are answered like any request.
 
-    Its answer is counted for as long as gRPC has it: a caller who does not read makes that long.
+    The memory of its answer is counted as long as gRPC has the answer, which is long if the caller does not read.
 
     Args:
-        kind: of the message.
-        handler: takes it.
-        intake: reads it.
-        check: raises, by the call's context, if it should not even be read.
+        kind: the class of the message.
+        handler: takes the message.
+        intake: reads the message.
+        check: takes the call's context, and raises an error if the message should not even be read.
     """
 
     async def handle(_: Any, context: Any) -> bytes:
@@ -83,7 +83,8 @@ def parsed_stream(
 ) -> Callable[[Any, Any], AsyncIterator[bytes]]:
     """Does what `parsed` does, for a handler that yields.
 
-    What its request needs is held until the last response is written. One that cannot be is counted for longer.
+    The memory that the request needs is held until the last response is written. A response that is not sent by then is
+    counted for longer.
     """
 
     async def handle(_: Any, context: Any) -> AsyncIterator[bytes]:
@@ -103,7 +104,7 @@ def parsed_stream(
 
 
 def parse(kind: type[_M], data: bytes) -> _M:
-    """Returns a message. Raises InvalidRequest if the bytes are none."""
+    """Returns a message. Raises InvalidRequest if the bytes are no message."""
     try:
         return kind.FromString(data)
     except DecodeError as error:
@@ -111,15 +112,15 @@ def parse(kind: type[_M], data: bytes) -> _M:
 
 
 def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: Tenant) -> TranslationRequest:
-    """Returns what a message asks.
+    """Returns what a message asks for.
 
     Args:
         message: as it came.
-        remaining: seconds that its caller still waits; None for ever.
-        tenant: who asks.
+        remaining: seconds that the caller still waits; None for ever.
+        tenant: the tenant of the call.
 
     Raises:
-        InvalidRequest: an enum has a value that it has not.
+        InvalidRequest: a field of an enum has an unknown value.
     """
     decoding, has = message.decoding, message.decoding.HasField
     arrived = time.monotonic()
@@ -147,7 +148,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
 
 
 def response(job: Job, arrived: float, *, with_sentences: bool) -> pb.TranslateResponse:
-    """Returns the answer to a job that is finished; `arrived` is the instant of its request."""
+    """Returns the answer to a finished job. `arrived` is the instant of its request."""
     sentences = [sentence for answer in job.answers for sentence in answer.sentences.values()]
     timings = Timings.longest(sentence.timings for sentence in sentences)
     legs, *others = job.routes
@@ -171,7 +172,7 @@ def response(job: Job, arrived: float, *, with_sentences: bool) -> pb.TranslateR
 
 
 def opening_responses(job: Job) -> list[pb.TranslateStreamResponse]:
-    """Returns what a stream has to say of texts before any sentence is translated: errors, and texts without any."""
+    """Returns the responses of a stream before any sentence: errors of texts, and texts without sentences."""
     return [
         _stream_response(answer, content_index=index, leading=answer.split.leading, status=_status(answer.error))
         for index, answer in enumerate(job.answers)
@@ -180,7 +181,7 @@ def opening_responses(job: Job) -> list[pb.TranslateStreamResponse]:
 
 
 def stream_response(job: Job, place: Place) -> pb.TranslateStreamResponse:
-    """Returns a sentence that has completed, or the error of its text."""
+    """Returns the response with a completed sentence, or with the error of its text."""
     answer = job.answers[place.text]
     if answer.error is not None:
         return _stream_response(answer, content_index=place.text, status=_status(answer.error))
@@ -190,7 +191,7 @@ def stream_response(job: Job, place: Place) -> pb.TranslateStreamResponse:
         content_index=place.text,
         sentence_index=place.sentence,
         sentence_count=len(answer.split.sentences),
-        leading=answer.split.leading if is_first else "",  # once is enough: it may be long
+        leading=answer.split.leading if is_first else "",  # sent only once, because it may be long
         sentence=_sentence(answer.sentences[place.sentence]),
         detected_language_code=detected.code if detected and is_first else "",
         detection_confidence=detected.confidence if detected and is_first else 0.0,
@@ -199,7 +200,7 @@ def stream_response(job: Job, place: Place) -> pb.TranslateStreamResponse:
 
 
 def model_info(model: ServedModel) -> pb.ModelInfo:
-    """Describes a model."""
+    """Returns the description of a model."""
     manifest = model.manifest
     return pb.ModelInfo(
         name=manifest.name,
@@ -220,7 +221,7 @@ def model_info(model: ServedModel) -> pb.ModelInfo:
 
 @functools.lru_cache(maxsize=1024)
 def retry_details(code: grpc.StatusCode, milliseconds: int) -> bytes:
-    """Returns a status with `google.rpc.RetryInfo`, for clients that know it but not gRPC's own pushback."""
+    """Returns a status with `google.rpc.RetryInfo`, for clients that read it but not gRPC's own pushback."""
     retry = RetryInfo()
     retry.retry_delay.FromMilliseconds(milliseconds)
     status = Status(code=code.value[0])
@@ -254,7 +255,7 @@ def _translation(answer: TextAnswer, num_hypotheses: int, with_sentences: bool) 
 
 
 def _stream_response(answer: TextAnswer, **fields: Any) -> pb.TranslateStreamResponse:
-    """Returns a message of a stream, which names the last model of its text's route if there is one."""
+    """Returns a response of a stream. It names the last model of its text's route, if there is one."""
     if answer.legs:
         manifest = answer.legs[-1].model.manifest
         fields |= {"model": manifest.name, "model_version": manifest.version}

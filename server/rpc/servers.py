@@ -1,4 +1,4 @@
-"""The gRPC servers: for translations, for health alone, for operators; and the ports that they listen on."""
+"""The gRPC servers for translations, for health alone and for operators, and the ports that they listen on."""
 
 import socket
 from dataclasses import dataclass
@@ -19,25 +19,25 @@ from server.rpc.interceptors import CallInterceptor
 from server.rpc.service import SERVICE_NAME, TranslationService
 from server.settings.settings import Settings
 
-_LEAST_FILES = 64  # that a process may open; its own, without a connection, are some 20
+_LEAST_FILES = 64  # that a process may open; without connections it opens about 20 itself
 _OWN_FILES = 32
 _OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-    # What a stream may send before its message is read; guesses at more, from how fast the network is, would make it
+    # What a stream may send before its message is read. gRPC's own estimate, from the speed of the network, would be
     # megabytes. A longer message costs a round trip.
     ("grpc.http2.lookahead_bytes", 16 << 10),
     ("grpc.http2.bdp_probe", 0),
     ("grpc.max_metadata_size", 16 << 10),
     ("grpc.max_concurrent_streams", 1024),
-    # Calls that the event loop has not seen yet. From 1,000 on, which one connection's resets make in a moment, gRPC
-    # would cancel calls by lot, anybody's, without a word to us.
+    # Calls that the event loop has not seen yet. From 1,000 on, gRPC would cancel any caller's calls at random, without
+    # telling us. The resets of one connection can make so many in a moment.
     ("grpc.server.max_pending_requests", 16 << 10),
     ("grpc.server.max_pending_requests_hard_limit", 32 << 10),
-    ("grpc.so_reuseport", 0),  # or a second server on the port would start silently and take connections
-    ("grpc.keepalive_time_ms", 60_000),  # dead clients hold rows; gRPC's default is two hours
+    ("grpc.so_reuseport", 0),  # else a second server on the port would start silently and take connections
+    ("grpc.keepalive_time_ms", 60_000),  # a dead client holds rows until it is noticed; gRPC's default is two hours
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 30_000),
-    ("grpc.max_connection_age_ms", 30 * 60_000),  # rebalances connections behind L4 balancers
+    ("grpc.max_connection_age_ms", 30 * 60_000),  # so that balancers of connections spread them anew
     ("grpc.max_connection_age_grace_ms", 10 * 60_000),
 )
 
@@ -47,8 +47,7 @@ class RpcServers:
     """The three servers, and where they listen.
 
     Attributes:
-        translation, health, admin: the servers.
-        ports: of each in turn; the real numbers, where 0 was asked for.
+        ports: of translation, health and admin in turn: the real numbers, where 0 was asked for.
     """
 
     translation: grpc.aio.Server
@@ -62,7 +61,7 @@ class RpcServers:
             await server.start()
 
     async def stop(self) -> None:
-        """Ends whatever still runs."""
+        """Ends all calls that still run."""
         for server in (self.translation, self.health, self.admin):
             await server.stop(None)
 
@@ -75,12 +74,12 @@ def open_servers(
     access: Access,
     model_admin: ModelAdminService | None = None,
 ) -> RpcServers:
-    """Makes the servers and binds their ports; nothing is served yet.
+    """Makes the servers and binds their ports. They serve only after `start`.
 
     Without `model_admin` nobody can change models.
 
     Raises:
-        SettingsError: every port that cannot be bound, or too few files that may be open.
+        SettingsError: ports cannot be bound, all of which it names; or the process may open too few files.
     """
     num_files = raise_file_limit()
     if num_files < _LEAST_FILES:
@@ -109,12 +108,15 @@ def open_servers(
 
 
 def address(host: str, port: int) -> str:
-    """Returns host and port as one string; an IPv6 host in brackets."""
+    """Returns host and port as one string, with an IPv6 host in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _options(num_files: int, share: float) -> tuple[tuple[str, int], ...]:
-    """Options of a server with its share of connections, each of which is an open file: none can take the others'."""
+    """Returns the options of a server with its share of connections.
+
+    Each connection is an open file. The shares keep one server from taking the connections of the others.
+    """
     return (*_OPTIONS, ("grpc.max_allowed_incoming_connections", int((num_files - _OWN_FILES) * share)))
 
 
@@ -126,9 +128,9 @@ def _bind(
     credentials: grpc.ServerCredentials | None,
     faults: list[str],
 ) -> int:
-    """Returns the port's number; if it cannot be bound, a fault is added.
+    """Returns the port's number. If the port cannot be bound, it adds a fault.
 
-    It is tried with a socket of our own first: gRPC says why it failed on stderr alone, in lines of its own.
+    It tries a socket of our own first, because gRPC says only on stderr why it failed.
     """
     if reason := _obstacle(host, port):
         faults.append(f"{flag}: cannot listen on {host} port {port}: {reason}")
@@ -143,7 +145,7 @@ def _bind(
 
 
 def _obstacle(host: str, port: int) -> str:
-    """Says what keeps a port from being listened on; empty if nothing does."""
+    """Returns why the server cannot listen on a port; empty if it can."""
     try:
         family, kind, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         with socket.socket(family, kind) as tried:
@@ -155,7 +157,7 @@ def _obstacle(host: str, port: int) -> str:
 
 
 def _credentials(access: Access) -> grpc.ServerCredentials | None:
-    """Returns credentials that follow the certificates in force: gRPC asks at each handshake whether they are new."""
+    """Returns credentials that follow the certificates in force: gRPC asks at each handshake for new ones."""
     shown = access.certificates
     if shown is None:
         return None
@@ -164,7 +166,7 @@ def _credentials(access: Access) -> grpc.ServerCredentials | None:
         nonlocal shown
         current = access.certificates
         if current is None or current is shown:
-            return None  # as before
+            return None  # the certificates have not changed
         shown = current
         return _configuration(current)
 

@@ -1,6 +1,6 @@
 """`babelserve.v1.TranslationService`: messages in, the translator's job, messages out.
 
-There is no rule here, and errors pass: `server.rpc.interceptors` answers them.
+It has no rules, and lets errors pass: `server.rpc.interceptors` answers them.
 """
 
 import functools
@@ -29,11 +29,11 @@ SERVICE_NAME = "babelserve.v1.TranslationService"
 
 
 class TranslationService:
-    """The handlers of the three methods, in front of a translator.
+    """The handlers of the three methods.
 
     Args:
-        translator: does the work.
-        intake: reads requests.
+        translator: accepts requests.
+        intake: reads messages.
     """
 
     def __init__(self, translator: Translator, intake: Intake) -> None:
@@ -41,7 +41,7 @@ class TranslationService:
         self._intake = intake
 
     def handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
-        """Returns what a gRPC server registers."""
+        """Returns the handlers that a gRPC server registers."""
         # Clients send one message, which `server.rpc.intake` reads when it is its turn.
         unary, stream = grpc.stream_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
         translate = parsed(pb.TranslateRequest, self.translate, self._intake, self._check)
@@ -56,7 +56,7 @@ class TranslationService:
         return grpc.method_handlers_generic_handler(SERVICE_NAME, methods)
 
     async def translate(self, message: pb.TranslateRequest, context: Any) -> pb.TranslateResponse:
-        """Translates all texts. Raises TranslationError when each of them fails."""
+        """Translates all texts. Raises TranslationError if all of them fail."""
         request = read_request(message, context.time_remaining(), caller.get())
         with await self._translator.accept(request) as job:
             await job.finish()
@@ -67,7 +67,7 @@ class TranslationService:
     async def translate_stream(
         self, message: pb.TranslateStreamRequest, context: Any
     ) -> AsyncIterator[pb.TranslateStreamResponse]:
-        """Yields each sentence as it finishes; a text that fails sends its status and nothing more."""
+        """Yields each sentence as it finishes. For a text that fails it yields the status and nothing more."""
         request = read_request(message.request, context.time_remaining(), caller.get())
         with await self._translator.accept(request) as job:
             for opening in opening_responses(job):
@@ -77,12 +77,12 @@ class TranslationService:
         _add_target_tokens(job)
 
     async def list_models(self, message: pb.ListModelsRequest, context: Any) -> pb.ListModelsResponse:  # noqa: ARG002
-        """Describes the models that are served, the default first."""
+        """Returns the descriptions of the served models, the default first."""
         models = [model_info(each) for each in self._translator.catalogue.models]
         return pb.ListModelsResponse(models=models, pivot_language_codes=self._translator.pivots)
 
     def _check(self, context: Any) -> None:
-        """Raises Overloaded if a request would be refused whatever it says."""
+        """Raises Overloaded if a request would be refused whatever it asks for."""
         self._translator.check_open(caller.get(), context.time_remaining())
 
 

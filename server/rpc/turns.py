@@ -1,29 +1,29 @@
-"""How many calls read their messages at once: everybody for a moment (a look), few for longer (a turn).
+"""Limits how many calls read their messages at once: every call for a moment (a look), few calls for longer (a turn).
 
-Whoever begins to read has the message at once, as a rule; else it may be anything from a long message on its way to one
-that never comes, and gRPC does not tell. While a look lasts no more of it can come than a network brings in that time.
-Then it takes a turn, of which there are few, since the whole message may come meanwhile. Nobody can wait for a turn:
-who reads cannot stop. If there is none, the reader that has had its turn for longest gives it up, provided that it has
-had a fair part of its time; else the newcomer leaves.
+Usually a call has its message as soon as it reads. If not, the message may be a long one that is still arriving, or one
+that never comes; gRPC does not tell. While a look lasts, only as much of it can come as a network brings in that time.
+After its look, a call takes a turn. There are few turns, because the whole message may come meanwhile. A call cannot
+wait for a turn, because it cannot stop reading. If no turn is free, the reader that has had its turn for longest gives
+it up, provided that it has had a fair time; else the new reader is ended.
 """
 
 import asyncio
 from collections import OrderedDict
 from typing import Any
 
-_LOOK_SECONDS = 0.05  # a round trip, and 64 KiB at 10 Mbit/s
+_LOOK_SECONDS = 0.05  # enough for a round trip, and for 64 KiB at 10 Mbit/s
 _MOST_LOOKS = 128
-_FAIR_SECONDS = 0.5  # of a turn that others want
+_FAIR_SECONDS = 0.5  # of a turn, before another call may have it
 
 
 async def read_message(context: Any) -> Any:
-    """Returns the message of a call, or `grpc.aio.EOF`; who is cancelled leaves the reading to end with the call.
+    """Returns the message of a call, or `grpc.aio.EOF`. A cancelled caller leaves the reading to end with the call.
 
-    grpc.aio lets go of a reading that is cancelled, but of its message only if that never comes: one that is whole
-    before the call ends, of up to 4 MiB, would stay in memory for ever.
+    grpc.aio drops a cancelled reading, but it drops the message only if that never comes. A message of up to 4 MiB that
+    becomes whole before the call ends would stay in memory for ever.
     """
     reading = asyncio.create_task(context.read())  # gRPC holds it until it ends
-    reading.add_done_callback(lambda done: done.cancelled() or done.exception())  # which is nobody's concern any more
+    reading.add_done_callback(lambda done: done.cancelled() or done.exception())  # else asyncio logs its error
     return await asyncio.shield(reading)
 
 
@@ -31,11 +31,11 @@ class Turns:
     """Reads messages, on the event loop's thread.
 
     Args:
-        most: turns.
-        patience_seconds: in which a message has to be whole.
-        look_seconds: how long it is read without a turn.
-        most_looks: that are taken at once; others wait.
-        fair_seconds: of a turn, after which it is given up if somebody else needs one.
+        most: the number of turns.
+        patience_seconds: the time within which a message must be whole.
+        look_seconds: how long a message is read without a turn.
+        most_looks: how many looks are taken at once; other calls wait.
+        fair_seconds: after so long a turn is given up if another call needs one.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Turns:
                 self._looks.release()
 
     def _take_turn(self, limit: asyncio.Timeout) -> None:
-        """Gives a reader whose look is over a turn, or ends it or another one."""
+        """Gives a turn to a reader whose look is over. If no turn is free, it ends this reader or another one."""
         self._looks.release()
         now = asyncio.get_running_loop().time()
         if len(self._taken) >= self._most:
