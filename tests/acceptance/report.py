@@ -19,7 +19,7 @@ class Check:
         name: What was looked at.
         measured: What was found.
         bar: What it has to be; empty for a line that only informs.
-        passed: Whether it is so; None for a line that only informs.
+        passed: Whether it is so; None if this was not judged.
     """
 
     name: str
@@ -29,8 +29,8 @@ class Check:
 
     @property
     def verdict(self) -> str:
-        """The last column."""
-        return {None: "", True: "ok", False: "FAILED"}[self.passed]
+        """The last column: what is not judged either only informs, or could not be judged in this run."""
+        return {None: "not judged", True: "ok", False: "FAILED"}[self.passed]
 
 
 def print_checks(checks: Sequence[Check]) -> int:

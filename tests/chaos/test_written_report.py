@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.report import Check
-from tests.chaos.case import SKIPPED, Case
+from tests.chaos.case import SKIPPED, Case, told
 from tests.chaos.records import Record, keep, read
 from tests.chaos.written_report import write_report
 
@@ -44,6 +44,19 @@ def test_each_case_keeps_its_date_commit_and_machine(tmp_path: Path) -> None:
     assert cells["R4"][2] == "not run"
     assert cells["p99"] == ["<= 5 ms", "FAILED"]
     assert {"- one", "- other"} <= set(lines)
+
+
+def test_a_line_without_a_verdict_is_said_not_to_be_judged(tmp_path: Path) -> None:
+    unjudged = Check("p99 on a busy machine", "7 ms", "<= 5 ms", passed=None)
+    keep(replace(WHOLE, checks=[GOOD, told("calls", "100"), unjudged]), tmp_path)
+
+    write_report(CASES, tmp_path / "REPORT.md", tmp_path)
+
+    lines = (tmp_path / "REPORT.md").read_text().splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if "|" in line]
+    assert ["calls", "100", "", "not judged"] in rows
+    assert ["p99 on a busy machine", "7 ms", "<= 5 ms", "not judged"] in rows
+    assert "1 of 4 cases have been run; 1 of their 1 checks hold." in lines
 
 
 @pytest.mark.parametrize(
