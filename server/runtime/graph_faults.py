@@ -1,18 +1,40 @@
 """What is wrong with a bundle's graphs: their tensors against the contract in `server.bundle.graphs`."""
 
+import re
 from pathlib import Path
 from typing import Any
 
-from server.bundle.graphs import CHOSEN_NAMES, LOGITS, StepForm, cache_names, self_caches
+from server.bundle.graphs import CHOSEN_NAMES, EMBEDDING, LOGITS, StepForm, cache_names, self_caches
 from server.bundle.manifest import Dimensions
 from server.bundle.shortlist import Shortlist
 from server.errors import BundleError
+
+ONNX_TYPES = {1: "float32", 3: "int8", 10: "float16"}  # of `TensorProto.DataType`, what variants have
 
 
 def refuse(path: Path, faults: list[str]) -> None:
     """Raises BundleError if there are any faults of a file."""
     if faults:
         raise BundleError([f"{path}: {fault}" for fault in faults])
+
+
+def embedding_faults(graph: bytes, dtype: str) -> list[str]:
+    """Compares the type that a graph says its token embedding has with that of the manifest.
+
+    A graph of another variant loads, as its weights have the sizes that it says, and runs: its caches have another type
+    than the runtime's, and no error that comes of this names the cause.
+
+    The type is read off the file where protobuf writes it: a tensor's field 2, and its name, 8, next, as the data
+    between them are in another file.
+
+    Args:
+        graph: an ONNX file; what else may be wrong with it is for ONNX Runtime to say.
+        dtype: of the manifest.
+    """
+    name = EMBEDDING.encode()
+    types = re.findall(b"\x10(.)\x42" + bytes([len(name)]) + name, graph, re.DOTALL)
+    found = [ONNX_TYPES.get(code, f"of ONNX's type {code}") for (code,) in types]
+    return [f"{EMBEDDING} is {other}, by the manifest it is {dtype}" for other in found if other != dtype]
 
 
 def tensor_faults(session: Any, inputs: list[str], outputs: list[str]) -> list[str]:

@@ -93,9 +93,10 @@ class KVCache:
 
     def move(self, moves: RowMoves, positions: int) -> None:
         """Copies rows, of self-attention no more than the given positions, states whole; `reserve` has to follow."""
+        tensors = self.self_attention
         for to, from_, common in zip(moves.to, moves.from_, moves.common, strict=True):
             copied = slice(None) if self._has_states else slice(common, positions)
-            for tensor in self.self_attention:
+            for tensor in tensors:
                 tensor[to, :, copied] = tensor[from_, :, copied]
             self.slots.share(to, from_)
 

@@ -44,7 +44,7 @@ from server.bundle.graphs import (
 from server.bundle.variants import VARIANTS
 from server.errors import BundleError, SettingsError
 from server.runtime.device_turns import device_turn
-from server.runtime.graph_faults import refuse, step_faults, tensor_faults
+from server.runtime.graph_faults import embedding_faults, refuse, step_faults, tensor_faults
 from server.runtime.onnx_runtime_errors import advice_on_device
 from server.runtime.processor import has_int8_dot_product
 from server.runtime.providers import ARENA, PROVIDERS, check_provider, library_fault
@@ -198,6 +198,7 @@ class _Graphs:
         if self.device == "cpu":
             provider_options = {}
             options.enable_cpu_mem_arena = False
+            refuse(self.path(file), embedding_faults(graph, self.bundle.manifest.variants[self.variant].dtype))
             # Else it copies the weights before it packs them, which takes time and leaves the heap in pieces.
             options.add_session_config_entry("session.use_external_initializer_file_buffers_directly", "1")
             # ONNX Runtime would fuse Add and LayerNormalization into a node that is 7 times slower on the CPU.

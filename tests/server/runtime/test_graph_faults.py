@@ -9,11 +9,19 @@ import onnx
 import pytest
 
 from server.bundle.bundle import Bundle
-from server.bundle.graphs import CHOSEN_NAMES, LOGITS, PLAIN_STEP, StepForm, all_cache_names
+from server.bundle.graphs import CHOSEN_NAMES, LOGITS, PLAIN_STEP, StepForm, all_cache_names, step_forms
 from server.bundle.manifest import Dimensions
 from server.bundle.shortlist import Shortlist
+from server.bundle.variants import VARIANTS
 from server.errors import BundleError
-from server.runtime.graph_faults import refuse, shortlist_faults, step_faults, tensor_faults
+from server.runtime.graph_faults import (
+    ONNX_TYPES,
+    embedding_faults,
+    refuse,
+    shortlist_faults,
+    step_faults,
+    tensor_faults,
+)
 from tests.runners import open_host_runner
 from tests.server.runtime.conftest import with_file
 
@@ -74,6 +82,32 @@ def test_tensors_that_lack_or_are_unknown_are_named() -> None:
         "the graph has an unknown input surprise",
         "the graph lacks output y",
     ]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("dtype", ["float32", "int8", "float16"])
+def test_an_embedding_of_another_type_is_named_with_both(tiny_bundle: Bundle, variant: str, dtype: str) -> None:
+    own = VARIANTS[variant].dtype
+    fault = f"embedding is {own}, by the manifest it is {dtype}"
+
+    for form in step_forms(variant, has_shortlist=False):
+        for file in ("encoder.onnx", form.file):
+            faults = embedding_faults(tiny_bundle.read(f"{variant}/{file}"), dtype)
+            assert faults == ([] if dtype == own else [fault]), file
+
+
+def test_an_embedding_of_a_type_that_no_variant_has_is_named_by_onnx_number() -> None:
+    tensor = onnx.TensorProto(name="embedding", data_type=onnx.TensorProto.DOUBLE, dims=[50, 16])
+
+    assert embedding_faults(tensor.SerializeToString(), "int8") == [
+        "embedding is of ONNX's type 11, by the manifest it is int8"
+    ]
+
+
+def test_every_variants_type_is_known_by_the_number_that_onnx_gives_it() -> None:
+    known = {onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind.dtype)): kind.dtype for kind in VARIANTS.values()}
+
+    assert known == ONNX_TYPES
 
 
 @pytest.mark.parametrize("form", [StepForm(*flags) for flags in ((False, False), (False, True), (True, True))])
