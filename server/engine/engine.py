@@ -138,16 +138,16 @@ class Engine:
         """Whether no sentence waits or runs."""
         return self._dispatch.is_all(0)
 
-    def probe(self, lane: Lane, source_ids: Iterable[int], options: DecodingOptions) -> Future[Result]:
-        """Lets this lane translate a sentence, as `Lane.probe` says; its future ends as the futures of `submit`."""
+    def send_canary(self, lane: Lane, source_ids: Iterable[int], options: DecodingOptions) -> Future[Result]:
+        """Lets this lane alone translate a sentence; its future ends as the futures of `submit`."""
         sentence = self._sentence(tuple(source_ids), options, deadline=None, flow=ANYONE)
-        lane.probe(sentence)
+        lane.send_canary(sentence)
         return sentence.future
 
     def replace(self, index: int) -> Lane:
         """Puts a new lane, with its own caches and thread, in the place of a lane that has ended.
 
-        The new lane takes only probes until it is forgiven.
+        The new lane takes canaries alone until it is forgiven.
         """
         lane = self.lanes[index] = self._new_lane(is_proven=False)
         thread = self._threads[index] = _thread(lane, index)

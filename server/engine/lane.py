@@ -1,7 +1,7 @@
 """One thread that steps its batches in turn, and whether that thread may be trusted.
 
 A lane has two batches for each kind of step: one for the foreground, and one for flows that are in the background
-(`server.engine.admission`). After a step has failed, the lane takes nothing but a probe: a sentence for this lane
+(`server.engine.admission`). After a step has failed, the lane takes nothing but a canary: a sentence for this lane
 alone, whose translation is known. The supervisor (`server.models.supervisor`) sends it and decides what follows.
 """
 
@@ -34,7 +34,7 @@ class LaneState(enum.Enum):
     """What a lane takes; the values are `server.telemetry.model_metrics.LANE_STATES`."""
 
     SERVING = "serving"  # sentences that wait
-    SUSPECT = "suspect"  # probes alone, until it has passed one: a step has failed, or the lane replaces another
+    SUSPECT = "suspect"  # canaries alone, until it has passed one: a step has failed, or the lane replaces another
     OUT = "out"  # nothing: its thread answers its sentences and ends
 
 
@@ -43,7 +43,7 @@ class Lane:
 
     Args:
         alarm: is set when a step has failed or the thread has ended, so that the supervisor looks.
-        is_proven: False for a lane that must pass a probe first.
+        is_proven: False for a lane that must pass a canary first.
 
     Attributes:
         kinds: of steps that the lane has tried to take, and plain ones.
@@ -78,7 +78,7 @@ class Lane:
         )
         self._batches = self._foreground + self._background
         self._owed_seconds = 0.0  # of the background's last step, that it has not earned yet
-        self._probe: Sentence | None = None  # that no batch has yet
+        self._canary: Sentence | None = None  # that no batch has yet
         self._num_forgiven = 0 if is_proven else -1  # faults; the supervisor writes this, the thread `faults`
         self.kinds = [StepKind.PLAIN]
         self.is_out = False
@@ -102,9 +102,9 @@ class Lane:
         """Bytes of the caches' buffers."""
         return sum(batch.cache_bytes for batch in self._batches)
 
-    def probe(self, sentence: Sentence) -> None:
-        """Gives the lane a probe, which enters before all sentences that wait, as soon as it has rows for it."""
-        self._probe = sentence
+    def send_canary(self, sentence: Sentence) -> None:
+        """Gives the lane a canary, which enters before all sentences that wait, as soon as it has rows for it."""
+        self._canary = sentence
         self._dispatch.wake()
 
     def forgive(self, num_faults: int) -> None:
@@ -192,13 +192,13 @@ class Lane:
     def _take(self, batches: list[Batch]) -> tuple[list[Sentence], bool]:
         """Returns the sentences that enter these batches, and whether others wait for which the lane has no room."""
         is_background = batches is self._background
-        if (probe := self._probe) is not None:
+        if (canary := self._canary) is not None:
             rows = _footprint(self._batches).rows
-            if is_background or (rows and rows + probe.footprint.rows > self._limits.max_rows):
+            if is_background or (rows and rows + canary.footprint.rows > self._limits.max_rows):
                 return [], False
-            self._probe = None
-            self._dispatch.count([probe], +1)
-            return [probe], False
+            self._canary = None
+            self._dispatch.count([canary], +1)
+            return [canary], False
         if self.state is not LaneState.SERVING or not self._dispatch.waiting.num_sentences:
             return [], False
         share = _BACKGROUND_ROWS if is_background and self._dispatch.has_background else 1.0
@@ -216,7 +216,7 @@ class Lane:
 
     def _is_wanted(self) -> bool:
         has_work = self.state is LaneState.SERVING and self._dispatch.waiting.num_sentences > 0
-        return has_work or self.is_out or self._probe is not None
+        return has_work or self.is_out or self._canary is not None
 
     def _leave(self) -> None:
         """Answers the sentences that are left, and frees their rows."""
@@ -226,8 +226,8 @@ class Lane:
         try:
             for batch in self._batches:
                 batch.drop(error, batch.plan.running)
-            if self._probe is not None:
-                fail(self._probe, error, self._metrics)
+            if self._canary is not None:
+                fail(self._canary, error, self._metrics)
         finally:
             self.step_started = None
             self.has_ended = True

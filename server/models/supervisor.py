@@ -171,7 +171,7 @@ class Supervisor:
 
     def _send_canary(self, watched: _Watched) -> None:
         options = self._golden.options(watched.kinds_left[0])
-        watched.canary = self._engine.probe(watched.lane, self._golden.source_ids, options)
+        watched.canary = self._engine.send_canary(watched.lane, self._golden.source_ids, options)
         watched.canary.add_done_callback(lambda _: self._engine.alarm.set())
 
     def _close_canary(self, index: int, watched: _Watched, canary: Future[Result]) -> None:

@@ -41,11 +41,11 @@ def test_rows_are_all_when_nothing_waits_and_no_other_lane_runs() -> None:
 
 def test_who_never_waited_runs_all_the_same() -> None:
     dispatch = new_dispatch()
-    probe = [new_sentence(beam_size=4)]
+    canary = [new_sentence(beam_size=4)]
 
-    dispatch.count(probe, +1)
+    dispatch.count(canary, +1)
     assert dispatch.is_all(4)
-    dispatch.count(probe, -1)
+    dispatch.count(canary, -1)
     assert dispatch.is_all(0)
 
 

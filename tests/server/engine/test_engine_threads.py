@@ -13,9 +13,9 @@ from tests.server.engine.parts import GREEDY, tokens
 SECONDS = 20  # far above what any of these needs; a hang fails
 
 
-def test_a_probe_runs_on_its_lane_alone(running: Callable[..., Bench]) -> None:
+def test_a_canary_runs_on_its_lane_alone(running: Callable[..., Bench]) -> None:
     bench = running(num_lanes=3)
-    futures = [bench.engine.probe(lane, (2, 50, EOS), GREEDY) for lane in bench.engine.lanes]
+    futures = [bench.engine.send_canary(lane, (2, 50, EOS), GREEDY) for lane in bench.engine.lanes]
 
     assert [future.result(SECONDS).hypotheses[0].ids for future in futures] == [tokens(2)] * 3
     assert bench.runner.num_decoders == 3
@@ -30,7 +30,7 @@ def test_a_lane_that_died_is_replaced_by_a_new_one_that_is_to_be_proven(running:
 
     lane = bench.engine.replace(0)
     (waits,) = bench.submit(1)
-    bench.engine.probe(lane, (2, 50, EOS), GREEDY).result(SECONDS)
+    bench.engine.send_canary(lane, (2, 50, EOS), GREEDY).result(SECONDS)
     assert not waits.done()
     lane.forgive(0)
 

@@ -124,10 +124,10 @@ def test_others_take_no_row_that_a_flood_has(parts: Parts, lane: Lane) -> None:
     assert [batch.plan.footprint.rows for batch in lane._background] == [4, 0]
 
 
-def test_nothing_of_a_flood_enters_while_a_probe_waits_for_rows(parts: Parts, lane: Lane) -> None:
+def test_nothing_of_a_flood_enters_while_a_canary_waits_for_rows(parts: Parts, lane: Lane) -> None:
     flood(parts, counts=(10, 30))
     lane.step()
-    lane.probe(probe := sentence_of((1, 50, EOS), DecodingOptions(beam_size=8)))
+    lane.send_canary(canary := sentence_of((1, 50, EOS), DecodingOptions(beam_size=8)))
 
     waiting: list[int] = []
     while not lane._foreground[0].plan.footprint.rows >= 8 and len(waiting) < 200:
@@ -137,7 +137,7 @@ def test_nothing_of_a_flood_enters_while_a_probe_waits_for_rows(parts: Parts, la
 
     assert len(waiting) > 30, "until all four have ended"
     assert set(waiting) == {56}
-    assert probe.future.result(0).hypotheses[0].ids == tokens(1)
+    assert canary.future.result(0).hypotheses[0].ids == tokens(1)
 
 
 def test_a_suspect_lane_takes_nothing_of_a_flood(parts: Parts) -> None:

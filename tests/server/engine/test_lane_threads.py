@@ -48,16 +48,16 @@ def test_a_lane_that_dies_answers_sentences_of_another_kind_that_have_just_enter
     assert parts.dispatch._running_rows == 0
 
 
-def test_a_lane_that_dies_answers_a_probe_of_another_kind_that_has_just_entered(parts: Parts, lane: Lane) -> None:
+def test_a_lane_that_dies_answers_a_canary_of_another_kind_that_has_just_entered(parts: Parts, lane: Lane) -> None:
     (plain,) = parts.submit(3)
     lane.step()
-    lane.probe(probe := sentence_of((2, 50, EOS), SHORTLIST))
+    lane.send_canary(canary := sentence_of((2, 50, EOS), SHORTLIST))
     parts.runner.step_failures = [SystemExit()]
 
     run_on_thread(lane)
 
     assert isinstance(plain.exception(0), NotServing)
-    assert isinstance(probe.future.exception(0), NotServing)
+    assert isinstance(canary.future.exception(0), NotServing)
 
 
 def test_an_abandoned_lane_that_hangs_has_answered_sentences_of_another_kind(parts: Parts, lane: Lane) -> None:
@@ -76,16 +76,16 @@ def test_an_abandoned_lane_that_hangs_has_answered_sentences_of_another_kind(par
     assert are_done == [True, True]
 
 
-def test_a_lane_that_is_taken_out_answers_its_sentences_and_its_probe(parts: Parts, lane: Lane) -> None:
+def test_a_lane_that_is_taken_out_answers_its_sentences_and_its_canary(parts: Parts, lane: Lane) -> None:
     (runs,) = parts.submit(30)
     lane.step()
-    probe = sentence_of((2, 50, EOS))
-    lane.probe(probe)
+    canary = sentence_of((2, 50, EOS))
+    lane.send_canary(canary)
 
     lane.take_out()
     run_on_thread(lane)
 
-    for future in (runs, probe.future):
+    for future in (runs, canary.future):
         assert isinstance(future.exception(0), NotServing)
     assert parts.dispatch._running_rows == 0
 

@@ -1,4 +1,4 @@
-"""A lane whose steps fail, and probes, over a fake network, stepped by hand."""
+"""A lane whose steps fail, and canaries, over a fake network, stepped by hand."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def step(lane: Lane, times: int = 1) -> None:
         lane.step()
 
 
-def test_a_lane_whose_step_has_failed_takes_probes_alone_until_it_is_forgiven(parts: Parts, lane: Lane) -> None:
+def test_a_lane_whose_step_has_failed_takes_canaries_alone_until_it_is_forgiven(parts: Parts, lane: Lane) -> None:
     parts.runner.step_failures = [RuntimeError("broken")]
     (failed,) = parts.submit(3)
     lane.step()
@@ -27,10 +27,10 @@ def test_a_lane_whose_step_has_failed_takes_probes_alone_until_it_is_forgiven(pa
     assert isinstance(failed.exception(0), EngineFailed)
     assert (lane.state, lane.num_rows, parts.alarm.is_set()) == (LaneState.SUSPECT, 0, True)
 
-    probe = sentence_of((2, 50, EOS))
-    lane.probe(probe)
+    canary = sentence_of((2, 50, EOS))
+    lane.send_canary(canary)
     step(lane, 3)
-    assert probe.future.result(0).hypotheses[0].ids == tokens(2)
+    assert canary.future.result(0).hypotheses[0].ids == tokens(2)
     assert not waits.done()
 
     lane.forgive(lane.faults.count)
@@ -43,7 +43,7 @@ def test_faults_since_then_are_not_forgiven(parts: Parts, lane: Lane) -> None:
     for _ in range(2):
         num_faults = lane.faults.count
         parts.runner.step_failures = [RuntimeError("broken")]
-        lane.probe(sentence_of((2, 50, EOS)))
+        lane.send_canary(sentence_of((2, 50, EOS)))
         lane.step()
 
     lane.forgive(num_faults)
@@ -51,12 +51,12 @@ def test_faults_since_then_are_not_forgiven(parts: Parts, lane: Lane) -> None:
     assert lane.state is LaneState.SUSPECT
 
 
-def test_a_probe_waits_for_rows_and_nobody_else_takes_them(parts: Parts, lane: Lane) -> None:
+def test_a_canary_waits_for_rows_and_nobody_else_takes_them(parts: Parts, lane: Lane) -> None:
     first = parts.submit(*[2] * 7)
     lane.step()
     parts.submit(1)
-    probe = sentence_of((2, 50, EOS), DecodingOptions(beam_size=2))
-    lane.probe(probe)
+    canary = sentence_of((2, 50, EOS), DecodingOptions(beam_size=2))
+    lane.send_canary(canary)
 
     lane.step()
     assert lane.num_rows == 7
@@ -66,13 +66,13 @@ def test_a_probe_waits_for_rows_and_nobody_else_takes_them(parts: Parts, lane: L
     assert parts.dispatch.waiting.num_sentences == 1
     step(lane, 3)
 
-    assert probe.future.result(0).hypotheses[0].ids == tokens(2)
+    assert canary.future.result(0).hypotheses[0].ids == tokens(2)
     assert parts.dispatch.waiting.num_sentences == 0
 
 
-def test_a_probe_goes_to_the_batch_of_its_kind(parts: Parts, lane: Lane) -> None:
+def test_a_canary_goes_to_the_batch_of_its_kind(parts: Parts, lane: Lane) -> None:
     for options in (SHORTLIST, GREEDY):
-        lane.probe(sentence_of((1, 50, EOS), options))
+        lane.send_canary(sentence_of((1, 50, EOS), options))
         step(lane, 2)
 
     assert parts.runner.kinds == [StepKind.SHORTLIST] * 2 + [StepKind.PLAIN] * 2
