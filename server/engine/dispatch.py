@@ -136,11 +136,8 @@ class Dispatch:
 
     @property
     def has_background(self) -> bool:
-        """Whether a flow is in the background, and another one is active."""
-        if not self._background:
-            return False
-        with self._changed:
-            return not self._shares.weights().keys() <= self._background
+        """Whether a flow is in the background."""
+        return bool(self._background)
 
     def note_seconds(self, seconds: float, *, is_background: bool) -> None:
         """Notes how long a lane's steps took while a flow was in the background."""

@@ -201,7 +201,7 @@ class Lane:
             return [canary], False
         if self.state is not LaneState.SERVING or not self._dispatch.waiting.num_sentences:
             return [], False
-        share = _BACKGROUND_ROWS if is_background and self._dispatch.has_background else 1.0
+        share = _BACKGROUND_ROWS if is_background else 1.0
         limits = self._limits.beside(_footprint(self._foreground if is_background else self._background), share)
         longest = max(max(batch.plan.longest()) for batch in batches)
         return self._dispatch.take(limits, _footprint(batches), longest, is_background=is_background)

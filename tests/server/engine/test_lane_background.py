@@ -45,15 +45,6 @@ def test_rows_of_a_flood_do_not_share_the_steps_of_others(parts: Parts, lane: La
     assert batch_sizes(parts, lane, 9) == [4] * 9, "nobody is before it"
 
 
-def test_a_flood_has_all_rows_once_the_others_have_gone(parts: Parts, lane: Lane) -> None:
-    flood(parts)
-    batch_sizes(parts, lane, 60)
-
-    parts.clock.now += 2.0  # nobody else has asked for anything lately
-
-    assert max(batch_sizes(parts, lane, 2)) == 8
-
-
 @pytest.mark.parametrize("background_seconds", [0.01, 0.04])
 def test_a_flood_earns_a_fifth_of_the_time_that_others_have(
     parts: Parts, lane: Lane, background_seconds: float
