@@ -3,7 +3,6 @@
 import dataclasses
 import logging
 import shutil
-import tempfile
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import torch
 
 from export.agreement import MIN_CHRF, check_agreement, measure_agreement
 from export.description import described_quality
+from export.drafts import drafted
 from export.examples import CHECKED_SENTENCES, encode_examples
 from export.files import EXACT, write_variant
 from export.halves import share_halves
@@ -75,20 +75,11 @@ def export_bundle(
         ValueError: too few dev sentences, or unknown variants.
         VerificationError: the graphs do not do what the model does.
     """
-    if out.exists():
-        raise FileExistsError(f"{out} exists already")
     if not variants or not set(variants) <= set(VARIANTS):
         raise ValueError(f"variants must be some of {', '.join(VARIANTS)}, not {', '.join(variants) or 'none'}")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    try:
+    with drafted(out) as draft:
         _Export(subject, draft, dev, version, max_bleu_loss, min_chrf).write(variants)
         open_bundle(draft)
-        draft.chmod(0o755)
-        draft.rename(out)
-    except BaseException:
-        shutil.rmtree(draft)
-        raise
     return open_bundle(out)
 
 

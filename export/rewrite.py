@@ -8,7 +8,6 @@ import argparse
 import dataclasses
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from export.description import described_sizes
+from export.drafts import drafted
 from export.endings import endings
 from export.files import save_graphs
 from export.halves import share_halves
@@ -54,23 +54,15 @@ def rewrite(source: Path, out: Path) -> Bundle:
         ValueError: the bundle is of this revision already.
         VerificationError: it does not translate as it did.
     """
-    if out.exists():
-        raise FileExistsError(f"{out} exists already")
     before = open_bundle(source)
     if any(variant.halves for variant in before.manifest.variants.values()):
         raise ValueError(f"{source} stores its weights once already")
-    draft = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    try:
+    with drafted(out) as draft:
         shutil.copytree(source, draft, dirs_exist_ok=True)
         written = {name: _rewritten(draft / name, each) for name, each in before.manifest.variants.items()}
         manifest = dataclasses.replace(before.manifest, variants=share_halves(draft, written))
         write_manifest(dataclasses.replace(before, directory=draft), manifest)
         _compare(before, open_bundle(draft))
-        draft.chmod(0o755)
-        draft.rename(out)
-    except BaseException:
-        shutil.rmtree(draft)
-        raise
     return open_bundle(out)
 
 

@@ -4,10 +4,9 @@ The ids check of the benchmark takes their place. The graphs are those that the 
 """
 
 import dataclasses
-import shutil
-import tempfile
 from pathlib import Path
 
+from export.drafts import drafted
 from export.files import write_variant
 from export.manifest import draft_manifest
 from export.subject import Subject
@@ -43,9 +42,7 @@ def write_bundle(
         shortlist: for the bundle to offer.
         variants: some of `server.bundle.bundle.VARIANTS`.
     """
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(dir=directory.parent))
-    try:
+    with drafted(directory) as draft:
         (draft / TOKENIZER_FILE).write_bytes(text.tokenizer)
         shortlist.save(draft / SHORTLIST_FILE)
         sources = [list(ids) for ids in text.source_ids[:_CALIBRATION_SENTENCES]]
@@ -73,10 +70,6 @@ def write_bundle(
         manifest = dataclasses.replace(manifest, golden=golden)
         (draft / MANIFEST_FILE).write_text(manifest.to_json(), encoding="utf-8")
         seal_manifest(draft)
-        draft.rename(directory)
-    except BaseException:
-        shutil.rmtree(draft)
-        raise
     return open_bundle(directory)
 
 

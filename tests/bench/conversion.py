@@ -1,7 +1,5 @@
 """The same weights as a CTranslate2 model, through CTranslate2's own specification API."""
 
-import shutil
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +8,7 @@ from ctranslate2.specs.common_spec import Activation, LayerNormSpec, LinearSpec
 from ctranslate2.specs.transformer_spec import FeedForwardSpec, TransformerSpec
 from torch import nn
 
+from export.drafts import drafted
 from model.attention import MultiHeadAttention
 from model.transformer import FeedForward, Layer, Transformer
 from server.bundle.shortlist import Shortlist
@@ -57,15 +56,9 @@ def convert(model: Transformer, directory: Path, quantization: str, shortlist: S
     spec.config.eos_token, spec.config.unk_token = names[config.eos_id], names[config.unk_id]
     spec.validate()
     spec.optimize(quantization=quantization)
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(dir=directory.parent))
-    try:
+    with drafted(directory) as draft:
         spec.save(str(draft))
         (draft / _VOCABULARY_MAP_FILE).write_text(_vocabulary_map(shortlist), encoding="utf-8")
-        draft.rename(directory)
-    except BaseException:
-        shutil.rmtree(draft)
-        raise
 
 
 def _vocabulary_map(shortlist: Shortlist) -> str:
