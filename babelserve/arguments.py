@@ -16,7 +16,7 @@ def build_parser() -> argparse.ArgumentParser:
         prog="babelserve-translate",
         description="Translate texts by a babelserve server: arguments, a file, or standard input line by line.",
         epilog="Exit codes: 0 all translated, 1 some texts failed, 2 usage or refused by the server, "
-        "3 server unreachable or failed.",
+        "3 server unreachable or failed, 130 interrupted by Ctrl-C, 141 the reader of the output went away.",
     )
     add = parser.add_argument
     add("texts", nargs="*", default=[], metavar="TEXT", help="texts to translate; none: the input's lines")

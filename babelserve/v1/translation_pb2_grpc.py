@@ -28,7 +28,7 @@ if _version_not_supported:
 class TranslationServiceStub:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
     (model), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
-    RESOURCE_EXHAUSTED (queue or quota: retry after the trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of
+    RESOURCE_EXHAUSTED (too much to do, or a quota is used up: retry after the trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of
     `grpc-status-details-bin`; without either gRPC itself refused a message of over 4 MiB: do not retry), UNAVAILABLE
     (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a
     request id).
@@ -60,7 +60,7 @@ class TranslationServiceStub:
 class TranslationServiceServicer:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
     (model), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
-    RESOURCE_EXHAUSTED (queue or quota: retry after the trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of
+    RESOURCE_EXHAUSTED (too much to do, or a quota is used up: retry after the trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of
     `grpc-status-details-bin`; without either gRPC itself refused a message of over 4 MiB: do not retry), UNAVAILABLE
     (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a
     request id).
@@ -116,7 +116,7 @@ def add_TranslationServiceServicer_to_server(servicer, server):
 class TranslationService:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
     (model), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
-    RESOURCE_EXHAUSTED (queue or quota: retry after the trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of
+    RESOURCE_EXHAUSTED (too much to do, or a quota is used up: retry after the trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of
     `grpc-status-details-bin`; without either gRPC itself refused a message of over 4 MiB: do not retry), UNAVAILABLE
     (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a
     request id).
