@@ -296,5 +296,5 @@ def check_quality(quality: dict[str, dict[str, Any]], max_bleu_loss: float) -> N
         if loss > max_bleu_loss
     ]
     if failures:
-        remedy = "calibrate with sentences like those that it will translate (--dev), or raise --max-bleu-loss"
+        remedy = "calibrate with sentences of the kind that the model will translate (--dev), or raise --max-bleu-loss"
         raise VerificationError(f"{'; '.join(failures)}: {remedy}")

@@ -58,7 +58,7 @@ class Batch:
         self.plan.add(sentences)
 
     def step(self, came: float, *, is_alone: bool = False, is_full: bool = False) -> None:
-        """Takes one step with all sentences that are not over; answers those that are over, finished or failed.
+        """Drops sentences that are cancelled or late, takes one step with the others, and answers finished ones.
 
         Args:
             came: instant at which the lane began to wait for its turn.

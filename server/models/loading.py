@@ -1,8 +1,8 @@
 """From settings to a model that serves: variant, bundle, tokenizer, runner, engine, warm-up.
 
-Several models have one processor and one memory. A model has as many lanes as any other: what is idle sleeps, and whose
-turn it is among those that are busy is decided in `server.engine.cores`. All models' caches together have the part of
-the memory that one model's would.
+Several models share one processor and one memory. Each has as many lanes as any other. Idle lanes sleep, and
+`server.engine.cores` decides which of the busy lanes may step. The caches of all models together have the part of the
+memory that the caches of one model would have.
 """
 
 import logging

@@ -54,7 +54,7 @@ class KVCache:
     def self_attention(self) -> list[NDArray[np.generic]]:
         """2 * layers tensors by row, keys at even and values at odd indices; or one of states.
 
-        Whoever keeps them beyond the next `reserve` keeps memory that has been replaced.
+        The next `reserve` may replace them, so a caller must not keep them.
         """
         return [buffer.tensor for buffer in self._self_buffers]
 

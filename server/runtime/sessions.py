@@ -5,8 +5,9 @@ lanes of one thread translate a third more than one lane of two threads. Only a 
 leave the other cores idle; its steps may use them too, in sessions of their own.
 
 Each is loaded from the bytes that have been verified, most steps when they are first needed. On a CPU ONNX Runtime
-packs the matrices into every session, in a layout of its own, so whoever only searches greedily need not pay for the
-steps of beams. All else it reads where it was verified. So these bytes stay, and nothing depends on the bundle's files.
+packs the matrices into every session, in a layout of its own, so a server without beams saves the memory of their
+steps. ONNX Runtime reads all other weights where they were verified. So these bytes stay, and nothing depends on the
+bundle's files.
 A proof, which loads every step and is in no hurry, may lend the weights instead (`Lender`), so that nothing is packed.
 """
 
