@@ -32,7 +32,5 @@ def check_agreement(quality: dict[str, dict[str, Any]], min_chrf: float) -> None
         if found["chrf_to_fp32"] < min_chrf
     ]
     if failures:
-        remedy = (
-            "calibrate with 200 sentences of the kind that the model will translate (--text), or lower --min-chrf"
-        )
+        remedy = "calibrate with 200 sentences of the kind that the model will translate (--text), or lower --min-chrf"
         raise VerificationError(f"{'; '.join(failures)}: {remedy}")

@@ -104,7 +104,7 @@ def test_int8_that_is_too_far_from_float_is_left_out(
     assert not (out / "cpu-int8").exists()
     (warning,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
     assert warning.startswith("warning: the bundle is written without cpu-int8: cpu-int8 reaches chrF ")
-    assert "calibrate with some 200 sentences like those that it will translate (--text)" in warning
+    assert "calibrate with 200 sentences of the kind that the model will translate (--text)" in warning
 
 
 def test_int8_alone_that_is_too_far_from_float_leaves_nothing(command: Command, tmp_path: Path, copy: Path) -> None:
