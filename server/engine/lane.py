@@ -80,7 +80,7 @@ class Lane:
         self._owed_seconds = 0.0  # of the background's last step, that it has not earned yet
         self._canary: Sentence | None = None  # that no batch has yet
         self._num_forgiven = 0 if is_proven else -1  # faults; the supervisor writes this, the thread `faults`
-        self.kinds = [StepKind.PLAIN]
+        self.kinds: tuple[StepKind, ...] = (StepKind.PLAIN,)
         self.is_out = False
         self.has_ended = False
         self.step_started: float | None = None
@@ -181,7 +181,7 @@ class Lane:
         stepped = [batch for batch in batches if batch.plan.running]
         for batch in stepped:
             if batch.kind not in self.kinds:
-                self.kinds.append(batch.kind)
+                self.kinds += (batch.kind,)
             self.step_started = self._clock()
             batch.step(came, is_alone=is_alone, is_full=is_full)
             self.step_started = None

@@ -166,7 +166,7 @@ class Supervisor:
         ):
             watched.num_faults = lane.faults.count
             watched.canary_sent = self._lived
-            watched.kinds_left = lane.kinds
+            watched.kinds_left = list(lane.kinds)
             self._send_canary(watched)
 
     def _send_canary(self, watched: _Watched) -> None:

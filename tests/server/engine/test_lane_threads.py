@@ -151,7 +151,7 @@ def test_an_idle_lane_gives_its_caches_back_and_opens_others_when_it_is_wanted()
         thread.join(SECONDS)
 
     assert parts.runner.num_decoders == 2
-    assert lane.kinds == [StepKind.PLAIN]
+    assert list(lane.kinds) == [StepKind.PLAIN]
 
 
 def test_a_lane_is_counted_at_the_gate_while_it_has_anything_to_run(parts: Parts) -> None:

@@ -22,6 +22,16 @@ def test_an_idle_engine_translates_a_canary_on_every_lane_now_and_then(watch: Ca
     assert watched.runner.num_decoders == 2
 
 
+def test_lanes_are_proven_round_after_round_by_each_kind_of_step(watch: Callable[..., Watched]) -> None:
+    watched = watch(2)
+    watched.submitted += watched.engine.submit([(3, 50, EOS)] * 2, SHORTLIST, None)
+
+    watched.look_until(lambda: watched.sample("canaries_total", result="passed") >= 12)
+
+    assert watched.runner.kinds.count(StepKind.SHORTLIST) >= 3 * 2
+    assert watched.supervisor.is_ready()
+
+
 def test_idle_engines_of_many_models_together_translate_as_many_canaries_as_one(watch: Callable[..., Watched]) -> None:
     watched = watch(num_models=4)
 
