@@ -133,30 +133,31 @@ def draw_step(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm 
 def copy_rows_graph(config: TransformerConfig, dtype: DTypeLike) -> onnx.ModelProto:
     """Builds what `server.runtime.device_decoder` fills and moves rows of its caches with.
 
-    For each i of 2 * decoder layers, rows `from` int64 [n] of `source.{i}` [B, H, P, D] become rows `to` int64 [n, 1]
-    of `cache.{i}` [B', H, P', D], which is written in place as `new_cache.{i}`. `pads` int64 [8], in host memory, are
-    those of `Pad` that make P' of P. A source may be the cache itself, since its rows are read before any is written.
+    For each i of 2 * decoder layers, vectors `from` int64 [n] of `source.{i}` [N, D] become vectors `to` int64 [n, 1]
+    of `cache.{i}` [N', D], which is written in place as `new_cache.{i}`. A vector is what one position has in one head
+    of one row. A source may be the cache itself, because its vectors are read before any is written.
+
+    Whole rows would be fewer indices. But ONNX Runtime's ScatterND for CUDA gives each index one thread, which would
+    copy a row value by value.
     """
-    return _copy_graph(dtype, 2 * config.decoder_layers, config.num_heads, "positions", config.head_dim)
+    return _copy_graph(dtype, 2 * config.decoder_layers, config.head_dim)
 
 
 def copy_states_graph(config: TransformerConfig) -> onnx.ModelProto:
     """Builds the same for the one tensor of SSRUs' states."""
     own = self_caches(config, "")
-    return _copy_graph(own.dtype, len(own.names), own.parts, "layers", own.width)
+    return _copy_graph(own.dtype, len(own.names), own.width)
 
 
-def _copy_graph(dtype: DTypeLike, num_tensors: int, heads: int, positions: str, width: int) -> onnx.ModelProto:
+def _copy_graph(dtype: DTypeLike, num_tensors: int, width: int) -> onnx.ModelProto:
     graph = Graph("copy_rows", dtype)
     from_ = graph.input("from", np.int64, ["n"])
     to = graph.input("to", np.int64, ["n", 1])
-    pads = graph.input("pads", np.int64, [8])
     for i in range(num_tensors):
-        source = graph.input(f"source.{i}", dtype, ["source_rows", heads, f"source_{positions}", width])
-        cache = graph.input(f"cache.{i}", dtype, ["rows", heads, positions, width])
-        rows = graph.node("Pad", [graph.node("Gather", [source, from_]), pads])
-        graph.node("ScatterND", [cache, to, rows], f"new_cache.{i}")
-        graph.output(f"new_cache.{i}", dtype, ["rows", heads, positions, width])
+        source = graph.input(f"source.{i}", dtype, ["source_vectors", width])
+        cache = graph.input(f"cache.{i}", dtype, ["vectors", width])
+        graph.node("ScatterND", [cache, to, graph.node("Gather", [source, from_])], f"new_cache.{i}")
+        graph.output(f"new_cache.{i}", dtype, ["vectors", width])
     return graph.build()
 
 

@@ -153,7 +153,7 @@ def copy_rows_names(num_tensors: int) -> tuple[list[str], list[str]]:
     """Returns the names of the inputs and outputs of `COPY_ROWS_FILE` and `COPY_STATES_FILE`."""
     tensors = range(num_tensors)
     sources_and_caches = [f"{kind}.{i}" for kind in ("source", "cache") for i in tensors]
-    return ["from", "to", "pads", *sources_and_caches], [f"new_cache.{i}" for i in tensors]
+    return ["from", "to", *sources_and_caches], [f"new_cache.{i}" for i in tensors]
 
 
 def step_controls(

@@ -9,6 +9,7 @@ The same code runs on a CPU, without graphs, which is how it is tested where the
 """
 
 import itertools
+import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -76,6 +77,8 @@ class DeviceDecoder:
         self._top_ks = sorted({min(k, dimensions.vocab_size) for k in (*_TOP_K, 2 * limits.max_beam_size)})
         self._steps: dict[tuple[int, int], _Step] = {}
         self._self_names, self._cross_names = sessions.self_caches.names, sessions.cross_names
+        self._num_states = sessions.self_caches.positions  # None where keys and values grow with the sentence
+        self._source_positions = np.zeros(max_rows, np.int64)  # of each row that are filled
         # Zeros, not what the memory held before: kernels may touch it, and 0 * NaN is NaN.
         self._caches: dict[str, Any] = {
             name: onnxruntime.OrtValue.ortvalue_from_numpy(np.zeros(shape, dtype), device, 0)
@@ -94,19 +97,25 @@ class DeviceDecoder:
     @telling_failures_apart
     def admit(self, first_row: int, encoded: Encoded, sources: Sequence[tuple[int, ...]]) -> None:
         """See `Decoder.admit`."""
-        indices = range(len(sources))
-        self._copy_rows(self._copy, self._cross_names, encoded, list(indices), [first_row + index for index in indices])
+        rows, positions = range(len(sources)), encoded[0].shape()[2]
+        to = range(first_row, first_row + len(sources))
+        self._copy_rows(self._copy, self._cross_names, encoded, rows, to, positions)
+        self._source_positions[first_row : first_row + len(sources)] = positions
 
     @taking_turns
     @telling_failures_apart
     def move(self, moves: RowMoves, positions: int) -> None:
         """See `Decoder.move`."""
         if moves.to:
-            self._copy_rows(self._copy_self, self._self_names, self._all(self._self_names), moves.from_, moves.to)
+            filled = self._num_states or positions
+            names = self._self_names
+            self._copy_rows(self._copy_self, names, self._all(names), moves.from_, moves.to, filled)
         foreign = [i for i, common in enumerate(moves.common) if not common]
         if foreign:
             from_, to = ([rows[i] for i in foreign] for rows in (moves.from_, moves.to))
-            self._copy_rows(self._copy, self._cross_names, self._all(self._cross_names), from_, to)
+            longest = int(self._source_positions[from_].max())
+            self._copy_rows(self._copy, self._cross_names, self._all(self._cross_names), from_, to, longest)
+            self._source_positions[to] = self._source_positions[from_]
 
     @taking_turns
     @telling_failures_apart
@@ -140,20 +149,32 @@ class DeviceDecoder:
         return [self._caches[name] for name in names]
 
     def _copy_rows(
-        self, copy: onnxruntime.InferenceSession, names: list[str], sources: Encoded, from_: list[int], to: list[int]
+        self,
+        copy: onnxruntime.InferenceSession,
+        names: list[str],
+        sources: Encoded,
+        from_: Sequence[int],
+        to: Sequence[int],
+        positions: int,
     ) -> None:
-        """Copies rows of the sources into rows of the caches, and zeros behind what is shorter."""
-        pairs = onnxruntime.OrtValue.ortvalue_from_numpy(np.array([from_, to], np.int64), self._device, 0)
-        spare = self._caches[names[0]].shape()[2] - sources[0].shape()[2]
+        """Copies the first positions of rows of the sources into rows of the caches."""
+        caches = self._all(names)
+        pairs = np.stack([_vectors(from_, sources[0].shape(), positions), _vectors(to, caches[0].shape(), positions)])
+        on_device = onnxruntime.OrtValue.ortvalue_from_numpy(pairs, self._device, 0)
         binding: Any = copy.io_binding()
-        binding.bind_input("from", self._device, 0, np.int64, [len(from_)], pairs.data_ptr())
-        binding.bind_input("to", self._device, 0, np.int64, [len(to), 1], pairs.data_ptr() + 8 * len(from_))
-        binding.bind_cpu_input("pads", np.array([0, 0, 0, 0, 0, 0, spare, 0], np.int64))
-        for i, (name, source) in enumerate(zip(names, sources, strict=True)):
-            binding.bind_ortvalue_input(f"source.{i}", source)
-            binding.bind_ortvalue_input(f"cache.{i}", self._caches[name])
-            binding.bind_ortvalue_output(f"new_cache.{i}", self._caches[name])
+        binding.bind_input("from", self._device, 0, np.int64, pairs.shape[1:], on_device.data_ptr())
+        binding.bind_input(
+            "to", self._device, 0, np.int64, [*pairs.shape[1:], 1], on_device.data_ptr() + pairs.nbytes // 2
+        )
+        for i, (source, cache) in enumerate(zip(sources, caches, strict=True)):
+            binding.bind_input(f"source.{i}", *self._as_vectors(source))
+            binding.bind_input(f"cache.{i}", *self._as_vectors(cache))
+            binding.bind_output(f"new_cache.{i}", *self._as_vectors(cache))
         copy.run_with_iobinding(binding)
+
+    def _as_vectors(self, tensor: Any) -> tuple[str, int, int, list[int], int]:
+        shape = tensor.shape()
+        return self._device, 0, tensor.element_type(), [math.prod(shape[:-1]), shape[-1]], tensor.data_ptr()
 
 
 class _Step:
@@ -206,6 +227,14 @@ class _Step:
         self._controls.update_inplace(self._host_controls)
         self._session.run_with_iobinding(self._binding, self._options)
         return [view.reshape(self._chosen_shape) for view in _views(_CHOSEN, self._chosen.numpy())]
+
+
+def _vectors(rows: Sequence[int], shape: Sequence[int], positions: int) -> NDArray[np.int64]:
+    """Returns which vectors of a cache [B, H, P, D], seen as [B * H * P, D], the first positions of its rows are."""
+    _, heads, length, _ = shape
+    firsts = np.add.outer(np.array(rows, np.int64) * heads, np.arange(heads)) * length
+    vectors: NDArray[np.int64] = np.add.outer(firsts, np.arange(positions)).ravel()
+    return vectors
 
 
 def _at_least(sizes: list[int], size: int) -> int:

@@ -161,7 +161,7 @@ class DeviceRunner:
             ids, lengths = np.zeros((num_rows, length), np.int64), np.full(num_rows, length, np.int32)
             decoder.admit(0, self.encode(ids, lengths), [()] * num_rows)
         half = max_rows // 2
-        decoder.move(RowMoves([*range(half)], [*range(half, 2 * half)], [0] * half), 1)
+        decoder.move(RowMoves([*range(half)], [*range(half, 2 * half)], [0] * half), self._limits.max_target_tokens)
         decoder.prepare()
 
 

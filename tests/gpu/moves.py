@@ -44,9 +44,10 @@ def check_moves(
 
     for name, cache in expected.items():
         own = name in decoder._self_names
+        filled = (decoder._num_states or _STEPS) if own else source_ids.shape[1]
         for to, from_, common in zip(moves.to, moves.from_, moves.common, strict=True):
             if own or not common:
-                cache[to] = cache[from_]
+                cache[to, :, :filled] = cache[from_, :, :filled]
     found = {name: cache.numpy() for name, cache in decoder._caches.items()}
     wrong = [name for name, cache in expected.items() if not np.array_equal(found[name], cache)]
     has_values = all(np.abs(found[name][0].astype(np.float32)).max() > 0 for name in found)

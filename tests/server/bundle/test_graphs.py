@@ -58,7 +58,7 @@ def test_keys_and_values_are_as_long_as_rows_and_states_are_not(dtype: str) -> N
 def test_copying_rows_takes_a_source_and_a_cache_for_each_tensor() -> None:
     inputs, outputs = copy_rows_names(2)
 
-    assert inputs == ["from", "to", "pads", "source.0", "source.1", "cache.0", "cache.1"]
+    assert inputs == ["from", "to", "source.0", "source.1", "cache.0", "cache.1"]
     assert outputs == ["new_cache.0", "new_cache.1"]
 
 
