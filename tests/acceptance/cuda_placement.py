@@ -20,6 +20,7 @@ import onnx
 import onnxruntime
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 
+from server.bundle.bundle import Bundle, open_bundle
 from tests.acceptance.report import EXIT_NOT_RUN, EXIT_TOOL_MISSING, Check, print_checks
 from tests.acceptance.stub_cuda import TOOLS, load_stub_cuda
 
@@ -29,8 +30,6 @@ _VARIANT = "cuda-fp16"
 _PROVIDER_LIBRARY = Path(onnxruntime.__file__).parent / "capi" / "libonnxruntime_providers_cuda.so"
 _CUDA = "CUDAExecutionProvider"
 _STEP = "decoder_step.onnx"
-_GRAPHS = ("encoder.onnx", _STEP, "copy_rows.onnx")
-_COPY_STATES = "copy_states.onnx"  # where the decoder has SSRUs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,21 +112,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.acceptance.cuda_placement", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("bundle", type=Path, nargs="?", default=_BUILTIN, help=f"with a {_VARIANT} (the built-in)")
-    variant: Path = parser.parse_args(arguments).bundle / _VARIANT
+    directory: Path = parser.parse_args(arguments).bundle
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
         print(f"SKIPPED: {', '.join(missing)} not found", file=sys.stderr)
         return EXIT_TOOL_MISSING
-    graphs = [variant / name for name in _GRAPHS]
-    absent = [str(file) for file in (_PROVIDER_LIBRARY, *graphs) if not file.is_file()]
+    absent = [str(file) for file in (_PROVIDER_LIBRARY, directory / _VARIANT) if not file.exists()]
     if absent:
         print(f"not found: {', '.join(absent)}", file=sys.stderr)
         return EXIT_NOT_RUN
-    graphs += [variant / _COPY_STATES] if (variant / _COPY_STATES).is_file() else []
     onnxruntime.set_default_logger_severity(3)
     with tempfile.TemporaryDirectory() as folder:
         load_stub_cuda(_PROVIDER_LIBRARY, Path(folder))
+        graphs = _unpack(open_bundle(directory), Path(folder, "variant"))
         return print_checks([check for graph in graphs for check in check_graph(graph, Path(folder))])
+
+
+def _unpack(bundle: Bundle, folder: Path) -> list[Path]:
+    """Writes the variant with all its weights in one file, from which a graph's path opens it; returns the graphs."""
+    folder.mkdir()
+    for name in bundle.manifest.variants[_VARIANT].files:
+        (folder / name).write_bytes(bundle.read(f"{_VARIANT}/{name}"))
+    return sorted(folder.glob("*.onnx"))
 
 
 def _open(graph: Path, *, captures: bool, placed: Path | None = None) -> onnxruntime.InferenceSession:
