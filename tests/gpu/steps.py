@@ -1,4 +1,7 @@
-"""The time of a decoder step by its rows, replayed and eager, and which part of it the GPU has nothing to do."""
+"""The time of a decoder step by its rows, replayed and eager, and which part of it the GPU has nothing to do.
+
+Beside it the time of what a batch does between steps: rows that enter are encoded and copied, and rows move.
+"""
 
 import time
 from collections.abc import Callable
@@ -7,8 +10,8 @@ from functools import partial
 import numpy as np
 import onnxruntime
 
-from server.network import StepKind
-from server.runtime.device_decoder import _Step
+from server.network import RowMoves, StepKind
+from server.runtime.device_decoder import DeviceDecoder, _Step
 from server.runtime.runner import DeviceRunner, open_runner
 from tests.gpu.parts import Context
 from tests.gpu.subjects import Subject
@@ -24,7 +27,7 @@ def time_steps(context: Context, subject: Subject) -> None:
     the captured graph and eagerly; and of replays that are queued one behind the other with nothing in between, which
     is what the GPU itself needs. What the first two have beyond the last is launches, copies and waiting.
     """
-    row_counts, repeats = ((1, 8), 3) if context.is_quick else ((1, 8, 32, 128, 512), 100)
+    row_counts, repeats = ((1, 8, 16), 3) if context.is_quick else ((1, 8, 32, 128, 512), 100)
     runner = open_runner(subject.bundle, "cuda-fp16", context.device)
     assert isinstance(runner, DeviceRunner)
     decoder = runner.open_decoder(StepKind.PLAIN, max(row_counts))
@@ -42,6 +45,26 @@ def time_steps(context: Context, subject: Subject) -> None:
             context.figure(f"{title}, {way}, share that is not the GPU's", 1 - alone / taken)
         context.figure(f"{title}, GPU alone, us", 1e6 * alone)
         context.figure(f"{title}, eager / replayed", seconds["eager"] / seconds["replayed"])
+    for rows in row_counts[: 2 if context.is_quick else 4]:  # half of the decoder's rows move at most
+        _time_moves(context, subject, runner, decoder, rows, repeats)
+
+
+def _time_moves(
+    context: Context, subject: Subject, runner: DeviceRunner, decoder: DeviceDecoder, rows: int, repeats: int
+) -> None:
+    ids, lengths = np.full((rows, _SOURCE), 5, np.int64), np.full(rows, _SOURCE, np.int32)
+    encoded, sources = runner.encode(ids, lengths), [(5,) * _SOURCE] * rows
+    decoder.admit(0, encoded, sources)
+    first, last = [*range(rows)], [*range(rows, 2 * rows)]
+    of_beams, of_sentences = RowMoves(last, first, [1] * rows), RowMoves(last, first, [0] * rows)
+    runs: dict[str, Callable[[], object]] = {
+        "encoded": partial(runner.encode, ids, lengths),
+        "admitted": partial(decoder.admit, 0, encoded, sources),
+        "moved within a sentence": partial(decoder.move, of_beams, _PAST),
+        "moved": partial(decoder.move, of_sentences, _PAST),
+    }
+    for what, run in runs.items():
+        context.figure(f"{subject.name}, {rows} rows {what}, us", 1e6 * _median(run, repeats))
 
 
 def _median(run: Callable[[], object], repeats: int) -> float:
