@@ -26,6 +26,9 @@ _LONG_SECONDS = 0.25
 # A request is due after this many times what it takes alone. Half, and long requests overtake short ones. Twice, and
 # long requests starve.
 _PATIENCE = 20.0
+# A flow is greedy if it wants this many times what the others want on average, for its weight. Half, and of equal flows
+# some are taken for floods by chance. Twice, and a flood must be larger to be one.
+_GREEDY = 2.0
 _MARGIN = 1.5  # on forecasts of a busy engine: less, and answers come late; more, and requests are refused for nothing
 _HOPELESS = 4.0  # times the time that is left: the forecasts of an idle engine are no better than that
 _RETRY_SECONDS = (0.05, 5.0)  # bounds of the time after which a refused caller may try again
@@ -40,6 +43,7 @@ class Snapshot:
     Attributes:
         work_before: row-steps that wait in the request's flow and go before it.
         weights: of all active flows, with the request's.
+        wanted: row-steps that each of these has lately asked for, admitted or not, and that wait, with the request's.
         rows: that the sentences of each flow hold and wait for.
         background_pace: part of the time in which the background is stepped, over 0 to 1.
     """
@@ -49,6 +53,7 @@ class Snapshot:
     waiting: Load
     waiting_of_flow: Load
     weights: Mapping[Flow, float]
+    wanted: Mapping[Flow, float]
     rows: Mapping[Flow, int]
     background: AbstractSet[Flow]
     background_pace: float
@@ -143,12 +148,24 @@ def _check_queue(snapshot: Snapshot, share: float, limits: EngineLimits) -> None
 
 
 def _find_background(rows: Mapping[Flow, int], snapshot: Snapshot, limits: EngineLimits) -> AbstractSet[Flow]:
-    """Returns the flows in the background if flows have these rows; none if those were all active flows."""
-    stay = {each for each in snapshot.background if snapshot.rows.get(each)}
-    demands = [(rows[each], weight) for each, weight in snapshot.weights.items()]
-    level = fair_level(limits.num_lanes * limits.lane.max_rows, demands)
-    background = stay | {each for each, weight in snapshot.weights.items() if rows[each] > level * weight}
-    return background if len(background) < len(rows) else frozenset()
+    """Returns the flows in the background if flows have these rows.
+
+    A flow enters the background if it has more rows than its share and wants much more than the others. Rows alone
+    would not do, because every flow has many after the server was slow for a moment. It stays while it has sentences
+    and wants more than the others.
+    """
+    weights, wanted = snapshot.weights, snapshot.wanted
+    level = fair_level(limits.num_lanes * limits.lane.max_rows, [(rows[each], weights[each]) for each in weights])
+    all_weights, all_wanted = sum(weights.values()), sum(wanted.values())
+    background = set()
+    for flow, weight in weights.items():
+        others_weight, others_wanted = all_weights - weight, all_wanted - wanted[flow]
+        stays = flow in snapshot.background and bool(snapshot.rows.get(flow))
+        factor = 1.0 if stays else _GREEDY
+        is_greedy = wanted[flow] * others_weight > factor * weight * others_wanted
+        if is_greedy and (stays or rows[flow] > level * weight):
+            background.add(flow)
+    return background
 
 
 def _late(takes: str, left: float) -> str:

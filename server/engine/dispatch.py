@@ -25,6 +25,7 @@ _ACTIVE_SECONDS = 1.0
 _FIRST_SECONDS = 0.25  # that the background is taken to have had before it had any
 # Time between two looks at all waiting sentences. Half, and a long queue costs lanes twice the time.
 _LOOK_SECONDS = 0.1
+_NOTHING = Load()
 
 
 class Dispatch:
@@ -40,6 +41,7 @@ class Dispatch:
         self._clock = clock
         self._queue = FairQueue()
         self._shares: Shares[Flow] = Shares(_ACTIVE_SECONDS, clock)  # of rows that run
+        self._asked: dict[Flow, FadingSum] = {}  # row-steps, of active flows
         self._running_rows = 0  # of all flows; lanes read it without the lock
         self._background: AbstractSet[Flow] = frozenset()
         self._seconds = FadingSum(clock), FadingSum(clock)  # of foreground and background
@@ -185,13 +187,17 @@ class Dispatch:
         now = self._clock()
         due = due_at(demand, now, deadline, self._cost, self._limits)
         self._shares.ask(flow, flow.weight)
+        weights = self._shares.weights()
+        self._asked = {each: self._asked.get(each) or FadingSum(self._clock) for each in weights}
+        self._asked[flow].add(demand.work)
         loads = self._queue.loads()
         snapshot = Snapshot(
             now=now,
             work_before=self._queue.work_before(flow, due),
             waiting=self._queue.load,
-            waiting_of_flow=loads.get(flow, Load()),
-            weights=self._shares.weights(),
+            waiting_of_flow=loads.get(flow, _NOTHING),
+            weights=weights,
+            wanted={each: work.value + loads.get(each, _NOTHING).work for each, work in self._asked.items()},
             rows={each: self._shares.held(each) + load.num_rows for each, load in loads.items()},
             background=self._background,
             background_pace=self._background_pace,

@@ -26,8 +26,8 @@ from server.threads import LANE_NICENESS, be_nice
 
 logger = logging.getLogger(__name__)
 
-_BACKGROUND_TIME = 0.2  # of the foreground's: half, and a flood beside busy tenants stalls; twice, and they notice it
-_BACKGROUND_ROWS = 0.5  # of a lane's limits: half, and floods get less done; twice, and the foreground finds no room
+_BACKGROUND_TIME = 0.1  # of the foreground's: half, and a flood beside busy tenants stalls; twice, and they notice it
+_BACKGROUND_ROWS = 0.25  # of a lane's limits: half, and floods get less done; twice, and the foreground waits for them
 
 
 class LaneState(enum.Enum):

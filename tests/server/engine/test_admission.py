@@ -23,12 +23,13 @@ IDLE = Snapshot(
     waiting=Load(),
     waiting_of_flow=Load(),
     weights={ANYONE: 1.0},
+    wanted={ANYONE: 1.0},
     rows={},
     background=frozenset(),
     background_pace=1.0,
 )
 AT_WORK = replace(IDLE, rows={ANYONE: ROWS})
-SHARED = replace(IDLE, weights={FLOOD: 1.0, OTHER: 1.0})
+SHARED = replace(IDLE, weights={FLOOD: 1.0, OTHER: 1.0}, wanted={FLOOD: 9.0, OTHER: 1.0})
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +123,7 @@ def test_nothing_is_known_of_others_where_a_request_is_late_by_itself_or_long(co
     with pytest.raises(Overloaded) as as_it_is_long:
         seconds(
             cost,
-            replace(AT_WORK, weights={long: 1.0}, rows={long: ROWS}, work_before=100.0),
+            replace(AT_WORK, weights={long: 1.0}, wanted={long: 1.0}, rows={long: ROWS}, work_before=100.0),
             flow=long,
             deadline=101.0,
         )
@@ -183,8 +184,16 @@ def test_a_flow_alone_or_among_equals_is_in_the_foreground(cost: CostModel) -> N
     assert background(cost, replace(AT_WORK, rows={ANYONE: 1000}), ANYONE) == set()
 
     flows = [Flow(name=str(number)) for number in range(50)]
-    equals = replace(IDLE, weights=dict.fromkeys(flows, 1.0), rows=dict.fromkeys(flows, 4), background={flows[0]})
+    ones = dict.fromkeys(flows, 1.0)
+    equals = replace(IDLE, weights=ones, wanted=ones, rows=dict.fromkeys(flows, 4), background={flows[0]})
     assert background(cost, equals, flows[1], Demand(work=1.0, steps=1.0, rows=1)) == set()
+
+
+def test_a_flow_that_wants_little_is_in_the_foreground_however_many_rows_it_has(cost: CostModel) -> None:
+    slow = replace(SHARED, rows={FLOOD: 200, OTHER: 30})
+
+    assert background(cost, slow, OTHER) == {"flood"}
+    assert background(cost, replace(slow, wanted={FLOOD: 5.0, OTHER: 9.0}), OTHER) == set(), "neither is greedy"
 
 
 def test_a_flow_stays_in_the_background_until_nothing_of_it_is_left(cost: CostModel) -> None:

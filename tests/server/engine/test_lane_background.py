@@ -39,14 +39,14 @@ def flood(
 def test_rows_of_a_flood_do_not_share_the_steps_of_others(parts: Parts, lane: Lane) -> None:
     answer = flood(parts)
 
-    assert batch_sizes(parts, lane, 1) == [1, 4], "half of the lane's eight rows"
-    assert set(batch_sizes(parts, lane, 45)) == {1, 4}
+    assert batch_sizes(parts, lane, 1) == [1, 2], "a quarter of the lane's eight rows"
+    assert set(batch_sizes(parts, lane, 45)) == {1, 2}
     assert answer.result(0).hypotheses[0].ids == tokens(45)
-    assert batch_sizes(parts, lane, 9) == [4] * 9, "nobody is before it"
+    assert batch_sizes(parts, lane, 9) == [2] * 9, "nobody is before it"
 
 
 @pytest.mark.parametrize("background_seconds", [0.01, 0.04])
-def test_a_flood_earns_a_fifth_of_the_time_that_others_have(
+def test_a_flood_earns_a_tenth_of_the_time_that_others_have(
     parts: Parts, lane: Lane, background_seconds: float
 ) -> None:
     flood(parts, background_seconds=background_seconds)
@@ -55,19 +55,19 @@ def test_a_flood_earns_a_fifth_of_the_time_that_others_have(
         parts.submit(45, flow=NEIGHBOUR)
         sizes += batch_sizes(parts, lane, 46)
 
-    num_background = sizes.count(4)
+    num_background = sizes.count(2)
     foreground_seconds = 0.01 * (len(sizes) - num_background)
-    assert num_background * background_seconds == pytest.approx(0.2 * foreground_seconds, rel=0.15)
+    assert num_background * background_seconds == pytest.approx(0.1 * foreground_seconds, rel=0.15)
 
 
 def test_time_that_nobody_else_wanted_is_not_held_against_a_flood(parts: Parts, lane: Lane) -> None:
     flood(parts)
     batch_sizes(parts, lane, 46)
-    assert batch_sizes(parts, lane, 20) == [4] * 20
+    assert batch_sizes(parts, lane, 20) == [2] * 20
 
     parts.submit(45, flow=NEIGHBOUR)
 
-    assert 4 in batch_sizes(parts, lane, 6)
+    assert 2 in batch_sizes(parts, lane, 11)
 
 
 def test_the_pace_of_a_flood_is_what_time_its_steps_have(parts: Parts, lane: Lane) -> None:
@@ -111,8 +111,8 @@ def test_others_take_no_row_that_a_flood_has(parts: Parts, lane: Lane) -> None:
 
     lane.step()
 
-    assert [batch.plan.footprint.rows for batch in lane._foreground] == [4, 0]
-    assert [batch.plan.footprint.rows for batch in lane._background] == [4, 0]
+    assert [batch.plan.footprint.rows for batch in lane._foreground] == [6, 0]
+    assert [batch.plan.footprint.rows for batch in lane._background] == [2, 0]
 
 
 def test_nothing_of_a_flood_enters_while_a_canary_waits_for_rows(parts: Parts, lane: Lane) -> None:
@@ -126,8 +126,8 @@ def test_nothing_of_a_flood_enters_while_a_canary_waits_for_rows(parts: Parts, l
         lane.step()
     step(lane, 3)
 
-    assert len(waiting) > 30, "until all four have ended"
-    assert set(waiting) == {56}
+    assert len(waiting) > 30, "until both have ended"
+    assert set(waiting) == {58}
     assert canary.future.result(0).hypotheses[0].ids == tokens(1)
 
 
@@ -137,4 +137,4 @@ def test_a_suspect_lane_takes_nothing_of_a_flood(parts: Parts) -> None:
 
     assert batch_sizes(parts, lane, 3) == []
     lane.forgive(0)
-    assert batch_sizes(parts, lane, 1) == [1, 4]
+    assert batch_sizes(parts, lane, 1) == [1, 2]

@@ -9,7 +9,7 @@ from server.engine.lane import Lane, LaneState
 from server.errors import EngineFailed
 from server.network import StepKind
 from tests.fakes import EOS
-from tests.server.engine.parts import GREEDY, SHORTLIST, Parts, sentence_of, tokens
+from tests.server.engine.parts import GREEDY, NEIGHBOUR, SHORTLIST, Parts, sentence_of, tokens
 
 
 def step(lane: Lane, times: int = 1) -> None:
@@ -122,3 +122,13 @@ def test_a_dispatch_that_fails_fells_no_lane(parts: Parts, lane: Lane, monkeypat
 
     assert isinstance(runs.exception(0), EngineFailed)
     assert waits.result(0).hypotheses[0].ids == tokens(1)
+
+
+def test_requests_of_others_are_admitted_while_a_canary_runs(parts: Parts, lane: Lane) -> None:
+    lane.send_canary(sentence_of((5, 50, EOS)))
+    lane.step()
+
+    (answer,) = parts.submit(1, flow=NEIGHBOUR)
+    step(lane, 2)
+
+    assert answer.result(0).hypotheses[0].ids == tokens(1)
