@@ -12,6 +12,7 @@ from babelserve.results import (
     FinishReason,
     Hypothesis,
     KeptPart,
+    Link,
     ModelInfo,
     Placement,
     RouteLeg,
@@ -59,6 +60,7 @@ class TranslateOptions(TypedDict, total=False):
         priority: "high", "normal" or "low", among the caller's own requests.
         traffic_key: Requests of the same go to the same version where versions of a model share them; 256 characters.
         include_sentences: Fill `Translation.sentences` (`translate` only).
+        include_alignment: Fill `Sentence.links`; for models whose `has_alignment` is true.
     """
 
     source: str | None
@@ -73,6 +75,7 @@ class TranslateOptions(TypedDict, total=False):
     priority: str | None
     traffic_key: str | None
     include_sentences: bool | None
+    include_alignment: bool | None
 
 
 _OPTION_TYPES: dict[str, type] = {name: get_args(hint)[0] for name, hint in get_type_hints(TranslateOptions).items()}
@@ -114,7 +117,10 @@ def translate_request(
             text=translation_pb2.TextOptions(refuse_unknown_scripts=options.get("refuse_unknown_scripts")),
             priority=_priority(options.get("priority")),
             traffic_key=options.get("traffic_key"),
-            output=translation_pb2.OutputOptions(include_sentences=options.get("include_sentences")),
+            output=translation_pb2.OutputOptions(
+                include_sentences=options.get("include_sentences"),
+                include_alignment=options.get("include_alignment"),
+            ),
         )
     except ValueError as error:  # protobuf's, for a number outside uint32: "Value out of range: -1"
         raise InvalidRequest(str(error)) from error
@@ -211,6 +217,7 @@ def model_infos(response: translation_pb2.ListModelsResponse) -> tuple[ModelInfo
             max_source_tokens=model.max_source_tokens,
             max_target_tokens=model.max_target_tokens,
             has_shortlist=model.has_shortlist,
+            has_alignment=model.has_alignment,
             source_languages=tuple(
                 model.source_language_codes or dict.fromkeys(pair.source_language_code for pair in model.language_pairs)
             ),
@@ -277,6 +284,16 @@ def _sentence(message: translation_pb2.Sentence) -> Sentence:
         source_tokens=message.source_tokens,
         target_tokens=message.target_tokens,
         kept=_kept(message),
+        links=tuple(
+            Link(
+                source_begin=link.source_begin,
+                source_end=link.source_end,
+                target_begin=link.target_begin,
+                target_end=link.target_end,
+                weight=link.weight,
+            )
+            for link in message.links
+        ),
     )
 
 

@@ -38,6 +38,25 @@ class KeptPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A word of a sentence and the word of its translation that stands for it; positions count code points.
+
+    Attributes:
+        source_begin: Where the word begins in `Sentence.source_text`.
+        source_end: Where it ends there.
+        target_begin: Where the word of the translation begins in `Sentence.text`.
+        target_end: Where it ends there.
+        weight: How much of its attention the model gave to the word of the source, over 0 to 1.
+    """
+
+    source_begin: int
+    source_end: int
+    target_begin: int
+    target_end: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextError:
     """Why one text of an answered request has no translation."""
 
@@ -55,7 +74,12 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """A sentence of a text and its translation; `separator` is the white space that follows it in the source."""
+    """A sentence of a text and its translation.
+
+    Attributes:
+        separator: The white space that follows it in the source.
+        links: Which words belong together, if that was asked for.
+    """
 
     source_text: str
     text: str
@@ -65,6 +89,7 @@ class Sentence:
     source_tokens: int
     target_tokens: int
     kept: tuple[KeptPart, ...] = ()
+    links: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,5 +194,6 @@ class ModelInfo:
     max_source_tokens: int
     max_target_tokens: int
     has_shortlist: bool
+    has_alignment: bool = False
     source_languages: tuple[str, ...] = ()
     target_languages: tuple[str, ...] = ()

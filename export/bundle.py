@@ -10,6 +10,8 @@ from typing import Any
 import torch
 
 from export.agreement import MIN_CHRF, check_agreement, measure_agreement
+from export.aligner import write_aligner
+from export.alignment import Translated, choose_heads, open_heads
 from export.description import described_quality
 from export.drafts import drafted
 from export.examples import CHECKED_SENTENCES, encode_examples
@@ -144,7 +146,9 @@ class _Export:
         if EXACT not in variants:
             shutil.rmtree(self.directory / EXACT)
         named = {name: self.outputs[name] for name in variants}
-        written = {name: self.manifest.variants[name] for name in variants}
+        assert self.manifest.alignment is not None
+        heads = self.manifest.alignment.heads
+        written = {name: write_aligner(self.directory / name, self.manifest.variants[name], heads) for name in variants}
         self._save(
             dataclasses.replace(
                 self.manifest,
@@ -198,11 +202,22 @@ class _Export:
             self._prove(name, runner, translator)
             if name == EXACT:
                 self._probe(translator)
+                self._choose_heads(bundle, runner, translator)
 
     def _probe(self, translator: IdTranslator) -> None:
         pair, most = self.examples[0].pair, self.num_translations
         texts = [example.text for example in self.examples if example.pair == pair]
         self.manifest = probe_model(translator, self.tokenizer, self.manifest, pair, texts, most)
+
+    def _choose_heads(self, bundle: Bundle, runner: Runner, translator: IdTranslator) -> None:
+        targets = self._forced_targets(translator)
+        translations = [
+            Translated(example.source_ids, tuple(target), len(example.prefix))
+            for example, target in zip(self.examples, targets, strict=False)
+        ]
+        alignment = choose_heads(open_heads(bundle, EXACT, runner), translations)
+        logger.info("alignment: error rate %.3f with %d heads", alignment.error_rate, len(alignment.heads))
+        self.manifest = dataclasses.replace(self.manifest, alignment=alignment)
 
     def _prove(self, name: str, runner: Runner, translator: IdTranslator) -> None:
         model, search = self.subject.model, self.subject.search

@@ -1,4 +1,7 @@
-"""`babelserve-probe BUNDLE`: finds out what a bundle's network can read, and writes it into the manifest."""
+"""`babelserve-probe BUNDLE`: finds out what a bundle's network can read and how its translations are aligned.
+
+Both are written into the bundle. An export does the same.
+"""
 
 import argparse
 import dataclasses
@@ -7,7 +10,10 @@ from pathlib import Path
 
 import shtab
 
+from export.aligner import write_aligner
+from export.alignment import choose_heads, open_heads, translate_own
 from export.endings import endings
+from export.examples import CHECKED_SENTENCES
 from export.files import EXACT
 from export.imports.samples import own_sentences
 from export.probe import probe_model
@@ -31,15 +37,18 @@ def main() -> None:
             sentences = [line for line in arguments.text.read_text(encoding="utf-8").splitlines() if line.strip()]
         if not sentences:
             raise ValueError(f"there are no sample sentences in {pair.source}: give some of your own with --text FILE")
-        masking = write_manifest(bundle, probe_bundle(bundle, pair, sentences)).masking
+        manifest = write_manifest(bundle, probe_bundle(bundle, pair, sentences))
+        masking, alignment = manifest.masking, manifest.alignment
         copied, lost = ", ".join(masking.codes), " ".join(masking.unknown_characters)
+        assert alignment is not None
         sys.stdout.write(
-            f"{bundle.directory}: copies {copied or 'no code'}; does not return {lost or 'nothing untried'}\n"
+            f"{bundle.directory}: copies {copied or 'no code'}; does not return {lost or 'nothing untried'};"
+            f" aligns with {len(alignment.heads)} heads, error rate {alignment.error_rate:.3f}\n"
         )
 
 
 def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str]) -> Manifest:
-    """Returns a bundle's manifest with what its network can read.
+    """Returns a bundle's manifest with what its network can read and how it aligns; adds the aligners to its files.
 
     Args:
         bundle: to try.
@@ -48,10 +57,19 @@ def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str]) -> Ma
     """
     known = dataclasses.replace(bundle.manifest.masking, codes=(), unknown_characters="")
     manifest = dataclasses.replace(bundle.manifest, masking=known)
-    runner = open_runner(bundle, EXACT if EXACT in manifest.variants else next(iter(manifest.variants)), "cpu")
+    name = EXACT if EXACT in manifest.variants else next(iter(manifest.variants))
+    runner = open_runner(bundle, name, "cpu")
     with open_translator(runner, bundle) as translator:
         tokenizer = Tokenizer(manifest, bundle.read)
-        return probe_model(translator, tokenizer, manifest, (pair.source, pair.target), sentences)
+        manifest = probe_model(translator, tokenizer, manifest, (pair.source, pair.target), sentences)
+        sources = [tokenizer.encode(text, pair.source_prefix) for text in sentences[:CHECKED_SENTENCES]]
+        fitting = [ids for ids in sources if len(ids) <= manifest.limits.max_source_tokens]
+        alignment = choose_heads(open_heads(bundle, name, runner), translate_own(translator, manifest, pair, fitting))
+    variants = {
+        each: write_aligner(bundle.directory / each, variant, alignment.heads)
+        for each, variant in manifest.variants.items()
+    }
+    return dataclasses.replace(manifest, alignment=alignment, variants=variants)
 
 
 def write_manifest(bundle: Bundle, manifest: Manifest) -> Manifest:
@@ -69,7 +87,8 @@ def build_parser() -> argparse.ArgumentParser:
     """All flags, with defaults in their help."""
     parser = argparse.ArgumentParser(
         prog="babelserve-probe",
-        description="Find out which characters and codes a bundle's network returns, and write it into its manifest.",
+        description="Find out which characters and codes a bundle's network returns, and how its translations are"
+        " aligned, and write both into the bundle.",
     )
     parser.add_argument("bundle", type=Path, help="directory of the bundle, which is changed")
     parser.add_argument(

@@ -98,6 +98,20 @@ class Decoder(Protocol):
             or the vocabulary if that is smaller. Both arrays are overwritten by the next step.
         """
 
+    def align(
+        self, rows: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
+    ) -> NDArray[np.float32]:
+        """Returns what finished translations have attended to; a bundle that says nothing of alignment cannot.
+
+        Args:
+            rows: [B], each one of its sentence, as they were in the last step.
+            target_ids: int64 [B, T], bos and the translation, padded with any ids.
+            source_lengths: int32 [B].
+
+        Returns:
+            [B, T - 1, S]: for each token of the translation, a distribution over the source's tokens.
+        """
+
 
 class Runner(Protocol):
     """Runs the network of one bundle; may be called from several threads.

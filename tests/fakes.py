@@ -69,6 +69,15 @@ class CachedDecoder:
         """See `Decoder.move`."""
         self.cache.move(moves, positions)
 
+    def align(
+        self, rows: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
+    ) -> NDArray[np.float32]:
+        """See `Decoder.align`; every token attends to the source's token with the number of its row's slot."""
+        attention = np.zeros((len(rows), target_ids.shape[1] - 1, source_lengths.max()), np.float32)
+        for sentence, slot in zip(attention, self.cache.slots.slots_of(rows), strict=True):
+            sentence[:, slot % attention.shape[2]] = 1.0
+        return attention
+
 
 class CountingRunner:
     """Fakes the network: a source [n, ..., eos] is translated to n tokens 10, 11, 12, ..., whatever its neighbours.

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x62\x61\x62\x65lserve/v1/translation.proto\x12\rbabelserve.v1\"\xcc\x02\n\x10TranslateRequest\x12\x10\n\x08\x63ontents\x18\x01 \x03(\t\x12\x1c\n\x14source_language_code\x18\x02 \x01(\t\x12\x1c\n\x14target_language_code\x18\x03 \x01(\t\x12\r\n\x05model\x18\x04 \x01(\t\x12\x11\n\tmime_type\x18\x05 \x01(\t\x12\x30\n\x08\x64\x65\x63oding\x18\x06 \x01(\x0b\x32\x1e.babelserve.v1.DecodingOptions\x12,\n\x06output\x18\x07 \x01(\x0b\x32\x1c.babelserve.v1.OutputOptions\x12)\n\x08priority\x18\x08 \x01(\x0e\x32\x17.babelserve.v1.Priority\x12\x13\n\x0btraffic_key\x18\t \x01(\t\x12(\n\x04text\x18\n \x01(\x0b\x32\x1a.babelserve.v1.TextOptions\"-\n\x0bTextOptions\x12\x1e\n\x16refuse_unknown_scripts\x18\x01 \x01(\x08\"\xa5\x02\n\x0f\x44\x65\x63odingOptions\x12\x16\n\tbeam_size\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x1b\n\x0enum_hypotheses\x18\x02 \x01(\rH\x01\x88\x01\x01\x12\x1b\n\x0elength_penalty\x18\x03 \x01(\x02H\x02\x88\x01\x01\x12\x1e\n\x11max_output_tokens\x18\x04 \x01(\rH\x03\x88\x01\x01\x12\x18\n\x0bwith_scores\x18\x05 \x01(\x08H\x04\x88\x01\x01\x12\x1a\n\ruse_shortlist\x18\x06 \x01(\x08H\x05\x88\x01\x01\x42\x0c\n\n_beam_sizeB\x11\n\x0f_num_hypothesesB\x11\n\x0f_length_penaltyB\x14\n\x12_max_output_tokensB\x0e\n\x0c_with_scoresB\x10\n\x0e_use_shortlist\"*\n\rOutputOptions\x12\x19\n\x11include_sentences\x18\x01 \x01(\x08\"\xd0\x01\n\x11TranslateResponse\x12\x30\n\x0ctranslations\x18\x01 \x03(\x0b\x32\x1a.babelserve.v1.Translation\x12\r\n\x05model\x18\x02 \x01(\t\x12\x15\n\rmodel_version\x18\x03 \x01(\t\x12\'\n\x07timings\x18\x04 \x01(\x0b\x32\x16.babelserve.v1.Timings\x12\x1c\n\x14source_language_code\x18\x05 \x01(\t\x12\x1c\n\x14target_language_code\x18\x06 \x01(\t\"\x9b\x03\n\x0bTranslation\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\r\n\x05score\x18\x02 \x01(\x02\x12\x32\n\rfinish_reason\x18\x03 \x01(\x0e\x32\x1b.babelserve.v1.FinishReason\x12-\n\nhypotheses\x18\x04 \x03(\x0b\x32\x19.babelserve.v1.Hypothesis\x12*\n\tsentences\x18\x05 \x03(\x0b\x32\x17.babelserve.v1.Sentence\x12\x15\n\rsource_tokens\x18\x06 \x01(\r\x12\x15\n\rtarget_tokens\x18\x07 \x01(\r\x12%\n\x06status\x18\x08 \x01(\x0b\x32\x15.babelserve.v1.Status\x12\x1e\n\x16\x64\x65tected_language_code\x18\t \x01(\t\x12\x1c\n\x14\x64\x65tection_confidence\x18\n \x01(\x02\x12&\n\x05route\x18\x0b \x03(\x0b\x32\x17.babelserve.v1.RouteLeg\x12%\n\x04kept\x18\x0c \x03(\x0b\x32\x17.babelserve.v1.KeptPart\"E\n\x08KeptPart\x12\x0c\n\x04text\x18\x01 \x01(\t\x12+\n\tplacement\x18\x02 \x01(\x0e\x32\x18.babelserve.v1.Placement\"l\n\x08RouteLeg\x12\r\n\x05model\x18\x01 \x01(\t\x12\x15\n\rmodel_version\x18\x02 \x01(\t\x12\x1c\n\x14source_language_code\x18\x03 \x01(\t\x12\x1c\n\x14target_language_code\x18\x04 \x01(\t\"-\n\x06Status\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\tJ\x04\x08\x03\x10\x04\")\n\nHypothesis\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\r\n\x05score\x18\x02 \x01(\x02\"\xd8\x01\n\x08Sentence\x12\x13\n\x0bsource_text\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x11\n\tseparator\x18\x03 \x01(\t\x12\r\n\x05score\x18\x04 \x01(\x02\x12\x32\n\rfinish_reason\x18\x05 \x01(\x0e\x32\x1b.babelserve.v1.FinishReason\x12\x15\n\rsource_tokens\x18\x06 \x01(\r\x12\x15\n\rtarget_tokens\x18\x07 \x01(\r\x12%\n\x04kept\x18\x08 \x03(\x0b\x32\x17.babelserve.v1.KeptPart\"g\n\x07Timings\x12\x15\n\rtotal_seconds\x18\x01 \x01(\x02\x12\x15\n\rqueue_seconds\x18\x02 \x01(\x02\x12\x16\n\x0e\x65ncode_seconds\x18\x03 \x01(\x02\x12\x16\n\x0e\x64\x65\x63ode_seconds\x18\x04 \x01(\x02\"J\n\x16TranslateStreamRequest\x12\x30\n\x07request\x18\x01 \x01(\x0b\x32\x1f.babelserve.v1.TranslateRequest\"\xcf\x02\n\x17TranslateStreamResponse\x12\x15\n\rcontent_index\x18\x01 \x01(\r\x12\x16\n\x0esentence_index\x18\x02 \x01(\r\x12\x16\n\x0esentence_count\x18\x03 \x01(\r\x12\x0f\n\x07leading\x18\x04 \x01(\t\x12)\n\x08sentence\x18\x05 \x01(\x0b\x32\x17.babelserve.v1.Sentence\x12%\n\x06status\x18\x06 \x01(\x0b\x32\x15.babelserve.v1.Status\x12\r\n\x05model\x18\x07 \x01(\t\x12\x15\n\rmodel_version\x18\x08 \x01(\t\x12\x1e\n\x16\x64\x65tected_language_code\x18\t \x01(\t\x12\x1c\n\x14\x64\x65tection_confidence\x18\n \x01(\x02\x12&\n\x05route\x18\x0b \x03(\x0b\x32\x17.babelserve.v1.RouteLeg\"\x13\n\x11ListModelsRequest\"\\\n\x12ListModelsResponse\x12(\n\x06models\x18\x01 \x03(\x0b\x32\x18.babelserve.v1.ModelInfo\x12\x1c\n\x14pivot_language_codes\x18\x02 \x03(\t\"\x92\x02\n\tModelInfo\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0f\n\x07variant\x18\x03 \x01(\t\x12\x33\n\x0elanguage_pairs\x18\x04 \x03(\x0b\x32\x1b.babelserve.v1.LanguagePair\x12\x15\n\rmax_beam_size\x18\x05 \x01(\r\x12\x19\n\x11max_source_tokens\x18\x06 \x01(\r\x12\x19\n\x11max_target_tokens\x18\x07 \x01(\r\x12\x15\n\rhas_shortlist\x18\x08 \x01(\x08\x12\x1d\n\x15source_language_codes\x18\t \x03(\t\x12\x1d\n\x15target_language_codes\x18\n \x03(\t\"J\n\x0cLanguagePair\x12\x1c\n\x14source_language_code\x18\x01 \x01(\t\x12\x1c\n\x14target_language_code\x18\x02 \x01(\t*^\n\x08Priority\x12\x18\n\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x11\n\rPRIORITY_HIGH\x10\x01\x12\x13\n\x0fPRIORITY_NORMAL\x10\x02\x12\x10\n\x0cPRIORITY_LOW\x10\x03*p\n\tPlacement\x12\x19\n\x15PLACEMENT_UNSPECIFIED\x10\x00\x12\x16\n\x12PLACEMENT_BY_MODEL\x10\x01\x12\x19\n\x15PLACEMENT_BY_POSITION\x10\x02\x12\x15\n\x11PLACEMENT_MISSING\x10\x03*y\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12\x18\n\x14\x46INISH_REASON_COPIED\x10\x03\x32\x9b\x02\n\x12TranslationService\x12N\n\tTranslate\x12\x1f.babelserve.v1.TranslateRequest\x1a .babelserve.v1.TranslateResponse\x12\x62\n\x0fTranslateStream\x12%.babelserve.v1.TranslateStreamRequest\x1a&.babelserve.v1.TranslateStreamResponse0\x01\x12Q\n\nListModels\x12 .babelserve.v1.ListModelsRequest\x1a!.babelserve.v1.ListModelsResponseB\x1eP\x01Z\x1a\x62\x61\x62\x65lserve/v1;babelservev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x62\x61\x62\x65lserve/v1/translation.proto\x12\rbabelserve.v1\"\xcc\x02\n\x10TranslateRequest\x12\x10\n\x08\x63ontents\x18\x01 \x03(\t\x12\x1c\n\x14source_language_code\x18\x02 \x01(\t\x12\x1c\n\x14target_language_code\x18\x03 \x01(\t\x12\r\n\x05model\x18\x04 \x01(\t\x12\x11\n\tmime_type\x18\x05 \x01(\t\x12\x30\n\x08\x64\x65\x63oding\x18\x06 \x01(\x0b\x32\x1e.babelserve.v1.DecodingOptions\x12,\n\x06output\x18\x07 \x01(\x0b\x32\x1c.babelserve.v1.OutputOptions\x12)\n\x08priority\x18\x08 \x01(\x0e\x32\x17.babelserve.v1.Priority\x12\x13\n\x0btraffic_key\x18\t \x01(\t\x12(\n\x04text\x18\n \x01(\x0b\x32\x1a.babelserve.v1.TextOptions\"-\n\x0bTextOptions\x12\x1e\n\x16refuse_unknown_scripts\x18\x01 \x01(\x08\"\xa5\x02\n\x0f\x44\x65\x63odingOptions\x12\x16\n\tbeam_size\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x1b\n\x0enum_hypotheses\x18\x02 \x01(\rH\x01\x88\x01\x01\x12\x1b\n\x0elength_penalty\x18\x03 \x01(\x02H\x02\x88\x01\x01\x12\x1e\n\x11max_output_tokens\x18\x04 \x01(\rH\x03\x88\x01\x01\x12\x18\n\x0bwith_scores\x18\x05 \x01(\x08H\x04\x88\x01\x01\x12\x1a\n\ruse_shortlist\x18\x06 \x01(\x08H\x05\x88\x01\x01\x42\x0c\n\n_beam_sizeB\x11\n\x0f_num_hypothesesB\x11\n\x0f_length_penaltyB\x14\n\x12_max_output_tokensB\x0e\n\x0c_with_scoresB\x10\n\x0e_use_shortlist\"E\n\rOutputOptions\x12\x19\n\x11include_sentences\x18\x01 \x01(\x08\x12\x19\n\x11include_alignment\x18\x02 \x01(\x08\"\xd0\x01\n\x11TranslateResponse\x12\x30\n\x0ctranslations\x18\x01 \x03(\x0b\x32\x1a.babelserve.v1.Translation\x12\r\n\x05model\x18\x02 \x01(\t\x12\x15\n\rmodel_version\x18\x03 \x01(\t\x12\'\n\x07timings\x18\x04 \x01(\x0b\x32\x16.babelserve.v1.Timings\x12\x1c\n\x14source_language_code\x18\x05 \x01(\t\x12\x1c\n\x14target_language_code\x18\x06 \x01(\t\"\x9b\x03\n\x0bTranslation\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\r\n\x05score\x18\x02 \x01(\x02\x12\x32\n\rfinish_reason\x18\x03 \x01(\x0e\x32\x1b.babelserve.v1.FinishReason\x12-\n\nhypotheses\x18\x04 \x03(\x0b\x32\x19.babelserve.v1.Hypothesis\x12*\n\tsentences\x18\x05 \x03(\x0b\x32\x17.babelserve.v1.Sentence\x12\x15\n\rsource_tokens\x18\x06 \x01(\r\x12\x15\n\rtarget_tokens\x18\x07 \x01(\r\x12%\n\x06status\x18\x08 \x01(\x0b\x32\x15.babelserve.v1.Status\x12\x1e\n\x16\x64\x65tected_language_code\x18\t \x01(\t\x12\x1c\n\x14\x64\x65tection_confidence\x18\n \x01(\x02\x12&\n\x05route\x18\x0b \x03(\x0b\x32\x17.babelserve.v1.RouteLeg\x12%\n\x04kept\x18\x0c \x03(\x0b\x32\x17.babelserve.v1.KeptPart\"E\n\x08KeptPart\x12\x0c\n\x04text\x18\x01 \x01(\t\x12+\n\tplacement\x18\x02 \x01(\x0e\x32\x18.babelserve.v1.Placement\"l\n\x08RouteLeg\x12\r\n\x05model\x18\x01 \x01(\t\x12\x15\n\rmodel_version\x18\x02 \x01(\t\x12\x1c\n\x14source_language_code\x18\x03 \x01(\t\x12\x1c\n\x14target_language_code\x18\x04 \x01(\t\"-\n\x06Status\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\tJ\x04\x08\x03\x10\x04\")\n\nHypothesis\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\r\n\x05score\x18\x02 \x01(\x02\"\xfc\x01\n\x08Sentence\x12\x13\n\x0bsource_text\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x11\n\tseparator\x18\x03 \x01(\t\x12\r\n\x05score\x18\x04 \x01(\x02\x12\x32\n\rfinish_reason\x18\x05 \x01(\x0e\x32\x1b.babelserve.v1.FinishReason\x12\x15\n\rsource_tokens\x18\x06 \x01(\r\x12\x15\n\rtarget_tokens\x18\x07 \x01(\r\x12%\n\x04kept\x18\x08 \x03(\x0b\x32\x17.babelserve.v1.KeptPart\x12\"\n\x05links\x18\t \x03(\x0b\x32\x13.babelserve.v1.Link\"j\n\x04Link\x12\x14\n\x0csource_begin\x18\x01 \x01(\r\x12\x12\n\nsource_end\x18\x02 \x01(\r\x12\x14\n\x0ctarget_begin\x18\x03 \x01(\r\x12\x12\n\ntarget_end\x18\x04 \x01(\r\x12\x0e\n\x06weight\x18\x05 \x01(\x02\"g\n\x07Timings\x12\x15\n\rtotal_seconds\x18\x01 \x01(\x02\x12\x15\n\rqueue_seconds\x18\x02 \x01(\x02\x12\x16\n\x0e\x65ncode_seconds\x18\x03 \x01(\x02\x12\x16\n\x0e\x64\x65\x63ode_seconds\x18\x04 \x01(\x02\"J\n\x16TranslateStreamRequest\x12\x30\n\x07request\x18\x01 \x01(\x0b\x32\x1f.babelserve.v1.TranslateRequest\"\xcf\x02\n\x17TranslateStreamResponse\x12\x15\n\rcontent_index\x18\x01 \x01(\r\x12\x16\n\x0esentence_index\x18\x02 \x01(\r\x12\x16\n\x0esentence_count\x18\x03 \x01(\r\x12\x0f\n\x07leading\x18\x04 \x01(\t\x12)\n\x08sentence\x18\x05 \x01(\x0b\x32\x17.babelserve.v1.Sentence\x12%\n\x06status\x18\x06 \x01(\x0b\x32\x15.babelserve.v1.Status\x12\r\n\x05model\x18\x07 \x01(\t\x12\x15\n\rmodel_version\x18\x08 \x01(\t\x12\x1e\n\x16\x64\x65tected_language_code\x18\t \x01(\t\x12\x1c\n\x14\x64\x65tection_confidence\x18\n \x01(\x02\x12&\n\x05route\x18\x0b \x03(\x0b\x32\x17.babelserve.v1.RouteLeg\"\x13\n\x11ListModelsRequest\"\\\n\x12ListModelsResponse\x12(\n\x06models\x18\x01 \x03(\x0b\x32\x18.babelserve.v1.ModelInfo\x12\x1c\n\x14pivot_language_codes\x18\x02 \x03(\t\"\xa9\x02\n\tModelInfo\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0f\n\x07variant\x18\x03 \x01(\t\x12\x33\n\x0elanguage_pairs\x18\x04 \x03(\x0b\x32\x1b.babelserve.v1.LanguagePair\x12\x15\n\rmax_beam_size\x18\x05 \x01(\r\x12\x19\n\x11max_source_tokens\x18\x06 \x01(\r\x12\x19\n\x11max_target_tokens\x18\x07 \x01(\r\x12\x15\n\rhas_shortlist\x18\x08 \x01(\x08\x12\x1d\n\x15source_language_codes\x18\t \x03(\t\x12\x1d\n\x15target_language_codes\x18\n \x03(\t\x12\x15\n\rhas_alignment\x18\x0b \x01(\x08\"J\n\x0cLanguagePair\x12\x1c\n\x14source_language_code\x18\x01 \x01(\t\x12\x1c\n\x14target_language_code\x18\x02 \x01(\t*^\n\x08Priority\x12\x18\n\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x11\n\rPRIORITY_HIGH\x10\x01\x12\x13\n\x0fPRIORITY_NORMAL\x10\x02\x12\x10\n\x0cPRIORITY_LOW\x10\x03*p\n\tPlacement\x12\x19\n\x15PLACEMENT_UNSPECIFIED\x10\x00\x12\x16\n\x12PLACEMENT_BY_MODEL\x10\x01\x12\x19\n\x15PLACEMENT_BY_POSITION\x10\x02\x12\x15\n\x11PLACEMENT_MISSING\x10\x03*y\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12\x18\n\x14\x46INISH_REASON_COPIED\x10\x03\x32\x9b\x02\n\x12TranslationService\x12N\n\tTranslate\x12\x1f.babelserve.v1.TranslateRequest\x1a .babelserve.v1.TranslateResponse\x12\x62\n\x0fTranslateStream\x12%.babelserve.v1.TranslateStreamRequest\x1a&.babelserve.v1.TranslateStreamResponse0\x01\x12Q\n\nListModels\x12 .babelserve.v1.ListModelsRequest\x1a!.babelserve.v1.ListModelsResponseB\x1eP\x01Z\x1a\x62\x61\x62\x65lserve/v1;babelservev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,12 +32,12 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'babelserve.v1.translation_p
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'P\001Z\032babelserve/v1;babelservev1'
-  _globals['_PRIORITY']._serialized_start=2874
-  _globals['_PRIORITY']._serialized_end=2968
-  _globals['_PLACEMENT']._serialized_start=2970
-  _globals['_PLACEMENT']._serialized_end=3082
-  _globals['_FINISHREASON']._serialized_start=3084
-  _globals['_FINISHREASON']._serialized_end=3205
+  _globals['_PRIORITY']._serialized_start=3068
+  _globals['_PRIORITY']._serialized_end=3162
+  _globals['_PLACEMENT']._serialized_start=3164
+  _globals['_PLACEMENT']._serialized_end=3276
+  _globals['_FINISHREASON']._serialized_start=3278
+  _globals['_FINISHREASON']._serialized_end=3399
   _globals['_TRANSLATEREQUEST']._serialized_start=51
   _globals['_TRANSLATEREQUEST']._serialized_end=383
   _globals['_TEXTOPTIONS']._serialized_start=385
@@ -45,35 +45,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DECODINGOPTIONS']._serialized_start=433
   _globals['_DECODINGOPTIONS']._serialized_end=726
   _globals['_OUTPUTOPTIONS']._serialized_start=728
-  _globals['_OUTPUTOPTIONS']._serialized_end=770
-  _globals['_TRANSLATERESPONSE']._serialized_start=773
-  _globals['_TRANSLATERESPONSE']._serialized_end=981
-  _globals['_TRANSLATION']._serialized_start=984
-  _globals['_TRANSLATION']._serialized_end=1395
-  _globals['_KEPTPART']._serialized_start=1397
-  _globals['_KEPTPART']._serialized_end=1466
-  _globals['_ROUTELEG']._serialized_start=1468
-  _globals['_ROUTELEG']._serialized_end=1576
-  _globals['_STATUS']._serialized_start=1578
-  _globals['_STATUS']._serialized_end=1623
-  _globals['_HYPOTHESIS']._serialized_start=1625
-  _globals['_HYPOTHESIS']._serialized_end=1666
-  _globals['_SENTENCE']._serialized_start=1669
-  _globals['_SENTENCE']._serialized_end=1885
-  _globals['_TIMINGS']._serialized_start=1887
-  _globals['_TIMINGS']._serialized_end=1990
-  _globals['_TRANSLATESTREAMREQUEST']._serialized_start=1992
-  _globals['_TRANSLATESTREAMREQUEST']._serialized_end=2066
-  _globals['_TRANSLATESTREAMRESPONSE']._serialized_start=2069
-  _globals['_TRANSLATESTREAMRESPONSE']._serialized_end=2404
-  _globals['_LISTMODELSREQUEST']._serialized_start=2406
-  _globals['_LISTMODELSREQUEST']._serialized_end=2425
-  _globals['_LISTMODELSRESPONSE']._serialized_start=2427
-  _globals['_LISTMODELSRESPONSE']._serialized_end=2519
-  _globals['_MODELINFO']._serialized_start=2522
-  _globals['_MODELINFO']._serialized_end=2796
-  _globals['_LANGUAGEPAIR']._serialized_start=2798
-  _globals['_LANGUAGEPAIR']._serialized_end=2872
-  _globals['_TRANSLATIONSERVICE']._serialized_start=3208
-  _globals['_TRANSLATIONSERVICE']._serialized_end=3491
+  _globals['_OUTPUTOPTIONS']._serialized_end=797
+  _globals['_TRANSLATERESPONSE']._serialized_start=800
+  _globals['_TRANSLATERESPONSE']._serialized_end=1008
+  _globals['_TRANSLATION']._serialized_start=1011
+  _globals['_TRANSLATION']._serialized_end=1422
+  _globals['_KEPTPART']._serialized_start=1424
+  _globals['_KEPTPART']._serialized_end=1493
+  _globals['_ROUTELEG']._serialized_start=1495
+  _globals['_ROUTELEG']._serialized_end=1603
+  _globals['_STATUS']._serialized_start=1605
+  _globals['_STATUS']._serialized_end=1650
+  _globals['_HYPOTHESIS']._serialized_start=1652
+  _globals['_HYPOTHESIS']._serialized_end=1693
+  _globals['_SENTENCE']._serialized_start=1696
+  _globals['_SENTENCE']._serialized_end=1948
+  _globals['_LINK']._serialized_start=1950
+  _globals['_LINK']._serialized_end=2056
+  _globals['_TIMINGS']._serialized_start=2058
+  _globals['_TIMINGS']._serialized_end=2161
+  _globals['_TRANSLATESTREAMREQUEST']._serialized_start=2163
+  _globals['_TRANSLATESTREAMREQUEST']._serialized_end=2237
+  _globals['_TRANSLATESTREAMRESPONSE']._serialized_start=2240
+  _globals['_TRANSLATESTREAMRESPONSE']._serialized_end=2575
+  _globals['_LISTMODELSREQUEST']._serialized_start=2577
+  _globals['_LISTMODELSREQUEST']._serialized_end=2596
+  _globals['_LISTMODELSRESPONSE']._serialized_start=2598
+  _globals['_LISTMODELSRESPONSE']._serialized_end=2690
+  _globals['_MODELINFO']._serialized_start=2693
+  _globals['_MODELINFO']._serialized_end=2990
+  _globals['_LANGUAGEPAIR']._serialized_start=2992
+  _globals['_LANGUAGEPAIR']._serialized_end=3066
+  _globals['_TRANSLATIONSERVICE']._serialized_start=3402
+  _globals['_TRANSLATIONSERVICE']._serialized_end=3685
 # @@protoc_insertion_point(module_scope)

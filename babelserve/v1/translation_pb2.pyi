@@ -87,10 +87,12 @@ class DecodingOptions(_message.Message):
     def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., with_scores: _Optional[bool] = ..., use_shortlist: _Optional[bool] = ...) -> None: ...
 
 class OutputOptions(_message.Message):
-    __slots__ = ("include_sentences",)
+    __slots__ = ("include_sentences", "include_alignment")
     INCLUDE_SENTENCES_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_ALIGNMENT_FIELD_NUMBER: _ClassVar[int]
     include_sentences: bool
-    def __init__(self, include_sentences: _Optional[bool] = ...) -> None: ...
+    include_alignment: bool
+    def __init__(self, include_sentences: _Optional[bool] = ..., include_alignment: _Optional[bool] = ...) -> None: ...
 
 class TranslateResponse(_message.Message):
     __slots__ = ("translations", "model", "model_version", "timings", "source_language_code", "target_language_code")
@@ -173,7 +175,7 @@ class Hypothesis(_message.Message):
     def __init__(self, text: _Optional[str] = ..., score: _Optional[float] = ...) -> None: ...
 
 class Sentence(_message.Message):
-    __slots__ = ("source_text", "text", "separator", "score", "finish_reason", "source_tokens", "target_tokens", "kept")
+    __slots__ = ("source_text", "text", "separator", "score", "finish_reason", "source_tokens", "target_tokens", "kept", "links")
     SOURCE_TEXT_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     SEPARATOR_FIELD_NUMBER: _ClassVar[int]
@@ -182,6 +184,7 @@ class Sentence(_message.Message):
     SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
     KEPT_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
     source_text: str
     text: str
     separator: str
@@ -190,7 +193,22 @@ class Sentence(_message.Message):
     source_tokens: int
     target_tokens: int
     kept: _containers.RepeatedCompositeFieldContainer[KeptPart]
-    def __init__(self, source_text: _Optional[str] = ..., text: _Optional[str] = ..., separator: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[KeptPart, _Mapping]]] = ...) -> None: ...
+    links: _containers.RepeatedCompositeFieldContainer[Link]
+    def __init__(self, source_text: _Optional[str] = ..., text: _Optional[str] = ..., separator: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[KeptPart, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ...) -> None: ...
+
+class Link(_message.Message):
+    __slots__ = ("source_begin", "source_end", "target_begin", "target_end", "weight")
+    SOURCE_BEGIN_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_END_FIELD_NUMBER: _ClassVar[int]
+    TARGET_BEGIN_FIELD_NUMBER: _ClassVar[int]
+    TARGET_END_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    source_begin: int
+    source_end: int
+    target_begin: int
+    target_end: int
+    weight: float
+    def __init__(self, source_begin: _Optional[int] = ..., source_end: _Optional[int] = ..., target_begin: _Optional[int] = ..., target_end: _Optional[int] = ..., weight: _Optional[float] = ...) -> None: ...
 
 class Timings(_message.Message):
     __slots__ = ("total_seconds", "queue_seconds", "encode_seconds", "decode_seconds")
@@ -249,7 +267,7 @@ class ListModelsResponse(_message.Message):
     def __init__(self, models: _Optional[_Iterable[_Union[ModelInfo, _Mapping]]] = ..., pivot_language_codes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ModelInfo(_message.Message):
-    __slots__ = ("name", "version", "variant", "language_pairs", "max_beam_size", "max_source_tokens", "max_target_tokens", "has_shortlist", "source_language_codes", "target_language_codes")
+    __slots__ = ("name", "version", "variant", "language_pairs", "max_beam_size", "max_source_tokens", "max_target_tokens", "has_shortlist", "source_language_codes", "target_language_codes", "has_alignment")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     VARIANT_FIELD_NUMBER: _ClassVar[int]
@@ -260,6 +278,7 @@ class ModelInfo(_message.Message):
     HAS_SHORTLIST_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODES_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_CODES_FIELD_NUMBER: _ClassVar[int]
+    HAS_ALIGNMENT_FIELD_NUMBER: _ClassVar[int]
     name: str
     version: str
     variant: str
@@ -270,7 +289,8 @@ class ModelInfo(_message.Message):
     has_shortlist: bool
     source_language_codes: _containers.RepeatedScalarFieldContainer[str]
     target_language_codes: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., variant: _Optional[str] = ..., language_pairs: _Optional[_Iterable[_Union[LanguagePair, _Mapping]]] = ..., max_beam_size: _Optional[int] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., has_shortlist: _Optional[bool] = ..., source_language_codes: _Optional[_Iterable[str]] = ..., target_language_codes: _Optional[_Iterable[str]] = ...) -> None: ...
+    has_alignment: bool
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., variant: _Optional[str] = ..., language_pairs: _Optional[_Iterable[_Union[LanguagePair, _Mapping]]] = ..., max_beam_size: _Optional[int] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., has_shortlist: _Optional[bool] = ..., source_language_codes: _Optional[_Iterable[str]] = ..., target_language_codes: _Optional[_Iterable[str]] = ..., has_alignment: _Optional[bool] = ...) -> None: ...
 
 class LanguagePair(_message.Message):
     __slots__ = ("source_language_code", "target_language_code")

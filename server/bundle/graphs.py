@@ -11,11 +11,13 @@ from server.bundle.variants import VARIANTS
 ENCODER_FILE = "encoder.onnx"
 # For variants whose caches are on the device, see `server.runtime.device_decoder`; the second one for states only.
 COPY_ROWS_FILE, COPY_STATES_FILE = "copy_rows.onnx", "copy_states.onnx"
+ALIGNER_FILE = "aligner.onnx"  # optional: what finished translations attended to
 WEIGHTS_FILE = "weights.bin"  # external data of a variant's graphs
 HALVES_FILE = "halves.bin"  # of the bundle: weights that variants share, see `server.bundle.variant_files`
 EMBEDDING = "embedding"  # the rows of the output projection [vocab_size, d_model], which mostly embed tokens too
 
 ENCODER_NAMES = ("source_ids", "source_lengths")
+ALIGNER_INPUTS, ATTENTION_OUTPUT = ("target_ids", "slots", "source_lengths"), "attention"  # beside cross caches
 CONTROL_NAMES = ("input_ids", "past_lengths", "source_lengths", "self_total", "source_total", "top_k", "with_log_probs")
 SLOT_NAMES = ("slot_rows", "row_places")  # inputs of steps whose rows share slots: see `server.runtime.slots`
 SHORTLIST_NAMES = ("shortlist_weight", "shortlist_ids", "candidates")  # of steps with one: `server.runtime.columns`
@@ -147,6 +149,11 @@ def cache_names(kind: str, num_layers: int) -> list[str]:
 def all_cache_names(sizes: DecoderSizes) -> list[str]:
     """Returns the names of the caches that a step reads: those of the rows' own tokens, then cross-attention's."""
     return [*self_caches(sizes, "").names, *cache_names("cross", sizes.decoder_layers)]
+
+
+def aligner_caches(last_layer: int) -> list[str]:
+    """Returns the names of the caches that `ALIGNER_FILE` reads, if its last head is in this layer of the decoder."""
+    return cache_names("cross", last_layer + 1)[:-1]  # of the last layer the keys alone
 
 
 def copy_rows_names(num_tensors: int) -> tuple[list[str], list[str]]:

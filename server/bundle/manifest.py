@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from server.bundle.alignment import Alignment
 from server.bundle.files import FileFacts
 from server.bundle.graphs import ATTENTION, HALVES_FILE, SSRU, self_caches
 from server.bundle.languages import Ids, LanguagePair, Languages
@@ -18,7 +19,7 @@ from server.bundle.masking import Masking
 from server.bundle.variant_files import Variant
 from server.decoding.options import DecodingOptions, SearchRules
 
-REVISION = 8  # raised whenever a reader of the previous revision could not read a new bundle
+REVISION = 9  # raised whenever a reader of the previous revision could not read a new bundle
 MANIFEST_FILE = "manifest.json"
 SEAL_FILE = "manifest.json.sha256"  # what `sha256sum manifest.json` prints
 SHORTLIST_FILE = "shortlist.npz"  # optional: see `server.bundle.shortlist`
@@ -139,6 +140,7 @@ class Manifest:
         source_eos: whether eos ends the encoder's input.
         search: for requests that leave it open.
         masking: what sentences are shown to the network as.
+        alignment: how translations are aligned; None if nobody has found out. Every variant has an `ALIGNER_FILE` then.
         tokenizer: facts of `TOKENIZER_FILE`, unless other tokenizer files are among `extra_files`.
         variants: by name.
         golden: what a start is proved by.
@@ -160,6 +162,7 @@ class Manifest:
     limits: Limits
     search: SearchDefaults = field(default_factory=SearchDefaults)
     masking: Masking = field(default_factory=Masking)
+    alignment: Alignment | None = None
     tokenizer: FileFacts | None = None
     variants: dict[str, Variant]
     golden: Golden

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from server.bundle.codes import canonical_code
 from server.bundle.files import read_file
-from server.bundle.graphs import MAX_BEAM_SIZE, MIXERS
+from server.bundle.graphs import ALIGNER_FILE, MAX_BEAM_SIZE, MIXERS
 from server.bundle.languages import Ids
 from server.bundle.manifest import (
     MANIFEST_FILE,
@@ -104,6 +104,7 @@ def _check_manifest(manifest: Manifest) -> list[str]:
     faults += [f"extra_files: {fault}" for fault in _check_plain(manifest.extra_files)]
     faults += _check_tokenizer(manifest)
     faults += _check_masking(manifest.masking)
+    faults += _check_alignment(manifest)
     if not manifest.variants:
         faults.append("variants is empty")
     for name, variant in manifest.variants.items():
@@ -129,6 +130,27 @@ def _check_masking(masking: Masking) -> list[str]:
         for code in masking.codes
         if code.count("{}") != 1 or len(code) > MAX_CODE_CHARACTERS or not code.isascii() or not code.isprintable()
     ]
+
+
+def _check_alignment(manifest: Manifest) -> list[str]:
+    alignment, sizes = manifest.alignment, manifest.dimensions
+    if alignment is None:
+        return []
+    faults = [
+        f"variants.{name}.files lacks {ALIGNER_FILE}, which alignment needs"
+        for name, variant in manifest.variants.items()
+        if ALIGNER_FILE not in variant.files
+    ]
+    if not alignment.heads:
+        faults.append("alignment.heads is empty")
+    for index, head in enumerate(alignment.heads):
+        for name, number, size in (
+            ("layer", head.layer, sizes.decoder_layers),
+            ("head", head.head, sizes.num_heads),
+        ):
+            if not 0 <= number < size:
+                faults.append(f"alignment.heads[{index}].{name} must be in 0..{size - 1}, not {number}")
+    return faults
 
 
 def _check_tokenizer(manifest: Manifest) -> list[str]:

@@ -108,6 +108,11 @@ class MosesTarget:
         self._pieces = pieces
         self._silent = silent
 
+    def pieces(self) -> dict[int, str]:
+        """Returns the pieces of the ids that a translation may have, without Moses' escapes."""
+        pieces = enumerate(self._pieces)
+        return {token: html.unescape(piece) for token, piece in pieces if token not in self._silent}
+
     def decode(self, ids: Sequence[int]) -> str:
         """Returns the text of ids."""
         shown = [self._pieces[token] for token in ids if token < len(self._pieces) and token not in self._silent]

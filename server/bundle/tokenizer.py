@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from sentencepiece import SentencePieceProcessor
 from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]
 
+from server.bundle.byte_pairs import END_OF_WORD
 from server.bundle.languages import Ids
 from server.bundle.manifest import (
     MOSES_FILE,
@@ -96,7 +97,23 @@ class Tokenizer:
 
     def source_pieces(self) -> list[str]:
         """Returns what the source's ids stand for, as the vocabulary writes it: no bytes, and no control tokens."""
-        return [piece for token, piece in self._source.pieces().items() if token not in self._unknown_ids]
+        return [piece for token, piece in self._source_pieces.items() if token not in self._unknown_ids]
+
+    def spell_source(self, ids: Sequence[int]) -> list[str]:
+        """Returns what each id of a source spells, with U+2581 for blanks; "" for an id that spells nothing."""
+        return _spelt(self._source_pieces, ids)
+
+    def spell_target(self, ids: Sequence[int]) -> list[str]:
+        """Returns the same of a translation's ids."""
+        return _spelt(self._target_pieces, ids)
+
+    @functools.cached_property
+    def _source_pieces(self) -> Mapping[int, str]:
+        return self._source.pieces()
+
+    @functools.cached_property
+    def _target_pieces(self) -> Mapping[int, str]:
+        return self._source_pieces if self._target is self._source else self._target.pieces()
 
     def num_added(self, prefix: Ids = ()) -> int:
         """Returns how many of the ids that `encode` returns are not the text's own."""
@@ -186,6 +203,10 @@ class _Side:
         if self._pieces is not None:
             unknown = (self._ids.get(self._processor.IdToPiece(token), unk_id) for token in unknown)
         return frozenset(unknown)
+
+
+def _spelt(pieces: Mapping[int, str], ids: Iterable[int]) -> list[str]:
+    return [pieces.get(token, "").replace(END_OF_WORD, _SPACE) for token in ids]
 
 
 def _open_sides(manifest: Manifest, read: Callable[[str], bytes]) -> tuple[_Side, _Side]:

@@ -62,6 +62,7 @@ class BeamSearch:
         self._stepped = self._prefixes  # of the last step's beams
         self._log_probs = [0.0]
         self._finished: list[Hypothesis] = []
+        self._bos_id = bos_id
         self.last_ids = [bos_id]
         self.num_tokens = 0
 
@@ -158,6 +159,14 @@ class BeamSearch:
     def best(self) -> list[Hypothesis]:
         """Returns the `num_hypotheses` best, best first."""
         return sorted(self._finished, key=lambda hypothesis: -hypothesis.score)[: self._options.num_hypotheses]
+
+    @property
+    def target_ids(self) -> list[int]:
+        """What a step would have been fed for the best hypothesis: bos, the forced prefix, and its ids.
+
+        The last id is missing if the hypothesis is as long as it may be, because the model has no position for it.
+        """
+        return [self._bos_id, *self._options.forced_prefix, *self.best()[0].ids][: self._max_tokens]
 
     def advance_greedily(self, token: int, log_prob: float) -> bool:
         """Does what `advance` does with a beam of 1, in a third of the time; says whether the beam lives on."""

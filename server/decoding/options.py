@@ -31,6 +31,7 @@ class DecodingOptions:
         max_output_tokens: most target tokens, eos included; None for twice the source tokens plus 16, or the
             model's limit if that is less.
         with_scores: whether greedy search computes scores, which it can do without; beam search always does.
+        with_alignment: whether the best hypothesis comes with what it has attended to.
         use_shortlist: whether only the model's lexical shortlist of the sentence is searched.
         forced_prefix: ids that the target must begin with, such as its language's: each of log-probability 0, counted
             in the length, and no part of the hypotheses. No client gives it.
@@ -41,6 +42,7 @@ class DecodingOptions:
     length_penalty: float = 1.0
     max_output_tokens: int | None = None
     with_scores: bool = True
+    with_alignment: bool = False
     use_shortlist: bool = False
     forced_prefix: tuple[int, ...] = ()
 

@@ -4,6 +4,9 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 class FinishReason(enum.Enum):
     """Why a translation ended."""
@@ -52,7 +55,15 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The `num_hypotheses` best translations of a sentence, best first, and where its time went."""
+    """What an engine answers.
+
+    Attributes:
+        hypotheses: the `num_hypotheses` best translations of the sentence, best first.
+        timings: where its time went.
+        attention: [T, S], of each id of the best hypothesis a distribution over the source ids; None unless asked for.
+            The last id has none if it is at the limit on output tokens.
+    """
 
     hypotheses: tuple[Hypothesis, ...]
     timings: Timings = field(default_factory=Timings)
+    attention: NDArray[np.float32] | None = field(default=None, compare=False)

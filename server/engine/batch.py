@@ -75,7 +75,7 @@ class Batch:
             self._encode(entering, self._decoder)
             rows, started = self.plan.footprint.rows, self._clock()
             if rows and (stepped := self._take_step(self._decoder, is_alone=is_alone)):
-                self._answer(self._choose(*stepped))
+                self._answer(self._align(self._choose(*stepped), self._decoder))
                 now = self._clock()
                 self._cost.observe_step(rows, now - started, now - came if is_full else None)
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
@@ -190,6 +190,29 @@ class Batch:
                 finished.append(sentence)
         if broken:
             self.fail(FloatingPointError("log-probabilities that are not finite"), broken)
+        return finished
+
+    def _align(self, finished: list[Sentence], decoder: Decoder) -> list[Sentence]:
+        """Finds out what finished sentences have attended to, of those that ask for it; returns who can be answered.
+
+        If that fails, they are answered with an error, and the others as usual.
+        """
+        asking = [sentence for sentence in finished if sentence.options.with_alignment]
+        if not asking:
+            return finished
+        targets = [sentence.search.target_ids for sentence in asking]
+        target_ids = np.zeros((len(asking), max(map(len, targets))), np.int64)  # what pads a row does not matter
+        for row, ids in zip(target_ids, targets, strict=True):
+            row[: len(ids)] = ids
+        lengths = np.array([len(sentence.source_ids) for sentence in asking], np.int32)
+        try:
+            attention = decoder.align([sentence.rows[0] for sentence in asking], target_ids, lengths)
+        except Exception as error:  # noqa: BLE001  # as in step
+            self.fail(error, asking)
+            return [sentence for sentence in finished if not sentence.options.with_alignment]
+        for sentence, ids, weights in zip(asking, targets, attention, strict=True):
+            first = len(sentence.options.forced_prefix)
+            sentence.attention = weights[first : len(ids) - 1, : len(sentence.source_ids)].copy()
         return finished
 
     def _answer(self, finished: list[Sentence]) -> None:

@@ -3,6 +3,9 @@
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result, Timings
@@ -21,6 +24,7 @@ class Sentence:
         submitted, admitted, encoded: instants; 0 until then.
         steps: forecast.
         forecast_seconds: from `submitted` to the answer of its request; None if the engine was idle.
+        attention: of the finished translation, [T, S]; None unless the options ask for it.
         rows: of the batch, for each live beam, best beam first; empty while the sentence waits.
         footprint: with all of its beams.
     """
@@ -37,6 +41,7 @@ class Sentence:
     encoded: float = 0.0
     steps: float = 1.0
     forecast_seconds: float | None = None
+    attention: NDArray[np.float32] | None = None
     footprint: Footprint = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,4 +68,4 @@ class Sentence:
             encode_seconds=self.encoded - self.admitted,
             decode_seconds=now - self.encoded,
         )
-        return Result(tuple(self.search.best()), timings)
+        return Result(tuple(self.search.best()), timings, self.attention)

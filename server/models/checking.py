@@ -54,11 +54,12 @@ def check_bundle(directory: Path, settings: Settings, metrics: Metrics) -> Itera
 
 
 def _every_step(model: Model) -> Iterator[DecodingOptions]:
-    """Yields options that together use every step form of the variant at least once."""
+    """Yields options that together use every step form of the variant, and its aligner, at least once."""
     for use_shortlist in (False, True) if model.has_shortlist else (False,):
         for beam_size in {1, min(4, model.manifest.limits.max_beam_size)}:
             golden = model.manifest.golden_options(use_shortlist=use_shortlist)
-            yield dataclasses.replace(golden, beam_size=beam_size)
+            has_alignment = model.manifest.alignment is not None
+            yield dataclasses.replace(golden, beam_size=beam_size, with_alignment=has_alignment)
 
 
 def _translate(model: Model, options: DecodingOptions) -> None:

@@ -140,6 +140,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
         ),
         tenant=tenant,
         priority=_priority(message.priority),
+        with_alignment=message.output.include_alignment,
         text=TextOptions(refuse_unknown_scripts=message.text.refuse_unknown_scripts),
         traffic_key=message.traffic_key or request_id.get() or "",
         arrived=arrived,
@@ -216,6 +217,7 @@ def model_info(model: ServedModel) -> pb.ModelInfo:
         has_shortlist=model.has_shortlist,
         source_language_codes=manifest.source_codes,
         target_language_codes=manifest.target_codes,
+        has_alignment=manifest.alignment is not None,
     )
 
 
@@ -285,6 +287,16 @@ def _sentence(sentence: TranslatedSentence) -> pb.Sentence:
         source_tokens=sentence.source.num_tokens,
         target_tokens=best.num_tokens,
         kept=_kept(sentence.kept),
+        links=[
+            pb.Link(
+                source_begin=link.source[0],
+                source_end=link.source[1],
+                target_begin=link.target[0],
+                target_end=link.target[1],
+                weight=link.weight,
+            )
+            for link in sentence.links()
+        ],
     )
 
 

@@ -61,7 +61,7 @@ class TranslationService:
         with await self._translator.accept(request) as job:
             await job.finish()
             _add_target_tokens(job)
-            with_sentences = message.output.include_sentences
+            with_sentences = message.output.include_sentences or message.output.include_alignment
             return await job.assemble(functools.partial(response, job, request.arrived, with_sentences=with_sentences))
 
     async def translate_stream(

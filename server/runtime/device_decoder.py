@@ -18,7 +18,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from server.bundle.graphs import PLAIN_STEP, cache_names, self_caches
+from server.bundle.graphs import ALIGNER_INPUTS, ATTENTION_OUTPUT, PLAIN_STEP, cache_names, self_caches
 from server.bundle.manifest import Dimensions, Limits
 from server.network import Encoded, RowMoves, StepInputs
 from server.runtime.device_turns import device_turn, taking_turns
@@ -66,6 +66,7 @@ class DeviceDecoder:
             graph_ids: of the step's session.
             max_rows: that may be in use at once.
         """
+        self._sessions = sessions
         self._step = sessions.step_session(PLAIN_STEP)
         assert sessions.copy_rows is not None, "the variant is for a device"
         self._copy = sessions.copy_rows
@@ -126,6 +127,23 @@ class DeviceDecoder:
         shape = _at_least(self._row_counts, num_rows), _at_least(self._top_ks, top_k)
         ids, log_probs = self._steps[shape].run(inputs.input_ids, inputs.past_lengths, inputs.source_lengths)
         return ids[:num_rows, :top_k], log_probs[:num_rows, :top_k]
+
+    @taking_turns
+    @telling_failures_apart
+    def align(
+        self, rows: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
+    ) -> NDArray[np.float32]:
+        """See `Decoder.align`."""
+        session = self._sessions.aligner_session()
+        binding: Any = session.io_binding()
+        for name, array in zip(ALIGNER_INPUTS, (target_ids, np.array(rows, np.int64), source_lengths), strict=True):
+            binding.bind_cpu_input(name, array)
+        for name in self._sessions.aligner_caches:
+            binding.bind_ortvalue_input(name, self._caches[name])
+        binding.bind_output(ATTENTION_OUTPUT, "cpu")
+        session.run_with_iobinding(binding)
+        attention: NDArray[np.float32] = binding.copy_outputs_to_cpu()[0]
+        return attention[:, :, : source_lengths.max()]
 
     def prepare(self) -> None:
         """Makes the steps, by number of rows and of best tokens, and runs each: this captures it, for this thread.

@@ -8,7 +8,15 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from server.bundle.graphs import CHOSEN_NAMES, COLUMNS, SHORTLIST_NAMES, StepForm, step_controls
+from server.bundle.graphs import (
+    ALIGNER_INPUTS,
+    ATTENTION_OUTPUT,
+    CHOSEN_NAMES,
+    COLUMNS,
+    SHORTLIST_NAMES,
+    StepForm,
+    step_controls,
+)
 from server.bundle.shortlist import Shortlist
 from server.network import Encoded, RowMoves, StepInputs
 from server.runtime.columns import Columns
@@ -79,6 +87,19 @@ class HostDecoder:
             slots.rows if form.shares_slots else None,
         )
         return self._step(form, inputs.is_alone).run(controls)
+
+    @telling_failures_apart
+    def align(
+        self, rows: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
+    ) -> NDArray[np.float32]:
+        """See `Decoder.align`."""
+        sessions, cache = self._sessions, self.cache
+        feeds = dict(zip(ALIGNER_INPUTS, (target_ids, cache.slots.slots_of(rows), source_lengths), strict=True))
+        tensors = dict(zip(sessions.cross_names, cache.cross_attention, strict=True))
+        feeds |= {name: tensors[name][: len(cache.slots)] for name in sessions.aligner_caches}
+        attention: NDArray[np.float32]
+        (attention,) = sessions.aligner_session().run([ATTENTION_OUTPUT], feeds)
+        return attention[:, :, : source_lengths.max()]
 
     def _step(self, form: StepForm, is_alone: bool) -> "_BoundStep":
         if (form, is_alone) not in self._steps:

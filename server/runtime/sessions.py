@@ -27,6 +27,9 @@ from numpy.typing import NDArray
 from server.allocator import release_freed_memory
 from server.bundle.bundle import Bundle
 from server.bundle.graphs import (
+    ALIGNER_FILE,
+    ALIGNER_INPUTS,
+    ATTENTION_OUTPUT,
     COPY_ROWS_FILE,
     COPY_STATES_FILE,
     EMBEDDING,
@@ -36,6 +39,7 @@ from server.bundle.graphs import (
     SSRU,
     WEIGHTS_FILE,
     StepForm,
+    aligner_caches,
     all_cache_names,
     cache_names,
     copy_rows_names,
@@ -73,6 +77,7 @@ class Sessions:
             there is nothing for them to copy.
         self_caches: what steps keep of each row's own tokens.
         cache_names: what steps read; `cross_names` of them are the encoder's outputs.
+        aligner_caches: what the aligner reads of these; empty if there is none.
         embedding: the token embedding [V, M]. On a CPU it is a part of the weights and keeps all of them in memory, as
             sessions read them there without owning them.
 
@@ -112,6 +117,9 @@ class Sessions:
         self._forms = step_forms(variant, bundle.manifest.variants[variant].has_shortlist)
         self._graphs: _Graphs | None = graphs  # until every step is loaded
         self._steps: dict[tuple[StepForm, int], onnxruntime.InferenceSession] = {}
+        alignment = bundle.manifest.alignment
+        self.aligner_caches = [] if alignment is None else aligner_caches(alignment.last_layer)
+        self._aligner: onnxruntime.InferenceSession | None = None
         self._loading = threading.Lock()
         with ThreadPoolExecutor(1, "graph-loader") as loader:
             plain_step = loader.submit(self.step_session, PLAIN_STEP, is_alone=True)  # every search begins with it
@@ -134,9 +142,23 @@ class Sessions:
             if kind not in self._steps:
                 assert self._graphs is not None, "it is there until every step is loaded"
                 self._steps[kind] = self._graphs.load_step(*kind)
-                if len(self._steps) == len(self._forms) * len(set(self._num_threads.values())):
-                    self._graphs = None
+                self._let_go()
             return self._steps[kind]
+
+    def aligner_session(self) -> onnxruntime.InferenceSession:
+        """Returns the session of the aligner, loaded unless it is there; raises as `step_session`."""
+        with self._loading:
+            if self._aligner is None:
+                assert self._graphs is not None, "it is there until everything is loaded"
+                self._aligner = self._graphs.load_aligner(self._num_threads[False], self.aligner_caches)
+                self._let_go()
+            return self._aligner
+
+    def _let_go(self) -> None:
+        """Lets the graphs go once all have been loaded."""
+        has_steps = len(self._steps) == len(self._forms) * len(set(self._num_threads.values()))
+        if has_steps and (self._aligner is not None or not self.aligner_caches):
+            self._graphs = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +187,11 @@ class _Graphs:
         limit = self._arena_limit(1 / 3)
         session = self.load(form.file, num_threads, **limit, enable_cuda_graph="1", sdpa_kernel="3")
         refuse(self.path(form.file), step_faults(session, form, self.bundle.manifest.dimensions))
+        return session
+
+    def load_aligner(self, num_threads: int, caches: list[str]) -> onnxruntime.InferenceSession:
+        session = self.load(ALIGNER_FILE, num_threads)
+        refuse(self.path(ALIGNER_FILE), tensor_faults(session, [*ALIGNER_INPUTS, *caches], [ATTENTION_OUTPUT]))
         return session
 
     def load_copy(self, file: str, num_threads: int, num_tensors: int) -> onnxruntime.InferenceSession:

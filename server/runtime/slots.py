@@ -1,5 +1,7 @@
 """Which rows of a batch share which slot of the cross-attention caches: the beams of a sentence need it only once."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,6 +41,10 @@ class SlotTable:
             filled = [rows + rows[:1] * (SLOT_ROWS - len(rows)) for rows in self._rows]
             self._array = np.array(filled, np.int64).reshape(-1, SLOT_ROWS)
         return self._array
+
+    def slots_of(self, rows: Sequence[int]) -> NDArray[np.int64]:
+        """Returns the slot of each row, [rows]."""
+        return np.array([self._slot_of[row] for row in rows], np.int64)
 
     def admit(self, row: int) -> int:
         """Gives a free row, that of a sentence of its own, the next slot; returns it."""

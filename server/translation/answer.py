@@ -1,11 +1,13 @@
 """What is known of a text's translation, put together from its sentences. All are plain values without protobuf."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import FinishReason, Result, Timings
 from server.errors import TranslationError
+from server.text.alignment import Link, link_words
 from server.text.masked import KeptPart, Restored, clean
 from server.text.sentences import SourceSentence, SplitText
 from server.translation.detection import DetectedLanguage
@@ -28,12 +30,14 @@ class TranslatedSentence:
 
     Attributes:
         kept: parts of the source that the model was not shown, as they stand in the best candidate.
+        links: returns the words of source and best candidate that belong together; none unless the request asks for it.
     """
 
     source: SourceSentence
     candidates: tuple[Candidate, ...]
     timings: Timings = field(default_factory=Timings)
     kept: tuple[KeptPart, ...] = ()
+    links: Callable[[], list[Link]] = list
 
     @classmethod
     def copied(cls, source: SourceSentence) -> "TranslatedSentence":
@@ -41,13 +45,20 @@ class TranslatedSentence:
         return cls(source, (Candidate(source.text, 0.0, 0, FinishReason.COPIED),))
 
     @classmethod
-    def decoded(cls, source: SourceSentence, result: Result, restored: Sequence[Restored]) -> "TranslatedSentence":
+    def decoded(
+        cls, source: SourceSentence, result: Result, restored: Sequence[Restored], tokenizer: Tokenizer
+    ) -> "TranslatedSentence":
         """Returns a sentence as a model has translated it, with the text of each hypothesis."""
         candidates = tuple(
             Candidate(text.text, each.score, len(each.ids), each.finish_reason)
             for text, each in zip(restored, result.hypotheses, strict=True)
         )
-        return cls(source, candidates, result.timings, restored[0].parts)
+        translated = cls(source, candidates, result.timings, restored[0].parts)
+        if result.attention is None:
+            return translated
+        pieces = tokenizer.spell_source(source.source_ids or ()), tokenizer.spell_target(result.hypotheses[0].ids)
+        links = partial(link_words, source.text, pieces[0], restored[0].text, pieces[1], result.attention)
+        return replace(translated, links=links)
 
 
 @dataclass(slots=True)

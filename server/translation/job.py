@@ -219,7 +219,7 @@ class Job:
         )
         metrics.count_kept(kept.placement.value for kept in restored[0].parts)
         current_trace.get().add_sentence(timings.queue_seconds, timings.encode_seconds, timings.decode_seconds)
-        return TranslatedSentence.decoded(part.source, result, restored)
+        return TranslatedSentence.decoded(part.source, result, restored, tokenizer)
 
     def _ask_again(self, leg: Leg, part: Submitted, restored: Restored) -> bool:
         """Submits a sentence again with other carriers for its parts. Returns False if there are none, or no room."""

@@ -17,7 +17,7 @@ from server.text.splitter import MAX_TEXT_BYTES, SplitRules
 from server.translation.languages import choose_languages
 from server.translation.request import DecodingRequest, TranslationRequest
 from server.translation.routes import PlannedLeg, TextRoute
-from server.translation.rules import check_decoding
+from server.translation.rules import check_alignment, check_decoding
 
 _BEAM_SIZE = 4  # for a model that names none
 _LEAST_PART = 0.5  # of a request's time, which the first leg has at least
@@ -149,21 +149,25 @@ def group_texts(
         if route.legs:
             indices.setdefault(route.legs, []).append(index)
     return [
-        TextGroup(_borrowed_legs(request.decoding, legs, models, beam_size), own, request.contents)
+        TextGroup(_borrowed_legs(request, legs, models, beam_size), own, request.contents)
         for legs, own in indices.items()
     ]
 
 
 def _borrowed_legs(
-    decoding: DecodingRequest, planned: Sequence[PlannedLeg], models: Mapping[str, Model], beam_size: int
+    request: TranslationRequest, planned: Sequence[PlannedLeg], models: Mapping[str, Model], beam_size: int
 ) -> tuple[Leg, ...]:
-    *before, last = planned
+    decoding, (*before, last) = request.decoding, planned
     legs = [
         # What is passed on is one translation, as long as it is.
         _leg(replace(decoding, num_hypotheses=None, max_output_tokens=None), each, models, beam_size)
         for each in before
     ]
-    return *legs, _leg(decoding, last, models, beam_size)
+    leg = _leg(decoding, last, models, beam_size)
+    if request.with_alignment and not before:  # words are not aligned over a language between
+        check_alignment(leg.model.manifest.alignment)
+        leg = replace(leg, options=replace(leg.options, with_alignment=True))
+    return *legs, leg
 
 
 def _leg(decoding: DecodingRequest, planned: PlannedLeg, models: Mapping[str, Model], beam_size: int) -> Leg:

@@ -42,6 +42,7 @@ class TranslationRequest:
         target_language_code: BCP-47.
         model: its name; empty leaves the choice to the server.
         mime_type: empty for plain text.
+        with_alignment: whether the answer says which words belong together (`output.include_alignment`).
         tenant: the tenant that the caller belongs to.
         priority: among the tenant's own requests.
         traffic_key: decides which version of the model serves the request; at most 256 characters.
@@ -56,6 +57,7 @@ class TranslationRequest:
     mime_type: str = ""
     decoding: DecodingRequest = field(default_factory=DecodingRequest)
     text: TextOptions = field(default_factory=TextOptions)
+    with_alignment: bool = False
     tenant: Tenant = ANONYMOUS
     priority: Priority = Priority.NORMAL
     traffic_key: str = ""

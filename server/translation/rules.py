@@ -9,6 +9,7 @@ import dataclasses
 import re
 
 from server.access.tenants import Priority, Tenant
+from server.bundle.alignment import Alignment
 from server.bundle.manifest import Limits
 from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
@@ -55,7 +56,12 @@ def check_priority(priority: Priority, tenant: Tenant) -> None:
 
 
 def check_decoding(
-    request: DecodingRequest, defaults: DecodingOptions, limits: Limits, *, has_shortlist: bool, least_tokens: int = 1
+    request: DecodingRequest,
+    defaults: DecodingOptions,
+    limits: Limits,
+    *,
+    has_shortlist: bool,
+    least_tokens: int = 1,
 ) -> DecodingOptions:
     """Returns the decoding options, with defaults for what the request leaves open.
 
@@ -82,6 +88,13 @@ def check_decoding(
     if options.use_shortlist and not has_shortlist:
         raise InvalidRequest("decoding.use_shortlist", "must be false: the model has no shortlist")
     return options
+
+
+def check_alignment(alignment: Alignment | None) -> None:
+    """Checks that the bundle of a model says how translations are aligned. Raises InvalidRequest."""
+    if alignment is None:
+        message = "must be false: the bundle of the model does not say how translations are aligned"
+        raise InvalidRequest("output.include_alignment", message)
 
 
 def _check_range(field: str, value: int, low: int, high: int, unit: str = "") -> None:

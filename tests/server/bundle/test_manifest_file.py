@@ -53,7 +53,7 @@ def test_other_revision_is_refused_before_anything_else(directory: Path, revisio
     change_manifest(directory, lambda manifest: manifest.update(revision=revision, name=None))
 
     (fault,) = faults_of(directory)
-    assert f"revision is {revision}; this server reads revisions 4, 5, 6, 7 and 8" in fault
+    assert f"revision is {revision}; this server reads revisions 4, 5, 6, 7, 8 and 9" in fault
 
 
 def test_a_manifest_of_revision_4_is_read(tiny_bundle: Bundle, directory: Path) -> None:
@@ -125,6 +125,10 @@ def test_missing_directory_is_a_fault_and_no_crash(tmp_path: Path) -> None:
         (lambda m: m["masking"].update(codes=["123456789{}"]), "in at most 8 printable ASCII characters"),
         (lambda m: m["masking"].update(codes=["\x1b{}"]), "printable ASCII"),
         (lambda m: m["masking"].update(codes=["%{}"] * 5), "masking.codes must be at most 4, not 5"),
+        (lambda m: m["alignment"].update(heads=[]), "alignment.heads is empty"),
+        (lambda m: m["alignment"]["heads"][0].update(layer=2), "alignment.heads[0].layer must be in 0..1, not 2"),
+        (lambda m: m["alignment"]["heads"][0].update(head=-1), "alignment.heads[0].head must be in 0..3, not -1"),
+        (lambda m: m["variants"]["cpu-int8"]["files"].pop("aligner.onnx"), "cpu-int8.files lacks aligner.onnx"),
         (lambda m: m.update(search=[]), "search must be an object, not list"),
         (lambda m: m.update(languages={"source": []}), "languages.source must be dict[str, "),
         (

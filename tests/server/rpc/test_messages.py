@@ -67,6 +67,7 @@ def test_every_field_of_a_request_is_read() -> None:
         ),
         priority=pb.PRIORITY_LOW,
         traffic_key="document 7",
+        output=pb.OutputOptions(include_alignment=True),
     )
 
     request = read_request(message, None, TENANT)
@@ -76,8 +77,14 @@ def test_every_field_of_a_request_is_read() -> None:
     assert (request.model, request.mime_type, request.priority) == ("m", "text/plain", Priority.LOW)
     assert request.traffic_key == "document 7"
     assert request.decoding == DecodingRequest(
-        beam_size=3, num_hypotheses=2, length_penalty=0.5, max_output_tokens=9, with_scores=False, use_shortlist=True
+        beam_size=3,
+        num_hypotheses=2,
+        length_penalty=0.5,
+        max_output_tokens=9,
+        with_scores=False,
+        use_shortlist=True,
     )
+    assert request.with_alignment
 
 
 def test_without_a_traffic_key_the_requests_id_is_one() -> None:

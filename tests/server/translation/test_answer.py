@@ -76,7 +76,7 @@ def test_a_sentence_is_decoded_with_all_its_hypotheses(tokenizer: Tokenizer) -> 
     timings = Timings(queue_seconds=1.0)
     result = Result(tuple(Hypothesis(ids[:end], -1.0, FinishReason.STOP) for end in (None, 1)), timings)
 
-    sentence = TranslatedSentence.decoded(ONE, result, restore(ONE, result, tokenizer))
+    sentence = TranslatedSentence.decoded(ONE, result, restore(ONE, result, tokenizer), tokenizer)
 
     assert [(each.text, each.num_tokens) for each in sentence.candidates] == [("A dog runs.", len(ids)), ("A", 1)]
     assert (sentence.source, sentence.timings) == (ONE, timings)
@@ -89,6 +89,6 @@ def test_what_was_masked_stands_in_every_candidate(tokenizer: Tokenizer) -> None
 
     source, result = SourceSentence("A DOG RUNS.", "", (5, 3), masked=masked), Result(hypotheses, Timings())
 
-    sentence = TranslatedSentence.decoded(source, result, restore(source, result, tokenizer))
+    sentence = TranslatedSentence.decoded(source, result, restore(source, result, tokenizer), tokenizer)
 
     assert [each.text.upper() for each in sentence.candidates] == [each.text for each in sentence.candidates]

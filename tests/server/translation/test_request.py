@@ -10,6 +10,7 @@ from server.decoding.options import DecodingOptions
 from server.translation.request import DecodingRequest, TranslationRequest
 
 OF_THE_ANSWER = {"output"}  # what the answer's message holds is its front's
+OF_THE_OUTPUT = {"with_alignment"}  # but what the engine must do for the answer
 OF_THE_LANGUAGE = {"forced_prefix"}  # comes of the target language
 OF_THE_CALL = {"arrived", "deadline", "tenant"}  # come with the call, not in its message
 
@@ -21,7 +22,7 @@ def names(kind: Any) -> set[str]:
 def test_its_fields_are_those_of_the_contract() -> None:
     contract = {field.name for field in pb.TranslateRequest.DESCRIPTOR.fields}
 
-    assert names(TranslationRequest) | OF_THE_ANSWER == contract | OF_THE_CALL
+    assert names(TranslationRequest) | OF_THE_ANSWER == contract | OF_THE_CALL | OF_THE_OUTPUT
     assert not OF_THE_ANSWER & names(TranslationRequest)
     assert not OF_THE_CALL & contract
 
@@ -29,7 +30,7 @@ def test_its_fields_are_those_of_the_contract() -> None:
 def test_its_decoding_fields_are_those_of_the_contract_and_of_the_engine() -> None:
     contract = {field.name for field in pb.DecodingOptions.DESCRIPTOR.fields}
 
-    assert names(DecodingRequest) == contract == names(DecodingOptions) - OF_THE_LANGUAGE
+    assert names(DecodingRequest) == contract == names(DecodingOptions) - OF_THE_LANGUAGE - OF_THE_OUTPUT
     assert not OF_THE_LANGUAGE & contract
 
 

@@ -12,6 +12,7 @@ from server.decoding.options import DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
 from server.translation.request import DecodingRequest
 from server.translation.rules import (
+    check_alignment,
     check_answer,
     check_decoding,
     check_mime_type,
@@ -49,6 +50,7 @@ def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) 
         (lambda m: decoding(m, max_output_tokens=0), ["decoding.max_output_tokens", "1 to 100", "0"]),
         (lambda m: decoding(m, max_output_tokens=101), ["decoding.max_output_tokens", "101"]),
         (lambda m: decoding(m, use_shortlist=True), ["decoding.use_shortlist", "no shortlist"]),
+        (lambda _: check_alignment(None), ["output.include_alignment", "false", "aligned"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

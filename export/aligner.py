@@ -1,0 +1,239 @@
+"""What a finished translation has attended to, as one more graph of a variant, made of its decoder step.
+
+The step takes one token of each row. The aligner takes all tokens of all rows at once. Its linear maps are those of the
+step, int8 or not. Between them self-attention looks at the tokens before instead of a cache. Cross-attention is taken
+apart into products and a softmax, whose weights are the answer. The graph has no weights of its own: what it reads lies
+in the variant's file already.
+
+It ends at the last layer with a head that says something. `export.alignment` finds out which heads these are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from export.graph import Graph
+from server.bundle.alignment import Head
+from server.bundle.files import describe_file
+from server.bundle.graphs import (
+    ALIGNER_FILE,
+    ALIGNER_INPUTS,
+    ATTENTION_OUTPUT,
+    PLAIN_STEP,
+    SELF_STATE,
+    aligner_caches,
+)
+from server.bundle.variant_files import Variant
+
+_LEAST = -1e4  # added to scores of what pads a source; half precision has it
+_SCALES = slice(12, 14)  # of GroupQueryAttention's inputs: of keys and of values in an int8 cache
+_CACHES = slice(3, 5)
+
+
+def aligner_graph(step: onnx.ModelProto, heads: Sequence[Head]) -> onnx.ModelProto:
+    """Builds what says how finished translations are aligned.
+
+    It reads `target_ids` int64 [B, T], which begin with bos, `slots` int64 [B], `source_lengths` int32 [B], and of the
+    cross-attention caches [slots, H, S, D] those of the layers up to the last one with a head. It returns `attention`
+    float32 [B, T - 1, S]: how much the heads, on average, look at each source token for `target_ids[b, t + 1]`. What
+    pads a row's ids does not matter.
+
+    Args:
+        step: the plain step of the variant, without its weights or with them.
+        heads: at least one.
+    """
+    last = max(head.layer for head in heads)
+    aligner = _Aligner(step, last)
+    graph = aligner.graph
+    graph.node("Mean", [aligner.of_head(head) for head in heads], "mean")
+    graph.node("Cast", ["mean"], ATTENTION_OUTPUT, to=TensorProto.FLOAT)
+    graph.output(ATTENTION_OUTPUT, np.float32, ["rows", "answered", "source"])
+    return aligner.build([ATTENTION_OUTPUT])
+
+
+def write_aligner(directory: Path, variant: Variant, heads: Sequence[Head]) -> Variant:
+    """Adds the aligner to the files of a variant, whose directory this is; returns the variant with it."""
+    step = onnx.load(directory / PLAIN_STEP.file, load_external_data=False)
+    onnx.save(aligner_graph(step, heads), directory / ALIGNER_FILE)
+    files = {**variant.files, ALIGNER_FILE: describe_file(directory / ALIGNER_FILE)}
+    return replace(variant, files=files)
+
+
+def all_heads_graph(step: onnx.ModelProto, num_layers: int) -> onnx.ModelProto:
+    """Builds the same inputs -> `attention.{i}` [B, H, T, S]: what each head of layer i looks at."""
+    aligner = _Aligner(step, num_layers - 1)
+    outputs = [f"{ATTENTION_OUTPUT}.{layer}" for layer in range(num_layers)]
+    for layer, output in enumerate(outputs):
+        aligner.graph.node("Cast", [aligner.weights[layer]], output, to=TensorProto.FLOAT)
+        aligner.graph.output(output, np.float32, ["rows", "heads", "target", "source"])
+    return aligner.build(outputs)
+
+
+class _Aligner:
+    """The graph up to the weights of a layer's cross-attention.
+
+    Attributes:
+        graph: under construction.
+        weights: names of the attention weights [B, H, T, S], by layer.
+    """
+
+    def __init__(self, step: onnx.ModelProto, last: int) -> None:
+        self._last = last
+        self._types = {each.name: each.type.tensor_type for each in step.graph.input}
+        self._initializers = {tensor.name: tensor for tensor in step.graph.initializer}
+        self._producers = {output: node for node in step.graph.node for output in node.output}
+        _, heads, _, width = self._types["cross_key.0"].shape.dim
+        self._num_heads, self._width = heads.dim_value, width.dim_value
+        self.graph = Graph("aligner", self._float_type())
+        self.weights: list[str] = []
+        self._begin()
+        for node in step.graph.node:
+            if len(self.weights) <= last:
+                self._add(node)
+
+    def build(self, outputs: Sequence[str]) -> onnx.ModelProto:
+        """Returns the graph without what its outputs do not need, and with the weights of the step that they need."""
+        model = self.graph.build()
+        nodes, needed = [], set(outputs)
+        for node in reversed(model.graph.node):
+            if not needed.isdisjoint(node.output):
+                nodes.append(node)
+                needed.update(node.input)
+        tensors = self._initializers | {tensor.name: tensor for tensor in model.graph.initializer}
+        del model.graph.node[:], model.graph.initializer[:]
+        model.graph.node.extend(reversed(nodes))
+        model.graph.initializer.extend(tensor for name, tensor in tensors.items() if name in needed)
+        return model
+
+    def _begin(self) -> None:
+        """Adds what the step is fed for one token, for all: ids and positions as [B * T], and the shapes of others."""
+        graph, (ids, slots, lengths) = self.graph, ALIGNER_INPUTS
+        graph.input(ids, np.int64, ["rows", "target"])
+        graph.input(slots, np.int64, ["rows"])
+        graph.input(lengths, np.int32, ["rows"])
+        for name in aligner_caches(self._last):
+            shape: list[str | int] = ["slots", self._num_heads, "source", self._width]
+            graph.input(name, helper.tensor_dtype_to_np_dtype(self._types[name].elem_type), shape)
+        self._shape = graph.node("Shape", [ids])  # B, T
+        length = graph.node("Gather", [self._shape, graph.constant(1)])  # [1]
+        places = graph.node("Range", [graph.constant(0), length, graph.constant(1)])
+        places = graph.reshape(graph.node("Expand", [places, self._shape]), [-1])
+        graph.node("Cast", [places], "past_lengths", to=TensorProto.INT32)
+        graph.reshape(ids, [-1], "input_ids")
+        # Every row has T tokens: what pads a row lies behind its last token, which does not see it.
+        self._num_rows = graph.node("Gather", [self._shape, graph.constant(0)])  # [1]
+        total = graph.node("Cast", [length], to=TensorProto.INT32)
+        before = graph.node("Sub", [total, graph.constant([1], np.int32)])
+        self._self_lengths = [graph.node("Expand", [before, self._num_rows]), total]
+        source = graph.node("Gather", [graph.node("Shape", ["cross_key.0"]), graph.constant(2)])
+        positions = graph.node("Range", [graph.constant(0), source, graph.constant(1)])
+        ends = graph.reshape(graph.node("Cast", [lengths], to=TensorProto.INT64), [-1, 1, 1, 1])
+        self._is_source = graph.node("Less", [positions, ends])  # [B, 1, 1, S]
+
+    def _add(self, node: onnx.NodeProto) -> None:
+        """Adds a node of the step, or what stands for it here."""
+        if node.op_type == "GroupQueryAttention":
+            (self._attend_cross if node.input[1] else self._attend_self)(node)
+        elif self._is_recurrence(node):
+            self._recur(node)
+        else:
+            self.graph.nodes.append(node)
+
+    def _attend_self(self, node: onnx.NodeProto) -> None:
+        graph, width = self.graph, self._num_heads * self._width
+        packed = graph.node("Reshape", [node.input[0], self._rows_of(3 * width)])
+        graph.node_of_many(
+            node.op_type,
+            [packed, "", "", "", "", *self._self_lengths],
+            [
+                node.output[0],
+                f"{node.name}.keys",
+                f"{node.name}.values",
+            ],  # the kernel returns a cache, which nobody reads
+            domain=node.domain,
+            num_heads=self._num_heads,
+            kv_num_heads=self._num_heads,
+        )
+
+    def _attend_cross(self, node: onnx.NodeProto) -> None:
+        graph = self.graph
+        query = graph.node("Reshape", [node.input[0], self._rows_of(self._num_heads, self._width)])
+        query = graph.node("Transpose", [query], perm=[0, 2, 1, 3])  # [B, H, T, D]
+        query = graph.node("Mul", [query, graph.constant(self._width**-0.5, graph.dtype)])
+        scales = node.input[_SCALES] or ["", ""]
+        keys, values = (self._as_floats(*each) for each in zip(node.input[_CACHES], scales, strict=True))
+        scores = graph.node("MatMul", [query, graph.node("Transpose", [keys], perm=[0, 1, 3, 2])])
+        scores = graph.node("Where", [self._is_source, scores, graph.constant(_LEAST, graph.dtype)])
+        weights = graph.node("Softmax", [scores], axis=-1)
+        self.weights.append(weights)
+        if len(self.weights) > self._last:
+            return
+        context = graph.node("Transpose", [graph.node("MatMul", [weights, values])], perm=[0, 2, 1, 3])
+        graph.reshape(context, [-1, self._num_heads * self._width], node.output[0])
+
+    def _as_floats(self, cache: str, scale: str) -> str:
+        """Returns the rows' caches in the graph's type. Of int8 keys the middle is missing, which softmax ignores."""
+        graph = self.graph
+        cache = graph.node("Gather", [cache, ALIGNER_INPUTS[1]])
+        if not scale:
+            return cache
+        floats = graph.node("Cast", [cache], to=TensorProto.FLOAT)
+        return graph.node("Mul", [floats, graph.reshape(scale, [self._num_heads, 1, self._width])])
+
+    def _recur(self, node: onnx.NodeProto) -> None:
+        """Adds an SSRU over all positions in place of one step of it: state = values + gates * (state - values)."""
+        graph, (values, kept) = self.graph, node.input
+        gates = self._producers[kept].input[0]
+        width = self._types[SELF_STATE].shape.dim[-1].dim_value
+        rows = [graph.node("Reshape", [each, self._rows_of(width)]) for each in (gates, values)]  # [B, T, M]
+        zeros = graph.node("ConstantOfShape", [graph.node("Concat", [self._num_rows, graph.constant(width)], axis=0)])
+        states = f"{node.name}.states"
+        graph.node_of_many(
+            "Scan",
+            [zeros, *rows],
+            [f"{node.name}.last", states],
+            body=_body(width),
+            num_scan_inputs=2,
+            scan_input_axes=[1, 1],
+            scan_output_axes=[1],
+        )
+        graph.reshape(states, [-1, width], node.output[0])
+
+    def _is_recurrence(self, node: onnx.NodeProto) -> bool:
+        """Whether a node adds what an SSRU keeps of its state; see `export.recurrent`."""
+        kept = self._producers.get(node.input[1]) if node.op_type == "Add" else None
+        change = self._producers.get(kept.input[1]) if kept is not None and kept.op_type == "Mul" else None
+        return change is not None and change.op_type == "Sub" and change.input[0].startswith(f"{SELF_STATE}.")
+
+    def of_head(self, head: Head) -> str:
+        """Returns a head's weights [B, T - 1, S]: of the step that predicts a token, or of the one that consumes it."""
+        graph = self.graph
+        weights = graph.node("Gather", [self.weights[head.layer], graph.constant(head.head)], axis=1)
+        weights = graph.node("Squeeze", [weights, graph.constant(1)])
+        start, end = (1, np.iinfo(np.int64).max) if head.is_shifted else (0, -1)
+        return graph.node("Slice", [weights, *(graph.constant([each]) for each in (start, end, 1))])
+
+    def _rows_of(self, *sizes: int) -> str:
+        """Returns the shape [B, T, ...] of what the step has as [B * T, ...]."""
+        return self.graph.node("Concat", [self._shape, self.graph.constant(sizes)], axis=0)
+
+    def _float_type(self) -> np.dtype[np.generic]:
+        elem_type = self._types["cross_key.0"].elem_type
+        return helper.tensor_dtype_to_np_dtype(TensorProto.FLOAT if elem_type == TensorProto.INT8 else elem_type)
+
+
+def _body(width: int) -> onnx.GraphProto:
+    """Returns one position of an SSRU, for `Scan`: from its state, gates and values to its new state, twice."""
+    shape: list[str | int] = ["rows", width]
+    body = Graph("ssru", np.float32)
+    state, gates, values = (body.input(name, np.float32, shape) for name in ("state", "gates", "values"))
+    kept = body.node("Mul", [gates, body.node("Sub", [state, values])])
+    body.node("Add", [values, kept], "new")
+    body.node("Identity", ["new"], "all")
+    for name in ("new", "all"):
+        body.output(name, np.float32, shape)
+    return body.build().graph

@@ -1,0 +1,122 @@
+"""Which words of a translation stand for which words of its source.
+
+A network sees pieces of words, with carriers in the place of what it cannot read, and says how much each piece of the
+translation has attended to each piece of the source. Here pieces become ranges of the two texts as people see them.
+The texts differ a little from what the pieces spell: in case, quotation marks, carriers. So what the pieces spell is
+laid along the text by the words and marks that both have in common. What stands between two of these is one range.
+
+Positions are in code points.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+import numpy as np
+from numpy.typing import NDArray
+
+_WORD = re.compile(r"\w+(?:['\u2019-]\w+)*|[^\w\s]")
+_TOKEN = re.compile(r"\w+|([^\w\s])\1*|\s+")  # a mark that is repeated is one token, so that hostile ones are few
+_SPACE = "\u2581"  # as vocabularies write a blank
+# Of a word's attention that a link must have. Half, and words are linked that have nothing to do with each other; twice
+# that, and words that share their attention between two are linked to none.
+_LEAST_WEIGHT = 0.15
+
+_Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A word of a source and a word of its translation that belong together.
+
+    Attributes:
+        source, target: where they begin and end, in code points.
+        weight: of the target word's attention, 0 to 1.
+    """
+
+    source: _Span
+    target: _Span
+    weight: float
+
+
+def link_words(
+    source: str,
+    source_pieces: Sequence[str],
+    target: str,
+    target_pieces: Sequence[str],
+    attention: NDArray[np.float32],
+) -> list[Link]:
+    """Returns for each word of a translation the word of the source that it stands for, in the translation's order.
+
+    A word that stands for none has no link, and neither has one that its network was not shown.
+
+    Args:
+        source: a sentence.
+        source_pieces: what each source id spells, [S]; "" for ids that spell nothing.
+        target: its translation.
+        target_pieces: the same of the translation, [T].
+        attention: [T, S] or more rows, of each target id a distribution over the source ids.
+    """
+    of_source = _words(source, source_pieces)
+    links = []
+    for target_word, rows in _words(target, target_pieces[: len(attention)]):
+        weights = attention[rows].mean(axis=0)
+        shares = [float(weights[columns].sum()) for _, columns in of_source]
+        best = max(range(len(shares)), key=shares.__getitem__, default=None)
+        if best is not None and shares[best] >= _LEAST_WEIGHT:
+            links.append(Link(of_source[best][0], target_word, min(1.0, shares[best])))
+    return links
+
+
+def find_spans(pieces: Sequence[str], text: str) -> list[_Span | None]:
+    """Returns where each piece stands in a text; None for a piece that does not.
+
+    Args:
+        pieces: in order, with U+2581 for blanks.
+        text: about what they spell.
+    """
+    spelt = "".join(pieces).replace(_SPACE, " ")
+    begins, ends = _places(spelt, text)
+    spans: list[_Span | None] = []
+    end = 0
+    for piece in pieces:
+        start, end = end, end + len(piece)
+        inner = [index for index in range(start, end) if not spelt[index].isspace() and ends[index] > begins[index]]
+        spans.append((min(begins[i] for i in inner), max(ends[i] for i in inner)) if inner else None)
+    return spans
+
+
+def _places(spelt: str, text: str) -> tuple[list[int], list[int]]:
+    """Returns where each character of one text begins and ends in another one; nowhere if both are equal."""
+    begins, ends = [0] * len(spelt), [0] * len(spelt)
+    (of_spelt, from_), (of_text, to) = _tokens(spelt), _tokens(text)
+    matcher = SequenceMatcher(None, of_spelt, of_text, autojunk=False)
+    for tag, first, last, begin, end in matcher.get_opcodes():
+        for index in range(from_[first], from_[last]):
+            same = to[begin] + index - from_[first]
+            begins[index], ends[index] = (same, same + 1) if tag == "equal" else (to[begin], to[end])
+    return begins, ends
+
+
+def _tokens(text: str) -> tuple[list[str], list[int]]:
+    """Returns the words, marks and blanks of a text without case, where they begin, and last where the text ends."""
+    matches = list(_TOKEN.finditer(text))
+    return [match[0].lower() for match in matches], [*(match.start() for match in matches), len(text)]
+
+
+def _words(text: str, pieces: Sequence[str]) -> list[tuple[_Span, list[int]]]:
+    """Returns the words of a text that have pieces, and the indices of these.
+
+    Words that have the same pieces are one: they stand in the place of one carrier.
+    """
+    spans = find_spans(pieces, text)
+    words: list[tuple[_Span, list[int]]] = []
+    for match in _WORD.finditer(text):
+        start, end = match.span()
+        own = [index for index, span in enumerate(spans) if span is not None and span[0] < end and start < span[1]]
+        if own and words and words[-1][1] == own and len({spans[index] for index in own}) == 1:
+            words[-1] = (words[-1][0][0], end), own
+        elif own:
+            words.append(((start, end), own))
+    return words
