@@ -4,7 +4,7 @@ The unit of work is the row-step: one row of a batch takes one step.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from server.averages import FadingMean
@@ -16,7 +16,7 @@ _FIXED_ROWS = 20  # that cost as much as an empty step; an assumption, until ste
 _FIXED_WEIGHT = 16.0  # of that assumption, in square rows; the variance of the observed rows weighs against it
 _FIRST_STEPS_PER_TOKEN = 1.2
 _FIRST_TOKENS_PER_CHARACTER = 0.3
-_USUAL_TOKENS = 32  # of each sentence of a text that has not been split
+_USUAL_TOKENS, _LONG_TOKENS = 32, 64  # of each sentence of a text that has not been split, and of its longest one
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,12 @@ class CostModel:
         steps = [self.steps(tokens, options) for tokens in source_tokens]
         return Demand(sum(steps) * options.beam_size, max(steps, default=0.0), options.beam_size, len(steps))
 
-    def demand_of_text(self, characters: int, options: DecodingOptions) -> Demand:
-        """Returns what a text asks that has not been split yet, as if its sentences had `_USUAL_TOKENS` each."""
-        tokens = characters * self._tokens_per_character.value
-        longest = self.steps(math.ceil(min(tokens, _USUAL_TOKENS)), options)
-        work = tokens * self._steps_per_token.value * options.beam_size
-        return Demand(work, longest, options.beam_size, math.ceil(tokens / _USUAL_TOKENS))
+    def demand_of_texts(self, lengths: Sequence[int], options: DecodingOptions) -> Demand:
+        """Returns what texts of so many characters ask that have not been split yet.
+
+        Their sentences are taken to have `_USUAL_TOKENS` each, and the longest of a long text `_LONG_TOKENS`.
+        """
+        tokens = [length * self._tokens_per_character.value for length in lengths]
+        longest = self.steps(math.ceil(min(max(tokens, default=0.0), _LONG_TOKENS)), options)
+        work = sum(tokens) * self._steps_per_token.value * options.beam_size
+        return Demand(work, longest, options.beam_size, sum(math.ceil(each / _USUAL_TOKENS) for each in tokens))

@@ -116,13 +116,13 @@ class Engine:
         return [sentence.future for sentence in sentences]
 
     def check_room(
-        self, num_characters: int, options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
+        self, lengths: Sequence[int], options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
     ) -> float:
-        """Finds out whether `submit` would take a text of this length now, before the caller splits it.
+        """Finds out whether `submit` would take texts of so many characters now, before the caller splits them.
 
         Returns the seconds that the request would take if nothing else ran. Raises as `submit`.
         """
-        demand = self._cost.demand_of_text(num_characters, options)
+        demand = self._cost.demand_of_texts(lengths, options)
         return self._dispatch.check(demand, deadline, flow).alone_seconds
 
     def observe_text(self, num_characters: int, source_tokens: int) -> None:

@@ -29,7 +29,7 @@ class SentenceEngine(Protocol):
         """See `Engine.submit`."""
 
     def check_room(
-        self, num_characters: int, options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
+        self, lengths: Sequence[int], options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
     ) -> float:
         """See `Engine.check_room`."""
 

@@ -120,10 +120,10 @@ class SentenceCache:
         return callers
 
     def check_room(
-        self, num_characters: int, options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
+        self, lengths: Sequence[int], options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
     ) -> float:
         """See `Engine.check_room`. It is not asked if translations are kept, as all may be known."""
-        return 0.0 if self._results else self._engine.check_room(num_characters, options, deadline, flow)
+        return 0.0 if self._results else self._engine.check_room(lengths, options, deadline, flow)
 
     def observe_text(self, num_characters: int, source_tokens: int) -> None:
         """See `Engine.observe_text`."""

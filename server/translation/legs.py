@@ -86,7 +86,8 @@ class TextGroup:
         self.legs = legs
         self.indices = indices
         lengths = [len(contents[index]) for index in indices]
-        self.num_characters = sum(length for length in lengths if length <= MAX_TEXT_BYTES)
+        self._lengths = [length for length in lengths if length <= MAX_TEXT_BYTES]
+        self.num_characters = sum(self._lengths)
 
     def check_room(self, deadline: float, flow: Flow) -> None:
         """Asks the engines of the legs, the last leg first, whether they have room.
@@ -103,12 +104,12 @@ class TextGroup:
             DeadlineExceeded: even an idle engine's answer would come too late.
         """
         last = self.legs[-1]
-        seconds = last.model.engine.check_room(self.num_characters, last.options, deadline, flow)
+        seconds = last.model.engine.check_room(self._lengths, last.options, deadline, flow)
         if len(self.legs) > 1:
             # The forecast may be wrong, so the second leg never gets more than a part of the time.
             spared_seconds = min(seconds, _LEAST_PART * max(0.0, deadline - time.monotonic()))
             first = replace(self.legs[0], spared_seconds=spared_seconds)
-            first.model.engine.check_room(self.num_characters, first.options, deadline - spared_seconds, flow)
+            first.model.engine.check_room(self._lengths, first.options, deadline - spared_seconds, flow)
             self.legs = (first, last)
 
     def measure(self, texts: Sequence[SplitText]) -> float:

@@ -63,7 +63,7 @@ class EchoEngine:
         deadline: float | None,
         flow: Flow = ANYONE,
     ) -> list[Future[Result]]:
-        self.check_room(0, options, deadline, flow)
+        self.check_room([], options, deadline, flow)
         self.flows.append(flow)
         self.deadlines.append(deadline)
         self.options.append(options)
@@ -77,7 +77,7 @@ class EchoEngine:
 
     def check_room(
         self,
-        num_characters: int,
+        lengths: Sequence[int],
         options: DecodingOptions,
         deadline: float | None,
         flow: Flow = ANYONE,

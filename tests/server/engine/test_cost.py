@@ -119,11 +119,11 @@ def test_a_text_is_taken_to_be_made_of_sentences_of_usual_length(cost: CostModel
         cost.observe_text(characters=400, source_tokens=100)
     cost.observe_text(characters=0, source_tokens=0)
 
-    large = cost.demand_of_text(400_000, GREEDY)
+    large, many = cost.demand_of_texts([400_000], GREEDY), cost.demand_of_texts([40] * 10_000, GREEDY)
 
-    assert large.work == pytest.approx(100_000)
-    assert large.steps == pytest.approx(32)
-    assert cost.demand_of_text(40, GREEDY).steps == pytest.approx(10)
+    assert large.work == many.work == pytest.approx(100_000)
+    assert [large.steps, many.steps] == pytest.approx([64, 10])
+    assert (large.num_sentences, many.num_sentences) == (100_000 / 32, 10_000)
 
 
 def test_a_step_that_was_stopped_does_not_make_callers_unwelcome(cost: CostModel) -> None:

@@ -83,12 +83,12 @@ def test_full_queue_refuses_a_request_whole(manifest: Manifest) -> None:
 
 def test_full_queue_says_so_before_a_request_is_made(manifest: Manifest) -> None:
     bench = new_bench(manifest, max_waiting_sentences=1)
-    few, many = (bench.engine.check_room(number, GREEDY, None) for number in (1, 500))
+    few, many = (bench.engine.check_room([number], GREEDY, None) for number in (1, 500))
     assert 0 < few < many  # seconds
     bench.submit(1)
 
     with pytest.raises(Overloaded):
-        bench.engine.check_room(1, GREEDY, None)
+        bench.engine.check_room([1], GREEDY, None)
 
 
 def test_small_request_does_not_wait_for_a_large_one(bench: Bench) -> None:

@@ -157,7 +157,7 @@ def test_what_is_known_needs_no_room(cache: SentenceCache, engine: EchoEngine) -
 
     engine.refuses = Overloaded("full", "sentences")
 
-    assert cache.check_room(1, GREEDY, None) == 0.0
+    assert cache.check_room([1], GREEDY, None) == 0.0
     assert ids(submit(cache, A)) == A[:-1]
     with pytest.raises(Overloaded):
         submit(cache, B)
@@ -167,7 +167,7 @@ def test_while_nothing_is_known_there_must_be_room(cache: SentenceCache, engine:
     engine.refuses = Overloaded("full", "sentences")
 
     with pytest.raises(Overloaded):
-        cache.check_room(1, GREEDY, None)
+        cache.check_room([1], GREEDY, None)
 
 
 def new_engine(manifest: Manifest, runner: CountingRunner, clock: FakeClock, num_lanes: int = 1) -> Engine:

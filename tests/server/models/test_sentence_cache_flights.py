@@ -1,6 +1,6 @@
 """Equal sentences that are under way at once, before an engine that echoes when it is told to."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -139,7 +139,7 @@ class CrowdedEngine(EchoEngine):
 
     def check_room(
         self,
-        num_characters: int,
+        lengths: Sequence[int],
         options: DecodingOptions,
         deadline: float | None,
         flow: Flow = ANYONE,

@@ -1,5 +1,6 @@
 import dataclasses
 import time
+from collections.abc import Sequence
 
 import pytest
 
@@ -28,11 +29,11 @@ class AskedEngine(EchoEngine):
         self.asked: list[tuple[int, float]] = []
 
     def check_room(
-        self, num_characters: int, options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
+        self, lengths: Sequence[int], options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
     ) -> float:
         assert deadline is not None
-        self.asked.append((num_characters, deadline))
-        return super().check_room(num_characters, options, deadline, flow)
+        self.asked.append((sum(lengths), deadline))
+        return super().check_room(lengths, options, deadline, flow)
 
 
 @pytest.fixture
