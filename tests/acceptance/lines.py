@@ -12,6 +12,8 @@ import grpc
 from babelserve.v1.translation_pb2 import (
     PLACEMENT_MISSING,
     DecodingOptions,
+    OutputOptions,
+    Sentence,
     TranslateRequest,
 )
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
@@ -29,10 +31,16 @@ _TIMEOUT_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A translation, and the numbers of its source that the server says it may lack."""
+    """A translation.
+
+    Attributes:
+        missing: numbers of its source that the server says it may lack.
+        sentences: with links, if these were asked for.
+    """
 
     text: str
     missing: tuple[str, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +52,14 @@ class Asker:
         source: code of the language.
         target: likewise.
         beam_size: 0 for the server's own.
+        with_links: whether answers have sentences with links.
     """
 
     stub: TranslationServiceStub
     source: str
     target: str
     beam_size: int = 0
+    with_links: bool = False
 
     def __call__(self, texts: Sequence[str]) -> list[Answer]:
         """Returns the answers, in order.
@@ -66,6 +76,7 @@ class Asker:
                 source_language_code=self.source,
                 target_language_code=self.target,
                 decoding=DecodingOptions(beam_size=self.beam_size) if self.beam_size else None,
+                output=OutputOptions(include_alignment=self.with_links),
             )
             for text, translation in zip(
                 batch, self.stub.Translate(request, timeout=_TIMEOUT_SECONDS).translations, strict=True
@@ -73,7 +84,7 @@ class Asker:
                 if translation.HasField("status"):
                     raise ValueError(f"{text!r}: {translation.status.message}")
                 missing = tuple(part.text for part in translation.kept if part.placement == PLACEMENT_MISSING)
-                answers.append(Answer(translation.text, missing))
+                answers.append(Answer(translation.text, missing, tuple(translation.sentences)))
         return answers
 
 
