@@ -23,7 +23,7 @@ from tests.acceptance.lines import Asker, Judged, add_flags, read_pairs, run_jud
 from tests.acceptance.report import Check
 
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*|[^\w\s]")
-_MOST_ERRORS = 0.25
+_MOST_ERRORS = 0.2
 _LEAST_LINKED = 0.9  # of the words of translations
 
 _Pair = tuple[int, int]  # places of a word of the source and of one of the translation
