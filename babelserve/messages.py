@@ -40,6 +40,7 @@ _PLACEMENTS: dict[int, Placement] = {
     translation_pb2.PLACEMENT_BY_POSITION: Placement.BY_POSITION,
     translation_pb2.PLACEMENT_MISSING: Placement.MISSING,
 }
+_LINK_FIELDS = [field.name for field in translation_pb2.Link.DESCRIPTOR.fields]
 MAX_REQUEST_BYTES = 4 * 2**20  # as translation.proto says; gRPC would refuse it as if the server were full
 STATUS_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -118,8 +119,7 @@ def translate_request(
             priority=_priority(options.get("priority")),
             traffic_key=options.get("traffic_key"),
             output=translation_pb2.OutputOptions(
-                include_sentences=options.get("include_sentences"),
-                include_alignment=options.get("include_alignment"),
+                include_sentences=options.get("include_sentences"), include_alignment=options.get("include_alignment")
             ),
         )
     except ValueError as error:  # protobuf's, for a number outside uint32: "Value out of range: -1"
@@ -210,23 +210,21 @@ def model_infos(response: translation_pb2.ListModelsResponse) -> tuple[ModelInfo
             name=model.name,
             version=model.version,
             variant=model.variant,
-            language_pairs=tuple(
-                (pair.source_language_code, pair.target_language_code) for pair in model.language_pairs
-            ),
+            language_pairs=_pairs(model),
             max_beam_size=model.max_beam_size,
             max_source_tokens=model.max_source_tokens,
             max_target_tokens=model.max_target_tokens,
             has_shortlist=model.has_shortlist,
             has_alignment=model.has_alignment,
-            source_languages=tuple(
-                model.source_language_codes or dict.fromkeys(pair.source_language_code for pair in model.language_pairs)
-            ),
-            target_languages=tuple(
-                model.target_language_codes or dict.fromkeys(pair.target_language_code for pair in model.language_pairs)
-            ),
+            source_languages=tuple(model.source_language_codes or dict.fromkeys(source for source, _ in _pairs(model))),
+            target_languages=tuple(model.target_language_codes or dict.fromkeys(target for _, target in _pairs(model))),
         )
         for model in response.models
     )
+
+
+def _pairs(model: translation_pb2.ModelInfo) -> tuple[tuple[str, str], ...]:
+    return tuple((pair.source_language_code, pair.target_language_code) for pair in model.language_pairs)
 
 
 def _is_unicode(text: str) -> bool:
@@ -284,24 +282,13 @@ def _sentence(message: translation_pb2.Sentence) -> Sentence:
         source_tokens=message.source_tokens,
         target_tokens=message.target_tokens,
         kept=_kept(message),
-        links=tuple(
-            Link(
-                source_begin=link.source_begin,
-                source_end=link.source_end,
-                target_begin=link.target_begin,
-                target_end=link.target_end,
-                weight=link.weight,
-            )
-            for link in message.links
-        ),
+        links=tuple(Link(**{name: getattr(link, name) for name in _LINK_FIELDS}) for link in message.links),
     )
 
 
 def _kept(message: translation_pb2.Translation | translation_pb2.Sentence) -> tuple[KeptPart, ...]:
-    return tuple(
-        KeptPart(text=part.text, placement=_PLACEMENTS.get(part.placement, Placement.UNSPECIFIED))
-        for part in message.kept
-    )
+    placements = [_PLACEMENTS.get(part.placement, Placement.UNSPECIFIED) for part in message.kept]
+    return tuple(KeptPart(text=part.text, placement=each) for part, each in zip(message.kept, placements, strict=True))
 
 
 def _finish_reason(value: translation_pb2.FinishReason) -> FinishReason:

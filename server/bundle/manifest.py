@@ -214,6 +214,18 @@ class Manifest:
         source += [pair.source_prefix for pair in pairs]
         return source, [each.prefix for each in languages.target.values()] + [pair.target_prefix for pair in pairs]
 
+    def control_ids(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Returns the ids that no text of the source becomes, and those that no text of the target shows."""
+        special = self.special_ids
+        control = {special.pad, special.bos, special.eos} - {special.unk}
+        # Of two vocabularies the source's need not have all of them.
+        own = control if self.dimensions.source_vocab_size is None or self.source_eos else {special.pad}
+        source_prefixes, target_prefixes = self.prefixes()
+        source, target = frozenset(own.union(*source_prefixes)), frozenset(control.union(*target_prefixes))
+        if self.dimensions.source_vocab_size is None:
+            source = target = source | target
+        return source, target
+
     @property
     def golden_pair(self) -> LanguagePair:
         """The direction of the golden sentence. Raises LookupError if it is none, which no checked manifest has."""

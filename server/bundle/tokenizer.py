@@ -99,13 +99,13 @@ class Tokenizer:
         """Returns what the source's ids stand for, as the vocabulary writes it: no bytes, and no control tokens."""
         return [piece for token, piece in self._source_pieces.items() if token not in self._unknown_ids]
 
-    def spell_source(self, ids: Sequence[int]) -> list[str]:
+    def spell_source(self, ids: Iterable[int]) -> list[str]:
         """Returns what each id of a source spells, with U+2581 for blanks; "" for an id that spells nothing."""
-        return _spelt(self._source_pieces, ids)
+        return [self._source_pieces.get(token, "").replace(END_OF_WORD, _SPACE) for token in ids]
 
-    def spell_target(self, ids: Sequence[int]) -> list[str]:
+    def spell_target(self, ids: Iterable[int]) -> list[str]:
         """Returns the same of a translation's ids."""
-        return _spelt(self._target_pieces, ids)
+        return [self._target_pieces.get(token, "").replace(END_OF_WORD, _SPACE) for token in ids]
 
     @functools.cached_property
     def _source_pieces(self) -> Mapping[int, str]:
@@ -113,7 +113,7 @@ class Tokenizer:
 
     @functools.cached_property
     def _target_pieces(self) -> Mapping[int, str]:
-        return self._source_pieces if self._target is self._source else self._target.pieces()
+        return self._target.pieces()
 
     def num_added(self, prefix: Ids = ()) -> int:
         """Returns how many of the ids that `encode` returns are not the text's own."""
@@ -205,10 +205,6 @@ class _Side:
         return frozenset(unknown)
 
 
-def _spelt(pieces: Mapping[int, str], ids: Iterable[int]) -> list[str]:
-    return [pieces.get(token, "").replace(END_OF_WORD, _SPACE) for token in ids]
-
-
 def _open_sides(manifest: Manifest, read: Callable[[str], bytes]) -> tuple[_Side, _Side]:
     names, sizes, eos_id = manifest.files(()), manifest.dimensions, manifest.special_ids.eos
     model = TOKENIZER_FILE if manifest.tokenizer is not None else SOURCE_MODEL_FILE
@@ -216,7 +212,7 @@ def _open_sides(manifest: Manifest, read: Callable[[str], bytes]) -> tuple[_Side
     table = SOURCE_PIECES_FILE if SOURCE_PIECES_FILE in names else None
     target_table = TARGET_PIECES_FILE if TARGET_PIECES_FILE in names else table
     contents = {name: read(name) for name in (model, target_model, table, target_table) if name is not None}
-    source_control, target_control = _control_ids(manifest)
+    source_control, target_control = manifest.control_ids()
     of_source = (model, table, sizes.encoder_vocab_size, source_control)
     of_target = (target_model, target_table, sizes.vocab_size, target_control)
     faults: list[str] = []
@@ -240,7 +236,7 @@ def _open_moses(manifest: Manifest, read: Callable[[str], bytes]) -> tuple[Moses
     assert file is not None  # or there were faults
     silent = [
         control.union(token for token, piece in enumerate(tables[name]) if not piece)
-        for name, control in zip((table, target_table), _control_ids(manifest), strict=True)
+        for name, control in zip((table, target_table), manifest.control_ids(), strict=True)
     ]
     return MosesSource(file, tables[table], silent[0]), MosesTarget(file, tables[target_table], silent[1])
 
@@ -261,19 +257,6 @@ def _read_moses(data: bytes, faults: list[str]) -> MosesFile | None:
 def _raise_any(faults: list[str]) -> None:
     if faults:
         raise BundleError(list(dict.fromkeys(faults)))
-
-
-def _control_ids(manifest: Manifest) -> tuple[frozenset[int], frozenset[int]]:
-    """Returns the ids that no text of the source becomes, and those that no text of the target shows."""
-    special = manifest.special_ids
-    control = {special.pad, special.bos, special.eos} - {special.unk}
-    # Of two vocabularies the source's need not have all of them.
-    own = control if manifest.dimensions.source_vocab_size is None or manifest.source_eos else {special.pad}
-    source_prefixes, target_prefixes = manifest.prefixes()
-    source, target = frozenset(own.union(*source_prefixes)), frozenset(control.union(*target_prefixes))
-    if manifest.dimensions.source_vocab_size is None:
-        source = target = source | target
-    return source, target
 
 
 def _load(name: str, model: bytes, faults: list[str]) -> SentencePieceProcessor:

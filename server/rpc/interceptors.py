@@ -22,8 +22,8 @@ from server.access.tenants import ANONYMOUS, Tenant, caller
 from server.errors import Code, Overloaded, TranslationError
 from server.rpc.callers import identify
 from server.rpc.health import HEALTH_NAME
-from server.rpc.messages import STATUS_CODES, retry_details
-from server.rpc.pushback import Pushback
+from server.rpc.messages import STATUS_CODES
+from server.rpc.pushback import Pushback, retry_details
 from server.rpc.service import SERVICE_NAME
 from server.telemetry.log import add_facts
 from server.telemetry.tracing import TraceParent

@@ -1,14 +1,11 @@
 """Reads protobuf messages into plain values, and writes plain values into messages."""
 
-import functools
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError, Message
-from google.rpc.error_details_pb2 import RetryInfo
-from google.rpc.status_pb2 import Status
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import Priority, Tenant
@@ -219,16 +216,6 @@ def model_info(model: ServedModel) -> pb.ModelInfo:
         target_language_codes=manifest.target_codes,
         has_alignment=manifest.alignment is not None,
     )
-
-
-@functools.lru_cache(maxsize=1024)
-def retry_details(code: grpc.StatusCode, milliseconds: int) -> bytes:
-    """Returns a status with `google.rpc.RetryInfo`, for clients that read it but not gRPC's own pushback."""
-    retry = RetryInfo()
-    retry.retry_delay.FromMilliseconds(milliseconds)
-    status = Status(code=code.value[0])
-    status.details.add().Pack(retry)
-    return status.SerializeToString()
 
 
 def _priority(value: int) -> Priority:

@@ -188,7 +188,7 @@ def _other_contents(variant: str) -> list[_Row]:
         ("another sha256", _change(tokenizer={"sha256": "0" * 64}), ("tokenizer.model", "sha256")),
         (
             "other shapes",
-            _change(dimensions={"num_heads": 2, "head_dim": 16}),
+            _change(dimensions={"num_heads": 8, "head_dim": 4}),
             ("decoder_step.onnx", "by the manifest"),
         ),
         ("a smaller vocabulary", _change(dimensions={"vocab_size": 60}), ("golden.source_ids", "0..59")),

@@ -153,7 +153,7 @@ def write_fp32(model: Transformer, like: Bundle, directory: Path, step: onnx.Mod
         graphs[PLAIN_STEP.file] = step
     offset = save_graphs(directory / "cpu-fp32", graphs.items())
     variant = dataclasses.replace(like.manifest.variants["cpu-fp32"], embedding_offset=offset)
-    manifest = dataclasses.replace(like.manifest, variants={"cpu-fp32": variant})
+    manifest = dataclasses.replace(like.manifest, variants={"cpu-fp32": variant}, alignment=None)
     contents = {f"cpu-fp32/{path.name}": path.read_bytes() for path in (directory / "cpu-fp32").iterdir()}
     return Bundle(directory=directory, manifest=manifest, contents=contents)
 

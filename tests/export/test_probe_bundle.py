@@ -17,7 +17,8 @@ def copied(tiny_bundle: Bundle, tmp_path: Path) -> Path:
     """A bundle of an older revision, of which nothing is known."""
     directory = tmp_path / "tiny"
     shutil.copytree(tiny_bundle.directory, directory)
-    older = dataclasses.replace(tiny_bundle.manifest, revision=6, masking=Masking(num_placeholders=2))
+    masking = Masking(num_placeholders=2)
+    older = dataclasses.replace(tiny_bundle.manifest, revision=6, masking=masking, alignment=None)
     (directory / MANIFEST_FILE).write_text(older.to_json(), encoding="utf-8")
     seal_manifest(directory)
     return directory
@@ -39,7 +40,12 @@ def test_a_bundle_is_told_what_its_network_can_read(
     manifest = open_bundle(copied).manifest
     assert manifest.revision == REVISION
     assert manifest.masking.num_placeholders == 2
-    assert dataclasses.replace(manifest, masking=tiny_bundle.manifest.masking) == tiny_bundle.manifest
+    assert manifest.alignment is not None
+    assert manifest.alignment.num_sentences == 2
+    assert all("aligner.onnx" in variant.files for variant in manifest.variants.values())
+    known = tiny_bundle.manifest
+    found = dataclasses.replace(manifest, masking=known.masking, alignment=known.alignment, variants=known.variants)
+    assert found == known
     assert str(copied) in capsys.readouterr().out
     assert not list(copied.glob(".*"))
 

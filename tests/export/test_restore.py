@@ -32,6 +32,7 @@ def exported(weights: dict[str, torch.Tensor], model: Transformer, like: Bundle,
     manifest = dataclasses.replace(
         like.manifest,
         variants={"cpu-fp32": variant},
+        alignment=None,
         dimensions=dataclasses.replace(like.manifest.dimensions, decoder_mixer=model.config.decoder_mixer),
         tokenizer=describe_file(directory / TOKENIZER_FILE),
         training={"name": "random", "recipe": recipe, "weights_sha256": weights_hash(weights)},

@@ -33,6 +33,7 @@ def test_equal_options_are_one_key_and_any_difference_makes_another() -> None:
         DecodingOptions(length_penalty=0.5),
         DecodingOptions(max_output_tokens=9),
         DecodingOptions(with_scores=False),
+        DecodingOptions(with_alignment=True),
         DecodingOptions(use_shortlist=True),
         DecodingOptions(forced_prefix=(5,)),
     ]
