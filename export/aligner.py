@@ -49,8 +49,9 @@ def aligner_graph(step: onnx.ModelProto, heads: Sequence[Head]) -> onnx.ModelPro
     last = max(head.layer for head in heads)
     aligner = _Aligner(step, last)
     graph = aligner.graph
-    graph.node("Mean", [aligner.of_head(head) for head in heads], "mean")
-    graph.node("Cast", ["mean"], ATTENTION_OUTPUT, to=TensorProto.FLOAT)
+    total = graph.node("Sum", [aligner.of_head(head) for head in heads])  # for Mean there is no kernel for CUDA
+    mean = graph.node("Mul", [total, graph.constant(1 / len(heads), graph.dtype)])
+    graph.node("Cast", [mean], ATTENTION_OUTPUT, to=TensorProto.FLOAT)
     graph.output(ATTENTION_OUTPUT, np.float32, ["rows", "answered", "source"])
     return aligner.build([ATTENTION_OUTPUT])
 
