@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import math
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -152,6 +153,9 @@ def test_each_text_goes_the_way_of_its_own_language(server: ServerProcess) -> No
 
 
 def test_a_pivot_that_nothing_passes_through_is_a_warning(server: ServerProcess) -> None:
+    end = time.monotonic() + TIMEOUT
+    while '"level": "warning"' not in server.stderr() and time.monotonic() < end:  # a thread of its own writes the log
+        time.sleep(0.05)
     warnings = [line for line in server.stderr().splitlines() if '"level": "warning"' in line]
 
     assert [json.loads(line)["event"] for line in warnings] == [
