@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from export.graph import Graph
+from export.graph import Graph, prune
 from server.bundle.alignment import Head
 from server.bundle.files import describe_file
 from server.bundle.graphs import (
@@ -29,7 +29,7 @@ from server.bundle.graphs import (
 )
 from server.bundle.variant_files import Variant
 
-_LEAST = -1e4  # added to scores of what pads a source; half precision has it
+_LEAST = -1e4  # the score of what pads a source; half precision has it
 _SCALES = slice(12, 14)  # of GroupQueryAttention's inputs: of keys and of values in an int8 cache
 _CACHES = slice(3, 5)
 
@@ -53,7 +53,7 @@ def aligner_graph(step: onnx.ModelProto, heads: Sequence[Head]) -> onnx.ModelPro
     mean = graph.node("Mul", [total, graph.constant(1 / len(heads), graph.dtype)])
     graph.node("Cast", [mean], ATTENTION_OUTPUT, to=TensorProto.FLOAT)
     graph.output(ATTENTION_OUTPUT, np.float32, ["rows", "answered", "source"])
-    return aligner.build([ATTENTION_OUTPUT])
+    return aligner.build()
 
 
 def write_aligner(directory: Path, variant: Variant, heads: Sequence[Head]) -> Variant:
@@ -67,11 +67,10 @@ def write_aligner(directory: Path, variant: Variant, heads: Sequence[Head]) -> V
 def all_heads_graph(step: onnx.ModelProto, num_layers: int) -> onnx.ModelProto:
     """Builds the same inputs -> `attention.{i}` [B, H, T, S]: what each head of layer i looks at."""
     aligner = _Aligner(step, num_layers - 1)
-    outputs = [f"{ATTENTION_OUTPUT}.{layer}" for layer in range(num_layers)]
-    for layer, output in enumerate(outputs):
-        aligner.graph.node("Cast", [aligner.weights[layer]], output, to=TensorProto.FLOAT)
-        aligner.graph.output(output, np.float32, ["rows", "heads", "target", "source"])
-    return aligner.build(outputs)
+    for layer, weights in enumerate(aligner.weights):
+        aligner.graph.node("Cast", [weights], f"{ATTENTION_OUTPUT}.{layer}", to=TensorProto.FLOAT)
+        aligner.graph.output(f"{ATTENTION_OUTPUT}.{layer}", np.float32, ["rows", "heads", "target", "source"])
+    return aligner.build()
 
 
 class _Aligner:
@@ -96,17 +95,12 @@ class _Aligner:
             if len(self.weights) <= last:
                 self._add(node)
 
-    def build(self, outputs: Sequence[str]) -> onnx.ModelProto:
+    def build(self) -> onnx.ModelProto:
         """Returns the graph without what its outputs do not need, and with the weights of the step that they need."""
         model = self.graph.build()
-        nodes, needed = [], set(outputs)
-        for node in reversed(model.graph.node):
-            if not needed.isdisjoint(node.output):
-                nodes.append(node)
-                needed.update(node.input)
+        needed = prune(model.graph)
         tensors = self._initializers | {tensor.name: tensor for tensor in model.graph.initializer}
-        del model.graph.node[:], model.graph.initializer[:]
-        model.graph.node.extend(reversed(nodes))
+        del model.graph.initializer[:]
         model.graph.initializer.extend(tensor for name, tensor in tensors.items() if name in needed)
         return model
 
@@ -150,11 +144,8 @@ class _Aligner:
         graph.node_of_many(
             node.op_type,
             [packed, "", "", "", "", *self._self_lengths],
-            [
-                node.output[0],
-                f"{node.name}.keys",
-                f"{node.name}.values",
-            ],  # the kernel returns a cache, which nobody reads
+            # The kernel returns a cache, which nobody reads.
+            [node.output[0], f"{node.name}.keys", f"{node.name}.values"],
             domain=node.domain,
             num_heads=self._num_heads,
             kv_num_heads=self._num_heads,

@@ -210,7 +210,7 @@ class _Export:
         self.manifest = probe_model(translator, self.tokenizer, self.manifest, pair, texts, most)
 
     def _choose_heads(self, bundle: Bundle, runner: Runner, translator: IdTranslator) -> None:
-        targets = self._forced_targets(translator)
+        targets = self._forced_targets(translator) if self.has_references else self.targets  # own translations
         translations = [
             Translated(example.source_ids, tuple(target), len(example.prefix))
             for example, target in zip(self.examples, targets, strict=False)

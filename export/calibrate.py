@@ -12,6 +12,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnx import helper
 
+from export.graph import prune
 from export.quantize import linear_inputs
 from model.data import pad
 from server.bundle.graphs import ENCODER_FILE, PLAIN_STEP, SELF_STATE, cache_names, step_controls
@@ -130,7 +131,7 @@ class _Watched:
         caches = [output for output in model.graph.output if output.name.startswith(("cross_", "new_self_"))]
         del model.graph.output[:]
         model.graph.output.extend([*caches, *map(helper.make_empty_tensor_value_info, self.names)])
-        _prune(model.graph)
+        prune(model.graph)
         self._session = onnxruntime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
@@ -139,16 +140,3 @@ class _Watched:
 
     def run(self, feeds: dict[str, Array]) -> dict[str, Array]:
         return dict(zip(self._outputs, self._session.run(self._outputs, feeds), strict=True))
-
-
-def _prune(graph: onnx.GraphProto) -> None:
-    """Leaves out the nodes that no output needs."""
-    needed = {output.name for output in graph.output}
-    nodes = []
-    for node in reversed(graph.node):
-        if not needed.isdisjoint(node.output):
-            nodes.append(node)
-            needed.update(node.input)
-    kept = list(reversed(nodes))
-    del graph.node[:]
-    graph.node.extend(kept)

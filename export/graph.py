@@ -83,5 +83,19 @@ class Graph:
         return name
 
 
+def prune(graph: onnx.GraphProto) -> set[str]:
+    """Leaves out the nodes that no output needs; returns the names of all tensors that are needed."""
+    needed = {output.name for output in graph.output}
+    nodes = []
+    for node in reversed(graph.node):
+        if not needed.isdisjoint(node.output):
+            nodes.append(node)
+            needed.update(node.input)
+    kept = list(reversed(nodes))
+    del graph.node[:]
+    graph.node.extend(kept)
+    return needed
+
+
 def _value_info(name: str, dtype: DTypeLike, shape: list[str | int]) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)

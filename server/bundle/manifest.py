@@ -215,7 +215,7 @@ class Manifest:
         return source, [each.prefix for each in languages.target.values()] + [pair.target_prefix for pair in pairs]
 
     def control_ids(self) -> tuple[frozenset[int], frozenset[int]]:
-        """Returns the ids that no text of the source becomes, and those that no text of the target shows."""
+        """Returns the ids that a tokenizer must not make of a source, and the ids that a translation must not show."""
         special = self.special_ids
         control = {special.pad, special.bos, special.eos} - {special.unk}
         # Of two vocabularies the source's need not have all of them.

@@ -193,9 +193,9 @@ class Batch:
         return finished
 
     def _align(self, finished: list[Sentence], decoder: Decoder) -> list[Sentence]:
-        """Finds out what finished sentences have attended to, of those that ask for it; returns who can be answered.
+        """Aligns the finished sentences that ask for it, and returns the sentences that can be answered.
 
-        If that fails, they are answered with an error, and the others as usual.
+        If that fails, the sentences that ask for it are answered with an error, and the others as usual.
         """
         asking = [sentence for sentence in finished if sentence.options.with_alignment]
         if not asking:
