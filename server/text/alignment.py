@@ -100,9 +100,13 @@ def _places(spelt: str, text: str) -> tuple[list[int], list[int]]:
 
 
 def _tokens(text: str) -> tuple[list[str], list[int]]:
-    """Returns the words, marks and blanks of a text without case, where they begin, and last where the text ends."""
+    """Returns the words, marks and blanks of a text without case, where they begin, and last where the text ends.
+
+    A word that is longer in small letters keeps its case, so that equal words are equally long.
+    """
     matches = list(_TOKEN.finditer(text))
-    return [match[0].lower() for match in matches], [*(match.start() for match in matches), len(text)]
+    words = [match[0].lower() if len(match[0].lower()) == len(match[0]) else match[0] for match in matches]
+    return words, [*(match.start() for match in matches), len(text)]
 
 
 def _words(text: str, pieces: Sequence[str]) -> list[tuple[_Span, list[int]]]:

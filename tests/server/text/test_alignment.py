@@ -84,3 +84,7 @@ def test_what_one_carrier_stands_for_is_one_word() -> None:
         ("{first name}", "{first name}"),
         (".", "."),
     ]
+
+
+def test_a_letter_that_is_two_small_ones_moves_no_word() -> None:
+    assert find_spans(["\u2581i\u0307stanbul", "\u2581ist"], "\u0130STANBUL ist") == [(0, 8), (9, 12)]
