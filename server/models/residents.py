@@ -167,5 +167,7 @@ async def aside(work: Callable[[], object]) -> None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(done.set)
 
-    threading.Thread(target=run, name="unload", daemon=True).start()
+    thread = threading.Thread(target=run, name="unload", daemon=True)
+    thread.start()
     await done.wait()
+    thread.join()  # ends at once: it only has to let go of the work, and of the model that the work keeps alive
