@@ -40,16 +40,28 @@ class Link:
     weight: float
 
 
-def link_words(
+@dataclass(frozen=True, slots=True)
+class WordWeights:
+    """How much each word of a translation has attended to each word of its source.
+
+    Attributes:
+        sources, targets: where the words begin and end, in order: those alone that the network was shown.
+        weights: [targets, sources] of the target words' attention, 0 to 1.
+    """
+
+    sources: list[_Span]
+    targets: list[_Span]
+    weights: NDArray[np.float32]
+
+
+def weigh_words(
     source: str,
     source_pieces: Sequence[str],
     target: str,
     target_pieces: Sequence[str],
     attention: NDArray[np.float32],
-) -> list[Link]:
-    """Returns for each word of a translation the word of the source that it stands for, in the translation's order.
-
-    A word that stands for none has no link, and neither has one that its network was not shown.
+) -> WordWeights:
+    """Returns the attention between the words of a sentence and its translation.
 
     Args:
         source: a sentence.
@@ -59,13 +71,24 @@ def link_words(
         attention: [T, S] or more rows, of each target id a distribution over the source ids.
     """
     of_source = _words(source, source_pieces)
+    of_target = _words(target, target_pieces[: len(attention)])
+    weights = np.zeros((len(of_target), len(of_source)), np.float32)
+    for row, (_, rows) in zip(weights, of_target, strict=True):
+        mean = attention[rows].mean(axis=0)
+        row[:] = [mean[columns].sum() for _, columns in of_source]
+    np.minimum(weights, 1.0, out=weights)
+    return WordWeights([span for span, _ in of_source], [span for span, _ in of_target], weights)
+
+
+def link_words(words: WordWeights) -> list[Link]:
+    """Returns for each word of a translation the word of the source that it stands for, in the translation's order.
+
+    A word that stands for none has no link, and neither has one that its network was not shown.
+    """
     links = []
-    for target_word, rows in _words(target, target_pieces[: len(attention)]):
-        weights = attention[rows].mean(axis=0)
-        shares = [float(weights[columns].sum()) for _, columns in of_source]
-        best = max(range(len(shares)), key=shares.__getitem__, default=None)
-        if best is not None and shares[best] >= _LEAST_WEIGHT:
-            links.append(Link(of_source[best][0], target_word, min(1.0, shares[best])))
+    for target, shares in zip(words.targets, words.weights, strict=True):
+        if len(shares) and shares[best := int(shares.argmax())] >= _LEAST_WEIGHT:
+            links.append(Link(words.sources[best], target, float(shares[best])))
     return links
 
 

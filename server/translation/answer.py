@@ -7,7 +7,7 @@ from functools import partial
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import FinishReason, Result, Timings
 from server.errors import TranslationError
-from server.text.alignment import Link, link_words
+from server.text.alignment import Link, WordWeights, link_words, weigh_words
 from server.text.masked import KeptPart, Restored, clean
 from server.text.sentences import SourceSentence, SplitText
 from server.translation.detection import DetectedLanguage
@@ -30,14 +30,14 @@ class TranslatedSentence:
 
     Attributes:
         kept: parts of the source that the model was not shown, as they stand in the best candidate.
-        links: returns the words of source and best candidate that belong together; none unless the request asks for it.
+        weigh: returns how source and best candidate are aligned; None unless the request asks for it.
     """
 
     source: SourceSentence
     candidates: tuple[Candidate, ...]
     timings: Timings = field(default_factory=Timings)
     kept: tuple[KeptPart, ...] = ()
-    links: Callable[[], list[Link]] = list
+    weigh: Callable[[], WordWeights] | None = None
 
     @classmethod
     def copied(cls, source: SourceSentence) -> "TranslatedSentence":
@@ -57,8 +57,12 @@ class TranslatedSentence:
         if result.attention is None:
             return translated
         pieces = tokenizer.spell_source(source.source_ids or ()), tokenizer.spell_target(result.hypotheses[0].ids)
-        links = partial(link_words, source.text, pieces[0], restored[0].text, pieces[1], result.attention)
-        return replace(translated, links=links)
+        weigh = partial(weigh_words, source.text, pieces[0], restored[0].text, pieces[1], result.attention)
+        return replace(translated, weigh=weigh)
+
+    def links(self) -> list[Link]:
+        """Returns the words of source and best candidate that belong together; none unless the request asks for it."""
+        return link_words(self.weigh()) if self.weigh is not None else []
 
 
 @dataclass(slots=True)

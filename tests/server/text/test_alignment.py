@@ -1,6 +1,6 @@
 import numpy as np
 
-from server.text.alignment import find_spans, link_words
+from server.text.alignment import find_spans, link_words, weigh_words
 
 SOURCE = ["\u2581The", "\u2581cat", "\u2581sleep", "s", ".", ""]
 TARGET = ["\u2581Die", "\u2581Katze", "\u2581schlä", "ft", "."]
@@ -21,7 +21,7 @@ def shown(source: str, target: str, links: list[tuple[tuple[int, int], tuple[int
 
 
 def linked(source: str, target: str) -> list[tuple[str, str]]:
-    links = link_words(source, SOURCE, target, TARGET, ATTENTION)
+    links = link_words(weigh_words(source, SOURCE, target, TARGET, ATTENTION))
     return shown(source, target, [(link.source, link.target) for link in links])
 
 
@@ -43,7 +43,7 @@ def test_texts_may_differ_in_case_blanks_and_marks() -> None:
 
 
 def test_the_weight_is_the_share_of_the_attention() -> None:
-    links = link_words("The cat sleeps.", SOURCE, "Die Katze schläft.", TARGET, ATTENTION)
+    links = link_words(weigh_words("The cat sleeps.", SOURCE, "Die Katze schläft.", TARGET, ATTENTION))
 
     assert [round(link.weight, 2) for link in links] == [0.8, 0.9, 0.95, 0.9]
 
@@ -51,11 +51,11 @@ def test_the_weight_is_the_share_of_the_attention() -> None:
 def test_a_word_with_little_attention_has_no_link() -> None:
     even = np.full((5, 6), 0.06, np.float32)
 
-    assert link_words("The cat sleeps.", SOURCE, "Die Katze schläft.", TARGET, even) == []
+    assert link_words(weigh_words("The cat sleeps.", SOURCE, "Die Katze schläft.", TARGET, even)) == []
 
 
 def test_a_translation_at_its_limit_lacks_the_attention_of_its_last_id() -> None:
-    links = link_words("The cat sleeps.", SOURCE, "Die Katze schläft.", TARGET, ATTENTION[:-1])
+    links = link_words(weigh_words("The cat sleeps.", SOURCE, "Die Katze schläft.", TARGET, ATTENTION[:-1]))
 
     assert [link.target for link in links] == [(0, 3), (4, 9), (10, 17)]
 
@@ -71,13 +71,13 @@ def test_pieces_that_spell_nothing_stand_nowhere() -> None:
 
 
 def test_nothing_is_linked_in_nothing() -> None:
-    assert link_words("", [], "", [], np.zeros((0, 0), np.float32)) == []
+    assert link_words(weigh_words("", [], "", [], np.zeros((0, 0), np.float32))) == []
 
 
 def test_what_one_carrier_stands_for_is_one_word() -> None:
     source, target = "Hi {first name}.", "Hallo {first name}."
     pieces = ["\u2581Hi", "\u2581%", "1", "."], ["\u2581Hallo", "\u2581%", "1", "."]
-    links = link_words(source, pieces[0], target, pieces[1], np.eye(4, dtype=np.float32))
+    links = link_words(weigh_words(source, pieces[0], target, pieces[1], np.eye(4, dtype=np.float32)))
 
     assert shown(source, target, [(link.source, link.target) for link in links]) == [
         ("Hi", "Hallo"),

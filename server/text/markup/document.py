@@ -1,0 +1,83 @@
+"""What every format of markup is read into: texts to translate, and what stands between them and stays as it is.
+
+A document is its `leading` markup, then each block's text with what stands behind it. Within a block stand inline tags,
+which move with the words that they enclose (`server.text.markup.placing`). What no network should be shown, such as
+the content of `<code>`, is one stand-in: a private character of plane 15, which `server.text.masking` keeps.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+FIRST_STAND_IN, LAST_STAND_IN = 0xF0000, 0xFFFFD
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """An inline tag of a block.
+
+    Attributes:
+        position: in `Block.text`, in code points: what stands before it.
+        source: as the document has it, or as it is to be written.
+        partner: index in `Block.tags` of the tag that ends or begins the same element; None if the block has none.
+        is_end: whether it ends an element. A tag without a partner that is no end and no void begins one that another
+            block ends.
+        is_void: whether it is an element by itself, such as `<img>`.
+    """
+
+    position: int
+    source: str
+    partner: int | None = None
+    is_end: bool = False
+    is_void: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A text that is translated by itself, such as a paragraph's.
+
+    Attributes:
+        text: with entities decoded, every run of line breaks and blanks beside them one blank, none at the ends.
+        behind: the document between this block and the next one, as it is.
+        tags: inline tags, in the order of the document; of one position in this order, too.
+        kept: what each stand-in of the text stands for, as it is.
+    """
+
+    text: str
+    behind: str
+    tags: tuple[Tag, ...] = ()
+    kept: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document: `leading`, then text and `behind` of each block.
+
+    Attributes:
+        escape: writes a plain text as the format does, such as "&lt;" for "<".
+    """
+
+    leading: str
+    blocks: tuple[Block, ...]
+    escape: Callable[[str], str]
+
+    def join(self, texts: Sequence[str]) -> str:
+        """Puts one finished text in the place of each block."""
+        pairs = zip(texts, self.blocks, strict=True)
+        return self.leading + "".join(text + block.behind for text, block in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An element, or the part of one that stands in a sentence.
+
+    Attributes:
+        begin, end: the code points of the sentence that it encloses; equal for a point.
+        opening, closing: what is written there. One of them is empty if the element begins or ends outside of the
+            sentence; then the mark reaches to that end of the sentence, in the translation too. A point has an opening
+            alone.
+    """
+
+    begin: int
+    end: int
+    opening: str
+    closing: str
