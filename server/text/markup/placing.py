@@ -15,8 +15,8 @@ from server.text.alignment import WordWeights
 from server.text.markup.document import Mark
 from server.text.markup.shares import Shares, Span, Words
 
-# Of a word's attention that a mark of one word needs, where no word has more. Half, and marks stand round words that
-# have nothing to do with theirs; twice that, and more marks are empty.
+# Of a word's attention that a mark's words need, so that the word is the mark's where no word gains. Half, and marks
+# that should be empty begin to stand round some word; twice that, and four times as many are empty.
 _LEAST_OF_ONE = 0.15
 # Words of the source times words of the translation: twice as many as sentences of 512 words have. Beyond it
 # marks are placed by position alone, in linear time.
@@ -239,7 +239,7 @@ def _by_position(source_length: int, target_length: int, targets: Words) -> _Loc
 
 
 def _write(root: _Node, locate: _Locate, target: str, escape: Callable[[str], str]) -> str:
-    """Returns a translation with all marks, each within its parent and behind what is before it."""
+    """Returns a translation with all marks, each behind what is before it in the order of its parent's children."""
     written: list[str] = []
     position = 0
     for at, tag in _tags(root, locate, len(target)):
@@ -251,18 +251,17 @@ def _write(root: _Node, locate: _Locate, target: str, escape: Callable[[str], st
 
 
 def _tags(root: _Node, locate: _Locate, length: int) -> Iterator[tuple[int, str]]:
-    """Yields where each opening and closing stands, in order. It does not recurse, as marks may be nested deep."""
-    position = 0
+    """Yields openings and closings in their order, and where they stand, none behind its parent's closing.
+
+    It does not recurse, as marks may be nested deep.
+    """
     stack = [(node, length, False) for node in reversed(root.children)]
     while stack:
         node, limit, is_over = stack.pop()
         if is_over:
-            position = limit
             yield limit, node.mark.closing
             continue
-        begin, end = locate(node)
-        position = max(position, min(begin, limit))
-        yield position, node.mark.opening
-        end = max(position, min(end, limit))
+        begin, end = (min(each, limit) for each in locate(node))
+        yield begin, node.mark.opening
         stack.append((node, end, True))
         stack.extend((child, end, False) for child in reversed(node.children))

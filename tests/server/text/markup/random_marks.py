@@ -69,22 +69,23 @@ def faults(marks: Sequence[Mark], target: str, placed: str) -> list[str]:
 
 
 def _are_nested(marks: Sequence[Mark], tags: Sequence[str]) -> bool:
-    """Whether elements are closed in order, and those within each other are those that were so in the source."""
-    elements = {mark.opening: mark for mark in marks if mark.opening and mark.closing}
-    closings = {mark.closing: mark for mark in elements.values()}
+    """Whether elements are closed in order, and all marks are within those that they were within in the source."""
+    openings = {mark.opening: mark for mark in marks if mark.opening.startswith("<") and mark.opening != "<s>"}
+    elements = {mark.closing: mark for mark in openings.values() if mark.closing}
     opened: list[Mark] = []
     for tag in tags:
-        if tag in closings:
-            if not opened or opened.pop() != closings[tag]:
+        if tag in elements:
+            if not opened or opened.pop() != elements[tag]:
                 return False
-        elif tag in elements:
-            inner = elements[tag]
+        elif tag in openings:
+            inner = openings[tag]
             for outer in elements.values():
-                is_within = outer.begin <= inner.begin < inner.end < outer.end
-                is_beside = outer.begin < outer.end <= inner.begin or inner.end < outer.begin
-                if (is_within and outer not in opened) or (is_beside and outer in opened):
+                touches = outer.begin == inner.begin or inner.end == outer.end
+                is_within = outer.begin <= inner.begin and inner.end <= outer.end
+                if not touches and is_within != (outer in opened):
                     return False
-            opened.append(inner)
-        elif not tag.endswith("/>") and opened:  # what reaches beyond the sentence is within no element of it
+            if inner.closing:
+                opened.append(inner)
+        elif opened:  # what reaches beyond the sentence is within no element of it
             return False
     return not opened

@@ -106,10 +106,18 @@ def test_a_point_keeps_to_the_side_where_it_touches() -> None:
 
 
 def test_a_point_stands_outside_of_marks_that_it_stood_outside_of() -> None:
-    source = "one two three four"
-    marks = [Mark(4, 4, "<i>", ""), *around(source, "two three")]
+    attention = np.array([[0.55, 0.45, 0.0], [0.0, 0.5, 0.5]], np.float32)
+    words = WordWeights([(0, 1), (2, 3), (4, 5)], [(0, 1), (2, 3)], attention)
+    marks = [Mark(1, 1, "<i>", ""), *around("a b c", "b")]
 
-    assert place(marks, source, "zwei eins drei vier", [1, 0, 2, 3]) == "<i><0>zwei eins drei</0> vier"
+    assert place_marks(marks[:1], "a b c", "x y", words, html.escape) == "x<i> y"
+    assert place_marks(marks, "a b c", "x y", words, html.escape) == "<i><0>x y</0>"
+
+
+def test_a_point_stands_within_marks_that_it_stood_within() -> None:
+    marks = [*around("a b c", "a b"), Mark(2, 2, "<i>", "")]
+
+    assert place(marks, "a b c", "x y z", [0, 0, 2]) == "<0>x y<i></0> z"
 
 
 def test_points_of_one_place_keep_their_order() -> None:
@@ -126,6 +134,13 @@ def test_elements_that_begin_or_end_elsewhere_reach_to_that_end() -> None:
     assert place([Mark(0, 7, "", "</b>")], source, "Eins zwei, drei vier.", range(6)) == "Eins zwei</b>, drei vier."
     both = [Mark(0, 7, "", "</b>"), Mark(9, 20, "<i>", "")]
     assert place(both, source, target, links) == "Drei, eins und zwei</b> <i>vier."
+
+
+def test_what_follows_an_element_that_began_elsewhere_does_not_get_into_it() -> None:
+    marks = [Mark(0, 3, "", "</b>"), Mark(4, 4, "<br>", "")]
+    words = WordWeights([(0, 3), (3, 4)], [(0, 4), (4, 5)], np.zeros((2, 2), np.float32))
+
+    assert place_marks(marks, "One.", "Eins.", words, html.escape) == "Eins</b><br>."
 
 
 def test_an_element_round_the_whole_sentence_that_ends_elsewhere_opens_at_its_beginning() -> None:
