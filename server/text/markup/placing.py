@@ -48,7 +48,8 @@ def place_marks(
 ) -> str:
     """Returns a translation with the opening and the closing of each mark.
 
-    Takes linear time in the texts and the marks, and about 10 us for each mark.
+    Takes linear time in the texts and the marks: some 10 us for a mark. Only marks with words that their parent has not
+    alone are searched for, which takes up to 0.1 ms each; a sentence has fewer than twice as many of these as words.
 
     Args:
         marks: of the source, in its order, properly nested, outer ones before inner ones. A mark that begins where one
