@@ -51,6 +51,7 @@ class TranslateOptions(TypedDict, total=False):
     Attributes:
         source: Code of the source language, such as "en", or "auto" to have it detected.
         model: Name of the model as `list_models` gives it.
+        mime_type: "text/plain", or of texts with markup, whose tags stay: "text/html".
         beam_size: Width of the beam, from 1 (greedy search) to the model's `max_beam_size`.
         num_hypotheses: How many best translations to return, 1 to `beam_size`.
         length_penalty: 0 to 10; over 1 favours longer translations.
@@ -66,6 +67,7 @@ class TranslateOptions(TypedDict, total=False):
 
     source: str | None
     model: str | None
+    mime_type: str | None
     beam_size: int | None
     num_hypotheses: int | None
     length_penalty: float | None
@@ -107,6 +109,7 @@ def translate_request(
             source_language_code=options.get("source"),
             target_language_code=target,
             model=options.get("model"),
+            mime_type=options.get("mime_type"),
             decoding=translation_pb2.DecodingOptions(
                 beam_size=options.get("beam_size"),
                 num_hypotheses=options.get("num_hypotheses"),

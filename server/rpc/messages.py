@@ -267,7 +267,7 @@ def _sentence(sentence: TranslatedSentence) -> pb.Sentence:
     best = sentence.candidates[0]
     return pb.Sentence(
         source_text=sentence.source.text,
-        text=best.text,
+        text=sentence.text(0),
         separator=sentence.source.separator,
         score=best.score,
         finish_reason=_FINISH_REASONS[best.finish_reason],

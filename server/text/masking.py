@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from server.text.characters import Characters
+from server.text.markup.document import STAND_IN
 from server.text.masked import Masked, Part
 from server.text.numbers import NumberSpan
 from server.text.patterns import find_parts
@@ -139,7 +140,8 @@ class Masker:
         """Returns how far a part may move: marks and foreign words little, addresses and the like with the grammar."""
         if not run.is_word:
             return _MARKS_REACH
-        is_foreign = self.characters is not None and bool(self.characters.unknown_in(text[run.start : run.end]))
+        word = text[run.start : run.end]
+        is_foreign = self.characters is not None and bool(self.characters.unknown_in(STAND_IN.sub("", word)))
         return _WORDS_REACH if is_foreign else 1.0
 
     def _plain(self, text: str) -> str:
@@ -148,7 +150,7 @@ class Masker:
     def _runs(self, text: str, numbers: Sequence[NumberSpan]) -> list[Run]:
         """Returns all parts of a sentence, in order, apart from each other; what overlaps is one."""
         if self.characters is None and not self.carriers:  # nothing is known of the network
-            return []
+            return [Run(*match.span(), is_word=True) for match in STAND_IN.finditer(text)]
         found = [Run(*span, is_word=has_words(text[slice(*span)])) for span in find_parts(text)]
         found += [Run(number.start, number.end, is_word=True) for number in numbers]
         found += [Run(*span, is_word=False) for span in _marks_at_ends(text)]

@@ -69,7 +69,7 @@ _PATTERNS = (
     r"(?<![\w:]):[a-z][a-z0-9_+-]{1,30}:(?![\w:])",  # the name of an emoji
     # Emoji, and private characters of the text's own:
     rf"(?:[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}{_EMOJI_MARK}*+(?:\u200d{_EMOJI}{_EMOJI_MARK}*+)*+)++",
-    r"[\ue000-\uf8ff]",
+    r"[\ue000-\uf8ff\U000f0000-\U000ffffd]",
 )
 _SIGNS = re.compile(r"[\d@/\\{<>&|%$#_`[=~^]|[*:+!-]{2}|[\xa2-\xa5]|[^\x00-\u203b]|[.:]\w")  # any part has one
 

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from server.text.markup.document import STAND_IN
+
 _RAISED = "<super>"  # of Unicode's decompositions: of a superscript, which may be a letter
 _LONGEST_UNIT = 16  # characters of a number with its unit
 _LONGEST_PICTURE = 32  # characters
@@ -165,5 +167,5 @@ def _is_cased(letter: str) -> bool:
 
 
 def has_words(text: str) -> bool:
-    """Whether a text has a letter or a plain digit: something that has a place in a sentence's grammar."""
-    return any(character.isalpha() or character.isdecimal() for character in text)
+    """Whether a text has something that has a place in a sentence's grammar: a letter, a plain digit or a stand-in."""
+    return any(character.isalpha() or character.isdecimal() or STAND_IN.match(character) for character in text)

@@ -35,6 +35,7 @@ from dataclasses import dataclass
 import sentencex  # type: ignore[import-untyped]
 
 from server.errors import InvalidRequest
+from server.text.markup.sentence_markup import SentenceMarkup
 from server.text.masked import Masked
 from server.text.masking import NO_MASKING, Masker
 
@@ -71,6 +72,7 @@ class SourceSentence:
         source_ids: eos and prefixes included; None for one that is copied instead of translated.
         num_added: of its ids, those that are not the text's own.
         masked: what the ids stand for, if that is not the text itself or has numbers; None else, and if it is copied.
+        markup: of a document's sentence; None for a plain text.
     """
 
     text: str
@@ -78,6 +80,7 @@ class SourceSentence:
     source_ids: tuple[int, ...] | None
     num_added: int = 1
     masked: Masked | None = None
+    markup: SentenceMarkup | None = None
 
     @property
     def num_tokens(self) -> int:

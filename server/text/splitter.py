@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
+from server.text.markup.document import Document
+from server.text.markup.marking import split_document
 from server.text.masking import NO_MASKING, Masker
 from server.text.sentences import Encode, SplitText, split_text
 from server.threads import SPLITTER_NICENESS, be_nice
@@ -42,6 +44,7 @@ class SplitRules:
         max_tokens: most ids of a sentence.
         num_added: ids of a sentence that are not its text's: eos and prefixes.
         masker: says what `encode` is shown of a sentence.
+        read: reads a text that has markup; None for plain texts.
     """
 
     language: str
@@ -49,6 +52,7 @@ class SplitRules:
     max_tokens: int
     num_added: int = 1
     masker: Masker = NO_MASKING
+    read: Callable[[str], Document] | None = None
 
 
 class Splitter:
@@ -145,4 +149,12 @@ def _split_text(field: str, text: str, rules: SplitRules, room: _Room, is_over: 
         if is_over():
             raise DeadlineExceeded("the time was over before the translation could start")
 
-    return split_text(text, rules.language, rules.encode, rules.max_tokens, watch, rules.num_added, rules.masker)
+    def split(plain: str, num_before: int = 0) -> SplitText:
+        def watch_all(num_sentences: int) -> None:
+            watch(num_before + num_sentences)
+
+        return split_text(
+            plain, rules.language, rules.encode, rules.max_tokens, watch_all, rules.num_added, rules.masker
+        )
+
+    return split(text) if rules.read is None else split_document(rules.read(text), split)

@@ -53,12 +53,22 @@ class TranslatedSentence:
             Candidate(text.text, each.score, len(each.ids), each.finish_reason)
             for text, each in zip(restored, result.hypotheses, strict=True)
         )
-        translated = cls(source, candidates, result.timings, restored[0].parts)
+        kept = restored[0].parts if source.markup is None else source.markup.unkept_parts(restored[0].parts)
+        translated = cls(source, candidates, result.timings, kept)
         if result.attention is None:
             return translated
         pieces = tokenizer.spell_source(source.source_ids or ()), tokenizer.spell_target(result.hypotheses[0].ids)
         weigh = partial(weigh_words, source.text, pieces[0], restored[0].text, pieces[1], result.attention)
         return replace(translated, weigh=weigh)
+
+    def text(self, rank: int) -> str:
+        """Returns the `rank`-th best candidate with the sentence's markup; the last one if there are fewer."""
+        text = self.candidates[min(rank, len(self.candidates) - 1)].text
+        markup = self.source.markup
+        if markup is None:
+            return text
+        words = self.weigh() if self.weigh is not None and markup.marks and rank == 0 else None
+        return markup.write(self.source.text, text, words)
 
     def links(self) -> list[Link]:
         """Returns the words of source and best candidate that belong together; none unless the request asks for it."""
@@ -97,7 +107,7 @@ class TextAnswer:
 
     def text(self, rank: int) -> str:
         """Returns the text of every sentence's `rank`-th best candidate, see `candidates`."""
-        return self.split.join([candidate.text for candidate in self.candidates(rank)])
+        return self.split.join([each.text(rank) for each in self.in_order()])
 
     def score(self, rank: int) -> float:
         """Returns the mean of the candidates' scores, weighted by their tokens. It is 0 if no sentence was translated.

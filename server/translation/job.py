@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Self, TypeVar
 
+from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Result
 from server.engine.flow import ANYONE, Flow
 from server.errors import Overloaded, TranslationError
@@ -227,7 +228,8 @@ class Job:
         if source is None:
             return False
         try:
-            (future,) = leg.model.engine.submit([source.source_ids or ()], leg.options, self._deadline, self._flow)
+            ids = [source.source_ids or ()]
+            (future,) = leg.model.engine.submit(ids, leg.options_for(source), self._deadline, self._flow)
         except Overloaded:  # the first translation has every part, if not in its best place
             return False
         leg.model.metrics.translations.repeated_total.inc()
@@ -252,15 +254,16 @@ async def start_job(
         Overloaded: a queue is at a limit.
         NotServing: an engine has stopped.
     """
-    of_legs: dict[int, tuple[Leg, list[tuple[Place, SourceSentence]]]] = {}
+    of_legs: dict[tuple[int, int], tuple[Leg, DecodingOptions, list[tuple[Place, SourceSentence]]]] = {}
     for place, sentence in _sentences(answers, are_copied=False):
         leg = answers[place.text].legs[0]
-        of_legs.setdefault(id(leg), (leg, []))[1].append((place, sentence))
+        options = leg.options_for(sentence)
+        of_legs.setdefault((id(leg), id(options)), (leg, options, []))[2].append((place, sentence))
     parts: list[Submitted] = []
     try:
-        for leg, own in of_legs.values():
+        for leg, options, own in of_legs.values():
             sources = [sentence.source_ids or () for _, sentence in own]
-            futures = await submit(leg, sources, deadline, flow)
+            futures = await submit(leg, sources, options, deadline, flow)
             parts += [Submitted(*sentence, future) for sentence, future in zip(own, futures, strict=True)]
     except BaseException:
         cancel([part.future for part in parts], 0)

@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from server.bundle.languages import LanguagePair
@@ -10,6 +10,7 @@ from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.engine.flow import Flow
 from server.models.model import Model
+from server.text.markup.document import Document
 from server.text.masked import Restored
 from server.text.masking import Masker
 from server.text.sentences import SourceSentence, SplitText
@@ -17,7 +18,7 @@ from server.text.splitter import MAX_TEXT_BYTES, SplitRules
 from server.translation.languages import choose_languages
 from server.translation.request import DecodingRequest, TranslationRequest
 from server.translation.routes import PlannedLeg, TextRoute
-from server.translation.rules import check_alignment, check_decoding
+from server.translation.rules import check_alignment, check_decoding, check_mime_type
 
 _BEAM_SIZE = 4  # for a model that names none
 _LEAST_PART = 0.5  # of a request's time, which the first leg has at least
@@ -30,12 +31,16 @@ class Leg:
     Attributes:
         pair: the direction, by the model's codes.
         options: the decoding options of the search.
+        is_only: whether the route has no other leg. Words are not aligned over a language between.
+        read: reads texts that have markup; None for plain texts.
         spared_seconds: the part of the request's time that this leg leaves to the next one.
     """
 
     model: Model
     pair: LanguagePair
     options: DecodingOptions
+    is_only: bool = True
+    read: Callable[[str], Document] | None = None
     spared_seconds: float = 0.0
 
     def ask_again(self, sentence: SourceSentence, restored: Restored) -> SourceSentence | None:
@@ -52,6 +57,15 @@ class Leg:
             return None
         return replace(sentence, source_ids=ids, masked=masked)
 
+    def options_for(self, sentence: SourceSentence) -> DecodingOptions:
+        """Returns the decoding options of a sentence: with alignment too if it has tags, and the model can align."""
+        has_tags = sentence.markup is not None and sentence.markup.marks
+        return self._aligned_options if has_tags and self.is_only and self.model.manifest.alignment else self.options
+
+    @functools.cached_property
+    def _aligned_options(self) -> DecodingOptions:
+        return replace(self.options, with_alignment=True)
+
     @functools.cached_property
     def split_rules(self) -> SplitRules:
         """How texts are split for the model."""
@@ -61,6 +75,7 @@ class Leg:
             functools.partial(self.model.tokenizer.encode, prefix=self.pair.source_prefix),
             self.model.manifest.limits.max_source_tokens,
             num_added=self.model.tokenizer.num_added(self.pair.source_prefix),
+            read=self.read,
             masker=Masker(
                 carriers=masking.carriers,
                 characters=self.model.characters,
@@ -165,10 +180,14 @@ def _borrowed_legs(
         for each in before
     ]
     leg = _leg(decoding, last, models, beam_size)
-    if request.with_alignment and not before:  # words are not aligned over a language between
+    read = check_mime_type(request.mime_type, leg.options.num_hypotheses, with_alignment=request.with_alignment)
+    if before:
+        first, *others = (replace(each, is_only=False) for each in legs)
+        return replace(first, read=read), *others, replace(leg, is_only=False)
+    if request.with_alignment:
         check_alignment(leg.model.manifest.alignment)
         leg = replace(leg, options=replace(leg.options, with_alignment=True))
-    return *legs, leg
+    return (replace(leg, read=read),)
 
 
 def _leg(decoding: DecodingRequest, planned: PlannedLeg, models: Mapping[str, Model], beam_size: int) -> Leg:

@@ -7,12 +7,15 @@ An error repeats a value only if it is a number or a short plain name, because a
 
 import dataclasses
 import re
+from collections.abc import Callable
 
 from server.access.tenants import Priority, Tenant
 from server.bundle.alignment import Alignment
 from server.bundle.manifest import Limits
 from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
+from server.text.markup.document import Document
+from server.text.markup.readers import READERS
 from server.text.masking import Masker
 from server.text.sentences import SplitText
 from server.translation.request import DecodingRequest
@@ -37,10 +40,23 @@ def check_answer(num_characters: int, num_hypotheses: int) -> None:
         raise InvalidRequest("decoding.num_hypotheses", message)
 
 
-def check_mime_type(mime_type: str) -> None:
-    """Checks that the texts are plain. Raises InvalidRequest."""
-    if mime_type not in ("", "text/plain"):
-        raise InvalidRequest("mime_type", f"must be text/plain, not {shown(mime_type)}")
+def check_mime_type(mime_type: str, num_hypotheses: int, *, with_alignment: bool) -> Callable[[str], Document] | None:
+    """Returns what reads texts of a type, None for plain ones.
+
+    Tags are placed in one translation alone, and positions of words would not be those of a text with tags.
+
+    Raises:
+        InvalidRequest: the type is unknown, or it has markup and the request asks for what markup excludes.
+    """
+    if mime_type in ("", "text/plain"):
+        return None
+    if mime_type not in READERS:
+        raise InvalidRequest("mime_type", f"must be one of text/plain, {', '.join(READERS)}, not {shown(mime_type)}")
+    if num_hypotheses > 1:
+        raise InvalidRequest("decoding.num_hypotheses", f"must be 1 with {mime_type}, not {num_hypotheses}")
+    if with_alignment:
+        raise InvalidRequest("output.include_alignment", f"must be false with {mime_type}")
+    return READERS[mime_type]
 
 
 def check_traffic_key(key: str) -> None:

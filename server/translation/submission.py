@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 
+from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.flow import Flow
 from server.text.sentences import SourceSentence
@@ -36,12 +37,14 @@ class Submitted(NamedTuple):
     piece: int | None = None
 
 
-async def submit(leg: Leg, sources: list[tuple[int, ...]], deadline: float, flow: Flow) -> list[Future[Result]]:
+async def submit(
+    leg: Leg, sources: list[tuple[int, ...]], options: DecodingOptions, deadline: float, flow: Flow
+) -> list[Future[Result]]:
     """Submits sentences to a leg's engine, many of them on another thread.
 
     If the caller leaves meanwhile, the submitted sentences are cancelled.
     """
-    call = functools.partial(leg.model.engine.submit, sources, leg.options, deadline - leg.spared_seconds, flow)
+    call = functools.partial(leg.model.engine.submit, sources, options, deadline - leg.spared_seconds, flow)
     if len(sources) <= FEW_SENTENCES:
         return call()
     submitting = asyncio.ensure_future(asyncio.to_thread(call))

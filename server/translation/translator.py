@@ -26,7 +26,6 @@ from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Routes, TextRoute, choose_routes
 from server.translation.rules import (
     check_answer,
-    check_mime_type,
     check_priority,
     check_scripts,
     check_texts,
@@ -139,7 +138,6 @@ class Translator:
         deadline: float,
         held: contextlib.ExitStack,
     ) -> Job:
-        check_mime_type(request.mime_type)
         check_priority(request.priority, request.tenant)
         groups = group_texts(request, routes, used, self._beam_size)
         options = groups[0].legs[-1].options

@@ -5,10 +5,12 @@ which move with the words that they enclose (`server.text.markup.placing`). What
 the content of `<code>`, is one stand-in: a private character of plane 15, which `server.text.masking` keeps.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 FIRST_STAND_IN, LAST_STAND_IN = 0xF0000, 0xFFFFD
+STAND_IN = re.compile(f"[{chr(FIRST_STAND_IN)}-{chr(LAST_STAND_IN)}]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ SECRET = "secret text"
         ({"contents": []}, ["contents", "1024", "0"]),
         ({"contents": ["Hi. " * (MAX_TEXT_BYTES // 4 + 1)]}, ["contents[0]", str(MAX_TEXT_BYTES)]),
         ({"target_language_code": SECRET}, ["target_language_code", "11 characters"]),
-        ({"mime_type": "text/html"}, ["mime_type", "text/plain", "text/html"]),
+        ({"mime_type": "text/rtf"}, ["mime_type", "text/plain", "text/html", "text/rtf"]),
         ({"decoding": pb.DecodingOptions(beam_size=9)}, ["decoding.beam_size", "1 to 8", "9"]),
         ({"decoding": pb.DecodingOptions(length_penalty=float("nan"))}, ["decoding.length_penalty", "nan"]),
     ],

@@ -10,6 +10,8 @@ from server.access.tenants import Priority, Tenant
 from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
+from server.text.markup.document import Document
+from server.text.markup.html import read_html
 from server.translation.request import DecodingRequest
 from server.translation.rules import (
     check_alignment,
@@ -31,14 +33,20 @@ def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) 
     )
 
 
+def mime_type(name: str, num_hypotheses: int = 1, *, with_alignment: bool = False) -> Callable[[str], Document] | None:
+    return check_mime_type(name, num_hypotheses, with_alignment=with_alignment)
+
+
 @pytest.mark.parametrize(
     ("rule", "named"),
     [
         (lambda _: check_texts(0), ["contents", "1024", "0"]),
         (lambda _: check_texts(1025), ["contents", "1024", "1025"]),
         (lambda _: check_answer(1 << 20, 9), ["decoding.num_hypotheses", "at most 8", "1048576 characters", "9"]),
-        (lambda _: check_mime_type("text/html"), ["mime_type", "text/plain", "text/html"]),
-        (lambda _: check_mime_type(SECRET), ["mime_type", "text/plain", "11 characters"]),
+        (lambda _: mime_type("text/rtf"), ["mime_type", "text/plain", "text/html", "text/rtf"]),
+        (lambda _: mime_type(SECRET), ["mime_type", "text/plain", "11 characters"]),
+        (lambda _: mime_type("text/html", 2), ["decoding.num_hypotheses", "must be 1", "text/html", "2"]),
+        (lambda _: mime_type("text/html", with_alignment=True), ["output.include_alignment", "text/html"]),
         (lambda m: decoding(m, beam_size=0), ["decoding.beam_size", "1 to 8", "0"]),
         (lambda m: decoding(m, beam_size=9), ["decoding.beam_size", "1 to 8", "9"]),
         (lambda m: decoding(m, num_hypotheses=0), ["decoding.num_hypotheses", "1 to 4"]),
@@ -111,9 +119,13 @@ def test_so_many_texts_are_taken_and_no_more() -> None:
         check_texts(num_texts)
 
 
-@pytest.mark.parametrize("mime_type", ["", "text/plain"])
-def test_plain_text_need_not_be_named(mime_type: str) -> None:
-    check_mime_type(mime_type)
+@pytest.mark.parametrize("name", ["", "text/plain"])
+def test_plain_text_need_not_be_named(name: str) -> None:
+    assert mime_type(name, 4, with_alignment=True) is None
+
+
+def test_documents_with_markup_have_a_reader() -> None:
+    assert mime_type("text/html") is read_html
 
 
 def test_a_tenant_may_ask_for_its_best_priority_and_less() -> None:

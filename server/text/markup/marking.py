@@ -1,0 +1,116 @@
+"""The sentences of a document, each with the tags that stand in it.
+
+Tags between two sentences, and at the ends of a sentence that their element encloses whole, stay where they are: they
+become part of what separates the sentences. So a tag moves only if the element that it begins or ends encloses a part
+of a sentence.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from server.text.markup.document import Block, Document, Mark, Tag
+from server.text.markup.sentence_markup import SentenceMarkup
+from server.text.sentences import SourceSentence, SplitText
+
+
+def split_document(document: Document, split: Callable[[str, int], SplitText]) -> SplitText:
+    """Returns the sentences of a document's blocks, with its markup in what leads and separates them.
+
+    Args:
+        document: any document.
+        split: splits a plain text; it is given the number of sentences before this text, too.
+    """
+    leading = document.leading
+    sentences: list[SourceSentence] = []
+    for block in document.blocks:
+        own = split(block.text, len(sentences))
+        gaps, marks = _arrange(block, own, document.escape)
+        gaps[-1] += block.behind
+        if sentences:
+            sentences[-1] = replace(sentences[-1], separator=sentences[-1].separator + gaps[0])
+        else:
+            leading += gaps[0]
+        for sentence, of_sentence, gap in zip(own.sentences, marks, gaps[1:], strict=True):
+            kept = {each: block.kept[each] for each in sentence.text if each in block.kept} if block.kept else {}
+            markup = SentenceMarkup(tuple(of_sentence), kept, document.escape)
+            sentences.append(replace(sentence, separator=gap, markup=markup))
+    return SplitText(leading, tuple(sentences))
+
+
+def _arrange(block: Block, split: SplitText, escape: Callable[[str], str]) -> tuple[list[str], list[list[Mark]]]:
+    """Returns what stands before, between and behind the sentences of a block, and the marks of each sentence."""
+    ends, starts, position = [0], [], len(split.leading)
+    for sentence in split.sentences:
+        starts.append(position)
+        ends.append(position + len(sentence.text))
+        position = ends[-1] + len(sentence.separator)
+    starts.append(len(block.text))
+    homes = _homes(block.tags, ends, starts)
+    here: list[list[int]] = [[] for _ in range(len(ends) + len(starts))]
+    for index, home in enumerate(homes):
+        here[home].append(index)
+    gaps = []
+    for end, start, indices in zip(ends, starts, here[::2], strict=True):
+        pieces, position = [], end
+        for tag in (block.tags[index] for index in indices):
+            pieces += [escape(block.text[position : tag.position]), tag.source]
+            position = tag.position
+        gaps.append("".join([*pieces, escape(block.text[position:start])]))
+    of_sentences = zip(starts, ends[1:], here[1::2], strict=False)
+    return gaps, [_marks(block.tags, homes, indices, *bounds) for *bounds, indices in of_sentences]
+
+
+def _homes(tags: Sequence[Tag], ends: Sequence[int], starts: Sequence[int]) -> list[int]:
+    """Returns where each tag belongs: 2 k for what stands before sentence k, 2 k + 1 for the sentence.
+
+    Args:
+        tags: of a block.
+        ends: where what stands before each sentence begins, and behind the last one.
+        starts: where it ends.
+    """
+    places = []
+    gap = 0
+    for tag in tags:
+        while tag.position >= (ends[gap + 1] if gap + 1 < len(ends) else tag.position + 1):
+            gap += 1
+        places.append(2 * gap + (tag.position > starts[gap]))
+    homes = list(places)
+    for index, (tag, place) in enumerate(zip(tags, places, strict=True)):
+        other = None if tag.partner is None else places[tag.partner]
+        if place % 2 == 0 and other == place + (-1 if tag.is_end else 1):
+            homes[index] = other
+    # What stands at the end of a sentence, but before a tag that belongs to the sentence, belongs to it too.
+    for index in range(len(tags) - 2, -1, -1):
+        if homes[index] % 2 == 0 and homes[index + 1] == homes[index] - 1:
+            homes[index] -= 1
+    for index in range(1, len(tags)):
+        if homes[index] % 2 == 0 and homes[index - 1] == homes[index] + 1:
+            homes[index] += 1
+    return homes
+
+
+def _marks(tags: Sequence[Tag], homes: Sequence[int], indices: Sequence[int], start: int, end: int) -> list[Mark]:
+    """Returns the marks of a sentence that begins and ends there, outer before inner ones."""
+    begun_before: list[Mark] = []
+    marks: list[Mark] = []
+    skipped = -1
+    for index in indices:
+        if index <= skipped:
+            continue
+        tag = tags[index]
+        place = min(max(tag.position, start), end) - start
+        partner = tag.partner if tag.partner is not None and homes[tag.partner] == homes[index] else None
+        if tag.is_void:
+            marks.append(Mark(place, place, tag.source, ""))
+        elif tag.is_end and partner is None:
+            begun_before.append(Mark(0, place, "", tag.source))
+        elif partner is None:
+            marks.append(Mark(place, end - start, tag.source, ""))
+        elif not tag.is_end:
+            last = min(max(tags[partner].position, start), end) - start
+            if last > place:
+                marks.append(Mark(place, last, tag.source, tags[partner].source))
+            else:  # an element without text is a point, with all that it has
+                marks.append(Mark(place, place, "".join(each.source for each in tags[index : partner + 1]), ""))
+                skipped = partner
+    return begun_before[::-1] + marks

@@ -1,0 +1,8 @@
+"""The types of documents whose markup is understood."""
+
+from collections.abc import Callable, Mapping
+
+from server.text.markup.document import Document
+from server.text.markup.html import read_html
+
+READERS: Mapping[str, Callable[[str], Document]] = {"text/html": read_html}
