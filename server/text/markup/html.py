@@ -43,7 +43,7 @@ _TOKEN = re.compile(
     rf"<(?P<slash>/?)(?P<name>[A-Za-z][^ \t\n\f\r/>]*+)(?:[ \t\n\f\r]++|/(?!>)|{_ATTRIBUTE})*+(?P<close>/?>|\Z)"
     r"|<!--(?:-?>|.*?(?:--!?>|\Z))"
     r"|<[!?/][^>]*+>?"  # other declarations and instructions, and end tags without a name
-    r"|(?P<text><?[^<]++(?:<(?![A-Za-z!?/])[^<]*+)*+|<)",
+    r"|(?P<text>(?:[^<]++|<(?![A-Za-z!?/]))++)",
     re.DOTALL,
 )
 _NAMED_ATTRIBUTE = re.compile(_ATTRIBUTE)
