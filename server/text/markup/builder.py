@@ -1,0 +1,204 @@
+"""Makes a document of the pieces that the reader of a format finds one after the other."""
+
+import html
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from server.text.markup.document import FIRST_STAND_IN, LAST_STAND_IN, Block, Document, Tag
+
+BLANKS = " \t\n\f\r"  # what HTML, XML and Markdown take for white space; a no-break space is a character of the text
+_LETTER = re.compile(r"[^\W\d_]")
+_MOST_DIGITS = 7  # of a character's number
+_LONG_NUMBER = re.compile(r"&#(\d{8,});?", re.ASCII)
+_STAND_IN = re.compile(f"[{chr(FIRST_STAND_IN)}-{chr(LAST_STAND_IN)}]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A piece of a block.
+
+    Attributes:
+        source: as it is.
+        text: the text that it stands for; None for a tag and for what is kept.
+        name: of the element that a tag begins or ends; "" for a void tag, and for no tag.
+    """
+
+    source: str
+    text: str | None = None
+    name: str = ""
+    is_end: bool = False
+    is_kept: bool = False
+
+    @property
+    def has_words(self) -> bool:
+        """Whether it is part of the text of a block, more than white space between tags."""
+        return self.is_kept or bool(self.text and self.text.strip(BLANKS))
+
+
+class Builder:
+    """Makes blocks of pieces. It takes time that is linear in what it is given.
+
+    A block without a letter stays as it is. So do white space and tags at the ends of a block, except for a tag whose
+    partner is inside: a pair round the whole text, or a comment before it, cannot be in a wrong place.
+
+    Args:
+        text: the whole document, none of whose characters is chosen as a stand-in.
+        escape: see `Document`.
+    """
+
+    def __init__(self, text: str, escape: Callable[[str], str]):
+        self._escape = escape
+        self._stand_ins: list[str] = []
+        self._more_stand_ins = _unused(text)
+        self._pieces: list[_Piece] = []
+        self._outside: list[str] = []  # what stands behind the last block
+        self._leading: str | None = None  # known from the first block on
+        self._block: Block | None = None  # the last one, whose `behind` is not known
+        self._blocks: list[Block] = []
+
+    def stay(self, source: str) -> None:
+        """Ends the block, and adds what stays behind it."""
+        if self._pieces:
+            self._end_block()
+        self._outside.append(source)
+
+    def add_text(self, source: str, text: str) -> None:
+        """Adds a text, as it is and as it reads."""
+        self._pieces.append(_Piece(source, text=text))
+
+    def add_tag(self, source: str, name: str, is_end: bool) -> None:
+        """Adds a tag that begins or ends the element `name`, or what else has two ends."""
+        self._pieces.append(_Piece(source, name=name, is_end=is_end))
+
+    def add_void(self, source: str) -> None:
+        """Adds a tag that is an element by itself, or a comment."""
+        self._pieces.append(_Piece(source))
+
+    def keep(self, source: str) -> None:
+        """Adds what the text has a stand-in for."""
+        self._pieces.append(_Piece(source, is_kept=True))
+
+    def finish(self) -> Document:
+        """Returns the document of all that was added."""
+        self.stay("")
+        self._end_outside()
+        return Document(self._leading or "", tuple(self._blocks), self._escape)
+
+    def _end_outside(self) -> None:
+        """Gives the last block, or the document, what stands before the next one."""
+        outside, self._outside = "".join(self._outside), []
+        if self._block is not None:
+            self._blocks.append(Block(self._block.text, outside, self._block.tags, self._block.kept))
+        else:
+            self._leading = outside
+
+    def _end_block(self) -> None:
+        pieces, self._pieces = self._pieces, []
+        if not any(piece.text and _LETTER.search(piece.text) for piece in pieces):
+            self._outside += [piece.source for piece in pieces]
+            return
+        partners = _find_partners(pieces)
+        words = [index for index, piece in enumerate(pieces) if piece.has_words]
+        first, last = words[0], words[-1]
+
+        def stays(index: int) -> bool:
+            return not first < partners.get(index, first) < last
+
+        begin = next((index for index in range(first) if not stays(index)), first)
+        end = next((index for index in range(len(pieces) - 1, last, -1) if not stays(index)), last)
+        self._outside += [piece.source for piece in pieces[:begin]]
+        self._outside += [piece.source for piece in pieces[begin:first] if piece.text is not None]
+        if pieces[first].text is not None:
+            source = pieces[first].source
+            self._outside.append(source[: len(source) - len(source.lstrip(BLANKS))])
+        self._end_outside()
+        self._block = self._make_block(pieces, [*range(begin, end + 1)], partners, first, last)
+        if pieces[last].text is not None:
+            source = pieces[last].source
+            self._outside.append(source[len(source.rstrip(BLANKS)) :])
+        self._outside += [piece.source for piece in pieces[last + 1 : end + 1] if piece.text is not None]
+        self._outside += [piece.source for piece in pieces[end + 1 :]]
+
+    def _make_block(
+        self, pieces: Sequence[_Piece], within: Sequence[int], partners: dict[int, int], first: int, last: int
+    ) -> Block:
+        """Returns the block of some pieces, of which the first and the last with words are given; without `behind`."""
+        texts: list[str] = []
+        kept: dict[str, str] = {}
+        places: dict[int, int] = {}  # the position of each tag's piece
+        length = 0
+        for index in within:
+            piece = pieces[index]
+            if piece.is_kept and (stand_in := self._stand_in(len(kept))):
+                text = stand_in
+                kept[stand_in] = piece.source
+            elif piece.text is None:
+                places[index] = length
+                continue
+            elif first <= index <= last:
+                text = piece.text.lstrip(BLANKS) if index == first else piece.text
+                text = text.rstrip(BLANKS) if index == last else text
+            else:
+                continue
+            texts.append(text)
+            length += len(text)
+        numbers = {index: number for number, index in enumerate(places)}
+        tags = tuple(
+            Tag(
+                position=position,
+                source=pieces[index].source,
+                partner=numbers[partners[index]] if index in partners else None,
+                is_end=pieces[index].is_end,
+                is_void=not pieces[index].name,
+            )
+            for index, position in places.items()
+        )
+        return Block("".join(texts), "", tags, kept)
+
+    def _stand_in(self, index: int) -> str | None:
+        """Returns the stand-in of that number, the same in each block; None if there are no more."""
+        if index == len(self._stand_ins):
+            self._stand_ins += next(self._more_stand_ins, "")
+        return self._stand_ins[index] if index < len(self._stand_ins) else None
+
+
+def unescape(text: str) -> str:
+    """Returns a text with its references decoded, as `html.unescape` does; also those of thousands of digits."""
+    return html.unescape(_LONG_NUMBER.sub(_shortened, text))
+
+
+def _shortened(reference: re.Match[str]) -> str:
+    digits = reference[1].lstrip("0")
+    return f"&#{digits};" if len(digits) <= _MOST_DIGITS else "\ufffd"
+
+
+def _unused(text: str) -> Iterator[str]:
+    """Yields the stand-ins that a document has neither as characters nor as references to such."""
+    used = set(_STAND_IN.findall(unescape(text)))
+    yield from (stand_in for stand_in in map(chr, range(FIRST_STAND_IN, LAST_STAND_IN + 1)) if stand_in not in used)
+
+
+def _find_partners(pieces: Sequence[_Piece]) -> dict[int, int]:
+    """Returns the index of the other tag of each element that begins and ends among these pieces.
+
+    A tag ends the last element of its name that is open. Elements that began within that one have no end.
+    """
+    partners: dict[int, int] = {}
+    begun: list[int] = []
+    num_begun: Counter[str] = Counter()
+    for index, piece in enumerate(pieces):
+        if not piece.name:
+            continue
+        if not piece.is_end:
+            begun.append(index)
+            num_begun[piece.name] += 1
+        elif num_begun[piece.name]:
+            other = begun.pop()
+            num_begun[pieces[other].name] -= 1
+            while pieces[other].name != piece.name:
+                other = begun.pop()
+                num_begun[pieces[other].name] -= 1
+            partners[index], partners[other] = other, index
+    return partners

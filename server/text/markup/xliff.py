@@ -1,0 +1,188 @@
+"""Reads XLIFF 1.2 and 2.x: each unit's source is a text, and its translation becomes the unit's target.
+
+Source: the standards of OASIS, XLIFF 1.2 (2008) and 2.1 (2018). A target that is there is replaced. Its attributes
+stay, but for `state`, which becomes "translated". Where a source has segments (`seg-source`), the target is one text.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from server.errors import InvalidRequest
+from server.text.markup.builder import BLANKS, Builder, unescape
+from server.text.markup.document import Document
+
+_UNITS = frozenset({"trans-unit", "segment"})
+_BEGINS, _ENDS = frozenset({"bx", "bpt", "sc", "sm"}), frozenset({"ex", "ept", "ec", "em"})
+_SPANS = frozenset({"g", "pc", "mrk"})
+_TOKEN = re.compile(
+    r"<!--.*?-->|<!\[CDATA\[(?P<cdata>.*?)\]\]>|<\?.*?\?>|<![A-Z][^<>\[]*+(?:\[[^\]]*+\]\s*)?>"
+    r"""|<(?P<slash>/?)(?P<name>[\w:][\w:.-]*+)(?:\s++|[^\s<>/"']++|"[^"<]*+"|'[^'<]*+')*+(?P<close>/?)>"""
+    r"|(?P<text>[^<]++)",
+    re.DOTALL,
+)
+_ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
+_STATE = re.compile(r"""(?<=\s)state\s*+=\s*+(?:"[^"]*+"|'[^']*+')""")
+_BLANK_RUN = re.compile(f"[{BLANKS}]+")
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A piece of the document: a tag, a text, or what has no name and no text, such as a comment.
+
+    Attributes:
+        source: as it is.
+        name: of a tag's element.
+        text: what a text reads.
+        parent: the name of the element around it.
+        attributes: of a tag that begins an element.
+        is_translated: whether the text in it is.
+        keeps_blanks: whether white space in it means more than a blank, by `xml:space`.
+    """
+
+    source: str
+    name: str = ""
+    text: str | None = None
+    attributes: dict[str, str] | None = None
+    parent: str = ""
+    is_end: bool = False
+    is_translated: bool = True
+    keeps_blanks: bool = False
+
+
+def escape(text: str) -> str:
+    """Returns a plain text as XML writes it between tags."""
+    return text.translate(_ESCAPES)
+
+
+def read_xliff(text: str) -> Document:
+    """Returns the sources of an XLIFF document's units, to be written as their targets.
+
+    Units stay as they are where `translate="no"` says so, and codes within a unit are tags.
+
+    Args:
+        text: a whole document.
+
+    Raises:
+        InvalidRequest: it is not well-formed XML.
+    """
+    tokens, ends = _read_tokens(text)
+    builder = Builder(text, escape)
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        if token.name == "source" and token.parent in _UNITS and token.is_translated and ends.get(index, index) > index:
+            index = _read_unit(tokens, ends, index, builder)
+        else:
+            builder.stay(token.source)
+            index += 1
+    return builder.finish()
+
+
+def _read_unit(tokens: Sequence[_Token], ends: dict[int, int], begin: int, builder: Builder) -> int:
+    """Adds a unit from its source to its target, and returns the index of the token behind."""
+    source_end = ends[begin]
+    behind = source_end + 1
+    following = _next_tag(tokens, behind)
+    if tokens[following].name == "seg-source":
+        behind = ends[following] + 1
+        following = _next_tag(tokens, behind)
+    is_old = tokens[begin].parent == "trans-unit"  # of XLIFF 1.2, which has the state in the target
+    opening = '<target state="translated">' if is_old else "<target>"
+    end = behind
+    if tokens[following].name == "target" and not tokens[following].is_end:
+        behind, end = following, ends[following] + 1
+        opening = _STATE.sub('state="translated"', tokens[following].source, 1)
+        opening = opening[:-2].rstrip() + ">" if opening.endswith("/>") else opening
+    builder.stay("".join(token.source for token in tokens[begin:behind]) + opening)
+    _read_source(tokens, ends, begin, builder)
+    builder.stay("</target>")
+    return end
+
+
+def _next_tag(tokens: Sequence[_Token], index: int) -> int:
+    """Returns the index of the next tag; there is one behind each tag but the last."""
+    while not tokens[index].name:
+        index += 1
+    return index
+
+
+def _read_source(tokens: Sequence[_Token], ends: dict[int, int], begin: int, builder: Builder) -> None:
+    index = begin + 1
+    while index < ends[begin]:
+        token = tokens[index]
+        end = index if token.name in _SPANS and token.is_translated else ends.get(index, index)
+        whole = "".join(each.source for each in tokens[index : end + 1])
+        if token.text is not None:
+            text = token.text if tokens[begin].keeps_blanks else _BLANK_RUN.sub(" ", token.text)
+            builder.add_text(token.source, text)
+        elif token.name in _SPANS and token.is_translated and ends.get(index) != index:
+            builder.add_tag(token.source, token.name, token.is_end)
+        elif token.name in _BEGINS or token.name in _ENDS:
+            builder.add_tag(whole, _pair_of(token), is_end=token.name in _ENDS)
+        elif token.name == "mrk":
+            builder.keep(whole)
+        else:
+            builder.add_void(whole)
+        index = end + 1
+
+
+def _pair_of(token: _Token) -> str:
+    """Returns what both codes of a pair have in common."""
+    attributes = token.attributes or {}
+    return "code " + next((attributes[key] for key in ("rid", "startRef", "id") if key in attributes), "")
+
+
+def _read_tokens(text: str) -> tuple[list[_Token], dict[int, int]]:
+    """Returns the tokens of a document, and for each that begins an element the index of the one that ends it."""
+    tokens: list[_Token] = []
+    ends: dict[int, int] = {}
+    begun: list[int] = []
+    for match in _matches(text):
+        around = tokens[begun[-1]] if begun else _Token("")
+        if not match["name"]:
+            plain = match["cdata"] if match["text"] is None else unescape(match["text"])
+            tokens.append(_Token(match[0], text=plain))
+        elif match["slash"]:
+            if around.name != match["name"]:
+                raise _malformed(match.start(), "a tag ends an element that is not open")
+            ends[begun.pop()] = len(tokens)
+            tokens.append(_Token(match[0], match["name"], is_end=True))
+        else:
+            if match["close"]:
+                ends[len(tokens)] = len(tokens)
+            else:
+                begun.append(len(tokens))
+            tokens.append(_begin_tag(match, around))
+    if begun:
+        raise _malformed(len(text), "an element is not ended")
+    return tokens, ends
+
+
+def _begin_tag(match: re.Match[str], around: _Token) -> _Token:
+    attributes = {key: first or second for key, first, second in _ATTRIBUTE.findall(match[0])}
+    is_protected = attributes.get("translate") == "no" or attributes.get("mtype") == "protected"
+    space = attributes.get("xml:space")
+    return _Token(
+        match[0],
+        match["name"],
+        attributes=attributes,
+        parent=around.name,
+        is_translated=not is_protected and (around.is_translated or attributes.get("translate") == "yes"),
+        keeps_blanks=around.keeps_blanks if space is None else space == "preserve",
+    )
+
+
+def _matches(text: str) -> Iterator[re.Match[str]]:
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise _malformed(position, "there is neither a whole tag nor a text")
+        yield match
+        position = match.end()
+
+
+def _malformed(position: int, message: str) -> InvalidRequest:
+    return InvalidRequest("texts", f"must be well-formed XML, but at character {position} {message}")

@@ -1,0 +1,22 @@
+"""What a document is when each of its texts is translated into itself."""
+
+from collections.abc import Callable
+
+from server.text.markup.document import Block, Document
+
+
+def put_back(block: Block, escape: Callable[[str], str]) -> str:
+    """Returns a block's text with its tags where they were, as the document would have it."""
+    pieces, position = [], 0
+    for tag in (*block.tags, None):
+        end = len(block.text) if tag is None else tag.position
+        plain = block.text[position:end]
+        pieces += [block.kept.get(character) or escape(character) for character in plain]
+        pieces.append("" if tag is None else tag.source)
+        position = end
+    return "".join(pieces)
+
+
+def identity(document: Document) -> str:
+    """Returns the document that has each text in its own place again."""
+    return document.join([put_back(block, document.escape) for block in document.blocks])

@@ -1,0 +1,127 @@
+"""Hand-made XLIFF documents, of both versions."""
+
+import random
+
+import pytest
+
+from server.errors import InvalidRequest
+from server.text.markup.xliff import escape, read_xliff
+from tests.server.text.markup.identity import identity
+
+OLD = '<xliff version="1.2"><file><body><trans-unit id="1">{}</trans-unit></body></file></xliff>'
+NEW = '<xliff version="2.1"><file><unit id="1"><segment>{}</segment></unit></file></xliff>'
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"),
+    [
+        (
+            "\n <source>One &amp; two</source>\n",
+            '\n <source>One &amp; two</source><target state="translated">One &amp; two</target>\n',
+        ),
+        (
+            '<source>One</source>\n <target xml:lang="de" state="new">Eins</target>',
+            '<source>One</source>\n <target xml:lang="de" state="translated">One</target>',
+        ),
+        ("<source>One</source><!-- c --><target/>", "<source>One</source><!-- c --><target>One</target>"),
+        (
+            "<source>One</source><seg-source><mrk>One</mrk></seg-source>",
+            '<source>One</source><seg-source><mrk>One</mrk></seg-source><target state="translated">One</target>',
+        ),
+        (
+            "<source> One</source><alt-trans><source>On</source></alt-trans>",
+            '<source> One</source><target state="translated"> One</target><alt-trans><source>On</source></alt-trans>',
+        ),
+        ("<source/>", "<source/>"),
+    ],
+)
+def test_a_translation_becomes_the_target_of_its_unit(unit: str, expected: str) -> None:
+    document = read_xliff(OLD.format(unit))
+
+    assert identity(document) == OLD.format(expected)
+
+
+def test_a_segment_of_xliff_2_has_no_state_in_its_target() -> None:
+    matches = "<mtc:matches><mtc:match><source>On</source></mtc:match></mtc:matches>"
+    document = read_xliff(matches + NEW.format("<source>One</source>"))
+
+    assert identity(document) == matches + NEW.format("<source>One</source><target>One</target>")
+    assert [block.text for block in document.blocks] == ["One"]
+
+
+def test_what_is_marked_is_not_translated() -> None:
+    document = '<file translate="no"><trans-unit><source>One</source></trans-unit></file>'
+    inner = (
+        '<group translate="no"><trans-unit translate="yes"><source>One</source></trans-unit>'
+        "<trans-unit><source>two</source></trans-unit></group>"
+    )
+
+    assert read_xliff(document).blocks == ()
+    assert [block.text for block in read_xliff(inner).blocks] == ["One"]
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "partners", "kept"),
+    [
+        ('a <g id="1">b <x id="2"/></g> c', "a b  c", [2, None, 0], []),
+        ('a <pc id="1">b</pc> <ph id="2"/>c', "a b c", [1, 0, None], []),
+        ('a <bpt id="1">&lt;b&gt;</bpt>b<ept id="1">&lt;/b&gt;</ept> c', "a b c", [1, 0], []),
+        ('a <sc id="1"/>b <sc id="2"/>c<ec startRef="1"/> d<ec startRef="2"/> e', "a b c d e", [2, None, 0, None], []),
+        ('a <bx id="3" rid="1"/>b <ex id="4" rid="1"/> c', "a b  c", [1, 0], []),
+        ("a <ph id='1'>%s<sub>x</sub></ph> c", "a  c", [None], []),
+        ('a <mrk mtype="protected">b</mrk> c', "a \U000f0000 c", [], ['<mrk mtype="protected">b</mrk>']),
+        ('a <mrk translate="no">b</mrk> c', "a \U000f0000 c", [], ['<mrk translate="no">b</mrk>']),
+        ('a <mrk mtype="term">b</mrk> c', "a b c", [1, 0], []),
+        ("a\n  b &#x26; <![CDATA[<c>]]>", "a b & <c>", [], []),
+        ("a <!-- x --> b", "a  b", [None], []),
+    ],
+)
+def test_codes_are_tags(source: str, text: str, partners: list[int | None], kept: list[str]) -> None:
+    [block] = read_xliff(NEW.format(f"<source>{source}</source>")).blocks
+
+    assert block.text == text
+    assert [tag.partner for tag in block.tags] == partners
+    assert list(block.kept.values()) == kept
+
+
+def test_white_space_is_kept_where_the_document_says_so() -> None:
+    unit = '<trans-unit xml:space="preserve"><source>One\n  two</source></trans-unit>'
+
+    assert [block.text for block in read_xliff(unit).blocks] == ["One\n  two"]
+
+
+@pytest.mark.parametrize(
+    "document", ["<a>", "</a>", "<a></b>", "<a", "a < b", '<a b="></a>', "<!-- a", "<a><b></a></b>"]
+)
+def test_what_is_no_xml_is_refused(document: str) -> None:
+    with pytest.raises(InvalidRequest, match=r"^texts: must be well-formed XML, but at character \d+ "):
+        read_xliff(document)
+
+
+def test_documents_without_units_come_back() -> None:
+    document = '<?xml version="1.0"?>\r\n<!DOCTYPE xliff [<!ENTITY a "b">]>\n<xliff a = \'b > c\'>x</xliff >\n'
+
+    assert identity(read_xliff(document)) == document
+    assert identity(read_xliff("")) == ""
+
+
+def test_random_documents_come_back_or_are_refused() -> None:
+    choose = random.Random(0)
+    pieces = (
+        "<a> </a> <source> </source> <segment> </segment> <target/> <target> </target> <pc> </pc> <ph/> One < <!-- -->"
+    )
+    num_read = 0
+    for _ in range(5000):
+        document = "".join(choose.choices(pieces.split(" "), k=choose.randrange(1, 8)))
+        try:
+            read = read_xliff(document)
+        except InvalidRequest:
+            continue
+        num_read += 1
+        assert identity(read_xliff(identity(read))) == identity(read)  # finds the targets that it made
+
+    assert num_read > 100
+
+
+def test_plain_text_is_escaped() -> None:
+    assert escape('a < b & "c" > d') == 'a &lt; b &amp; "c" &gt; d'
