@@ -34,7 +34,9 @@ async def test_sentences_have_the_time_that_their_leg_leaves_them(
 
 async def test_a_caller_who_leaves_while_many_are_submitted_takes_them_along(model: Model, engine: EchoEngine) -> None:
     engine.is_holding, engine.loop = True, asyncio.get_running_loop()
-    submitting = asyncio.create_task(submit(leg_of(model), [(5, 3)] * 600, DecodingOptions(), time.monotonic() + 60, ANYONE))
+    submitting = asyncio.create_task(
+        submit(leg_of(model), [(5, 3)] * 600, DecodingOptions(), time.monotonic() + 60, ANYONE)
+    )
     await asyncio.sleep(0)  # it starts
 
     submitting.cancel()

@@ -1,0 +1,22 @@
+"""The types of documents."""
+
+import pytest
+
+from server.text.markup.readers import READERS
+from tests.server.text.markup.identity import identity
+
+DOCUMENTS = {
+    "text/html": "<p>A <b>red</b> dog.</p>",
+    "application/xliff+xml": (
+        '<xliff version="1.2"><file><body><trans-unit id="1"><source>A dog.</source></trans-unit></body></file></xliff>'
+    ),
+    "text/markdown": "# A *red* dog\n",
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_each_type_has_its_reader(name: str) -> None:
+    document = READERS[name](DOCUMENTS[name])
+
+    assert len(document.blocks) == 1
+    assert identity(document).startswith(DOCUMENTS[name].partition("</trans-unit>")[0])
