@@ -17,7 +17,7 @@ _WRAPPERS = {"w:hyperlink", "w:ins", "w:moveTo", "w:sdt", "w:smartTag"}
 _IGNORED = {"w:proofErr"}  # marks of the spelling checker, which split runs
 _BREAKS = {"w:br", "w:cr", "w:tab", "w:ptab"}
 _FIELD = {"w:fldChar", "w:instrText"}
-_EDITED = re.compile(r"""\s+w:rsid\w*\s*=\s*("[^"]*"|'[^']*')""")  # which session has written it
+_EDITED = re.compile(r"""\sw:rsid\w*+\s*+=\s*+("[^"]*"|'[^']*')""")  # which session has written it
 
 
 def read_docx(data: bytes) -> Document:

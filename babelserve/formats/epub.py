@@ -73,32 +73,46 @@ def _languages(top: Node) -> Iterator[Unit]:
             yield Unit(None, node.inner_begin, node.inner_end)
 
 
-def _units(source: str, block: Node) -> Iterator[Unit]:
+def _units(source: str, top: Node) -> Iterator[Unit]:
+    blocks: set[int] = set()
+    _find_blocks(source, top, blocks)
+    yield from _units_of_block(source, top, blocks)
+
+
+def _find_blocks(source: str, node: Node, blocks: set[int]) -> bool:
+    """Adds the ids of those nodes that are blocks, or have one in them; tells whether this is one."""
+    name = _local(node)
+    if (node.name in (TEXT, OTHER) and not node.children) or _POINTS.fullmatch(name):
+        return False
+    inner = [_find_blocks(source, child, blocks) for child in node.children]
+    if _WRAPPERS.fullmatch(name) and (not any(inner) or _is_kept(source, node)):
+        return False
+    blocks.add(id(node))
+    return True
+
+
+def _units_of_block(source: str, block: Node, blocks: set[int]) -> Iterator[Unit]:
     """The units of a block: what stands between the blocks in it, and theirs."""
     if _local(block) in _UNTOUCHED or _is_kept(source, block):
         return
     groups = []
     for child in block.children:
-        piece = _piece(source, child)
-        groups.append(Group(child.begin, child.end, None if piece is None else [piece]))
-        if piece is None:
-            yield from _units(source, child)
+        is_block = id(child) in blocks
+        groups.append(Group(child.begin, child.end, None if is_block else [_piece(source, child)]))
+        if is_block:
+            yield from _units_of_block(source, child, blocks)
     yield from units(groups)
 
 
-def _piece(source: str, node: Node) -> Piece | None:
-    """What stands in a sentence; None: a block, or what has one in it."""
+def _piece(source: str, node: Node) -> Piece:
+    """What stands in a sentence."""
     if node.name == TEXT:
         return Text(source[node.begin : node.end])
     name = _local(node)
-    if _WRAPPERS.fullmatch(name) and not _is_kept(source, node) and node.inner_begin < node.inner_end:
-        pieces = [_piece(source, child) for child in node.children]
-        inner = [piece for piece in pieces if piece is not None]
-        opening, closing = source[node.begin : node.inner_begin], source[node.inner_end : node.end]
-        return Span(opening, closing, inner, name) if len(inner) == len(pieces) else None
-    if node.name == OTHER or _POINTS.fullmatch(name) or _WRAPPERS.fullmatch(name):
+    if not _WRAPPERS.fullmatch(name) or _is_kept(source, node) or node.inner_begin == node.inner_end:
         return Point(node.begin, node.end, tag="br" if name == "br" else "img")
-    return None
+    opening, closing = source[node.begin : node.inner_begin], source[node.inner_end : node.end]
+    return Span(opening, closing, [_piece(source, child) for child in node.children], name)
 
 
 def _is_kept(source: str, node: Node) -> bool:
