@@ -14,9 +14,9 @@ from typing import Any
 
 from babelserve.formats.document import BadFile
 
-# Unpacked, of all members that are read; four times what the longest novels have. Half of it would refuse large
-# manuals, and twice as much would let a small file take a gigabyte of memory.
-MAX_BYTES = 64 * 2**20
+# Unpacked, of all members that are read. Half of it would refuse manuals of a thousand pages, and with twice as much an
+# archive of 200 kB could take two minutes to look through.
+MAX_BYTES = 32 * 2**20
 _LOCAL, _CENTRAL, _END = struct.Struct("<4s5H3L2H"), struct.Struct("<4s6H3L5H2L"), struct.Struct("<4s4H2LH")
 _OFFSET = 16  # of the fields of the central directory: where the member is
 _HAS_DESCRIPTOR, _IS_ENCRYPTED = 0x8, 0x1  # flags

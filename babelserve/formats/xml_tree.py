@@ -11,9 +11,12 @@ from xml.parsers import expat
 
 from babelserve.formats.document import BadFile, decoded
 
-# What programs write has a few dozen. Half of it would refuse odd documents, and with four times as much the functions
-# that walk the tree would be deeper than Python allows.
-_MOST_DEEP = 200
+# What programs write has a few dozen. Half of it would refuse odd documents, and with twice as much paragraphs within
+# each other would be written by more calls within each other than Python allows.
+_MOST_DEEP = 100
+# Of one file, at about 300 bytes of memory. Half of it would refuse long documents of Word, which have one for about
+# 20 bytes; with twice as many a small archive could take more than a gigabyte.
+_MOST_PIECES = 2_000_000
 _PIECE = re.compile(
     r"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>
     |<!DOCTYPE(?:[^>"'\[]++|"[^"]*"|'[^']*')*+(?:\[(?:[^\]"'<]++|"[^"]*"|'[^']*'|<!--.*?-->|<\?.*?\?>|<)*+\]\s*+)?>
@@ -64,14 +67,16 @@ def read_xml(data: bytes) -> tuple[str, Node]:
     """Returns the source, and a node above its root element.
 
     Raises:
-        BadFile: it is not UTF-8, not well-formed, declares entities, or is nested more than 200 deep.
+        BadFile: it is not UTF-8, is not well-formed, declares entities, is nested too deep, or has too many pieces.
     """
     text = decoded(data)
     _check(data)
     top = Node(OTHER, 0, len(text), 0, len(text))
     stack = [top]
     position = 0
-    for found in _PIECE.finditer(text):
+    for number, found in enumerate(_PIECE.finditer(text), 1):
+        if number > _MOST_PIECES:
+            raise BadFile(f"is XML with more than {_MOST_PIECES} tags and texts")
         if found.start() != position:
             break
         position = found.end()

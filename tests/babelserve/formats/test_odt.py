@@ -45,6 +45,13 @@ def test_a_translation_may_move_the_tags() -> None:
     assert f'{note}<text:span text:style-name="T1">Rot</text:span> hält<text:line-break/>Ende</text:p>' in written
 
 
+def test_paragraphs_within_each_other_are_all_translated() -> None:
+    nested = "<office:text xmlns:office='o' xmlns:text='t'>" + "<text:p>a" * 99 + "b</text:p>" * 99 + "</office:text>"
+    written = members(translated(read_odt(archive({"content.xml": nested})), upper))["content.xml"].decode()
+
+    assert written == nested.replace(">a", ">A").replace(">b", ">B").replace("ab<", "AB<").replace("Ab<", "AB<")
+
+
 def test_other_files_are_refused() -> None:
     with pytest.raises(BadFile, match=r"is no ODT: it has no content.xml"):
         read_odt(archive({"mimetype": "x"}))
