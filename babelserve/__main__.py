@@ -1,7 +1,8 @@
 """`babelserve-translate [TEXT ...]`: translates arguments, a file or standard input by a babelserve server.
 
 Each argument, or each line of the input, is one text, and gets one line of output in the same order. A text that failed
-leaves an empty line, and its reason on standard error.
+leaves an empty line, and its reason on standard error. With `--format` the input is one file, whose texts are
+translated; one that failed stays as it was.
 
 Exit codes: 0 all translated; 1 some texts failed; 2 wrong usage, or the server refused the request (unknown language,
 beam too wide, no good API key ...); 3 the server could not be reached, or failed; 130 interrupted; 141 the output's
@@ -24,9 +25,11 @@ from tqdm import tqdm
 from babelserve.arguments import DEFAULT_WAIT_SECONDS, build_parser
 from babelserve.client import Client
 from babelserve.connection import connect, parse
+from babelserve.documents import read_document, translate_document
 from babelserve.errors import InvalidRequest, ModelNotFound, PermissionDenied, TranslationError, Unauthenticated
 from babelserve.files import Done, Output, UsageError, is_gzipped, read_lines
 from babelserve.job import patiently, translate_lines
+from babelserve.journal import Journal
 from babelserve.lines import Line, TranslatedLine
 from babelserve.messages import TranslateOptions
 from babelserve.models import only_target, table
@@ -39,7 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     arguments = parse(build_parser(), argv)
     try:
-        return _list_models(arguments) if arguments.list_models else _run(arguments)
+        if arguments.list_models:
+            return _list_models(arguments)
+        return _run_file(arguments) if arguments.format else _run(arguments)
     except UsageError as error:
         return _fail(str(error), EXIT_USAGE)
     except (InvalidRequest, ModelNotFound, PermissionDenied, Unauthenticated) as error:
@@ -99,9 +104,18 @@ def _translate(
         if first is None:
             return iter(())  # whatever the server may say: all is done
         lines = itertools.chain([first], lines)
-    client = stack.enter_context(_connect(arguments))
-    patience = _patience(arguments)
-    target = arguments.target or _only_target(arguments, client, patience)
+    client, target = _reach(arguments, stack)
+    return _results(arguments, client, target, lines, _options(arguments), stack)
+
+
+def _results(
+    arguments: argparse.Namespace,
+    client: Client,
+    target: str,
+    lines: Iterator[Line],
+    options: TranslateOptions,
+    stack: contextlib.ExitStack,
+) -> Iterator[list[TranslatedLine]]:
     # A person at the keyboard waits for each line's answer.
     interactive = not arguments.texts and arguments.input is None and sys.stdin.isatty()
     results = translate_lines(
@@ -110,19 +124,52 @@ def _translate(
         target=target,
         batch_lines=1 if interactive else arguments.batch_lines,
         in_flight=1 if interactive else arguments.in_flight,
-        patience_seconds=patience,
+        patience_seconds=_patience(arguments),
         tell=_complain,
-        **_options(arguments),
+        **options,
     )
     return stack.enter_context(contextlib.closing(results))
 
 
-def _only_target(arguments: argparse.Namespace, client: Client, patience: float) -> str:
-    models = patiently(client.list_models, patience, _complain)
+def _reach(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> tuple[Client, str]:
+    """Returns a client, and the target language: the server's only one if none is given."""
+    client = stack.enter_context(_connect(arguments))
+    if arguments.target:
+        return client, arguments.target
+    models = patiently(client.list_models, _patience(arguments), _complain)
     try:
-        return only_target(models, model=arguments.model, source=arguments.source)
+        return client, only_target(models, model=arguments.model, source=arguments.source)
     except ValueError as error:
         raise UsageError(str(error)) from error
+
+
+def _run_file(arguments: argparse.Namespace) -> int:
+    """Translates one file that has a format."""
+    _check_files(arguments)
+    if arguments.texts or arguments.json:
+        raise UsageError("--format translates one file: give no texts, and no --json")
+    document = read_document(arguments.format, arguments.input)
+    with contextlib.ExitStack() as stack:
+        client, target = _reach(arguments, stack)
+        options: TranslateOptions = {**_options(arguments), "mime_type": document.mime_type}
+        journal = Journal(arguments.output, document.texts, target)
+        try:
+            if num_done := journal.open(resume=arguments.resume):
+                _complain(f"goes on after {num_done} texts of {journal.part}")
+            shown = sys.stderr.isatty() and (bool(arguments.output) or not sys.stdout.isatty())
+            progress = stack.enter_context(tqdm(total=len(document.texts), unit=" texts", disable=not shown))
+            num_failed = translate_document(
+                document,
+                journal,
+                target,
+                lambda lines: _results(arguments, client, target, lines, options, stack),
+                progress,
+                _complain,
+            )
+            return EXIT_SOME_FAILED if num_failed else EXIT_OK
+        finally:
+            if journal.leave():
+                _complain(f"what is done is in {journal.part}; --resume goes on from there")
 
 
 def _options(arguments: argparse.Namespace) -> TranslateOptions:

@@ -6,6 +6,7 @@ from pathlib import Path
 import shtab
 
 from babelserve.connection import add_connection_flags, add_version_flag, non_negative_float
+from babelserve.formats.readers import READERS
 
 DEFAULT_WAIT_SECONDS = 300.0  # of a job of lines: longer than a host takes to start anew
 
@@ -40,9 +41,14 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
         help="write to FILE, which is FILE.part until all is translated (default: standard output)",
     )
     add(
+        "--format",
+        choices=list(READERS),
+        help="translate a file of this format, of which all but its texts stays (default: each line is a text)",
+    )
+    add(
         "--resume",
         action="store_true",
-        help="go on after the whole lines of FILE.part that a stopped run has left, with the same input and options",
+        help="go on after what a stopped run has left in FILE.part, with the same input and options",
     )
     add(
         "--json",

@@ -51,7 +51,7 @@ class TranslateOptions(TypedDict, total=False):
     Attributes:
         source: Code of the source language, such as "en", or "auto" to have it detected.
         model: Name of the model as `list_models` gives it.
-        mime_type: "text/plain", or of texts with markup, whose tags stay: "text/html".
+        mime_type: What the texts are: "text/plain", "text/html", "text/markdown" or "application/xliff+xml".
         beam_size: Width of the beam, from 1 (greedy search) to the model's `max_beam_size`.
         num_hypotheses: How many best translations to return, 1 to `beam_size`.
         length_penalty: 0 to 10; over 1 favours longer translations.
@@ -146,8 +146,10 @@ def _checked_contents(contents: Sequence[str]) -> list[str]:
 def _check_text(name: str, text: object) -> None:
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a string, not {type(text).__name__}")
-    if not _is_unicode(text):
-        raise InvalidRequest(f"{name} is not valid Unicode: it holds a lone surrogate")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(f"{name} is not valid Unicode: it holds a lone surrogate") from error
 
 
 def _check_options(options: TranslateOptions) -> None:
@@ -228,14 +230,6 @@ def model_infos(response: translation_pb2.ListModelsResponse) -> tuple[ModelInfo
 
 def _pairs(model: translation_pb2.ModelInfo) -> tuple[tuple[str, str], ...]:
     return tuple((pair.source_language_code, pair.target_language_code) for pair in model.language_pairs)
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _translation(message: translation_pb2.Translation) -> Translation:

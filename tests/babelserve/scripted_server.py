@@ -3,6 +3,7 @@
 A text of the form "!CODE message" fails alone with that status; "?CODE message", as the first text, fails the call.
 """
 
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -136,9 +137,10 @@ def _translation(request: translation_pb2.TranslateRequest, text: str) -> transl
         code, _, message = text[1:].partition(" ")
         status = translation_pb2.Status(code=grpc.StatusCode[code].value[0], message=message)
         return translation_pb2.Translation(status=status)
-    best = [translation_pb2.Hypothesis(text=text.upper(), score=-0.25)] * request.decoding.num_hypotheses
+    in_capitals = upper(text) if request.mime_type == "text/html" else text.upper()
+    best = [translation_pb2.Hypothesis(text=in_capitals, score=-0.25)] * request.decoding.num_hypotheses
     return translation_pb2.Translation(
-        text=text.upper(),
+        text=in_capitals,
         score=-0.25,
         finish_reason=translation_pb2.FINISH_REASON_COPIED if text == "***" else translation_pb2.FINISH_REASON_STOP,
         kept=[translation_pb2.KeptPart(text=text, placement=placement) for placement in _PLACEMENTS if text == "***"],
@@ -147,6 +149,11 @@ def _translation(request: translation_pb2.TranslateRequest, text: str) -> transl
         source_tokens=len(text),
         target_tokens=len(text),
     )
+
+
+def upper(text: str) -> str:
+    """HTML in capitals, its tags and entities as they are."""
+    return re.sub(r"(<[^>]*>|&\w+;)|[^<&]+", lambda found: found[1] or found[0].upper(), text)
 
 
 def _sentence(text: str) -> translation_pb2.Sentence:

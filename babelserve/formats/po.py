@@ -1,0 +1,106 @@
+r"""gettext's PO: the `msgid` of each entry without a translation is translated into its `msgstr`.
+
+`msgstr[0]` is a translation of `msgid`, and each other form one of `msgid_plural`; their number stays.
+Translated, fuzzy and obsolete entries, comments and flags stay as they are.
+https://www.gnu.org/software/gettext/manual/html_node/PO-Files.html
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from babelserve.formats.document import PLAIN, BadFile, Document, Unit, decoded, has_letters, one_text
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_STRING = r'"((?:[^"\\\r\n]|\\.)*+)"[ \t]*\r?\n?'
+_KEYWORD = re.compile(rf"[ \t]*(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)[ \t]*{_STRING}\Z")
+_MORE = re.compile(rf"[ \t]*{_STRING}\Z")
+_LANGUAGE = re.compile(r'(?:"|\\n)Language:[ \t]*([\w@-]*)')
+_CHARSET = re.compile(r"charset=([\w-]+)")
+_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_TO_ESCAPE = {ord(char): f"\\{letter}" for letter, char in _ESCAPES.items()} | {ord('"'): '\\"', ord("\\"): "\\\\"}
+
+
+@dataclass(slots=True)
+class _Field:
+    """The string behind a keyword: its range in the file, from the first quote to the last, and its value."""
+
+    begin: int
+    end: int
+    value: str
+
+
+def read_po(data: bytes) -> Document:
+    """Reads a file of messages in UTF-8.
+
+    Raises:
+        BadFile: it has another encoding, or a line that belongs to no entry.
+    """
+    text = decoded(data)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    units: list[Unit] = []
+    for entry in _entries(text):
+        if "msgid" not in entry:
+            continue
+        if entry["msgid"].value or "msgctxt" in entry:
+            units += _untranslated(text, entry, newline)
+        elif "msgstr" in entry:
+            units += _language(text, entry["msgstr"])
+    return one_text(PLAIN, text, units)
+
+
+def _entries(text: str) -> Iterator[dict[str, _Field]]:
+    """Yields the strings of each entry by their keywords."""
+    entry: dict[str, _Field] = {}
+    last: _Field | None = None
+    for number, line in enumerate(_LINE.finditer(text.removeprefix("\ufeff")), 1):
+        shift = line.start() + text.startswith("\ufeff")
+        if line[0].isspace() or line[0].lstrip().startswith("#"):
+            last = None
+        elif found := _KEYWORD.match(line[0]):
+            if found[1] in entry or (
+                found[1] in ("msgctxt", "msgid") and any(key.startswith("msgstr") for key in entry)
+            ):
+                yield entry
+                entry = {}
+            last = _Field(shift + found.start(2) - 1, shift + found.end(2) + 1, _unescaped(found[2]))
+            entry[found[1]] = last
+        elif last and (found := _MORE.match(line[0])):
+            last.end = shift + found.end(1) + 1
+            last.value += _unescaped(found[1])
+        else:
+            raise BadFile(f"is no PO file: line {number} belongs to no entry")
+    yield entry
+
+
+def _untranslated(text: str, entry: dict[str, _Field], newline: str) -> Iterator[Unit]:
+    forms = {name: field for name, field in entry.items() if name.startswith("msgstr")}
+    if any(field.value for field in forms.values()):
+        return
+    for name, form in forms.items():
+        source = entry.get("msgid_plural", entry["msgid"]) if name not in ("msgstr", "msgstr[0]") else entry["msgid"]
+        if has_letters(source.value):
+            yield Unit(
+                source.value,
+                form.begin,
+                form.end,
+                lambda translation, standing: _written(translation, newline),
+                same=text[source.begin : source.end],
+            )
+
+
+def _language(text: str, header: _Field) -> Iterator[Unit]:
+    if (found := _CHARSET.search(header.value)) and found[1].upper() not in ("UTF-8", "UTF8", "US-ASCII", "CHARSET"):
+        raise BadFile(f"has the encoding {found[1]}; it must be UTF-8: convert it by msgconv")
+    if found := _LANGUAGE.search(text, header.begin, header.end):
+        yield Unit(None, found.start(1), found.end(1), lambda target, standing: target.replace("-", "_"))
+
+
+def _unescaped(string: str) -> str:
+    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), string)
+
+
+def _written(value: str, newline: str) -> str:
+    """Writes a string, one line of the file for each of its lines, as gettext does."""
+    lines = [f'"{line.translate(_TO_ESCAPE)}"' for line in re.findall(r"[^\n]*\n|[^\n]+", value)]
+    return newline.join(lines if len(lines) == 1 else ['""', *lines])

@@ -1,0 +1,26 @@
+"""The formats of files by their names, as `babelserve-translate --format` takes them."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from babelserve.formats.document import Document, read_whole
+from babelserve.formats.docx import read_docx
+from babelserve.formats.epub import read_epub
+from babelserve.formats.json_strings import read_json
+from babelserve.formats.odt import read_odt
+from babelserve.formats.po import read_po
+from babelserve.formats.subtitles import read_srt, read_vtt
+
+# Each takes the bytes of a file, and raises `BadFile`.
+READERS: Mapping[str, Callable[[bytes], Document]] = {
+    "html": partial(read_whole, mime_type="text/html"),
+    "markdown": partial(read_whole, mime_type="text/markdown"),
+    "xliff": partial(read_whole, mime_type="application/xliff+xml"),
+    "po": read_po,
+    "json": read_json,
+    "srt": read_srt,
+    "vtt": read_vtt,
+    "docx": read_docx,
+    "odt": read_odt,
+    "epub": read_epub,
+}

@@ -1,0 +1,120 @@
+import io
+
+import docx
+import pytest
+from docx.enum.text import WD_BREAK
+
+from babelserve.formats.document import HTML, BadFile
+from babelserve.formats.docx import read_docx
+from tests.babelserve.formats.files import archive, members, translated, word
+from tests.babelserve.scripted_server import upper
+
+OPENING = '<w:document xmlns:w="w" xmlns:r="r"><w:body>'
+CLOSING = "</w:body></w:document>"
+
+
+def of_body(body: str) -> bytes:
+    return archive({"[Content_Types].xml": "<Types/>", "word/document.xml": OPENING + body + CLOSING})
+
+
+def body(data: bytes) -> str:
+    return members(data)["word/document.xml"].decode().removeprefix(OPENING).removesuffix(CLOSING)
+
+
+def test_a_document_of_a_library_is_translated_and_read_by_it_again() -> None:
+    document = docx.Document()
+    document.add_heading("A title")
+    paragraph = document.add_paragraph("A ")
+    paragraph.add_run("red").bold = True
+    paragraph.add_run(" car & more")
+    paragraph.add_run().add_break(WD_BREAK.LINE)
+    paragraph.add_run("stops")
+    document.add_table(1, 1).cell(0, 0).text = "In a cell"
+    document.sections[0].header.paragraphs[0].text = "Header"
+    out = io.BytesIO()
+    document.save(out)
+
+    read = read_docx(out.getvalue())
+    again = docx.Document(io.BytesIO(translated(read, upper)))
+
+    assert read.mime_type == HTML
+    assert 'A <span id="1">red</span> car &amp; more<br id="2">stops' in read.texts
+    assert [each.text for each in again.paragraphs] == ["A TITLE", "A RED CAR & MORE\nSTOPS"]
+    assert [each.text for each in again.paragraphs[1].runs if each.bold] == ["RED"]
+    assert again.tables[0].cell(0, 0).text == "IN A CELL"
+    assert again.sections[0].header.paragraphs[0].text == "HEADER"
+
+
+def test_texts_that_stay_leave_the_same_bytes() -> None:
+    data = word("One", "Two & three", "")
+    read = read_docx(data)
+
+    assert len(read.texts) == 2
+    assert members(translated(read, lambda text: text)) == members(data)
+    changed = members(translated(read, upper))
+    assert {name for name, part in members(data).items() if changed[name] != part} == {"word/document.xml"}
+
+
+def run(text: str, properties: str = "") -> str:
+    """A run as it is written."""
+    return f'<w:r>{properties}<w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def field_char(kind: str) -> str:
+    return f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>'
+
+
+UNDERLINED = "<w:rPr><w:u/></w:rPr>"
+LINK = '<w:hyperlink r:id="x">{}</w:hyperlink>'
+DATE = f"{field_char('begin')}<w:r><w:instrText>DATE</w:instrText></w:r>{field_char('separate')}"
+DATE += f"{run('May 1')}{field_char('end')}"
+CONTROL = "<w:sdt><w:sdtPr/><w:sdtContent>{}</w:sdtContent></w:sdt>"
+BOX = "<w:r><w:pict><w:p>{}</w:p></w:pict></w:r>"
+CASES = {
+    "split by the spelling checker and by sessions of editing": (
+        '<w:r w:rsidR="1"><w:t>Ca</w:t></w:r><w:proofErr w:type="x"/><w:r w:rsidR="2"><w:t>rs</w:t></w:r>',
+        "Cars",
+        run("CARS"),
+    ),
+    "a link": (
+        LINK.format(f"<w:r>{UNDERLINED}<w:t>link</w:t></w:r>") + "<w:r><w:t> end</w:t></w:r>",
+        '<span id="1">link</span> end',
+        LINK.format(run("LINK", UNDERLINED)) + run(" END"),
+    ),
+    "a field stays": (run("on ") + DATE + run(" here"), 'on <img id="1"> here', run("ON ") + DATE + run(" HERE")),
+    "a field that ends elsewhere": (field_char("begin") + run("item"), "item", field_char("begin") + run("ITEM")),
+    "a control": (CONTROL.format(run("it")), '<span id="1">it</span>', CONTROL.format(run("IT"))),
+    "a text box in a run": (
+        run("out") + BOX.format(run("in")) + run("end"),
+        'out<img id="1">end',
+        run("OUT") + BOX.format(run("IN")) + run("END"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "text", "written"), CASES.values(), ids=CASES)
+def test_a_paragraph_is_sent_as_one_text_and_written_with_its_own_tags(source: str, text: str, written: str) -> None:
+    read = read_docx(of_body(f"<w:p><w:pPr/>{source}</w:p>"))
+
+    assert read.texts[0] == text
+    assert body(translated(read, upper)) == f"<w:p><w:pPr/>{written}</w:p>"
+
+
+def test_deleted_text_and_formulas_are_not_translated() -> None:
+    deleted = "<w:p><w:del><w:r><w:delText>gone</w:delText></w:r></w:del></w:p>"
+    formula = "<w:p><w:oMath><w:mr><w:mt>x</w:mt></w:mr></w:oMath></w:p>"
+
+    assert read_docx(of_body(deleted + formula)).texts == []
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (archive({"content.xml": "<a/>"}), "is no DOCX: it has no word/document.xml"),
+        (b"hello", "is no ZIP archive"),
+        (of_body("<w:p>"), "is no well-formed XML"),
+    ],
+)
+def test_other_files_are_refused(data: bytes, message: str) -> None:
+    with pytest.raises(BadFile, match=message):
+        read_docx(data)

@@ -1,0 +1,56 @@
+import io
+import zipfile
+
+import pytest
+
+from babelserve.formats.document import HTML, BadFile
+from babelserve.formats.epub import read_epub
+from tests.babelserve.formats.files import EPUB, archive, members, translated
+from tests.babelserve.scripted_server import upper
+
+CHAPTER = "OPS/text/a b.xhtml"
+
+
+def test_chapters_and_contents_are_texts() -> None:
+    read = read_epub(archive(EPUB))
+
+    assert read.mime_type == HTML
+    assert read.texts == [
+        "One",
+        'A <em id="1">very</em>&nbsp;red<br id="2">\ncar <img id="3"><img id="4"> here.',
+        "Loose ",
+        "text",
+        "inside",
+        "Chapter one",
+    ]
+
+
+def test_all_but_texts_and_languages_stays_byte_for_byte() -> None:
+    data = archive(EPUB)
+    read = read_epub(data)
+
+    assert members(translated(read, lambda text: text, "en")) == members(data)
+    written = translated(read, upper, "pt")
+    changed = members(written)
+    expected = str(EPUB[CHAPTER]).replace('"en"', '"pt"').replace("'en'", "'pt'").replace("&nbsp;", "\u00a0")
+    for text in ("One", "very", "red", "car", " here.", "Loose ", "text<", "inside"):
+        expected = expected.replace(text, text.upper())
+    assert changed[CHAPTER].decode() == expected.replace("/1999/XHTML", "/1999/xhtml")
+    assert changed["OPS/toc.ncx"].decode() == str(EPUB["OPS/toc.ncx"]).replace("Chapter one", "CHAPTER ONE")
+    assert changed["OPS/book.opf"].decode() == str(EPUB["OPS/book.opf"]).replace(">en<", ">pt<")
+    assert changed["OPS/a.css"].decode() == EPUB["OPS/a.css"]
+    with zipfile.ZipFile(io.BytesIO(written)) as file:
+        first = file.infolist()[0]
+    assert (first.filename, first.compress_type, first.header_offset) == ("mimetype", zipfile.ZIP_STORED, 0)
+
+
+@pytest.mark.parametrize(
+    ("members_of_it", "message"),
+    [
+        ({"a": "b"}, "is no EPUB: it has no META-INF/container.xml that names its package"),
+        ({**EPUB, CHAPTER: "<p>&nbsp;"}, "has OPS/text/a b.xhtml, which is no well-formed XML"),
+    ],
+)
+def test_other_files_are_refused(members_of_it: dict[str, str], message: str) -> None:
+    with pytest.raises(BadFile, match=message):
+        read_epub(archive(members_of_it))

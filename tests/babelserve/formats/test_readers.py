@@ -1,0 +1,31 @@
+import pytest
+
+from babelserve.arguments import build_parser
+from babelserve.formats.document import BadFile
+from babelserve.formats.readers import READERS
+from tests.babelserve.formats.files import EPUB, ODT, archive, word
+
+FILES = {
+    "html": (b"<p>Hi", "text/html"),
+    "markdown": (b"# Hi", "text/markdown"),
+    "xliff": (b"<xliff>Hi</xliff>", "application/xliff+xml"),
+    "po": (b'msgid "Hi"\nmsgstr ""', "text/plain"),
+    "json": (b'"Hi"', "text/plain"),
+    "srt": (b"0:01,0 --> 0:02,0\nHi", "text/plain"),
+    "vtt": (b"WEBVTT\n\n00:01.000 --> 00:02.000\nHi", "text/html"),
+    "docx": (word("Hi"), "text/html"),
+    "odt": (archive(ODT), "text/html"),
+    "epub": (archive(EPUB), "text/html"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_format_is_read_and_refuses_what_is_no_text(name: str) -> None:
+    data, mime_type = FILES[name]
+    document = READERS[name](data)
+
+    assert document.mime_type == mime_type
+    assert document.texts
+    assert build_parser().parse_args(["--format", name]).format == name
+    with pytest.raises(BadFile):
+        READERS[name](b"\xff\xfe\x00a")

@@ -1,0 +1,96 @@
+import pytest
+
+from babelserve.formats.document import HTML, PLAIN, BadFile
+from babelserve.formats.subtitles import read_srt, read_vtt
+from tests.babelserve.formats.files import translated
+from tests.babelserve.scripted_server import upper
+
+SRT = """\ufeff1\r
+00:00:01,000 --> 00:00:02,500  X1:40\r
+A man rides\r
+ a red bike\r
+home.\r
+\r
+2
+00:00:03,000 --> 00:00:04,000
+- Who is it?
+- Me!
+
+3
+00:00:05,000 --> 00:00:06,000
+
+4
+00:00:07,000 --> 00:00:08,000
+1234
+"""
+VTT = """WEBVTT - title
+
+NOTE not
+translated
+
+STYLE
+::cue { color: red }
+
+intro
+00:01.000 --> 00:02.000 line:0 align:left
+<v Mary Ann>Hello <i>you
+there</i> &amp; all
+
+00:03.000 --> 00:04.000
+End"""
+
+
+def test_the_lines_of_a_cue_are_one_text() -> None:
+    document = read_srt(SRT.encode())
+
+    assert document.mime_type == PLAIN
+    assert document.texts == ["A man rides a red bike home.", "- Who is it?", "- Me!"]
+
+
+def test_everything_but_the_text_of_cues_stays_byte_for_byte() -> None:
+    assert translated(read_srt(SRT.encode()), lambda text: text) == SRT.encode()
+    assert translated(read_vtt(VTT.encode()), lambda text: text) == VTT.encode()
+    assert translated(read_vtt(VTT.replace("\n", "\r").encode()), lambda text: text) == VTT.replace("\n", "\r").encode()
+
+
+def test_translations_are_wrapped_to_as_many_lines() -> None:
+    texts = ["Ein Mann fährt auf einem roten Rad nach Hause.", "- Wer ist da?", "- Ich!"]
+    written = read_srt(SRT.encode()).write(texts, "de")[0].decode()
+
+    expected = SRT.replace(
+        "A man rides\r\n a red bike\r\nhome.", "Ein Mann fährt\r\nauf einem roten\r\nRad nach Hause."
+    )
+    assert written == expected.replace("- Who is it?", texts[1]).replace("- Me!", texts[2])
+
+
+def test_fewer_words_than_lines_give_fewer_lines() -> None:
+    assert read_srt(SRT.encode()).write(["Heim", None, None], "de")[0].decode() == SRT.replace(
+        "A man rides\r\n a red bike\r\nhome.", "Heim"
+    )
+    written = read_srt(SRT.encode()).write(["Donaudampfschifffahrtsgesellschaft a b", None, None], "de")[0]
+    assert b"Donaudampfschifffahrtsgesellschaft\r\na\r\nb\r\n" in written
+
+
+def test_vtt_is_sent_as_html_and_no_tag_is_broken() -> None:
+    document = read_vtt(VTT.encode())
+
+    assert document.mime_type == HTML
+    assert document.texts == ["<v Mary Ann>Hello <i>you there</i> &amp; all", "End"]
+    expected = VTT.replace("Hello", "HELLO").replace("you\nthere", "YOU\nTHERE").replace("all\n", "ALL\n")
+    assert translated(document, upper) == expected.replace("End", "END").encode()
+
+
+def test_hostile_text_takes_time_in_proportion() -> None:
+    text = "<" * 300_000 + "a\nb"
+
+    assert translated(read_srt(f"0:01,0 --> 0:02,0\n{text}".encode()), str.upper).endswith(b"<A\nB")
+
+
+def test_other_files_are_refused() -> None:
+    with pytest.raises(BadFile, match="is no SRT: it has no time codes"):
+        read_srt(b"hello\n")
+    with pytest.raises(BadFile, match="is no WebVTT: it does not begin with WEBVTT"):
+        read_vtt(SRT.encode())
+    with pytest.raises(BadFile, match="is not UTF-8"):
+        read_srt("1\n0:01,0 --> 0:02,0\nä".encode("latin-1"))
+    assert read_srt(b"\n").texts == []
