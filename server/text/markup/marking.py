@@ -45,19 +45,20 @@ def _arrange(block: Block, split: SplitText, escape: Callable[[str], str]) -> tu
         ends.append(position + len(sentence.text))
         position = ends[-1] + len(sentence.separator)
     starts.append(len(block.text))
-    homes = _homes(block.tags, ends, starts)
+    tags = _joined(block.tags)
+    homes = _homes(tags, ends, starts)
     here: list[list[int]] = [[] for _ in range(len(ends) + len(starts))]
     for index, home in enumerate(homes):
         here[home].append(index)
     gaps = []
     for end, start, indices in zip(ends, starts, here[::2], strict=True):
         pieces, position = [], end
-        for tag in (block.tags[index] for index in indices):
+        for tag in (tags[index] for index in indices):
             pieces += [escape(block.text[position : tag.position]), tag.source]
             position = tag.position
         gaps.append("".join([*pieces, escape(block.text[position:start])]))
     of_sentences = zip(starts, ends[1:], here[1::2], strict=False)
-    return gaps, [_marks(block.tags, homes, indices, *bounds) for *bounds, indices in of_sentences]
+    return gaps, [_marks(tags, homes, indices, *bounds) for *bounds, indices in of_sentences]
 
 
 def _homes(tags: Sequence[Tag], ends: Sequence[int], starts: Sequence[int]) -> list[int]:
@@ -89,28 +90,43 @@ def _homes(tags: Sequence[Tag], ends: Sequence[int], starts: Sequence[int]) -> l
     return homes
 
 
+def _joined(tags: Sequence[Tag]) -> list[Tag]:
+    """Makes void tags at an end of an element, such as a line break in a link, a part of the element's own tag.
+
+    As points of their own they could as well stand outside of it.
+    """
+    joined: list[Tag] = []
+    places: dict[int, int] = {}  # in `joined`, by the places of the same tags in `tags`
+    for index, tag in enumerate(tags):
+        source = tag.source
+        if tag.is_end and tag.partner is not None:
+            while joined[-1].is_void and joined[-1].position == tag.position:
+                source = joined.pop().source + source
+        last = joined[-1] if joined else tag
+        if tag.is_void and last.position == tag.position and last.partner is not None and not last.is_end:
+            joined[-1] = replace(last, source=last.source + source)
+        else:
+            places[index] = len(joined)
+            joined.append(replace(tag, source=source))
+    return [tag if tag.partner is None else replace(tag, partner=places[tag.partner]) for tag in joined]
+
+
 def _marks(tags: Sequence[Tag], homes: Sequence[int], indices: Sequence[int], start: int, end: int) -> list[Mark]:
     """Returns the marks of a sentence that begins and ends there, outer before inner ones."""
     begun_before: list[Mark] = []
     marks: list[Mark] = []
-    skipped = -1
     for index in indices:
-        if index <= skipped:
-            continue
         tag = tags[index]
         place = min(max(tag.position, start), end) - start
         partner = tag.partner if tag.partner is not None and homes[tag.partner] == homes[index] else None
         if tag.is_void:
             marks.append(Mark(place, place, tag.source, ""))
-        elif tag.is_end and partner is None:
-            begun_before.append(Mark(0, place, "", tag.source))
+        elif tag.is_end:
+            if partner is None:
+                begun_before.append(Mark(0, place, "", tag.source))
         elif partner is None:
             marks.append(Mark(place, end - start, tag.source, ""))
-        elif not tag.is_end:
+        else:
             last = min(max(tags[partner].position, start), end) - start
-            if last > place:
-                marks.append(Mark(place, last, tag.source, tags[partner].source))
-            else:  # an element without text is a point, with all that it has
-                marks.append(Mark(place, place, "".join(each.source for each in tags[index : partner + 1]), ""))
-                skipped = partner
+            marks.append(Mark(place, last, tag.source, tags[partner].source))
     return begun_before[::-1] + marks

@@ -74,17 +74,21 @@ def test_an_element_that_ends_between_two_sentences_ends_there() -> None:
     assert marks == [[Mark(2, 10, "<b>", "")], [], []]
 
 
-def test_what_stands_within_an_element_at_an_end_of_its_sentence_stays_within_it() -> None:
-    gaps, marks = marks_of("<b><img/>Red</b> dogs <i>run.<img/></i>")
+def test_a_void_tag_at_an_end_of_an_element_is_written_with_its_tag() -> None:
+    gaps, marks = marks_of("<b><img/>Red</b> dogs <i>run.<br/></i>")
 
     assert gaps == ["<p>", "</p>"]
-    assert marks == [
-        [Mark(0, 3, "<b>", "</b>"), Mark(0, 0, "<img/>", ""), Mark(9, 13, "<i>", "</i>"), Mark(13, 13, "<img/>", "")]
+    assert marks == [[Mark(0, 3, "<b><img/>", "</b>"), Mark(9, 13, "<i>", "<br/></i>")]]
+
+
+def test_elements_at_the_end_of_another_are_within_it() -> None:
+    assert marks_of("A <b>red <i>dog<br/></i></b> runs.")[1] == [
+        [Mark(2, 9, "<b>", "</b>"), Mark(6, 9, "<i>", "<br/></i>")]
     ]
 
 
-def test_an_element_without_text_is_a_point_with_all_that_it_has() -> None:
-    assert marks_of("A <a><img/></a>dog.")[1] == [[Mark(2, 2, "<a><img/></a>", "")]]
+def test_an_element_without_text_is_a_point() -> None:
+    assert marks_of("A <a><img/></a>dog.")[1] == [[Mark(2, 2, "<a><img/>", "</a>")]]
 
 
 def test_of_elements_that_began_before_the_last_to_end_is_the_outer_one() -> None:
