@@ -219,7 +219,7 @@ class Job:
         )
         metrics.count_kept(kept.placement.value for kept in restored[0].parts)
         current_trace.get().add_sentence(timings.queue_seconds, timings.encode_seconds, timings.decode_seconds)
-        return TranslatedSentence.decoded(part.source, result, restored, tokenizer)
+        return TranslatedSentence.decoded(part.source, result, restored, tokenizer, leg.model.manifest.confidence)
 
     def _ask_again(self, leg: Leg, part: Submitted, restored: Restored) -> bool:
         """Submits a sentence again with other carriers for its parts. Returns False if there are none, or no room."""
@@ -260,7 +260,8 @@ async def start_job(
     try:
         for leg, own in of_legs.values():
             sources = [sentence.source_ids or () for _, sentence in own]
-            futures = await submit(leg, sources, deadline, flow)
+            targets = [sentence.given.ids for _, sentence in own if sentence.given is not None]
+            futures = await submit(leg, sources, deadline, flow, targets)
             parts += [Submitted(*sentence, future) for sentence, future in zip(own, futures, strict=True)]
     except BaseException:
         cancel([part.future for part in parts], 0)

@@ -17,7 +17,7 @@ from server.text.splitter import MAX_TEXT_BYTES, SplitRules
 from server.translation.languages import choose_languages
 from server.translation.request import DecodingRequest, TranslationRequest
 from server.translation.routes import PlannedLeg, TextRoute
-from server.translation.rules import check_alignment, check_decoding
+from server.translation.rules import check_alignment, check_confidence, check_decoding, check_scores
 
 _BEAM_SIZE = 4  # for a model that names none
 _LEAST_PART = 0.5  # of a request's time, which the first leg has at least
@@ -123,7 +123,9 @@ class TextGroup:
         Returns:
             The cost of the texts, in seconds of one lane.
         """
-        tokens = [sentence.num_tokens for index in self.indices for sentence in texts[index].sentences]
+        sentences = [sentence for index in self.indices for sentence in texts[index].sentences]
+        # What is given may be longer than any translation.
+        tokens = [max(each.num_tokens, len(each.given.ids) if each.given else 0) for each in sentences]
         model = self.legs[0].model
         model.metrics.request_source_tokens.observe(sum(tokens))
         model.engine.observe_text(self.num_characters, sum(tokens))
@@ -165,10 +167,22 @@ def _borrowed_legs(
         for each in before
     ]
     leg = _leg(decoding, last, models, beam_size)
-    if request.with_alignment and not before:  # words are not aligned over a language between
-        check_alignment(leg.model.manifest.alignment)
-        leg = replace(leg, options=replace(leg.options, with_alignment=True))
+    if not before:  # words are not aligned over a language between, and nobody has calibrated two models together
+        leg = replace(leg, options=_with_wishes(request, leg.options, leg.model.manifest))
     return *legs, leg
+
+
+def _with_wishes(request: TranslationRequest, options: DecodingOptions, manifest: Manifest) -> DecodingOptions:
+    """Returns the options with what the answer is to carry. Raises InvalidRequest if the model or they cannot."""
+    if request.with_alignment:
+        check_alignment(manifest.alignment)
+        options = replace(options, with_alignment=True)
+    if request.with_confidence:
+        check_confidence(manifest.confidence)
+    if request.with_tokens or request.with_confidence:
+        check_scores(options)
+        options = replace(options, with_tokens=True)
+    return options
 
 
 def _leg(decoding: DecodingRequest, planned: PlannedLeg, models: Mapping[str, Model], beam_size: int) -> Leg:

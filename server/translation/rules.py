@@ -10,6 +10,7 @@ import re
 
 from server.access.tenants import Priority, Tenant
 from server.bundle.alignment import Alignment
+from server.bundle.confidence import Confidence
 from server.bundle.manifest import Limits
 from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
@@ -24,9 +25,9 @@ _DECODING_FIELDS = [each.name for each in dataclasses.fields(DecodingRequest)]
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._/+-]{1,64}")
 
 
-def check_texts(num_texts: int) -> None:
+def check_texts(num_texts: int, field: str = "contents", unit: str = "texts") -> None:
     """Checks that there are texts, and not too many. Raises InvalidRequest."""
-    _check_range("contents", num_texts, 1, MAX_TEXTS, " texts")
+    _check_range(field, num_texts, 1, MAX_TEXTS, f" {unit}")
 
 
 def check_answer(num_characters: int, num_hypotheses: int) -> None:
@@ -95,6 +96,20 @@ def check_alignment(alignment: Alignment | None) -> None:
     if alignment is None:
         message = "must be false: the bundle of the model does not say how translations are aligned"
         raise InvalidRequest("output.include_alignment", message)
+
+
+def check_confidence(confidence: Confidence | None) -> None:
+    """Checks that the bundle of a model says how sure it is of translations. Raises InvalidRequest."""
+    if confidence is None:
+        message = "must be false: the bundle of the model does not say how sure the model is of its translations"
+        raise InvalidRequest("output.include_confidence", message)
+
+
+def check_scores(options: DecodingOptions) -> None:
+    """Checks that a search whose tokens are asked for computes scores. Raises InvalidRequest."""
+    if not options.needs_log_probs:
+        message = "must be true for output.include_tokens and output.include_confidence with beam_size 1, not false"
+        raise InvalidRequest("decoding.with_scores", message)
 
 
 def _check_range(field: str, value: int, low: int, high: int, unit: str = "") -> None:

@@ -14,9 +14,11 @@ from server.translation.request import DecodingRequest
 from server.translation.rules import (
     check_alignment,
     check_answer,
+    check_confidence,
     check_decoding,
     check_mime_type,
     check_priority,
+    check_scores,
     check_texts,
     check_traffic_key,
 )
@@ -51,6 +53,12 @@ def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) 
         (lambda m: decoding(m, max_output_tokens=101), ["decoding.max_output_tokens", "101"]),
         (lambda m: decoding(m, use_shortlist=True), ["decoding.use_shortlist", "no shortlist"]),
         (lambda _: check_alignment(None), ["output.include_alignment", "false", "aligned"]),
+        (lambda _: check_confidence(None), ["output.include_confidence", "false", "sure"]),
+        (lambda _: check_texts(0, "pairs", "pairs"), ["pairs", "from 1 to 1024 pairs", "0"]),
+        (
+            lambda _: check_scores(DecodingOptions(beam_size=1, with_scores=False)),
+            ["decoding.with_scores", "output.include_tokens", "not false"],
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
