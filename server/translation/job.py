@@ -27,6 +27,7 @@ from server.translation.relay import Relay
 from server.translation.submission import FEW_SENTENCES, Place, Submitted, cancel, pause_after, submit
 
 _SENTENCES_PER_WAKE = 8  # if neither the caller nor a second engine waits for the first ones
+_FEW_WITH_WORDS = 4  # sentences whose words are looked for on the event loop's thread: of one hostile one for 20 ms
 
 _T = TypeVar("_T")
 
@@ -111,7 +112,9 @@ class Job:
 
     async def assemble(self, build: Callable[[], _T]) -> _T:
         """Calls a function that builds the response, on another thread if that takes long."""
-        is_short = sum(len(answer.split.sentences) for answer in self.answers) <= FEW_SENTENCES
+        options = self.routes[0][-1].options
+        few = _FEW_WITH_WORDS if options.with_tokens or options.with_alignment else FEW_SENTENCES
+        is_short = sum(len(answer.split.sentences) for answer in self.answers) <= few
         return build() if is_short else await asyncio.to_thread(build)
 
     async def _done(self) -> AsyncIterator[Submitted]:
