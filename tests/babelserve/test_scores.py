@@ -3,9 +3,10 @@ import math
 import grpc
 import pytest
 
-from babelserve import InvalidRequest
+from babelserve import Client, InvalidRequest, ModelNotFound
 from babelserve.scores import score_request, score_result
 from babelserve.v1 import translation_pb2 as pb
+from tests.babelserve.scripted_server import ScriptedServer, ScriptedService
 
 
 def test_a_request_has_all_that_was_asked() -> None:
@@ -48,3 +49,11 @@ def test_a_result_has_scores_and_errors() -> None:
     ]
     assert bad.error is not None
     assert bad.error.code is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_the_client_asks_and_raises_its_errors(server: ScriptedServer, service: ScriptedService) -> None:
+    with Client(server.address) as client:
+        assert [score.score for score in client.score([("a", "xyz")], target="de").scores] == [-3.0]
+        service.failures.append((grpc.StatusCode.NOT_FOUND, "no such model", ()))
+        with pytest.raises(ModelNotFound, match="no such model"):
+            client.score([("a", "xyz")], target="de")
