@@ -9,18 +9,20 @@ Retries, balancing, TLS and API keys are in channel.py.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self, Unpack
 
 import grpc
 import grpc.aio
+from google.protobuf.message import Message
 
 from babelserve.channel import TlsOptions, call_metadata, channel_options
 from babelserve.diagnosis import explain
 from babelserve.errors import TlsFailed, TranslationError, Unavailable, from_rpc_error
 from babelserve.messages import TranslateOptions, model_infos, streamed_sentence, translate_request, translate_result
-from babelserve.results import ModelInfo, StreamedSentence, TranslateResult
+from babelserve.results import ModelInfo, ScoreResult, StreamedSentence, TranslateResult
+from babelserve.scores import Pairs, ScoreOptions, score_request, score_result
 from babelserve.v1 import translation_pb2
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 
@@ -109,14 +111,24 @@ class Client:
             TranslationError: One of its subclasses; a text that fails alone carries its own `error` instead.
         """
         request = translate_request(contents, target, **options)
-        try:
-            response: translation_pb2.TranslateResponse = self._stub.Translate(
-                request, **self._connection.terms(deadline_seconds)
-            )
-        except grpc.RpcError as error:
-            raise self._connection.failure(error) from error
-        self._connection.is_proven = True
-        return translate_result(response)
+        return translate_result(self._call(self._stub.Translate, request, deadline_seconds))
+
+    def score(
+        self, pairs: Pairs, *, target: str, deadline_seconds: float | None = None, **options: Unpack[ScoreOptions]
+    ) -> ScoreResult:
+        """Says how likely the model finds given translations.
+
+        Args:
+            pairs: 1 to 1024 sentences, each with a translation, as they stand: neither is split into sentences.
+            target: Code of the translations' language, such as "de".
+            deadline_seconds: None: the client's.
+            options: See `ScoreOptions`.
+
+        Raises:
+            TranslationError: One of its subclasses; a pair that fails alone carries its own `error` instead.
+        """
+        request = score_request(pairs, target, **options)
+        return score_result(self._call(self._stub.Score, request, deadline_seconds))
 
     def translate_stream(
         self,
@@ -162,11 +174,12 @@ class Client:
         """
         return tuple(self._list(deadline_seconds).pivot_language_codes)
 
-    def _list(self, deadline_seconds: float | None) -> translation_pb2.ListModelsResponse:
+    def _list(self, deadline_seconds: float | None) -> Any:
+        return self._call(self._stub.ListModels, translation_pb2.ListModelsRequest(), deadline_seconds)
+
+    def _call(self, method: Callable[..., Any], request: Message, deadline_seconds: float | None) -> Any:
         try:
-            response: translation_pb2.ListModelsResponse = self._stub.ListModels(
-                translation_pb2.ListModelsRequest(), **self._connection.terms(deadline_seconds)
-            )
+            response = method(request, **self._connection.terms(deadline_seconds))
         except grpc.RpcError as error:
             raise self._connection.failure(error) from error
         self._connection.is_proven = True
@@ -219,14 +232,14 @@ class AsyncClient:
     ) -> TranslateResult:
         """As `Client.translate`."""
         request = translate_request(contents, target, **options)
-        try:
-            response: translation_pb2.TranslateResponse = await self._stub.Translate(
-                request, **self._connection.terms(deadline_seconds)
-            )
-        except grpc.aio.AioRpcError as error:
-            raise await asyncio.to_thread(self._connection.failure, error) from error
-        self._connection.is_proven = True
-        return translate_result(response)
+        return translate_result(await self._call(self._stub.Translate, request, deadline_seconds))
+
+    async def score(
+        self, pairs: Pairs, *, target: str, deadline_seconds: float | None = None, **options: Unpack[ScoreOptions]
+    ) -> ScoreResult:
+        """As `Client.score`."""
+        request = score_request(pairs, target, **options)
+        return score_result(await self._call(self._stub.Score, request, deadline_seconds))
 
     def translate_stream(
         self,
@@ -261,11 +274,12 @@ class AsyncClient:
         """As `Client.list_pivots`."""
         return tuple((await self._list(deadline_seconds)).pivot_language_codes)
 
-    async def _list(self, deadline_seconds: float | None) -> translation_pb2.ListModelsResponse:
+    async def _list(self, deadline_seconds: float | None) -> Any:
+        return await self._call(self._stub.ListModels, translation_pb2.ListModelsRequest(), deadline_seconds)
+
+    async def _call(self, method: Callable[..., Any], request: Message, deadline_seconds: float | None) -> Any:
         try:
-            response: translation_pb2.ListModelsResponse = await self._stub.ListModels(
-                translation_pb2.ListModelsRequest(), **self._connection.terms(deadline_seconds)
-            )
+            response = await method(request, **self._connection.terms(deadline_seconds))
         except grpc.aio.AioRpcError as error:
             raise await asyncio.to_thread(self._connection.failure, error) from error
         self._connection.is_proven = True

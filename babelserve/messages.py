@@ -4,24 +4,17 @@ import numbers
 from collections.abc import Iterable, Sequence
 from typing import TypedDict, Unpack, get_args, get_type_hints
 
-import grpc
+from google.protobuf.message import Message
 
 from babelserve.errors import InvalidRequest
-from babelserve.results import (
-    DetectedLanguage,
-    FinishReason,
-    Hypothesis,
-    KeptPart,
-    Link,
-    ModelInfo,
-    Placement,
-    RouteLeg,
-    Sentence,
-    StreamedSentence,
-    TextError,
-    Timings,
-    TranslateResult,
-    Translation,
+from babelserve.results import Hypothesis, ModelInfo, StreamedSentence, Timings, TranslateResult, Translation
+from babelserve.sentences import (
+    read_detected,
+    read_finish_reason,
+    read_kept,
+    read_route,
+    read_sentence,
+    read_text_error,
 )
 from babelserve.v1 import translation_pb2
 
@@ -30,19 +23,7 @@ _PRIORITIES = {
     "normal": translation_pb2.PRIORITY_NORMAL,
     "low": translation_pb2.PRIORITY_LOW,
 }
-_FINISH_REASONS: dict[int, FinishReason] = {
-    translation_pb2.FINISH_REASON_STOP: FinishReason.STOP,
-    translation_pb2.FINISH_REASON_LENGTH: FinishReason.LENGTH,
-    translation_pb2.FINISH_REASON_COPIED: FinishReason.COPIED,
-}
-_PLACEMENTS: dict[int, Placement] = {
-    translation_pb2.PLACEMENT_BY_MODEL: Placement.BY_MODEL,
-    translation_pb2.PLACEMENT_BY_POSITION: Placement.BY_POSITION,
-    translation_pb2.PLACEMENT_MISSING: Placement.MISSING,
-}
-_LINK_FIELDS = [field.name for field in translation_pb2.Link.DESCRIPTOR.fields]
 MAX_REQUEST_BYTES = 4 * 2**20  # as translation.proto says; gRPC would refuse it as if the server were full
-STATUS_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
 
 class TranslateOptions(TypedDict, total=False):
@@ -63,6 +44,8 @@ class TranslateOptions(TypedDict, total=False):
         traffic_key: Requests of the same go to the same version where versions of a model share them; 256 characters.
         include_sentences: Fill `Translation.sentences` (`translate` only).
         include_alignment: Fill `Sentence.links`; for models whose `has_alignment` is true.
+        include_tokens: Fill `Sentence.tokens`.
+        include_confidence: Fill `confidence` of translations and sentences; for models whose `has_confidence` is true.
     """
 
     source: str | None
@@ -79,6 +62,8 @@ class TranslateOptions(TypedDict, total=False):
     traffic_key: str | None
     include_sentences: bool | None
     include_alignment: bool | None
+    include_tokens: bool | None
+    include_confidence: bool | None
 
 
 _OPTION_TYPES: dict[str, type] = {name: get_args(hint)[0] for name, hint in get_type_hints(TranslateOptions).items()}
@@ -101,7 +86,7 @@ def translate_request(
             is longer than a message may be.
     """
     contents = _checked_contents(contents)
-    _check_text("target", target)
+    check_text("target", target)
     _check_options(options)
     try:
         request = translation_pb2.TranslateRequest(
@@ -119,17 +104,25 @@ def translate_request(
                 use_shortlist=options.get("use_shortlist"),
             ),
             text=translation_pb2.TextOptions(refuse_unknown_scripts=options.get("refuse_unknown_scripts")),
-            priority=_priority(options.get("priority")),
+            priority=priority_of(options.get("priority")),
             traffic_key=options.get("traffic_key"),
             output=translation_pb2.OutputOptions(
-                include_sentences=options.get("include_sentences"), include_alignment=options.get("include_alignment")
+                include_sentences=options.get("include_sentences"),
+                include_alignment=options.get("include_alignment"),
+                include_tokens=options.get("include_tokens"),
+                include_confidence=options.get("include_confidence"),
             ),
         )
     except ValueError as error:  # protobuf's, for a number outside uint32: "Value out of range: -1"
         raise InvalidRequest(str(error)) from error
-    if (num_bytes := request.ByteSize()) > MAX_REQUEST_BYTES:
-        raise InvalidRequest(f"contents: the request has {num_bytes} bytes; the limit is {MAX_REQUEST_BYTES}")
+    check_size("contents", request)
     return request
+
+
+def check_size(name: str, request: Message) -> None:
+    """Raises InvalidRequest if a request is larger than a message may be, because of the field of this name."""
+    if (num_bytes := request.ByteSize()) > MAX_REQUEST_BYTES:
+        raise InvalidRequest(f"{name}: the request has {num_bytes} bytes; the limit is {MAX_REQUEST_BYTES}")
 
 
 def _checked_contents(contents: Sequence[str]) -> list[str]:
@@ -139,11 +132,12 @@ def _checked_contents(contents: Sequence[str]) -> list[str]:
         raise TypeError(f"contents must be a sequence of texts, not {type(contents).__name__}")
     contents = list(contents)
     for index, text in enumerate(contents):
-        _check_text(f"contents[{index}]", text)
+        check_text(f"contents[{index}]", text)
     return contents
 
 
-def _check_text(name: str, text: object) -> None:
+def check_text(name: str, text: object) -> None:
+    """Raises TypeError if something is no text, and InvalidRequest if the text is not valid Unicode."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a string, not {type(text).__name__}")
     try:
@@ -160,14 +154,15 @@ def _check_options(options: TranslateOptions) -> None:
         if value is None:
             continue
         if declared is str:
-            _check_text(name, value)
+            check_text(name, value)
             continue
         accepted, said = _ACCEPTED[declared]
         if isinstance(value, bool) != (declared is bool) or not isinstance(value, accepted):
             raise TypeError(f"{name} must be {said}, not {type(value).__name__}")
 
 
-def _priority(name: str | None) -> translation_pb2.Priority:
+def priority_of(name: str | None) -> translation_pb2.Priority:
+    """Returns what a priority is on the wire. Raises InvalidRequest if there is none of that name."""
     if name is None:
         return translation_pb2.PRIORITY_UNSPECIFIED
     if name not in _PRIORITIES:
@@ -199,12 +194,12 @@ def streamed_sentence(response: translation_pb2.TranslateStreamResponse) -> Stre
         sentence_index=response.sentence_index,
         sentence_count=response.sentence_count,
         leading=response.leading,
-        sentence=_sentence(response.sentence) if response.HasField("sentence") else None,
-        error=_text_error(response.status) if response.HasField("status") else None,
+        sentence=read_sentence(response.sentence) if response.HasField("sentence") else None,
+        error=read_text_error(response.status) if response.HasField("status") else None,
         model=response.model,
         model_version=response.model_version,
-        detected=_detected(response),
-        route=_route(response),
+        detected=read_detected(response),
+        route=read_route(response),
     )
 
 
@@ -221,6 +216,7 @@ def model_infos(response: translation_pb2.ListModelsResponse) -> tuple[ModelInfo
             max_target_tokens=model.max_target_tokens,
             has_shortlist=model.has_shortlist,
             has_alignment=model.has_alignment,
+            has_confidence=model.has_confidence,
             source_languages=tuple(model.source_language_codes or dict.fromkeys(source for source, _ in _pairs(model))),
             target_languages=tuple(model.target_language_codes or dict.fromkeys(target for _, target in _pairs(model))),
         )
@@ -236,61 +232,14 @@ def _translation(message: translation_pb2.Translation) -> Translation:
     return Translation(
         text=message.text,
         score=message.score,
-        finish_reason=_finish_reason(message.finish_reason),
+        finish_reason=read_finish_reason(message.finish_reason),
         hypotheses=tuple(Hypothesis(text=best.text, score=best.score) for best in message.hypotheses),
-        sentences=tuple(_sentence(sentence) for sentence in message.sentences),
+        sentences=tuple(read_sentence(sentence) for sentence in message.sentences),
         source_tokens=message.source_tokens,
         target_tokens=message.target_tokens,
-        error=_text_error(message.status) if message.HasField("status") else None,
-        detected=_detected(message),
-        route=_route(message),
-        kept=_kept(message),
+        error=read_text_error(message.status) if message.HasField("status") else None,
+        detected=read_detected(message),
+        route=read_route(message),
+        kept=read_kept(message),
+        confidence=message.confidence if message.HasField("confidence") else None,
     )
-
-
-def _detected(
-    message: translation_pb2.Translation | translation_pb2.TranslateStreamResponse,
-) -> DetectedLanguage | None:
-    code = message.detected_language_code
-    return DetectedLanguage(code=code, confidence=message.detection_confidence) if code else None
-
-
-def _route(
-    message: translation_pb2.Translation | translation_pb2.TranslateStreamResponse,
-) -> tuple[RouteLeg, ...]:
-    return tuple(
-        RouteLeg(
-            model=leg.model,
-            model_version=leg.model_version,
-            source=leg.source_language_code,
-            target=leg.target_language_code,
-        )
-        for leg in message.route
-    )
-
-
-def _sentence(message: translation_pb2.Sentence) -> Sentence:
-    return Sentence(
-        source_text=message.source_text,
-        text=message.text,
-        separator=message.separator,
-        score=message.score,
-        finish_reason=_finish_reason(message.finish_reason),
-        source_tokens=message.source_tokens,
-        target_tokens=message.target_tokens,
-        kept=_kept(message),
-        links=tuple(Link(**{name: getattr(link, name) for name in _LINK_FIELDS}) for link in message.links),
-    )
-
-
-def _kept(message: translation_pb2.Translation | translation_pb2.Sentence) -> tuple[KeptPart, ...]:
-    placements = [_PLACEMENTS.get(part.placement, Placement.UNSPECIFIED) for part in message.kept]
-    return tuple(KeptPart(text=part.text, placement=each) for part, each in zip(message.kept, placements, strict=True))
-
-
-def _finish_reason(value: translation_pb2.FinishReason) -> FinishReason:
-    return _FINISH_REASONS.get(value, FinishReason.UNSPECIFIED)  # a newer server may have others
-
-
-def _text_error(status: translation_pb2.Status) -> TextError:
-    return TextError(code=STATUS_CODES.get(status.code, grpc.StatusCode.UNKNOWN), message=status.message)

@@ -57,6 +57,23 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """A token of a translation, or of one that was given to be scored; positions count code points.
+
+    Attributes:
+        text: As the vocabulary has it, with U+2581 for a blank; empty for the end of the sentence.
+        begin: Where what it writes begins in `Sentence.text`, or in the given target; 0 if it writes nothing.
+        end: Where it ends there.
+        log_prob: Natural logarithm of its probability after the tokens before it.
+    """
+
+    text: str
+    begin: int
+    end: int
+    log_prob: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextError:
     """Why one text of an answered request has no translation."""
 
@@ -79,6 +96,12 @@ class Sentence:
     Attributes:
         separator: The white space that follows it in the source.
         links: Which words belong together, if that was asked for.
+        source_begin: Where it begins in its text, in code points.
+        source_end: Where it ends there.
+        begin: Where its translation begins in `Translation.text`; 0 in a stream.
+        end: Where it ends there; 0 in a stream.
+        tokens: Of its translation, the end of the sentence last, if that was asked for.
+        confidence: 0 to 1, if that was asked for and it was translated: it ranks, see `docs/guides/translate.md`.
     """
 
     source_text: str
@@ -90,6 +113,12 @@ class Sentence:
     target_tokens: int
     kept: tuple[KeptPart, ...] = ()
     links: tuple[Link, ...] = ()
+    source_begin: int = 0
+    source_end: int = 0
+    begin: int = 0
+    end: int = 0
+    tokens: tuple[Token, ...] = ()
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +144,8 @@ class Translation:
     """The translation of one text: `text`, or, when this text alone failed, `error` and an empty `text`.
 
     `detected` is None unless the request left the source language open, and there were several. `route` is empty where
-    the result's `model` translated the text alone; two models over a pivot are two legs.
+    the result's `model` translated the text alone; two models over a pivot are two legs. `confidence` is None unless it
+    was asked for and a sentence was translated.
     """
 
     text: str
@@ -129,6 +159,7 @@ class Translation:
     detected: DetectedLanguage | None = None
     route: tuple[RouteLeg, ...] = ()
     kept: tuple[KeptPart, ...] = ()
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +210,27 @@ class StreamedSentence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """How likely a model finds one given translation: or, when this pair alone failed, `error` and no tokens.
+
+    `score` is log-probability / length^length_penalty; `tokens` are the target's, the end of the sentence last.
+    """
+
+    score: float
+    tokens: tuple[Token, ...]
+    error: TextError | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreResult:
+    """The answer to `score`: one score for each pair, in their order, and the model that has scored them."""
+
+    scores: tuple[Score, ...]
+    model: str
+    model_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInfo:
     """A model that the server has.
 
@@ -195,5 +247,6 @@ class ModelInfo:
     max_target_tokens: int
     has_shortlist: bool
     has_alignment: bool = False
+    has_confidence: bool = False
     source_languages: tuple[str, ...] = ()
     target_languages: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ import torch
 from export.agreement import MIN_CHRF, check_agreement, measure_agreement
 from export.aligner import write_aligner
 from export.alignment import Translated, choose_heads, open_heads
+from export.confidence import with_confidence
 from export.description import described_quality
 from export.drafts import drafted
 from export.examples import CHECKED_SENTENCES, encode_examples
@@ -208,6 +209,7 @@ class _Export:
         pair, most = self.examples[0].pair, self.num_translations
         texts = [example.text for example in self.examples if example.pair == pair]
         self.manifest = probe_model(translator, self.tokenizer, self.manifest, pair, texts, most)
+        self.manifest = with_confidence(translator, self.tokenizer, self.manifest, self.examples)
 
     def _choose_heads(self, bundle: Bundle, runner: Runner, translator: IdTranslator) -> None:
         targets = self._forced_targets(translator) if self.has_references else self.targets  # own translations

@@ -1,22 +1,26 @@
 """`babelserve-probe BUNDLE`: finds out what a bundle's network can read and how its translations are aligned.
 
-Both are written into the bundle. An export does the same.
+With references it also finds out how sure the model is of its translations. All is written into the bundle. An export
+does the same.
 """
 
 import argparse
 import dataclasses
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import shtab
 
 from export.aligner import write_aligner
 from export.alignment import choose_heads, open_heads, translate_own
+from export.confidence import with_confidence
 from export.endings import endings
-from export.examples import CHECKED_SENTENCES
+from export.examples import CHECKED_SENTENCES, encode_examples
 from export.files import EXACT
 from export.imports.samples import own_sentences
 from export.probe import probe_model
+from export.subject import DevSet
 from export.verify import open_translator
 from model.command import parse
 from server.bundle.bundle import Bundle, open_bundle
@@ -35,9 +39,14 @@ def main() -> None:
         sentences = own_sentences(pair.source)
         if arguments.text is not None:
             sentences = [line for line in arguments.text.read_text(encoding="utf-8").splitlines() if line.strip()]
+        references: list[str] = []
+        if arguments.reference is not None:
+            references = [line for line in arguments.reference.read_text(encoding="utf-8").splitlines() if line.strip()]
+            if len(references) != len(sentences):
+                raise ValueError(f"--reference has {len(references)} lines, and there are {len(sentences)} sentences")
         if not sentences:
             raise ValueError(f"there are no sample sentences in {pair.source}: give some of your own with --text FILE")
-        manifest = write_manifest(bundle, probe_bundle(bundle, pair, sentences))
+        manifest = write_manifest(bundle, probe_bundle(bundle, pair, sentences, references))
         masking, alignment = manifest.masking, manifest.alignment
         copied, lost = ", ".join(masking.codes), " ".join(masking.unknown_characters)
         assert alignment is not None
@@ -45,15 +54,18 @@ def main() -> None:
             f"{bundle.directory}: copies {copied or 'no code'}; does not return {lost or 'nothing untried'};"
             f" aligns with {len(alignment.heads)} heads, error rate {alignment.error_rate:.3f}\n"
         )
+        if manifest.confidence is not None:
+            sys.stdout.write(f"confidence: calibration error {manifest.confidence.calibration_error:.3f}\n")
 
 
-def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str]) -> Manifest:
+def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], references: Sequence[str] = ()) -> Manifest:
     """Returns a bundle's manifest with what its network can read and how it aligns; adds the aligners to its files.
 
     Args:
         bundle: to try.
         pair: the direction to try it in.
         sentences: in its source language.
+        references: a translation of each sentence; none to leave the bundle's confidence as it is.
     """
     known = dataclasses.replace(bundle.manifest.masking, codes=(), unknown_characters="")
     manifest = dataclasses.replace(bundle.manifest, masking=known)
@@ -64,6 +76,9 @@ def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str]) -> Ma
         manifest = probe_model(translator, tokenizer, manifest, (pair.source, pair.target), sentences)
         sources = [tokenizer.encode(text, pair.source_prefix) for text in sentences[:CHECKED_SENTENCES]]
         fitting = [ids for ids in sources if len(ids) <= manifest.limits.max_source_tokens]
+        if references:
+            dev = DevSet(sentences, list(references), [(pair.source, pair.target)] * len(sentences))
+            manifest = with_confidence(translator, tokenizer, manifest, encode_examples(dev, manifest, tokenizer))
         alignment = choose_heads(open_heads(bundle, name, runner), translate_own(translator, manifest, pair, fitting))
     variants = {
         each: write_aligner(bundle.directory / each, variant, alignment.heads)
@@ -93,6 +108,9 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("bundle", type=Path, help="directory of the bundle, which is changed")
     parser.add_argument(
         "--text", type=Path, metavar="FILE", help="sentences in the source language, one a line (default: ours)"
+    )
+    parser.add_argument(
+        "--reference", type=Path, metavar="FILE", help="translations of --text, line by line, to measure confidence"
     )
     shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
     return parser

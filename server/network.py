@@ -98,6 +98,19 @@ class Decoder(Protocol):
             or the vocabulary if that is smaller. Both arrays are overwritten by the next step.
         """
 
+    def log_probs(self, rows: Sequence[int], ids: Sequence[int]) -> NDArray[np.float32]:
+        """Returns the log-probability of any token in each of some rows of the last step, over the whole vocabulary.
+
+        The step must have been a plain one, and nothing may have moved since.
+
+        Args:
+            rows: [n].
+            ids: [n].
+
+        Returns:
+            [n]; minus infinity for a token that the network cannot write.
+        """
+
     def align(
         self, rows: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
     ) -> NDArray[np.float32]:

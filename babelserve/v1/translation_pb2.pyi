@@ -87,12 +87,16 @@ class DecodingOptions(_message.Message):
     def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., with_scores: _Optional[bool] = ..., use_shortlist: _Optional[bool] = ...) -> None: ...
 
 class OutputOptions(_message.Message):
-    __slots__ = ("include_sentences", "include_alignment")
+    __slots__ = ("include_sentences", "include_alignment", "include_tokens", "include_confidence")
     INCLUDE_SENTENCES_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_ALIGNMENT_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     include_sentences: bool
     include_alignment: bool
-    def __init__(self, include_sentences: _Optional[bool] = ..., include_alignment: _Optional[bool] = ...) -> None: ...
+    include_tokens: bool
+    include_confidence: bool
+    def __init__(self, include_sentences: _Optional[bool] = ..., include_alignment: _Optional[bool] = ..., include_tokens: _Optional[bool] = ..., include_confidence: _Optional[bool] = ...) -> None: ...
 
 class TranslateResponse(_message.Message):
     __slots__ = ("translations", "model", "model_version", "timings", "source_language_code", "target_language_code")
@@ -111,7 +115,7 @@ class TranslateResponse(_message.Message):
     def __init__(self, translations: _Optional[_Iterable[_Union[Translation, _Mapping]]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ...) -> None: ...
 
 class Translation(_message.Message):
-    __slots__ = ("text", "score", "finish_reason", "hypotheses", "sentences", "source_tokens", "target_tokens", "status", "detected_language_code", "detection_confidence", "route", "kept")
+    __slots__ = ("text", "score", "finish_reason", "hypotheses", "sentences", "source_tokens", "target_tokens", "status", "detected_language_code", "detection_confidence", "route", "kept", "confidence")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
@@ -124,6 +128,7 @@ class Translation(_message.Message):
     DETECTION_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     ROUTE_FIELD_NUMBER: _ClassVar[int]
     KEPT_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     text: str
     score: float
     finish_reason: FinishReason
@@ -136,7 +141,8 @@ class Translation(_message.Message):
     detection_confidence: float
     route: _containers.RepeatedCompositeFieldContainer[RouteLeg]
     kept: _containers.RepeatedCompositeFieldContainer[KeptPart]
-    def __init__(self, text: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., hypotheses: _Optional[_Iterable[_Union[Hypothesis, _Mapping]]] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., status: _Optional[_Union[Status, _Mapping]] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., route: _Optional[_Iterable[_Union[RouteLeg, _Mapping]]] = ..., kept: _Optional[_Iterable[_Union[KeptPart, _Mapping]]] = ...) -> None: ...
+    confidence: float
+    def __init__(self, text: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., hypotheses: _Optional[_Iterable[_Union[Hypothesis, _Mapping]]] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., status: _Optional[_Union[Status, _Mapping]] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., route: _Optional[_Iterable[_Union[RouteLeg, _Mapping]]] = ..., kept: _Optional[_Iterable[_Union[KeptPart, _Mapping]]] = ..., confidence: _Optional[float] = ...) -> None: ...
 
 class KeptPart(_message.Message):
     __slots__ = ("text", "placement")
@@ -175,7 +181,7 @@ class Hypothesis(_message.Message):
     def __init__(self, text: _Optional[str] = ..., score: _Optional[float] = ...) -> None: ...
 
 class Sentence(_message.Message):
-    __slots__ = ("source_text", "text", "separator", "score", "finish_reason", "source_tokens", "target_tokens", "kept", "links")
+    __slots__ = ("source_text", "text", "separator", "score", "finish_reason", "source_tokens", "target_tokens", "kept", "links", "source_begin", "source_end", "begin", "end", "tokens", "confidence")
     SOURCE_TEXT_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     SEPARATOR_FIELD_NUMBER: _ClassVar[int]
@@ -185,6 +191,12 @@ class Sentence(_message.Message):
     TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
     KEPT_FIELD_NUMBER: _ClassVar[int]
     LINKS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_BEGIN_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_END_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     source_text: str
     text: str
     separator: str
@@ -194,7 +206,25 @@ class Sentence(_message.Message):
     target_tokens: int
     kept: _containers.RepeatedCompositeFieldContainer[KeptPart]
     links: _containers.RepeatedCompositeFieldContainer[Link]
-    def __init__(self, source_text: _Optional[str] = ..., text: _Optional[str] = ..., separator: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[KeptPart, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ...) -> None: ...
+    source_begin: int
+    source_end: int
+    begin: int
+    end: int
+    tokens: _containers.RepeatedCompositeFieldContainer[Token]
+    confidence: float
+    def __init__(self, source_text: _Optional[str] = ..., text: _Optional[str] = ..., separator: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[KeptPart, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., source_begin: _Optional[int] = ..., source_end: _Optional[int] = ..., begin: _Optional[int] = ..., end: _Optional[int] = ..., tokens: _Optional[_Iterable[_Union[Token, _Mapping]]] = ..., confidence: _Optional[float] = ...) -> None: ...
+
+class Token(_message.Message):
+    __slots__ = ("text", "begin", "end", "log_prob")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    LOG_PROB_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    begin: int
+    end: int
+    log_prob: float
+    def __init__(self, text: _Optional[str] = ..., begin: _Optional[int] = ..., end: _Optional[int] = ..., log_prob: _Optional[float] = ...) -> None: ...
 
 class Link(_message.Message):
     __slots__ = ("source_begin", "source_end", "target_begin", "target_end", "weight")
@@ -254,6 +284,52 @@ class TranslateStreamResponse(_message.Message):
     route: _containers.RepeatedCompositeFieldContainer[RouteLeg]
     def __init__(self, content_index: _Optional[int] = ..., sentence_index: _Optional[int] = ..., sentence_count: _Optional[int] = ..., leading: _Optional[str] = ..., sentence: _Optional[_Union[Sentence, _Mapping]] = ..., status: _Optional[_Union[Status, _Mapping]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., route: _Optional[_Iterable[_Union[RouteLeg, _Mapping]]] = ...) -> None: ...
 
+class ScoreRequest(_message.Message):
+    __slots__ = ("pairs", "source_language_code", "target_language_code", "model", "length_penalty", "priority", "traffic_key")
+    PAIRS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    TRAFFIC_KEY_FIELD_NUMBER: _ClassVar[int]
+    pairs: _containers.RepeatedCompositeFieldContainer[ScorePair]
+    source_language_code: str
+    target_language_code: str
+    model: str
+    length_penalty: float
+    priority: Priority
+    traffic_key: str
+    def __init__(self, pairs: _Optional[_Iterable[_Union[ScorePair, _Mapping]]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., length_penalty: _Optional[float] = ..., priority: _Optional[_Union[Priority, str]] = ..., traffic_key: _Optional[str] = ...) -> None: ...
+
+class ScorePair(_message.Message):
+    __slots__ = ("source", "target")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    target: str
+    def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ...) -> None: ...
+
+class ScoreResponse(_message.Message):
+    __slots__ = ("scores", "model", "model_version")
+    SCORES_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    MODEL_VERSION_FIELD_NUMBER: _ClassVar[int]
+    scores: _containers.RepeatedCompositeFieldContainer[Score]
+    model: str
+    model_version: str
+    def __init__(self, scores: _Optional[_Iterable[_Union[Score, _Mapping]]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ...) -> None: ...
+
+class Score(_message.Message):
+    __slots__ = ("score", "tokens", "status")
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    score: float
+    tokens: _containers.RepeatedCompositeFieldContainer[Token]
+    status: Status
+    def __init__(self, score: _Optional[float] = ..., tokens: _Optional[_Iterable[_Union[Token, _Mapping]]] = ..., status: _Optional[_Union[Status, _Mapping]] = ...) -> None: ...
+
 class ListModelsRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
@@ -267,7 +343,7 @@ class ListModelsResponse(_message.Message):
     def __init__(self, models: _Optional[_Iterable[_Union[ModelInfo, _Mapping]]] = ..., pivot_language_codes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ModelInfo(_message.Message):
-    __slots__ = ("name", "version", "variant", "language_pairs", "max_beam_size", "max_source_tokens", "max_target_tokens", "has_shortlist", "source_language_codes", "target_language_codes", "has_alignment")
+    __slots__ = ("name", "version", "variant", "language_pairs", "max_beam_size", "max_source_tokens", "max_target_tokens", "has_shortlist", "source_language_codes", "target_language_codes", "has_alignment", "has_confidence")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     VARIANT_FIELD_NUMBER: _ClassVar[int]
@@ -279,6 +355,7 @@ class ModelInfo(_message.Message):
     SOURCE_LANGUAGE_CODES_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_CODES_FIELD_NUMBER: _ClassVar[int]
     HAS_ALIGNMENT_FIELD_NUMBER: _ClassVar[int]
+    HAS_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     name: str
     version: str
     variant: str
@@ -290,7 +367,8 @@ class ModelInfo(_message.Message):
     source_language_codes: _containers.RepeatedScalarFieldContainer[str]
     target_language_codes: _containers.RepeatedScalarFieldContainer[str]
     has_alignment: bool
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., variant: _Optional[str] = ..., language_pairs: _Optional[_Iterable[_Union[LanguagePair, _Mapping]]] = ..., max_beam_size: _Optional[int] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., has_shortlist: _Optional[bool] = ..., source_language_codes: _Optional[_Iterable[str]] = ..., target_language_codes: _Optional[_Iterable[str]] = ..., has_alignment: _Optional[bool] = ...) -> None: ...
+    has_confidence: bool
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., variant: _Optional[str] = ..., language_pairs: _Optional[_Iterable[_Union[LanguagePair, _Mapping]]] = ..., max_beam_size: _Optional[int] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., has_shortlist: _Optional[bool] = ..., source_language_codes: _Optional[_Iterable[str]] = ..., target_language_codes: _Optional[_Iterable[str]] = ..., has_alignment: _Optional[bool] = ..., has_confidence: _Optional[bool] = ...) -> None: ...
 
 class LanguagePair(_message.Message):
     __slots__ = ("source_language_code", "target_language_code")

@@ -50,6 +50,11 @@ class TranslationServiceStub:
                 request_serializer=babelserve_dot_v1_dot_translation__pb2.TranslateStreamRequest.SerializeToString,
                 response_deserializer=babelserve_dot_v1_dot_translation__pb2.TranslateStreamResponse.FromString,
                 _registered_method=True)
+        self.Score = channel.unary_unary(
+                '/babelserve.v1.TranslationService/Score',
+                request_serializer=babelserve_dot_v1_dot_translation__pb2.ScoreRequest.SerializeToString,
+                response_deserializer=babelserve_dot_v1_dot_translation__pb2.ScoreResponse.FromString,
+                _registered_method=True)
         self.ListModels = channel.unary_unary(
                 '/babelserve.v1.TranslationService/ListModels',
                 request_serializer=babelserve_dot_v1_dot_translation__pb2.ListModelsRequest.SerializeToString,
@@ -80,6 +85,13 @@ class TranslationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Score(self, request, context):
+        """Says how likely a model finds given translations, and answers when the last of them is done.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListModels(self, request, context):
         """Lists the models that this server serves, the default first.
         """
@@ -99,6 +111,11 @@ def add_TranslationServiceServicer_to_server(servicer, server):
                     servicer.TranslateStream,
                     request_deserializer=babelserve_dot_v1_dot_translation__pb2.TranslateStreamRequest.FromString,
                     response_serializer=babelserve_dot_v1_dot_translation__pb2.TranslateStreamResponse.SerializeToString,
+            ),
+            'Score': grpc.unary_unary_rpc_method_handler(
+                    servicer.Score,
+                    request_deserializer=babelserve_dot_v1_dot_translation__pb2.ScoreRequest.FromString,
+                    response_serializer=babelserve_dot_v1_dot_translation__pb2.ScoreResponse.SerializeToString,
             ),
             'ListModels': grpc.unary_unary_rpc_method_handler(
                     servicer.ListModels,
@@ -166,6 +183,33 @@ class TranslationService:
             '/babelserve.v1.TranslationService/TranslateStream',
             babelserve_dot_v1_dot_translation__pb2.TranslateStreamRequest.SerializeToString,
             babelserve_dot_v1_dot_translation__pb2.TranslateStreamResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Score(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/babelserve.v1.TranslationService/Score',
+            babelserve_dot_v1_dot_translation__pb2.ScoreRequest.SerializeToString,
+            babelserve_dot_v1_dot_translation__pb2.ScoreResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from server.bundle.alignment import Alignment
+from server.bundle.confidence import Confidence
 from server.bundle.files import FileFacts
 from server.bundle.graphs import ATTENTION, HALVES_FILE, SSRU, self_caches
 from server.bundle.languages import Ids, LanguagePair, Languages
@@ -19,7 +20,7 @@ from server.bundle.masking import Masking
 from server.bundle.variant_files import Variant
 from server.decoding.options import DecodingOptions, SearchRules
 
-REVISION = 9  # raised whenever a reader of the previous revision could not read a new bundle
+REVISION = 10  # raised whenever a reader of the previous revision could not read a new bundle
 MANIFEST_FILE = "manifest.json"
 SEAL_FILE = "manifest.json.sha256"  # what `sha256sum manifest.json` prints
 SHORTLIST_FILE = "shortlist.npz"  # optional: see `server.bundle.shortlist`
@@ -141,6 +142,7 @@ class Manifest:
         search: for requests that leave it open.
         masking: what sentences are shown to the network as.
         alignment: how translations are aligned; None if nobody has found out. Every variant has an `ALIGNER_FILE` then.
+        confidence: how sure the model is of a translation; None if nobody has measured it with references.
         tokenizer: facts of `TOKENIZER_FILE`, unless other tokenizer files are among `extra_files`.
         variants: by name.
         golden: what a start is proved by.
@@ -163,6 +165,7 @@ class Manifest:
     search: SearchDefaults = field(default_factory=SearchDefaults)
     masking: Masking = field(default_factory=Masking)
     alignment: Alignment | None = None
+    confidence: Confidence | None = None
     tokenizer: FileFacts | None = None
     variants: dict[str, Variant]
     golden: Golden

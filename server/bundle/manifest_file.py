@@ -2,12 +2,14 @@
 
 import dataclasses
 import logging
+import math
 import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from server.bundle.codes import canonical_code
+from server.bundle.confidence import Confidence
 from server.bundle.files import read_file
 from server.bundle.graphs import ALIGNER_FILE, MAX_BEAM_SIZE, MIXERS
 from server.bundle.languages import Ids
@@ -105,6 +107,7 @@ def _check_manifest(manifest: Manifest) -> list[str]:
     faults += _check_tokenizer(manifest)
     faults += _check_masking(manifest.masking)
     faults += _check_alignment(manifest)
+    faults += _check_confidence(manifest.confidence)
     if not manifest.variants:
         faults.append("variants is empty")
     for name, variant in manifest.variants.items():
@@ -151,6 +154,11 @@ def _check_alignment(manifest: Manifest) -> list[str]:
             if not 0 <= number < size:
                 faults.append(f"alignment.heads[{index}].{name} must be in 0..{size - 1}, not {number}")
     return faults
+
+
+def _check_confidence(confidence: Confidence | None) -> list[str]:
+    given = {} if confidence is None else dataclasses.asdict(confidence)
+    return [f"confidence.{name} must be a finite number" for name, value in given.items() if not math.isfinite(value)]
 
 
 def _check_tokenizer(manifest: Manifest) -> list[str]:

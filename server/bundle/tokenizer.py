@@ -9,8 +9,7 @@ list of each id's piece, "" for ids that stand for no text. Then a sentence is c
 and each is looked up; one that is not there is unk. A target without files of its own has the source's.
 Where the bundle has `MOSES_FILE`, Moses and byte-pair encoding (`server.bundle.moses`) stand in SentencePiece's place.
 
-Models of our own fall back to bytes, so that any text has ids. Private-use characters from U+E000 on are placeholders:
-they copy them.
+Models of our own fall back to bytes, so any text has ids. They copy placeholders: private characters from U+E000 on.
 """
 
 import functools
@@ -62,7 +61,7 @@ class Tokenizer:
         self._target: _Side | MosesTarget
         is_moses = MOSES_FILE in manifest.extra_files
         self._source, self._target = _open_moses(manifest, read) if is_moses else _open_sides(manifest, read)
-        self._unk_id = special_ids.unk
+        self._unk_id, self._eos_id = special_ids.unk, special_ids.eos
         self._suffix = (special_ids.eos,) if manifest.source_eos else ()
         self._unknown_ids = self._source.unknown_ids(special_ids.unk)
         symbols = [chr(FIRST_PLACEHOLDER + index) for index in range(manifest.masking.num_placeholders)]
@@ -75,11 +74,13 @@ class Tokenizer:
         self._unreliable = frozenset(manifest.masking.unknown_characters)
 
     def encode(self, text: str, prefix: Ids = ()) -> Ids:
-        """Returns what the encoder is fed of one sentence: `prefix`, the text's ids, and eos where the model has that.
-
-        A text that normalises to nothing has no ids of its own.
-        """
+        """Returns what the encoder is fed: the prefix, the text's ids, if it normalises to any, and perhaps eos."""
         return (*prefix, *self._source.encode(text, self._unk_id), *self._suffix)
+
+    def encode_target(self, text: str) -> Ids | None:
+        """Returns a translation's ids, with eos; None if the target's tokenizer can only put texts together."""
+        target = self._target
+        return None if isinstance(target, MosesTarget) else (*target.encode(text, self._unk_id), self._eos_id)
 
     def knows(self, character: str) -> bool:
         """Whether a character reaches the network as itself, and comes back: no private character ever does."""
@@ -177,8 +178,7 @@ class _Side:
 
     def encode(self, text: str, unk_id: int) -> list[int]:
         if self._pieces is None:
-            ids: list[int] = self._processor.EncodeAsIds(text)
-            return ids
+            return list[int](self._processor.EncodeAsIds(text))
         return [self._ids.get(piece, unk_id) for piece in self._processor.EncodeAsPieces(text)]
 
     def pieces(self) -> dict[int, str]:
@@ -188,11 +188,10 @@ class _Side:
 
     def decode(self, ids: Sequence[int]) -> str:
         shown = [token for token in ids if token < self._num_ids and token not in self._silent]
-        text: str
         if self._pieces is None:
-            text = self._processor.decode(shown)
-            return text
-        text = self._processor.DecodePieces([self._pieces[token] for token in shown])
+            decoded: str = self._processor.decode(shown)
+            return decoded
+        text: str = self._processor.DecodePieces([self._pieces[token] for token in shown])
         return text.replace(_SPACE, " ").strip()  # of pieces that the model does not know
 
     def unknown_ids(self, unk_id: int) -> frozenset[int]:

@@ -35,6 +35,7 @@ class BeamSearch:
             self-attention cache.
         top_k: how many best tokens of each row a step must return: 2W, or 1 for greedy search.
         is_greedy: it has a beam of 1 and is past its prefix, so that `advance_greedily` does.
+        given_id: what it takes next of a given target, by `take_given`; None if it searches, and within the prefix.
     """
 
     def __init__(
@@ -57,14 +58,26 @@ class BeamSearch:
         self._rules = rules
         self._placeholders = placeholders if options.beam_size > 1 else {}
         self._num_forced = len(options.forced_prefix)
-        self.is_greedy = options.beam_size == 1 and not options.forced_prefix
+        self.is_greedy = False
+        self.given_id: int | None = None
         self._prefixes: list[list[int]] = [[]]
         self._stepped = self._prefixes  # of the last step's beams
         self._log_probs = [0.0]
+        # Of the live beams' tokens, for those that ask.
+        self._of_tokens: list[list[float]] = [[]] if options.with_tokens else []
         self._finished: list[Hypothesis] = []
         self._bos_id = bos_id
         self.last_ids = [bos_id]
         self.num_tokens = 0
+        if not options.forced_prefix:
+            self._begin()
+
+    def _begin(self) -> None:
+        """Notes that the prefix, if there is one, is behind."""
+        if self._options.given_target is not None:
+            self.given_id = self._options.given_target[0]
+        else:
+            self.is_greedy = self._beam_size == 1
 
     def advance(self, top_ids: list[list[int]], top_log_probs: list[list[float]]) -> list[int]:
         """Takes one step.
@@ -82,28 +95,39 @@ class BeamSearch:
         parents: list[int] = []
         ids: list[int] = []
         totals: list[float] = []
+        log_probs: list[float] = []
         self.num_tokens += 1
         for rank, (negated, parent, place) in enumerate(candidates[: 2 * self._beam_size]):
             token = top_ids[parent][place]
             if token == self._eos_id:
                 if rank < self._beam_size:
-                    self._finish(self._prefixes[parent], -negated, FinishReason.STOP)
+                    of_tokens = self._with(parent, top_log_probs[parent][place])
+                    self._finish(self._prefixes[parent], -negated, FinishReason.STOP, of_tokens)
             elif self.num_tokens == self._max_tokens:
                 if rank < self._beam_size:
-                    self._finish([*self._prefixes[parent], token], -negated, FinishReason.LENGTH)
+                    of_tokens = self._with(parent, top_log_probs[parent][place])
+                    self._finish([*self._prefixes[parent], token], -negated, FinishReason.LENGTH, of_tokens)
             elif len(parents) < self._beam_size:
                 parents.append(parent)
                 ids.append(token)
                 totals.append(-negated)
+                log_probs.append(top_log_probs[parent][place])
         self._stepped = self._prefixes
         self._prefixes = [[*self._stepped[parent], token] for parent, token in zip(parents, ids, strict=True)]
         self._log_probs, self.last_ids = totals, ids
+        self._of_tokens = (
+            [self._with(*each) for each in zip(parents, log_probs, strict=True)] if self._of_tokens else []
+        )
         if len(self._finished) == self._beam_size and self._is_over():
             return []
         if self.num_tokens == self._last_step:
             self._finish_live()
             return []
         return parents
+
+    def _with(self, beam: int, *log_probs: float) -> list[float]:
+        """Returns the log-probabilities of a beam's tokens, and more; none unless the options ask for them."""
+        return [*self._of_tokens[beam], *log_probs] if self._of_tokens else []
 
     def _candidates(self, top_ids: list[list[int]], top_log_probs: list[list[float]]) -> list[tuple[float, int, int]]:
         """Returns what may extend a beam, best first: its negated log-probability, the beam, and the token's place."""
@@ -133,7 +157,8 @@ class BeamSearch:
         """Feeds the next token of the forced prefix to the one beam that there is, whatever the step has returned."""
         self.last_ids = [self._options.forced_prefix[self.num_tokens]]
         self.num_tokens += 1
-        self.is_greedy = self._beam_size == 1 and self.num_tokens == self._num_forced
+        if self.num_tokens == self._num_forced:
+            self._begin()
         return [0]
 
     def _is_over(self) -> bool:
@@ -148,7 +173,7 @@ class BeamSearch:
         self.num_tokens = self._max_tokens  # with the eos that may be forced
         for beam, (prefix, total) in enumerate(zip(self._prefixes, self._log_probs, strict=True)):
             charge = self._charge(beam, self._eos_id) if self._rules.forced_eos and self._placeholders else 0.0
-            self._finish(prefix, total - charge, FinishReason.LENGTH)
+            self._finish(prefix, total - charge, FinishReason.LENGTH, self._with(beam))
 
     def num_common(self, beam: int, other: int) -> int:
         """Returns how many positions, bos included, are the same in two beams that the last step was taken with."""
@@ -172,8 +197,10 @@ class BeamSearch:
         """Does what `advance` does with a beam of 1, in a third of the time; says whether the beam lives on."""
         self.num_tokens += 1
         self._log_probs[0] += log_prob
+        if self._of_tokens:
+            self._of_tokens[0].append(log_prob)
         if token == self._eos_id:
-            self._finish(self._prefixes[0], self._log_probs[0], FinishReason.STOP)
+            self._finish(self._prefixes[0], self._log_probs[0], FinishReason.STOP, self._with(0))
             return False
         self._prefixes[0].append(token)
         self.last_ids = [token]
@@ -182,11 +209,20 @@ class BeamSearch:
             return False
         return True
 
-    def _finish(self, ids: list[int], log_prob: float, reason: FinishReason) -> None:
+    def take_given(self, log_prob: float) -> bool:
+        """Takes the next token of the given target, of this log-probability; says whether more follow."""
+        target = self._options.given_target
+        assert target is not None, "it is given a target"
+        assert self.given_id is not None, "it is past the prefix"
+        lives = self.advance_greedily(self.given_id, log_prob)
+        self.given_id = target[self.num_tokens - self._num_forced] if lives else None
+        return lives
+
+    def _finish(self, ids: list[int], log_prob: float, reason: FinishReason, of_tokens: list[float]) -> None:
         if len(self._finished) == self._beam_size and self._rules.early_stopping:
             return
         score = self._score(log_prob) if self._options.needs_log_probs else 0.0  # if not, what was added up are logits
-        self._finished.append(Hypothesis(tuple(ids), score, reason))
+        self._finished.append(Hypothesis(tuple(ids), score, reason, tuple(of_tokens)))
         if len(self._finished) > self._beam_size:
             self._finished.remove(min(reversed(self._finished), key=lambda hypothesis: hypothesis.score))
 

@@ -32,9 +32,13 @@ class DecodingOptions:
             model's limit if that is less.
         with_scores: whether greedy search computes scores, which it can do without; beam search always does.
         with_alignment: whether the best hypothesis comes with what it has attended to.
+        with_tokens: whether hypotheses come with the log-probability of each token; needs scores.
         use_shortlist: whether only the model's lexical shortlist of the sentence is searched.
         forced_prefix: ids that the target must begin with, such as its language's: each of log-probability 0, counted
             in the length, and no part of the hypotheses. No client gives it.
+        given_target: ids, without bos and prefix, with eos, that a beam of 1 takes one after the other whatever the
+            network would choose, so that they get their log-probabilities; at most the model's limit on target tokens,
+            with the prefix. None to search.
     """
 
     beam_size: int = 4
@@ -43,8 +47,10 @@ class DecodingOptions:
     max_output_tokens: int | None = None
     with_scores: bool = True
     with_alignment: bool = False
+    with_tokens: bool = False
     use_shortlist: bool = False
     forced_prefix: tuple[int, ...] = ()
+    given_target: tuple[int, ...] | None = None
 
     @property
     def needs_log_probs(self) -> bool:

@@ -18,11 +18,18 @@ class FinishReason(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """One translation: ids without bos and eos; score = log-probability / length^length_penalty, 0 without scores."""
+    """One translation.
+
+    Attributes:
+        ids: without bos and eos.
+        score: log-probability / length^length_penalty; 0 without scores.
+        log_probs: of each id, and last of eos if the translation ended with it; empty unless asked for.
+    """
 
     ids: tuple[int, ...]
     score: float
     finish_reason: FinishReason
+    log_probs: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,7 @@ class Batch:
             self._encode(entering, self._decoder)
             rows, started = self.plan.footprint.rows, self._clock()
             if rows and (stepped := self._take_step(self._decoder, is_alone=is_alone)):
-                self._answer(self._align(self._choose(*stepped), self._decoder))
+                self._answer(self._align(self._choose(*stepped, self._decoder), self._decoder))
                 now = self._clock()
                 self._cost.observe_step(rows, now - started, now - came if is_full else None)
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
@@ -170,13 +170,16 @@ class Batch:
         self._metrics.batch_rows.observe(num_rows)
         return top_ids, top_log_probs
 
-    def _choose(self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32]) -> list[Sentence]:
+    def _choose(
+        self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32], decoder: Decoder
+    ) -> list[Sentence]:
         """Gives each search its tokens, and returns the sentences that are finished."""
         is_finite = np.isfinite(top_log_probs)
         all_finite = is_finite.all()
         best_ids, best_log_probs = top_ids[:, 0].tolist(), top_log_probs[:, 0].tolist()
         finished: list[Sentence] = []
         broken: list[Sentence] = []
+        given: list[Sentence] = []
         for sentence in self.plan.running:
             rows = sentence.rows
             if not all_finite and not is_finite[rows].all():
@@ -184,12 +187,33 @@ class Batch:
             elif sentence.search.is_greedy:
                 if not sentence.search.advance_greedily(best_ids[rows[0]], best_log_probs[rows[0]]):
                     finished.append(sentence)
+            elif sentence.search.given_id is not None:
+                given.append(sentence)
             elif parents := sentence.search.advance(top_ids[rows].tolist(), top_log_probs[rows].tolist()):
                 self._parents[sentence] = parents
             else:
                 finished.append(sentence)
         if broken:
             self.fail(FloatingPointError("log-probabilities that are not finite"), broken)
+        return finished + self._take_given(given, decoder) if given else finished
+
+    def _take_given(self, sentences: list[Sentence], decoder: Decoder) -> list[Sentence]:
+        """Lets sentences take the next token of their given targets, and returns those that are finished.
+
+        If that fails, they are answered with an error.
+        """
+        ids = [sentence.search.given_id or 0 for sentence in sentences]
+        try:
+            log_probs = decoder.log_probs([sentence.rows[0] for sentence in sentences], ids).tolist()
+        except Exception as error:  # noqa: BLE001  # as in step
+            self.fail(error, sentences)
+            return []
+        finished = []
+        for sentence, log_prob in zip(sentences, log_probs, strict=True):
+            if sentence.search.take_given(log_prob):
+                self._parents[sentence] = [0]
+            else:
+                finished.append(sentence)
         return finished
 
     def _align(self, finished: list[Sentence], decoder: Decoder) -> list[Sentence]:
@@ -218,7 +242,8 @@ class Batch:
     def _answer(self, finished: list[Sentence]) -> None:
         now = self._clock()
         for sentence in finished:
-            self._cost.observe_sentence(len(sentence.source_ids), sentence.search.num_tokens)
+            if sentence.options.given_target is None:
+                self._cost.observe_sentence(len(sentence.source_ids), sentence.search.num_tokens)
             if sentence.forecast_seconds:
                 self._metrics.observe_queue_wait(sentence.forecast_seconds, now - sentence.submitted)
             try:

@@ -165,6 +165,8 @@ class Engine:
         self, source_ids: tuple[int, ...], options: DecodingOptions, deadline: float | None, flow: Flow
     ) -> Sentence:
         max_tokens = options.max_output_tokens or default_max_tokens(len(source_ids), self._max_target_tokens)
+        if options.given_target is not None:
+            max_tokens = self._max_target_tokens
         has_none = self._placeholder_ids.isdisjoint(source_ids)
         search = BeamSearch(
             options,

@@ -1,7 +1,7 @@
 """Reads protobuf messages into plain values, and writes plain values into messages."""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
 import grpc
@@ -9,13 +9,13 @@ from google.protobuf.message import DecodeError, Message
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import Priority, Tenant
-from server.decoding.result import FinishReason, Timings
+from server.decoding.result import Timings
 from server.errors import Code, InvalidRequest, TranslationError
 from server.models.model import ServedModel
 from server.rpc.intake import Intake
+from server.rpc.sentence_messages import FINISH_REASONS, kept_parts, sentence_message, sentence_messages
 from server.telemetry.log import request_id
-from server.text.masked import KeptPart, Placement
-from server.translation.answer import TextAnswer, TranslatedSentence
+from server.translation.answer import TextAnswer
 from server.translation.job import Job
 from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
 from server.translation.submission import Place
@@ -26,16 +26,6 @@ _PRIORITIES: dict[int, Priority] = {
     pb.PRIORITY_HIGH: Priority.HIGH,
     pb.PRIORITY_NORMAL: Priority.NORMAL,
     pb.PRIORITY_LOW: Priority.LOW,
-}
-_FINISH_REASONS = {
-    FinishReason.STOP: pb.FINISH_REASON_STOP,
-    FinishReason.LENGTH: pb.FINISH_REASON_LENGTH,
-    FinishReason.COPIED: pb.FINISH_REASON_COPIED,
-}
-_PLACEMENTS = {
-    Placement.BY_MODEL: pb.PLACEMENT_BY_MODEL,
-    Placement.BY_POSITION: pb.PLACEMENT_BY_POSITION,
-    Placement.MISSING: pb.PLACEMENT_MISSING,
 }
 
 _M = TypeVar("_M", bound=Message)
@@ -136,8 +126,10 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
             use_shortlist=decoding.use_shortlist if has("use_shortlist") else None,
         ),
         tenant=tenant,
-        priority=_priority(message.priority),
+        priority=read_priority(message.priority),
         with_alignment=message.output.include_alignment,
+        with_tokens=message.output.include_tokens,
+        with_confidence=message.output.include_confidence,
         text=TextOptions(refuse_unknown_scripts=message.text.refuse_unknown_scripts),
         traffic_key=message.traffic_key or request_id.get() or "",
         arrived=arrived,
@@ -145,12 +137,18 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
     )
 
 
-def response(job: Job, arrived: float, *, with_sentences: bool) -> pb.TranslateResponse:
-    """Returns the answer to a finished job. `arrived` is the instant of its request."""
+def response(job: Job, arrived: float, output: pb.OutputOptions) -> pb.TranslateResponse:
+    """Returns the answer to a finished job.
+
+    Args:
+        job: that is finished.
+        arrived: instant of its request.
+        output: what the answer is to carry.
+    """
     sentences = [sentence for answer in job.answers for sentence in answer.sentences.values()]
     timings = Timings.longest(sentence.timings for sentence in sentences)
     legs, *others = job.routes
-    translations = [_translation(answer, job.num_hypotheses, with_sentences) for answer in job.answers]
+    translations = [_translation(answer, job.num_hypotheses, output) for answer in job.answers]
     if others or len(legs) > 1:
         for translation, answer in zip(translations, job.answers, strict=True):
             translation.route.extend(_route(answer))
@@ -172,25 +170,26 @@ def response(job: Job, arrived: float, *, with_sentences: bool) -> pb.TranslateR
 def opening_responses(job: Job) -> list[pb.TranslateStreamResponse]:
     """Returns the responses of a stream before any sentence: errors of texts, and texts without sentences."""
     return [
-        _stream_response(answer, content_index=index, leading=answer.split.leading, status=_status(answer.error))
+        _stream_response(answer, content_index=index, leading=answer.split.leading, status=status_message(answer.error))
         for index, answer in enumerate(job.answers)
         if answer.error is not None or not answer.split.sentences
     ]
 
 
-def stream_response(job: Job, place: Place) -> pb.TranslateStreamResponse:
+def stream_response(job: Job, place: Place, output: pb.OutputOptions) -> pb.TranslateStreamResponse:
     """Returns the response with a completed sentence, or with the error of its text."""
     answer = job.answers[place.text]
     if answer.error is not None:
-        return _stream_response(answer, content_index=place.text, status=_status(answer.error))
+        return _stream_response(answer, content_index=place.text, status=status_message(answer.error))
     is_first, detected = place.sentence == 0, answer.detected
+    sentence = answer.sentences[place.sentence]
     return _stream_response(
         answer,
         content_index=place.text,
         sentence_index=place.sentence,
         sentence_count=len(answer.split.sentences),
         leading=answer.split.leading if is_first else "",  # sent only once, because it may be long
-        sentence=_sentence(answer.sentences[place.sentence]),
+        sentence=sentence_message(sentence, sentence.text(0), answer.source_begin(place.sentence), None, output),
         detected_language_code=detected.code if detected and is_first else "",
         detection_confidence=detected.confidence if detected and is_first else 0.0,
         route=_route(answer) if is_first else (),
@@ -215,31 +214,34 @@ def model_info(model: ServedModel) -> pb.ModelInfo:
         source_language_codes=manifest.source_codes,
         target_language_codes=manifest.target_codes,
         has_alignment=manifest.alignment is not None,
+        has_confidence=manifest.confidence is not None,
     )
 
 
-def _priority(value: int) -> Priority:
+def read_priority(value: int) -> Priority:
+    """Returns the priority of a message. Raises InvalidRequest if the value is unknown."""
     try:
         return _PRIORITIES[value]
     except KeyError:
         raise InvalidRequest("priority", f"must be from 0 to {max(_PRIORITIES)}, not {value}") from None
 
 
-def _translation(answer: TextAnswer, num_hypotheses: int, with_sentences: bool) -> pb.Translation:
+def _translation(answer: TextAnswer, num_hypotheses: int, output: pb.OutputOptions) -> pb.Translation:
     if answer.error is not None:
-        return pb.Translation(status=_status(answer.error))
+        return pb.Translation(status=status_message(answer.error))
     hypotheses = [pb.Hypothesis(text=answer.text(rank), score=answer.score(rank)) for rank in range(num_hypotheses)]
     return pb.Translation(
         text=hypotheses[0].text,
         score=hypotheses[0].score,
-        finish_reason=_FINISH_REASONS[answer.finish_reason],
+        finish_reason=FINISH_REASONS[answer.finish_reason],
         hypotheses=hypotheses,
-        sentences=[_sentence(sentence) for sentence in answer.in_order()] if with_sentences else [],
+        sentences=sentence_messages(answer, output),
         source_tokens=answer.num_source_tokens,
         target_tokens=answer.num_target_tokens,
         detected_language_code=answer.detected.code if answer.detected else "",
         detection_confidence=answer.detected.confidence if answer.detected else 0.0,
-        kept=_kept(answer.kept),
+        kept=kept_parts(answer.kept),
+        confidence=answer.confidence if output.include_confidence else None,
     )
 
 
@@ -263,35 +265,8 @@ def _route(answer: TextAnswer) -> list[pb.RouteLeg]:
     ]
 
 
-def _sentence(sentence: TranslatedSentence) -> pb.Sentence:
-    best = sentence.candidates[0]
-    return pb.Sentence(
-        source_text=sentence.source.text,
-        text=sentence.text(0),
-        separator=sentence.source.separator,
-        score=best.score,
-        finish_reason=_FINISH_REASONS[best.finish_reason],
-        source_tokens=sentence.source.num_tokens,
-        target_tokens=best.num_tokens,
-        kept=_kept(sentence.kept),
-        links=[
-            pb.Link(
-                source_begin=link.source[0],
-                source_end=link.source[1],
-                target_begin=link.target[0],
-                target_end=link.target[1],
-                weight=link.weight,
-            )
-            for link in sentence.links()
-        ],
-    )
-
-
-def _kept(parts: Iterable[KeptPart]) -> list[pb.KeptPart]:
-    return [pb.KeptPart(text=part.text, placement=_PLACEMENTS[part.placement]) for part in parts]
-
-
-def _status(error: TranslationError | None) -> pb.Status | None:
+def status_message(error: TranslationError | None) -> pb.Status | None:
+    """Returns the error of a text; None without one."""
     if error is None:
         return None
     number: int = STATUS_CODES[error.code].value[0]

@@ -21,6 +21,7 @@ from server.rpc.messages import (
     response,
     stream_response,
 )
+from server.rpc.score_messages import read_score_request, score_response
 from server.telemetry.log import add_facts
 from server.translation.job import Job
 from server.translation.translator import Translator
@@ -29,7 +30,7 @@ SERVICE_NAME = "babelserve.v1.TranslationService"
 
 
 class TranslationService:
-    """The handlers of the three methods.
+    """The handlers of the four methods.
 
     Args:
         translator: accepts requests.
@@ -47,10 +48,12 @@ class TranslationService:
         translate = parsed(pb.TranslateRequest, self.translate, self._intake, self._check)
         stream_request = pb.TranslateStreamRequest
         translate_stream = parsed_stream(stream_request, self.translate_stream, self._intake, self._check)
+        score = parsed(pb.ScoreRequest, self.score, self._intake, self._check)
         list_models = parsed(pb.ListModelsRequest, self.list_models, self._intake)
         methods = {
             "Translate": unary(translate),
             "TranslateStream": stream(translate_stream),
+            "Score": unary(score),
             "ListModels": unary(list_models),
         }
         return grpc.method_handlers_generic_handler(SERVICE_NAME, methods)
@@ -61,8 +64,7 @@ class TranslationService:
         with await self._translator.accept(request) as job:
             await job.finish()
             _add_target_tokens(job)
-            with_sentences = message.output.include_sentences or message.output.include_alignment
-            return await job.assemble(functools.partial(response, job, request.arrived, with_sentences=with_sentences))
+            return await job.assemble(functools.partial(response, job, request.arrived, message.output))
 
     async def translate_stream(
         self, message: pb.TranslateStreamRequest, context: Any
@@ -73,8 +75,16 @@ class TranslationService:
             for opening in opening_responses(job):
                 yield opening
             async for place in job.completions():
-                yield stream_response(job, place)
+                yield stream_response(job, place, message.request.output)
         _add_target_tokens(job)
+
+    async def score(self, message: pb.ScoreRequest, context: Any) -> pb.ScoreResponse:
+        """Scores all pairs. Raises TranslationError if all of them fail."""
+        request = read_score_request(message, context.time_remaining(), caller.get())
+        with await self._translator.accept(request) as job:
+            await job.finish()
+            _add_target_tokens(job)
+            return await job.assemble(functools.partial(score_response, job))
 
     async def list_models(self, message: pb.ListModelsRequest, context: Any) -> pb.ListModelsResponse:  # noqa: ARG002
         """Returns the descriptions of the served models, the default first."""

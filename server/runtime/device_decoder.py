@@ -18,10 +18,11 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from server.bundle.graphs import ALIGNER_INPUTS, ATTENTION_OUTPUT, PLAIN_STEP, cache_names, self_caches
+from server.bundle.graphs import ALIGNER_INPUTS, ATTENTION_OUTPUT, LOGITS, PLAIN_STEP, cache_names, self_caches
 from server.bundle.manifest import Dimensions, Limits
 from server.network import Encoded, RowMoves, StepInputs
 from server.runtime.device_turns import device_turn, taking_turns
+from server.runtime.log_probs import log_probs_of
 from server.runtime.onnx_runtime_errors import telling_failures_apart
 from server.runtime.sessions import Sessions
 
@@ -29,6 +30,7 @@ _Fields = dict[str, type[np.generic]]
 _CONTROLS: _Fields = {"input_ids": np.int64, "past_lengths": np.int32, "source_lengths": np.int32}  # of each row
 _CHOSEN: _Fields = {"top_ids": np.int64, "top_log_probs": np.float32}  # of each row and best token
 _IDLE = (0, 0, 1)  # controls of a row that nobody uses
+_NO_GRAPH = -1  # in the place of a graph's id: the run is not captured
 _TOP_K = (1, 8)  # best tokens that steps are made for, beside the widest beam's: greedy search, and beams up to 4
 GraphIds = Iterator[int]  # each new: a graph is replayed for its id, whatever is bound by then
 
@@ -79,6 +81,7 @@ class DeviceDecoder:
         self._steps: dict[tuple[int, int], _Step] = {}
         self._self_names, self._cross_names = sessions.self_caches.names, sessions.cross_names
         self._num_states = sessions.self_caches.positions  # None where keys and values grow with the sentence
+        self._last = StepInputs(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), 1)
         self._source_positions = np.zeros(max_rows, np.int64)  # of each row that are filled
         # Zeros, not what the memory held before: kernels may touch it, and 0 * NaN is NaN.
         self._caches: dict[str, Any] = {
@@ -123,10 +126,20 @@ class DeviceDecoder:
     def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """See `Decoder.step`. There are always log-probabilities: a captured graph cannot branch."""
         self.prepare()
+        self._last = inputs
         num_rows, top_k = len(inputs.input_ids), min(inputs.top_k, len(self._embedding))
         shape = _at_least(self._row_counts, num_rows), _at_least(self._top_ks, top_k)
         ids, log_probs = self._steps[shape].run(inputs.input_ids, inputs.past_lengths, inputs.source_lengths)
         return ids[:num_rows, :top_k], log_probs[:num_rows, :top_k]
+
+    @taking_turns
+    @telling_failures_apart
+    def log_probs(self, rows: Sequence[int], ids: Sequence[int]) -> NDArray[np.float32]:
+        """See `Decoder.log_probs`. It takes the last step again for this, as captured steps do not return logits."""
+        last = self._last
+        step = _Step(self._step, self._device, self._caches, len(last.input_ids), 1, _NO_GRAPH, has_logits=True)
+        step.run(last.input_ids, last.past_lengths, last.source_lengths)
+        return log_probs_of(step.logits()[list(rows)], ids)
 
     @taking_turns
     @telling_failures_apart
@@ -209,6 +222,7 @@ class _Step:
         num_rows: int,
         top_k: int,
         graph_id: int,
+        has_logits: bool = False,
     ) -> None:
         self._session = session
         self._options = onnxruntime.RunOptions()
@@ -233,6 +247,13 @@ class _Step:
         self._binding.bind_cpu_input("source_total", np.array(totals["cross"], np.int32))
         self._binding.bind_cpu_input("top_k", np.array([top_k], np.int64))
         self._binding.bind_cpu_input("with_log_probs", np.array([True]))
+        if has_logits:
+            self._binding.bind_output(LOGITS, "cpu")
+
+    def logits(self) -> NDArray[np.float32]:
+        """Returns those of the last run, [rows, V], of a step that has them."""
+        logits: NDArray[np.float32] = self._binding.get_outputs()[-1].numpy()
+        return logits
 
     def run(
         self, input_ids: NDArray[np.int64], past_lengths: NDArray[np.int32], source_lengths: NDArray[np.int32]

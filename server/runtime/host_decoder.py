@@ -21,6 +21,7 @@ from server.bundle.shortlist import Shortlist
 from server.network import Encoded, RowMoves, StepInputs
 from server.runtime.columns import Columns
 from server.runtime.kv_cache import KVCache
+from server.runtime.log_probs import log_probs_of
 from server.runtime.onnx_runtime_errors import telling_failures_apart
 from server.runtime.sessions import Sessions
 
@@ -45,6 +46,7 @@ class HostDecoder:
         # What steps project to, all tokens or whole blocks of a shortlist's columns: ONNX Runtime would take memory for
         # it anew in every step, and leave its heap in pieces.
         self._projected = np.empty(max_rows * (self._vocab_size + COLUMNS), np.float32)
+        self._num_stepped = 0  # rows of the last step
 
     @property
     def cache_bytes(self) -> int:
@@ -86,7 +88,13 @@ class HostDecoder:
             inputs.with_log_probs,
             slots.rows if form.shares_slots else None,
         )
+        self._num_stepped = slots.num_rows
         return self._step(form, inputs.is_alone).run(controls)
+
+    def log_probs(self, rows: Sequence[int], ids: Sequence[int]) -> NDArray[np.float32]:
+        """See `Decoder.log_probs`."""
+        logits = self._projected[: self._num_stepped * self._vocab_size].reshape(-1, self._vocab_size)
+        return log_probs_of(logits[list(rows)], ids)
 
     @telling_failures_apart
     def align(

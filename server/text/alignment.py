@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*|[^\w\s]")
 _TOKEN = re.compile(r"\w+|([^\w\s])\1*|\s+")  # a mark that is repeated is one token, so that hostile ones are few
-_SPACE = "\u2581"  # as vocabularies write a blank
+_SPACE, _BLANK = "\u2581", " "  # the former is how vocabularies write the latter
 # Of a word's attention that a link must have. Half, and words are linked that have nothing to do with each other; twice
 # that, and words that share their attention between two are linked to none.
 _LEAST_WEIGHT = 0.15
+# Pairs of tokens, blanks included, of texts that are compared: 256 tokens each. Half, and sentences of 100 words that
+# differ at both ends are not compared; twice that, and hostile ones take four times as long (35 ms, on a Xeon).
+_MOST_COMPARED = 1 << 16
 
 _Span = tuple[int, int]
 
@@ -99,7 +102,7 @@ def find_spans(pieces: Sequence[str], text: str) -> list[_Span | None]:
         pieces: in order, with U+2581 for blanks.
         text: about what they spell.
     """
-    spelt = "".join(pieces).replace(_SPACE, " ")
+    spelt = "".join(pieces).replace(_SPACE, _BLANK)
     begins, ends = _places(spelt, text)
     spans: list[_Span | None] = []
     end = 0
@@ -113,13 +116,35 @@ def find_spans(pieces: Sequence[str], text: str) -> list[_Span | None]:
 def _places(spelt: str, text: str) -> tuple[list[int], list[int]]:
     """Returns where each character of one text begins and ends in another one; nowhere if both are equal."""
     begins, ends = [0] * len(spelt), [0] * len(spelt)
-    (of_spelt, from_), (of_text, to) = _tokens(spelt), _tokens(text)
-    matcher = SequenceMatcher(None, of_spelt, of_text, autojunk=False)
-    for tag, first, last, begin, end in matcher.get_opcodes():
+    shift = int(spelt.startswith(_BLANK) and not text.startswith(_BLANK))  # most vocabularies begin with a blank
+    (of_spelt, from_), (of_text, to) = _tokens(spelt), _tokens(_BLANK * shift + text)
+    to = [place - shift for place in to]
+    for tag, first, last, begin, end in _differences(of_spelt, of_text):
         for index in range(from_[first], from_[last]):
             same = to[begin] + index - from_[first]
-            begins[index], ends[index] = (same, same + 1) if tag == "equal" else (to[begin], to[end])
+            begin_end = (same, same + 1) if tag == "equal" else (to[begin], to[end])
+            begins[index], ends[index] = max(0, begin_end[0]), begin_end[1]
     return begins, ends
+
+
+def _differences(ours: list[str], theirs: list[str]) -> list[tuple[str, int, int, int, int]]:
+    """Returns what is equal in two lists and what is not, as `SequenceMatcher.get_opcodes` does.
+
+    It would take cubic time for lists of a few words over and over. So equal ends are taken off first, and if too much
+    is left, all of that is one difference.
+    """
+    shorter = min(len(ours), len(theirs))
+    start = next((index for index in range(shorter) if ours[index] != theirs[index]), shorter)
+    rest = shorter - start
+    same = next((index for index in range(rest) if ours[-1 - index] != theirs[-1 - index]), rest)
+    ends = len(ours) - same, len(theirs) - same
+    if (ends[0] - start) * (ends[1] - start) > _MOST_COMPARED:
+        inner = [("replace", 0, ends[0] - start, 0, ends[1] - start)]
+    else:
+        matcher = SequenceMatcher(None, ours[start : ends[0]], theirs[start : ends[1]], autojunk=False)
+        inner = [(tag, first, last, begin, end) for tag, first, last, begin, end in matcher.get_opcodes()]
+    moved = [(tag, start + first, start + last, start + begin, start + end) for tag, first, last, begin, end in inner]
+    return [("equal", 0, start, 0, start), *moved, ("equal", ends[0], len(ours), ends[1], len(theirs))]
 
 
 def _tokens(text: str) -> tuple[list[str], list[int]]:

@@ -63,6 +63,14 @@ Watch = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """A translation that somebody gives, to have it scored: its text, and its ids with eos."""
+
+    text: str
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SourceSentence:
     """A sentence, or a piece of an over-long one.
 
@@ -73,6 +81,7 @@ class SourceSentence:
         num_added: of its ids, those that are not the text's own.
         masked: what the ids stand for, if that is not the text itself or has numbers; None else, and if it is copied.
         markup: of a document's sentence; None for a plain text.
+        given: its translation, which is scored; None for the model to translate it.
     """
 
     text: str
@@ -81,6 +90,7 @@ class SourceSentence:
     num_added: int = 1
     masked: Masked | None = None
     markup: SentenceMarkup | None = None
+    given: Given | None = None
 
     @property
     def num_tokens(self) -> int:
@@ -100,6 +110,14 @@ class SplitText:
         """Puts one translation in the place of each sentence."""
         pairs = zip(translations, self.sentences, strict=True)
         return self.leading + "".join(text + sentence.separator for text, sentence in pairs)
+
+    def begins(self, translations: Sequence[str]) -> list[int]:
+        """Returns where each translation begins in what `join` returns, in code points."""
+        begins, begin = [], len(self.leading)
+        for text, sentence in zip(translations, self.sentences, strict=True):
+            begins.append(begin)
+            begin += len(text) + len(sentence.separator)
+        return begins
 
 
 def split_text(

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from server.bundle.confidence import Confidence
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import FinishReason, Result, Timings
 from server.errors import TranslationError
-from server.text.alignment import Link, WordWeights, link_words, weigh_words
+from server.text.alignment import Link, WordWeights, find_spans, link_words, weigh_words
 from server.text.masked import KeptPart, Restored, clean
 from server.text.sentences import SourceSentence, SplitText
 from server.translation.detection import DetectedLanguage
@@ -25,12 +26,31 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Token:
+    """A token of a translation.
+
+    Attributes:
+        text: as the vocabulary has it, with U+2581 for blanks; empty for eos, and for what has no meaning to a reader.
+        span: where what it writes begins and ends in the translation, in code points; None if it writes nothing.
+        log_prob: of it after those before it.
+    """
+
+    text: str
+    span: tuple[int, int] | None
+    log_prob: float
+
+
+@dataclass(frozen=True, slots=True)
 class TranslatedSentence:
     """A sentence with at least one candidate, the best first, and the time that its translation took.
 
     Attributes:
         kept: parts of the source that the model was not shown, as they stand in the best candidate.
         weigh: returns how source and best candidate are aligned; None unless the request asks for it.
+        pieces, log_probs: of each token of the best candidate or given translation, what it spells and its
+            log-probability; the latter may have one more, of eos. Empty unless the request asks for tokens or
+            confidence.
+        confidence: of the best candidate, 0 to 1; None unless the model says, and the request asks for tokens or it.
     """
 
     source: SourceSentence
@@ -38,6 +58,9 @@ class TranslatedSentence:
     timings: Timings = field(default_factory=Timings)
     kept: tuple[KeptPart, ...] = ()
     weigh: Callable[[], WordWeights] | None = None
+    pieces: tuple[str, ...] = ()
+    log_probs: tuple[float, ...] = ()
+    confidence: float | None = None
 
     @classmethod
     def copied(cls, source: SourceSentence) -> "TranslatedSentence":
@@ -46,18 +69,38 @@ class TranslatedSentence:
 
     @classmethod
     def decoded(
-        cls, source: SourceSentence, result: Result, restored: Sequence[Restored], tokenizer: Tokenizer
+        cls,
+        source: SourceSentence,
+        result: Result,
+        restored: Sequence[Restored],
+        tokenizer: Tokenizer,
+        confidence: Confidence | None = None,
     ) -> "TranslatedSentence":
-        """Returns a sentence as a model has translated it, with the text of each hypothesis."""
+        """Returns a sentence as a model has translated it, with the text of each hypothesis.
+
+        Args:
+            source: as the model was shown it.
+            result: the engine's.
+            restored: of each hypothesis.
+            tokenizer: of the model.
+            confidence: how sure the model is of its translations, if its bundle says so.
+        """
         candidates = tuple(
             Candidate(text.text, each.score, len(each.ids), each.finish_reason)
             for text, each in zip(restored, result.hypotheses, strict=True)
         )
         kept = restored[0].parts if source.markup is None else source.markup.unkept_parts(restored[0].parts)
-        translated = cls(source, candidates, result.timings, kept)
+        translated, best = cls(source, candidates, result.timings, kept), result.hypotheses[0]
+        if best.log_probs:
+            translated = replace(
+                translated,
+                pieces=tuple(tokenizer.spell_target(best.ids)),
+                log_probs=best.log_probs,
+                confidence=None if confidence is None or source.given else confidence.of(best.log_probs),
+            )
         if result.attention is None:
             return translated
-        pieces = tokenizer.spell_source(source.source_ids or ()), tokenizer.spell_target(result.hypotheses[0].ids)
+        pieces = tokenizer.spell_source(source.source_ids or ()), tokenizer.spell_target(best.ids)
         weigh = partial(weigh_words, source.text, pieces[0], restored[0].text, pieces[1], result.attention)
         return replace(translated, weigh=weigh)
 
@@ -73,6 +116,16 @@ class TranslatedSentence:
     def links(self) -> list[Link]:
         """Returns the words of source and best candidate that belong together; none unless the request asks for it."""
         return link_words(self.weigh()) if self.weigh is not None else []
+
+    def tokens(self) -> list[Token]:
+        """Returns the tokens of the best candidate, or of the given translation, eos included if it ended so.
+
+        There are none unless the request asks for tokens or confidence.
+        """
+        text = self.source.given.text if self.source.given is not None else self.candidates[0].text
+        spans = [*find_spans(self.pieces, text), None]
+        pieces = [*map(clean, self.pieces), ""]
+        return [Token(*each) for each in zip(pieces, spans, self.log_probs, strict=False)]
 
 
 @dataclass(slots=True)
@@ -90,6 +143,7 @@ class TextAnswer:
     detected: DetectedLanguage | None = None
     error: TranslationError | None = field(init=False)
     sentences: dict[int, TranslatedSentence] = field(default_factory=dict)
+    _source_begins: list[int] = field(default_factory=list)  # empty until somebody asks
 
     def __post_init__(self) -> None:
         self.error = self.split.error
@@ -97,6 +151,23 @@ class TextAnswer:
     def in_order(self) -> list[TranslatedSentence]:
         """Returns the sentences in reading order."""
         return [self.sentences[index] for index in sorted(self.sentences)]
+
+    def source_begin(self, index: int) -> int:
+        """Returns where a sentence begins in its text, in code points."""
+        if not self._source_begins:
+            self._source_begins = self.split.begins([sentence.text for sentence in self.split.sentences])
+        return self._source_begins[index]
+
+    @property
+    def confidence(self) -> float | None:
+        """The mean of the sentences' confidences, weighted by their target tokens, at least 1; None if none has one."""
+        weighted = [
+            (max(1, each.candidates[0].num_tokens), each.confidence)
+            for each in self.in_order()
+            if each.confidence is not None
+        ]
+        total = sum(weight for weight, _ in weighted)
+        return sum(weight * confidence for weight, confidence in weighted) / total if weighted else None
 
     def candidates(self, rank: int) -> list[Candidate]:
         """Returns every sentence's `rank`-th best candidate, in reading order. Rank 0 is the best.

@@ -28,6 +28,7 @@ from server.translation.relay import Relay
 from server.translation.submission import FEW_SENTENCES, Place, Submitted, cancel, pause_after, submit
 
 _SENTENCES_PER_WAKE = 8  # if neither the caller nor a second engine waits for the first ones
+_FEW_WITH_WORDS = 4  # sentences whose words are looked for on the event loop's thread: of one hostile one for 20 ms
 
 _T = TypeVar("_T")
 
@@ -112,7 +113,9 @@ class Job:
 
     async def assemble(self, build: Callable[[], _T]) -> _T:
         """Calls a function that builds the response, on another thread if that takes long."""
-        is_short = sum(len(answer.split.sentences) for answer in self.answers) <= FEW_SENTENCES
+        options = self.routes[0][-1].options
+        few = _FEW_WITH_WORDS if options.with_tokens or options.with_alignment else FEW_SENTENCES
+        is_short = sum(len(answer.split.sentences) for answer in self.answers) <= few
         return build() if is_short else await asyncio.to_thread(build)
 
     async def _done(self) -> AsyncIterator[Submitted]:
@@ -220,7 +223,7 @@ class Job:
         )
         metrics.count_kept(kept.placement.value for kept in restored[0].parts)
         current_trace.get().add_sentence(timings.queue_seconds, timings.encode_seconds, timings.decode_seconds)
-        return TranslatedSentence.decoded(part.source, result, restored, tokenizer)
+        return TranslatedSentence.decoded(part.source, result, restored, tokenizer, leg.model.manifest.confidence)
 
     def _ask_again(self, leg: Leg, part: Submitted, restored: Restored) -> bool:
         """Submits a sentence again with other carriers for its parts. Returns False if there are none, or no room."""
@@ -263,7 +266,8 @@ async def start_job(
     try:
         for leg, options, own in of_legs.values():
             sources = [sentence.source_ids or () for _, sentence in own]
-            futures = await submit(leg, sources, options, deadline, flow)
+            targets = [sentence.given.ids for _, sentence in own if sentence.given is not None]
+            futures = await submit(leg, sources, options, deadline, flow, targets)
             parts += [Submitted(*sentence, future) for sentence, future in zip(own, futures, strict=True)]
     except BaseException:
         cancel([part.future for part in parts], 0)

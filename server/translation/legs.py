@@ -18,7 +18,13 @@ from server.text.splitter import MAX_TEXT_BYTES, SplitRules
 from server.translation.languages import choose_languages
 from server.translation.request import DecodingRequest, TranslationRequest
 from server.translation.routes import PlannedLeg, TextRoute
-from server.translation.rules import check_alignment, check_decoding, check_mime_type
+from server.translation.rules import (
+    check_alignment,
+    check_confidence,
+    check_decoding,
+    check_mime_type,
+    check_scores,
+)
 
 _BEAM_SIZE = 4  # for a model that names none
 _LEAST_PART = 0.5  # of a request's time, which the first leg has at least
@@ -138,7 +144,9 @@ class TextGroup:
         Returns:
             The cost of the texts, in seconds of one lane.
         """
-        tokens = [sentence.num_tokens for index in self.indices for sentence in texts[index].sentences]
+        sentences = [sentence for index in self.indices for sentence in texts[index].sentences]
+        # What is given may be longer than any translation.
+        tokens = [max(each.num_tokens, len(each.given.ids) if each.given else 0) for each in sentences]
         model = self.legs[0].model
         model.metrics.request_source_tokens.observe(sum(tokens))
         model.engine.observe_text(self.num_characters, sum(tokens))
@@ -180,14 +188,25 @@ def _borrowed_legs(
         for each in before
     ]
     leg = _leg(decoding, last, models, beam_size)
-    read = check_mime_type(request.mime_type, leg.options.num_hypotheses, with_alignment=request.with_alignment)
+    read = check_mime_type(request, leg.options.num_hypotheses)
     if before:
         first, *others = (replace(each, is_only=False) for each in legs)
         return replace(first, read=read), *others, replace(leg, is_only=False)
+    # Words are not aligned over a language between, and nobody has calibrated two models together.
+    return (replace(leg, options=_with_wishes(request, leg.options, leg.model.manifest), read=read),)
+
+
+def _with_wishes(request: TranslationRequest, options: DecodingOptions, manifest: Manifest) -> DecodingOptions:
+    """Returns the options with what the answer is to carry. Raises InvalidRequest if the model or they cannot."""
     if request.with_alignment:
-        check_alignment(leg.model.manifest.alignment)
-        leg = replace(leg, options=replace(leg.options, with_alignment=True))
-    return (replace(leg, read=read),)
+        check_alignment(manifest.alignment)
+        options = replace(options, with_alignment=True)
+    if request.with_confidence:
+        check_confidence(manifest.confidence)
+    if request.with_tokens or request.with_confidence:
+        check_scores(options)
+        options = replace(options, with_tokens=True)
+    return options
 
 
 def _leg(decoding: DecodingRequest, planned: PlannedLeg, models: Mapping[str, Model], beam_size: int) -> Leg:

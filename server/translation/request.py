@@ -43,6 +43,9 @@ class TranslationRequest:
         model: its name; empty leaves the choice to the server.
         mime_type: empty for plain text.
         with_alignment: whether the answer says which words belong together (`output.include_alignment`).
+        with_tokens: whether it has the tokens of translations (`output.include_tokens`).
+        with_confidence: whether it says how sure the model was (`output.include_confidence`).
+        targets: a translation for each of the contents, to be scored; None to translate them.
         tenant: the tenant that the caller belongs to.
         priority: among the tenant's own requests.
         traffic_key: decides which version of the model serves the request; at most 256 characters.
@@ -58,6 +61,9 @@ class TranslationRequest:
     decoding: DecodingRequest = field(default_factory=DecodingRequest)
     text: TextOptions = field(default_factory=TextOptions)
     with_alignment: bool = False
+    with_tokens: bool = False
+    with_confidence: bool = False
+    targets: Sequence[str] | None = None
     tenant: Tenant = ANONYMOUS
     priority: Priority = Priority.NORMAL
     traffic_key: str = ""

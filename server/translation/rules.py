@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from server.access.tenants import Priority, Tenant
 from server.bundle.alignment import Alignment
+from server.bundle.confidence import Confidence
 from server.bundle.manifest import Limits
 from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
@@ -18,7 +19,7 @@ from server.text.markup.document import Document
 from server.text.markup.readers import READERS
 from server.text.masking import Masker
 from server.text.sentences import SplitText
-from server.translation.request import DecodingRequest
+from server.translation.request import DecodingRequest, TranslationRequest
 
 MAX_TEXTS = 1024
 MAX_ANSWER_CHARACTERS = 8 << 20  # of all hypotheses, assuming that each is as long as its text
@@ -27,9 +28,9 @@ _DECODING_FIELDS = [each.name for each in dataclasses.fields(DecodingRequest)]
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._/+-]{1,64}")
 
 
-def check_texts(num_texts: int) -> None:
+def check_texts(num_texts: int, field: str = "contents", unit: str = "texts") -> None:
     """Checks that there are texts, and not too many. Raises InvalidRequest."""
-    _check_range("contents", num_texts, 1, MAX_TEXTS, " texts")
+    _check_range(field, num_texts, 1, MAX_TEXTS, f" {unit}")
 
 
 def check_answer(num_characters: int, num_hypotheses: int) -> None:
@@ -40,22 +41,24 @@ def check_answer(num_characters: int, num_hypotheses: int) -> None:
         raise InvalidRequest("decoding.num_hypotheses", message)
 
 
-def check_mime_type(mime_type: str, num_hypotheses: int, *, with_alignment: bool) -> Callable[[str], Document] | None:
-    """Returns what reads texts of a type, None for plain ones.
+def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Callable[[str], Document] | None:
+    """Returns what reads the texts of a request, None for plain ones.
 
     Tags are placed in one translation alone, and positions of words would not be those of a text with tags.
 
     Raises:
         InvalidRequest: the type is unknown, or it has markup and the request asks for what markup excludes.
     """
+    mime_type = request.mime_type
     if mime_type in ("", "text/plain"):
         return None
     if mime_type not in READERS:
         raise InvalidRequest("mime_type", f"must be one of text/plain, {', '.join(READERS)}, not {shown(mime_type)}")
     if num_hypotheses > 1:
         raise InvalidRequest("decoding.num_hypotheses", f"must be 1 with {mime_type}, not {num_hypotheses}")
-    if with_alignment:
-        raise InvalidRequest("output.include_alignment", f"must be false with {mime_type}")
+    for name, is_asked in (("alignment", request.with_alignment), ("tokens", request.with_tokens)):
+        if is_asked:
+            raise InvalidRequest(f"output.include_{name}", f"must be false with {mime_type}")
     return READERS[mime_type]
 
 
@@ -111,6 +114,20 @@ def check_alignment(alignment: Alignment | None) -> None:
     if alignment is None:
         message = "must be false: the bundle of the model does not say how translations are aligned"
         raise InvalidRequest("output.include_alignment", message)
+
+
+def check_confidence(confidence: Confidence | None) -> None:
+    """Checks that the bundle of a model says how sure it is of translations. Raises InvalidRequest."""
+    if confidence is None:
+        message = "must be false: the bundle of the model does not say how sure the model is of its translations"
+        raise InvalidRequest("output.include_confidence", message)
+
+
+def check_scores(options: DecodingOptions) -> None:
+    """Checks that a search whose tokens are asked for computes scores. Raises InvalidRequest."""
+    if not options.needs_log_probs:
+        message = "must be true for output.include_tokens and output.include_confidence with beam_size 1, not false"
+        raise InvalidRequest("decoding.with_scores", message)
 
 
 def _check_range(field: str, value: int, low: int, high: int, unit: str = "") -> None:

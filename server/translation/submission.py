@@ -4,11 +4,13 @@ import asyncio
 import functools
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import NamedTuple
 
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.flow import Flow
+from server.errors import TranslationError
 from server.text.sentences import SourceSentence
 from server.translation.legs import Leg
 
@@ -38,13 +40,23 @@ class Submitted(NamedTuple):
 
 
 async def submit(
-    leg: Leg, sources: list[tuple[int, ...]], options: DecodingOptions, deadline: float, flow: Flow
+    leg: Leg,
+    sources: list[tuple[int, ...]],
+    options: DecodingOptions,
+    deadline: float,
+    flow: Flow,
+    targets: Sequence[tuple[int, ...]] = (),
 ) -> list[Future[Result]]:
     """Submits sentences to a leg's engine, many of them on another thread.
 
-    If the caller leaves meanwhile, the submitted sentences are cancelled.
+    If the caller leaves meanwhile, the submitted sentences are cancelled. If `targets` has ids for each sentence, these
+    are scored.
     """
-    call = functools.partial(leg.model.engine.submit, sources, options, deadline - leg.spared_seconds, flow)
+    deadline -= leg.spared_seconds
+    if targets:
+        call = functools.partial(_submit_given, leg, sources, deadline, flow, targets)
+    else:
+        call = functools.partial(leg.model.engine.submit, sources, options, deadline, flow)
     if len(sources) <= FEW_SENTENCES:
         return call()
     submitting = asyncio.ensure_future(asyncio.to_thread(call))
@@ -53,6 +65,21 @@ async def submit(
     except asyncio.CancelledError:
         submitting.add_done_callback(_cancel_submitted)
         raise
+
+
+def _submit_given(
+    leg: Leg, sources: list[tuple[int, ...]], deadline: float, flow: Flow, targets: Sequence[tuple[int, ...]]
+) -> list[Future[Result]]:
+    futures: list[Future[Result]] = []
+    try:
+        for source, target in zip(sources, targets, strict=True):
+            options = replace(leg.options, given_target=target)
+            futures += leg.model.engine.submit([source], options, deadline, flow)
+    except TranslationError:
+        for future in futures:
+            future.cancel()
+        raise
+    return futures
 
 
 def _cancel_submitted(submitting: "asyncio.Future[list[Future[Result]]]") -> None:

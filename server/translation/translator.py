@@ -21,6 +21,7 @@ from server.translation.job import Job, start_job
 from server.translation.legs import TextGroup, group_texts
 from server.translation.mailbox import Doorbell
 from server.translation.memory import MemoryBudget, sentences_need
+from server.translation.pairs import direct_routes, encode_pairs
 from server.translation.refusals import Refusals
 from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Routes, TextRoute, choose_routes
@@ -102,10 +103,16 @@ class Translator:
             NotServing: there is no model yet, or it has stopped.
             DeadlineExceeded: the time is over already.
         """
-        check_texts(len(request.contents))
+        if request.targets is None:
+            check_texts(len(request.contents))
+        else:
+            check_texts(len(request.contents), "pairs", "pairs")
         check_traffic_key(request.traffic_key)
         deadline = min(request.deadline, request.arrived + self.max_request_seconds)
-        routes = await choose_routes(self._table(), request, self.detection)
+        if request.targets is None:
+            routes = await choose_routes(self._table(), request, self.detection)
+        else:
+            routes = direct_routes(self._table(), request)
         with contextlib.ExitStack() as held:
             names = list(dict.fromkeys(leg.manifest.name for route in dict.fromkeys(routes) for leg in route.legs))
             used = await self.catalogue.borrow(names, request.traffic_key, deadline, held)
@@ -171,6 +178,10 @@ class Translator:
         self, request: TranslationRequest, routes: Sequence[TextRoute], groups: Sequence[TextGroup], deadline: float
     ) -> list[TextAnswer]:
         """Splits the texts, and returns an answer for each without any translation yet."""
+        if request.targets is not None:
+            legs = groups[0].legs
+            pairs = await encode_pairs(request.contents, request.targets, legs[0])
+            return [TextAnswer(pair, legs) for pair in pairs]
         of_text = {index: group for group in groups for index in group.indices}
         texts = [text if index in of_text else "" for index, text in enumerate(request.contents)]
         rules = [of_text.get(index, groups[0]).legs[0].split_rules for index in range(len(texts))]

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from babelserve.v1.translation_pb2 import Sentence
+from babelserve.v1.translation_pb2 import OutputOptions, Sentence
 from export.alignment import sure_links
 from tests.acceptance.lines import Asker, Judged, add_flags, read_pairs, run_judge
 from tests.acceptance.report import Check
@@ -39,7 +39,7 @@ class _Linked(NamedTuple):
 
 def judge(ask: Asker, texts: Sequence[str]) -> Judged:
     """Returns the table, and a row for each sentence with a wrong link: source, translation, what is wrong."""
-    answers = dataclasses.replace(ask, with_links=True)(texts)
+    answers = dataclasses.replace(ask, output=OutputOptions(include_alignment=True))(texts)
     linked = [_read(sentence) for answer in answers for sentence in answer.sentences]
     linked = [each for each in linked if each.source and each.target]
     sure = _sure(linked)

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
@@ -35,7 +35,7 @@ class Answer:
 
     Attributes:
         missing: numbers of its source that the server says it may lack.
-        sentences: with links, if these were asked for.
+        sentences: if they were asked for, or something of them.
     """
 
     text: str
@@ -52,14 +52,14 @@ class Asker:
         source: code of the language.
         target: likewise.
         beam_size: 0 for the server's own.
-        with_links: whether answers have sentences with links.
+        output: what answers carry.
     """
 
     stub: TranslationServiceStub
     source: str
     target: str
     beam_size: int = 0
-    with_links: bool = False
+    output: OutputOptions = field(default_factory=OutputOptions)
 
     def __call__(self, texts: Sequence[str]) -> list[Answer]:
         """Returns the answers, in order.
@@ -76,7 +76,7 @@ class Asker:
                 source_language_code=self.source,
                 target_language_code=self.target,
                 decoding=DecodingOptions(beam_size=self.beam_size) if self.beam_size else None,
-                output=OutputOptions(include_alignment=self.with_links),
+                output=self.output,
             )
             for text, translation in zip(
                 batch, self.stub.Translate(request, timeout=_TIMEOUT_SECONDS).translations, strict=True

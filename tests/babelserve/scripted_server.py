@@ -59,6 +59,15 @@ class ScriptedService(TranslationServiceServicer):
             timings=translation_pb2.Timings(total_seconds=0.5, queue_seconds=0.125),
         )
 
+    def Score(
+        self, request: translation_pb2.ScoreRequest, context: grpc.ServicerContext
+    ) -> translation_pb2.ScoreResponse:
+        """Scores each target with minus its length."""
+        if self.failures:
+            context.abort(*self.failures.popleft()[:2])
+        scores = [translation_pb2.Score(score=-len(pair.target)) for pair in request.pairs]
+        return translation_pb2.ScoreResponse(scores=scores, model="scripted", model_version="1")
+
     def TranslateStream(
         self, request: translation_pb2.TranslateStreamRequest, context: grpc.ServicerContext
     ) -> Iterator[translation_pb2.TranslateStreamResponse]:

@@ -16,11 +16,13 @@ async def test_the_asyncio_client_does_the_same(server: ScriptedServer, service:
     async with AsyncClient(server.address) as client:
         results = await asyncio.gather(*[client.translate([text], target="de") for text in "abc"])
         items = [item async for item in client.translate_stream(["a", "b"], target="de")]
+        scored = await client.score([("a", "xyz"), ("b", "")], target="de")
         models = await client.list_models()
         pivots = await client.list_pivots()
 
     assert [result.translations[0].text for result in results] == ["A", "B", "C"]
     assert [item.content_index for item in items] == [1, 0]
+    assert [score.score for score in scored.scores] == [-3.0, 0.0]
     assert (models[0].name, pivots) == ("scripted", ())
 
 

@@ -197,7 +197,12 @@ def test_pairs_by_way_of_another_language_are_listed_too(server: ScriptedServer,
 
 def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, service: ScriptedService) -> None:
     named = {action.dest for action in build_parser()._actions}
-    assert TranslateOptions.__annotations__.keys() - named == {"include_sentences", "include_alignment"}
+    assert TranslateOptions.__annotations__.keys() - named == {
+        "include_sentences",
+        "include_alignment",
+        "include_tokens",
+        "include_confidence",
+    }
     flags = ["--target", "de", "--beam-size", "1", "--max-output-tokens", "7", "--use-shortlist", "--no-scores"]
     flags.append("--refuse-unknown-scripts")
 

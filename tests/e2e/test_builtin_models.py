@@ -1,6 +1,8 @@
 """The models that come with the server, both in one."""
 
-from babelserve import Client
+import pytest
+
+from babelserve import Client, InvalidRequest
 from tests.acceptance.server_process import running_server
 
 
@@ -35,3 +37,44 @@ def test_words_that_belong_together_are_linked() -> None:
 
     assert plain.translations[0].sentences[0].links == ()
     assert has_alignment == {"en-de": True, "de-en": True}
+
+
+def test_answers_say_how_sure_the_model_was_and_score_given_translations() -> None:
+    text = "The small cat drinks milk. We met {name} at the old station."
+    with running_server(["--models", "builtin"]) as server, Client(server.address) as client:
+        for beam_size in (1, 4):
+            (sure,) = client.translate(
+                [text], target="de", beam_size=beam_size, include_tokens=True, include_confidence=True
+            ).translations
+            assert sure.confidence is not None
+            assert 0.3 < sure.confidence <= 1
+            for sentence in sure.sentences:
+                assert text[sentence.source_begin : sentence.source_end] == sentence.source_text
+                assert sure.text[sentence.begin : sentence.end] == sentence.text
+                assert "".join(sentence.text[token.begin : token.end] for token in sentence.tokens) == (
+                    sentence.text.replace(" ", "")
+                )
+            log_probs = [token.log_prob for token in sure.sentences[0].tokens]
+            assert sure.sentences[0].score == pytest.approx(sum(log_probs) / len(log_probs), abs=1e-3)
+        (streamed,) = client.translate_stream(["Hello."], target="de", include_confidence=True)
+        with pytest.raises(InvalidRequest, match=r"decoding\.with_scores: must be true for output\.include_tokens"):
+            client.translate(["Hello."], target="de", beam_size=1, with_scores=False, include_tokens=True)
+
+        source = "The small cat drinks milk."
+        own = client.translate([source], target="de", beam_size=1, include_tokens=True).translations[0].sentences[0]
+        pairs = [(source, own.text), (source, "Die kleine Katze fährt Auto."), (source, "und " * 3000)]
+        result = client.score(pairs, target="de")
+        with pytest.raises(InvalidRequest, match="source_language_code"):
+            client.score(pairs, target="de", source="fr")
+        has_confidence = {model.has_confidence for model in client.list_models()}
+
+    assert streamed.sentence is not None
+    assert streamed.sentence.confidence is not None
+    assert has_confidence == {True}
+    mine, other, long = result.scores
+    assert result.model == "en-de"
+    assert mine.score == pytest.approx(own.score, abs=1e-3)
+    assert [token.log_prob for token in mine.tokens] == pytest.approx([t.log_prob for t in own.tokens], abs=2e-2)
+    assert other.score < mine.score - 0.5
+    assert long.error is not None
+    assert "pairs[2].target" in long.error.message

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from export.probe_bundle import main
+from export.subject import DevSet
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.manifest import MANIFEST_FILE, REVISION, seal_manifest
 from server.bundle.masking import Masking
@@ -18,7 +19,7 @@ def copied(tiny_bundle: Bundle, tmp_path: Path) -> Path:
     directory = tmp_path / "tiny"
     shutil.copytree(tiny_bundle.directory, directory)
     masking = Masking(num_placeholders=2)
-    older = dataclasses.replace(tiny_bundle.manifest, revision=6, masking=masking, alignment=None)
+    older = dataclasses.replace(tiny_bundle.manifest, revision=6, masking=masking, alignment=None, confidence=None)
     (directory / MANIFEST_FILE).write_text(older.to_json(), encoding="utf-8")
     seal_manifest(directory)
     return directory
@@ -44,7 +45,8 @@ def test_a_bundle_is_told_what_its_network_can_read(
     assert manifest.alignment.num_sentences == 2
     assert all("aligner.onnx" in variant.files for variant in manifest.variants.values())
     known = tiny_bundle.manifest
-    found = dataclasses.replace(manifest, masking=known.masking, alignment=known.alignment, variants=known.variants)
+    measured = {"masking": known.masking, "alignment": known.alignment, "confidence": known.confidence}
+    found = dataclasses.replace(manifest, **measured, variants=known.variants)  # type: ignore[arg-type]
     assert found == known
     assert str(copied) in capsys.readouterr().out
     assert not list(copied.glob(".*"))
@@ -60,3 +62,23 @@ def test_what_is_no_bundle_is_refused(
         run(monkeypatch, tmp_path / name)
 
     assert name in capsys.readouterr().err
+
+
+def test_references_say_how_sure_a_model_is(
+    copied: Path, dev_set: DevSet, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, reference = copied.parent / "text", copied.parent / "reference"
+    text.write_text("\n".join(dev_set.sources), encoding="utf-8")
+    reference.write_text("\n".join(dev_set.references), encoding="utf-8")
+
+    run(monkeypatch, copied, "--text", text, "--reference", reference)
+
+    confidence = open_bundle(copied).manifest.confidence
+    assert confidence is not None
+    assert confidence.num_sentences >= 200
+    assert f"calibration error {confidence.calibration_error:.3f}" in capsys.readouterr().out
+
+    reference.write_text("one line", encoding="utf-8")
+    with pytest.raises(SystemExit):
+        run(monkeypatch, copied, "--text", text, "--reference", reference)
+    assert "--reference has 1 lines" in capsys.readouterr().err

@@ -227,3 +227,11 @@ def test_the_sources_pieces_are_told(tokenizer: Tokenizer, tabled: Tokenizer, ta
     assert {"\ue000", "\u2581dog"} <= set(pieces)
     assert not {"<pad>", "<unk>", "<s>", "</s>", "<0x41>"} & set(pieces)
     assert set(table[7:]) <= set(tabled.source_pieces())
+
+
+def test_a_given_translation_becomes_ids_with_eos(tokenizer: Tokenizer) -> None:
+    ids = tokenizer.encode_target("A dog </s> runs.")
+
+    assert ids is not None
+    assert ids.index(EOS) == len(ids) - 1
+    assert tokenizer.decode(ids) == "A dog </s> runs."

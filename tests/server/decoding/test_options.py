@@ -35,7 +35,9 @@ def test_equal_options_are_one_key_and_any_difference_makes_another() -> None:
         DecodingOptions(with_scores=False),
         DecodingOptions(with_alignment=True),
         DecodingOptions(use_shortlist=True),
+        DecodingOptions(with_tokens=True),
         DecodingOptions(forced_prefix=(5,)),
+        DecodingOptions(given_target=(5, 3)),
     ]
 
     assert len({DecodingOptions(), DecodingOptions()}) == 1

@@ -153,3 +153,9 @@ def test_a_rate_that_nobody_waited_for_is_forgotten(cost: CostModel) -> None:
 
     assert cost.row_step_seconds == pytest.approx(cost.step_seconds(64) / 64)
     assert cost.row_step_seconds < step_seconds(SMALL) / SMALL / 2
+
+
+def test_a_given_target_takes_as_many_steps_as_it_has_tokens(cost: CostModel) -> None:
+    given = DecodingOptions(beam_size=1, given_target=(7,) * 40, forced_prefix=(5,))
+
+    assert cost.steps(2, given) == 41

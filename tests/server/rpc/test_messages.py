@@ -67,7 +67,7 @@ def test_every_field_of_a_request_is_read() -> None:
         ),
         priority=pb.PRIORITY_LOW,
         traffic_key="document 7",
-        output=pb.OutputOptions(include_alignment=True),
+        output=pb.OutputOptions(include_alignment=True, include_tokens=True, include_confidence=True),
     )
 
     request = read_request(message, None, TENANT)
@@ -85,6 +85,8 @@ def test_every_field_of_a_request_is_read() -> None:
         use_shortlist=True,
     )
     assert request.with_alignment
+    assert request.with_tokens
+    assert request.with_confidence
 
 
 def test_without_a_traffic_key_the_requests_id_is_one() -> None:

@@ -42,7 +42,7 @@ async def finished(translator: Translator, *contents: str, num_hypotheses: int =
 async def test_a_response_names_the_model_and_the_longest_times(translator: Translator) -> None:
     job, arrived = await finished(translator, "A dog runs. A man sits.")
 
-    message = response(job, arrived - 2.0, with_sentences=False)
+    message = response(job, arrived - 2.0, pb.OutputOptions())
 
     assert (message.model, message.model_version) == ("echo", "7")
     times = message.timings
@@ -53,8 +53,8 @@ async def test_a_response_names_the_model_and_the_longest_times(translator: Tran
 async def test_sentences_are_in_a_response_if_they_were_asked_for(translator: Translator) -> None:
     job, arrived = await finished(translator, " A dog runs.\n***")
 
-    (without,) = response(job, arrived, with_sentences=False).translations
-    (with_sentences,) = response(job, arrived, with_sentences=True).translations
+    (without,) = response(job, arrived, pb.OutputOptions()).translations
+    (with_sentences,) = response(job, arrived, pb.OutputOptions(include_sentences=True)).translations
 
     assert without.text == with_sentences.text == " A dog runs.\n***"
     assert not without.sentences
@@ -67,7 +67,7 @@ async def test_sentences_are_in_a_response_if_they_were_asked_for(translator: Tr
 async def test_a_translation_has_as_many_hypotheses_as_were_asked_for(translator: Translator) -> None:
     job, arrived = await finished(translator, "A dog runs.", "", num_hypotheses=2)
 
-    whole, empty = response(job, arrived, with_sentences=False).translations
+    whole, empty = response(job, arrived, pb.OutputOptions()).translations
 
     assert [(h.text, h.score) for h in whole.hypotheses] == [("A dog runs.", -1.0), ("A dog runs", -2.0)]
     assert (whole.text, whole.score) == (whole.hypotheses[0].text, whole.hypotheses[0].score)
@@ -77,7 +77,7 @@ async def test_a_translation_has_as_many_hypotheses_as_were_asked_for(translator
 async def test_a_text_that_failed_has_its_status_and_nothing_else(translator: Translator) -> None:
     job, arrived = await finished(translator, "x " * MAX_TEXT_BYTES, "A dog runs.")
 
-    failed, whole = response(job, arrived, with_sentences=True).translations
+    failed, whole = response(job, arrived, pb.OutputOptions(include_sentences=True)).translations
 
     assert failed.status.code == INVALID
     assert failed.status.message.startswith("contents[0]: must be at most")
@@ -123,7 +123,7 @@ def test_a_sentence_in_a_stream_has_its_place_and_how_it_ended(reason: FinishRea
     answer.sentences[1] = TranslatedSentence(two, (Candidate("zwei", -0.5, 1, reason),))
 
     job = job_of(model, answer)
-    first, second = (stream_response(job, Place(0, index)) for index in range(2))
+    first, second = (stream_response(job, Place(0, index), pb.OutputOptions()) for index in range(2))
 
     assert (first.content_index, first.sentence_index, first.sentence_count, first.leading) == (0, 0, 2, "\t")
     assert first.sentence == pb.Sentence(
@@ -134,6 +134,8 @@ def test_a_sentence_in_a_stream_has_its_place_and_how_it_ended(reason: FinishRea
         finish_reason=REASONS[reason],
         source_tokens=2,
         target_tokens=4,
+        source_begin=1,
+        source_end=4,
     )
     assert (second.sentence_index, second.leading, second.sentence.text) == (1, "", "zwei")
     assert [(each.model, each.model_version) for each in (first, second)] == [("echo", "7")] * 2
@@ -144,7 +146,7 @@ def test_a_text_that_fails_in_a_stream_sends_its_status(model: Model) -> None:
     answer.error = EngineFailed("translation failed")
 
     fine = TextAnswer(SplitText("", ()))
-    message = stream_response(job_of(model, fine, answer), Place(1, 0))
+    message = stream_response(job_of(model, fine, answer), Place(1, 0), pb.OutputOptions())
 
     assert (message.status.code, message.status.message) == (INTERNAL, "translation failed")
     assert message == pb.TranslateStreamResponse(
@@ -194,7 +196,7 @@ FIRST, SECOND = (
 
 
 def test_texts_of_different_routes_name_each_their_own(model: Model) -> None:
-    message = response(job_of_ways(model), 0.0, with_sentences=False)
+    message = response(job_of_ways(model), 0.0, pb.OutputOptions())
 
     assert (message.model, message.model_version) == ("", "")
     assert (message.source_language_code, message.target_language_code) == ("", "fr")
@@ -204,7 +206,7 @@ def test_texts_of_different_routes_name_each_their_own(model: Model) -> None:
 
 
 def test_one_route_over_two_models_is_that_of_the_whole_response(model: Model) -> None:
-    message = response(job_of_ways(model, num_texts=1), 0.0, with_sentences=False)
+    message = response(job_of_ways(model, num_texts=1), 0.0, pb.OutputOptions())
 
     assert (message.model, message.model_version) == ("defr", "4")
     assert (message.source_language_code, message.target_language_code) == ("en", "fr")
@@ -214,7 +216,9 @@ def test_one_route_over_two_models_is_that_of_the_whole_response(model: Model) -
 def test_a_stream_names_language_and_route_with_a_texts_first_sentence(model: Model) -> None:
     job = job_of_ways(model)
     (refused,) = opening_responses(job)
-    first, second, german = (stream_response(job, place) for place in (Place(0, 0), Place(0, 1), Place(1, 0)))
+    first, second, german = (
+        stream_response(job, place, pb.OutputOptions()) for place in (Place(0, 0), Place(0, 1), Place(1, 0))
+    )
 
     assert [[*each.route] for each in (first, second, german)] == [[FIRST, SECOND], [], [SECOND]]
     assert [each.detected_language_code for each in (first, second, german)] == ["en", "", "de"]
@@ -226,7 +230,7 @@ def test_a_stream_names_language_and_route_with_a_texts_first_sentence(model: Mo
 async def test_one_model_is_named_once(translator: Translator) -> None:
     job, arrived = await finished(translator, "A dog runs.")
 
-    assert not response(job, arrived, with_sentences=False).translations[0].route
+    assert not response(job, arrived, pb.OutputOptions()).translations[0].route
 
 
 PARTS = (
@@ -246,11 +250,11 @@ def test_what_was_kept_is_told_of_sentences_and_of_texts(model: Model) -> None:
     (answer,) = job.answers
     answer.sentences[1] = dataclasses.replace(answer.sentences[1], kept=PARTS)
 
-    (translation,) = response(job, 0.0, with_sentences=True).translations
+    (translation,) = response(job, 0.0, pb.OutputOptions(include_sentences=True)).translations
 
     assert [*translation.kept] == KEPT
     assert [[*each.kept] for each in translation.sentences] == [[], KEPT]
-    assert [*stream_response(job, Place(0, 1)).sentence.kept] == KEPT
+    assert [*stream_response(job, Place(0, 1), pb.OutputOptions()).sentence.kept] == KEPT
 
 
 async def test_a_text_with_a_script_that_the_model_does_not_know_is_copied_or_refused(translator: Translator) -> None:
@@ -263,7 +267,7 @@ async def test_a_text_with_a_script_that_the_model_does_not_know_is_copied_or_re
     for message in (asked(), asked(refuse_unknown_scripts=True)):
         with await translator.accept(read_request(message, None, ANONYMOUS)) as job:
             await job.finish()
-        jobs.append(response(job, 0.0, with_sentences=False).translations)
+        jobs.append(response(job, 0.0, pb.OutputOptions()).translations)
 
     (copied, translated), (refused, beside) = jobs
     assert (copied.text, copied.finish_reason) == ("\u4f60\u597d", pb.FINISH_REASON_COPIED)

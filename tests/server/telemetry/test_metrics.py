@@ -20,7 +20,7 @@ def test_names_follow_the_rules_of_prometheus(metrics: Metrics) -> None:
 def test_closed_label_sets_are_there_from_the_start(metrics: Metrics) -> None:
     value = metrics.registry.get_sample_value
 
-    for method in ("Translate", "TranslateStream", "ListModels", "other"):
+    for method in ("Translate", "TranslateStream", "Score", "ListModels", "other"):
         for code in Code:
             assert value("babelserve_requests_total", {"method": method, "code": code.name}) == 0
 

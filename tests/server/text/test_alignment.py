@@ -88,3 +88,22 @@ def test_what_one_carrier_stands_for_is_one_word() -> None:
 
 def test_a_letter_that_is_two_small_ones_moves_no_word() -> None:
     assert find_spans(["\u2581i\u0307stanbul", "\u2581ist"], "\u0130STANBUL ist") == [(0, 8), (9, 12)]
+
+
+def test_hostile_texts_are_not_compared_for_long() -> None:
+    """`SequenceMatcher` would compare them for minutes."""
+    pieces, text = ["\u2581a", "\u2581b"] * 10_000, " ".join(["b a a"] * 6_000)
+
+    spans = find_spans(pieces, text)
+
+    assert len(spans) == len(pieces)
+
+
+def test_equal_ends_of_a_long_text_keep_their_places() -> None:
+    pieces = ["\u2581a", "\u2581b"] * 300
+    text = "".join(pieces).replace("\u2581", " ").strip() + " c"
+
+    spans = find_spans([*pieces, "\u2581d"], text)
+
+    assert spans[:2] == [(0, 1), (2, 3)]
+    assert spans[-2:] == [(len(text) - 3, len(text) - 2), (len(text) - 1, len(text))]

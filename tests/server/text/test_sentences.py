@@ -345,3 +345,14 @@ def test_a_sentence_with_more_parts_than_symbols_is_cut_between_them() -> None:
     shown = [(each.masked or each).text for each in parts.sentences if each.source_ids]
     assert not [each for each in shown if "name" in each or "@" in each]
     assert sum(len(re.findall("[\ue000-\ue003]", each)) for each in shown) == 41  # four stand alone, and are copied
+
+
+def test_begins_are_where_translations_stand_in_the_joined_text() -> None:
+    parts = split(" \nOne here. Two there.\t\tThree.")
+    translations = ["Eins 😀.", "", "Drei."]
+
+    begins = parts.begins(translations)
+
+    joined = parts.join(translations)
+    assert [joined[begin : begin + len(text)] for begin, text in zip(begins, translations, strict=True)] == translations
+    assert begins == [2, 10, 12]

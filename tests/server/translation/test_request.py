@@ -10,7 +10,10 @@ from server.decoding.options import DecodingOptions
 from server.translation.request import DecodingRequest, TranslationRequest
 
 OF_THE_ANSWER = {"output"}  # what the answer's message holds is its front's
-OF_THE_OUTPUT = {"with_alignment"}  # but what the engine must do for the answer
+OF_THE_OUTPUT = {"with_alignment", "with_tokens"}  # but what the engine must do for the answer
+OF_CONFIDENCE = {"with_confidence"}  # which the engine need not know: it is made of tokens
+OF_SCORES = {"targets"}  # of the other method
+OF_THE_PAIR = {"given_target"}
 OF_THE_LANGUAGE = {"forced_prefix"}  # comes of the target language
 OF_THE_CALL = {"arrived", "deadline", "tenant"}  # come with the call, not in its message
 
@@ -22,7 +25,9 @@ def names(kind: Any) -> set[str]:
 def test_its_fields_are_those_of_the_contract() -> None:
     contract = {field.name for field in pb.TranslateRequest.DESCRIPTOR.fields}
 
-    assert names(TranslationRequest) | OF_THE_ANSWER == contract | OF_THE_CALL | OF_THE_OUTPUT
+    assert (
+        names(TranslationRequest) | OF_THE_ANSWER == contract | OF_THE_CALL | OF_THE_OUTPUT | OF_CONFIDENCE | OF_SCORES
+    )
     assert not OF_THE_ANSWER & names(TranslationRequest)
     assert not OF_THE_CALL & contract
 
@@ -30,7 +35,7 @@ def test_its_fields_are_those_of_the_contract() -> None:
 def test_its_decoding_fields_are_those_of_the_contract_and_of_the_engine() -> None:
     contract = {field.name for field in pb.DecodingOptions.DESCRIPTOR.fields}
 
-    assert names(DecodingRequest) == contract == names(DecodingOptions) - OF_THE_LANGUAGE - OF_THE_OUTPUT
+    assert names(DecodingRequest) == contract == names(DecodingOptions) - OF_THE_LANGUAGE - OF_THE_OUTPUT - OF_THE_PAIR
     assert not OF_THE_LANGUAGE & contract
 
 

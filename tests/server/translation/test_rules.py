@@ -12,13 +12,15 @@ from server.decoding.options import DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
 from server.text.markup.document import Document
 from server.text.markup.html import read_html
-from server.translation.request import DecodingRequest
+from server.translation.request import DecodingRequest, TranslationRequest
 from server.translation.rules import (
     check_alignment,
     check_answer,
+    check_confidence,
     check_decoding,
     check_mime_type,
     check_priority,
+    check_scores,
     check_texts,
     check_traffic_key,
 )
@@ -33,8 +35,9 @@ def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) 
     )
 
 
-def mime_type(name: str, num_hypotheses: int = 1, *, with_alignment: bool = False) -> Callable[[str], Document] | None:
-    return check_mime_type(name, num_hypotheses, with_alignment=with_alignment)
+def mime_type(name: str, num_hypotheses: int = 1, **wishes: bool) -> Callable[[str], Document] | None:
+    fields: dict[str, Any] = {"mime_type": name, **wishes}
+    return check_mime_type(TranslationRequest(contents=[], arrived=0.0, deadline=1.0, **fields), num_hypotheses)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +50,7 @@ def mime_type(name: str, num_hypotheses: int = 1, *, with_alignment: bool = Fals
         (lambda _: mime_type(SECRET), ["mime_type", "text/plain", "11 characters"]),
         (lambda _: mime_type("text/html", 2), ["decoding.num_hypotheses", "must be 1", "text/html", "2"]),
         (lambda _: mime_type("text/html", with_alignment=True), ["output.include_alignment", "text/html"]),
+        (lambda _: mime_type("text/html", with_tokens=True), ["output.include_tokens", "text/html"]),
         (lambda m: decoding(m, beam_size=0), ["decoding.beam_size", "1 to 8", "0"]),
         (lambda m: decoding(m, beam_size=9), ["decoding.beam_size", "1 to 8", "9"]),
         (lambda m: decoding(m, num_hypotheses=0), ["decoding.num_hypotheses", "1 to 4"]),
@@ -59,6 +63,12 @@ def mime_type(name: str, num_hypotheses: int = 1, *, with_alignment: bool = Fals
         (lambda m: decoding(m, max_output_tokens=101), ["decoding.max_output_tokens", "101"]),
         (lambda m: decoding(m, use_shortlist=True), ["decoding.use_shortlist", "no shortlist"]),
         (lambda _: check_alignment(None), ["output.include_alignment", "false", "aligned"]),
+        (lambda _: check_confidence(None), ["output.include_confidence", "false", "sure"]),
+        (lambda _: check_texts(0, "pairs", "pairs"), ["pairs", "from 1 to 1024 pairs", "0"]),
+        (
+            lambda _: check_scores(DecodingOptions(beam_size=1, with_scores=False)),
+            ["decoding.with_scores", "output.include_tokens", "not false"],
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

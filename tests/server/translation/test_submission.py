@@ -3,12 +3,14 @@
 import asyncio
 import time
 from concurrent.futures import Future
+from typing import Any
 
 import pytest
 
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.flow import ANYONE
+from server.errors import Overloaded
 from server.models.model import Model
 from server.translation.legs import Leg
 from server.translation.submission import FEW_SENTENCES, cancel, submit
@@ -57,3 +59,22 @@ async def test_many_are_cancelled_in_several_turns_of_the_event_loop() -> None:
 
     assert at_once == FEW_SENTENCES
     assert all(future.cancelled() for future in futures)
+
+
+async def test_given_targets_are_all_submitted_or_none(
+    model: Model, engine: EchoEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.is_holding = True
+    submitted = engine.submit
+
+    def refuse_the_third(*arguments: Any) -> list[Future[Result]]:
+        if len(engine.futures) == 2:
+            raise Overloaded("full", "sentences")
+        return submitted(*arguments)
+
+    monkeypatch.setattr(EchoEngine, "submit", lambda _, *arguments: refuse_the_third(*arguments))
+
+    with pytest.raises(Overloaded):
+        await submit(leg_of(model), [(5, 3)] * 3, DecodingOptions(), time.monotonic() + 60, ANYONE, [(7, 3)] * 3)
+
+    assert [future.cancelled() for future in engine.futures] == [True, True]

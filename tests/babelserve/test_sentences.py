@@ -1,0 +1,30 @@
+from babelserve.results import Link, Token
+from babelserve.sentences import read_finish_reason, read_sentence, read_text_error
+from babelserve.v1 import translation_pb2 as pb
+
+
+def test_a_sentence_comes_with_all_that_its_message_has() -> None:
+    message = pb.Sentence(
+        source_text="Hi.",
+        text="Hallo.",
+        links=[pb.Link(source_begin=0, source_end=2, target_begin=0, target_end=5, weight=0.5)],
+        source_begin=3,
+        source_end=6,
+        begin=4,
+        end=10,
+        tokens=[pb.Token(text="\u2581Hallo", begin=0, end=5, log_prob=-0.5)],
+        confidence=0.0,
+    )
+
+    sentence = read_sentence(message)
+
+    assert sentence.links == (Link(source_begin=0, source_end=2, target_begin=0, target_end=5, weight=0.5),)
+    assert (sentence.source_begin, sentence.source_end, sentence.begin, sentence.end) == (3, 6, 4, 10)
+    assert sentence.tokens == (Token(text="\u2581Hallo", begin=0, end=5, log_prob=-0.5),)
+    assert sentence.confidence == 0.0, "which is not the same as none"
+    assert read_sentence(pb.Sentence()).confidence is None
+
+
+def test_what_a_newer_server_says_is_no_failure() -> None:
+    assert read_finish_reason(99).name == "UNSPECIFIED"  # type: ignore[arg-type]
+    assert read_text_error(pb.Status(code=99)).code.name == "UNKNOWN"
