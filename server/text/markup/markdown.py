@@ -40,6 +40,7 @@ _HTML_ENDS = {
     "instruction": re.compile(r"\?>"),
 }
 _CODE_INDENT = 4  # columns
+_MOST_MARKERS = 16  # of lists that begin in one line; each looks at the whole line
 
 
 def read_markdown(text: str) -> Document:
@@ -132,7 +133,10 @@ class _Reader:
             self.builder.stay(before + content)
             return
         self._indent = min(self._indent, column)
-        while (marker := _MARKER.match(content)) and not _RULE.match(content):
+        for _ in range(_MOST_MARKERS):
+            marker = _MARKER.match(content)
+            if not marker or _RULE.match(content):
+                break
             before += marker[0]
             column += len(marker[0])
             self._indent = column if not marker[0].rstrip().endswith("]") else column - 4

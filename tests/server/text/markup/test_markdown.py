@@ -45,6 +45,13 @@ def test_what_is_not_text_comes_back_as_it_is() -> None:
     assert identity(read_markdown(document)) == document
 
 
+@pytest.mark.parametrize("piece", ["- ", "> ", "[", "![", "*a ", "`", "|", "<b ", "# ", "1. ", "\\", "a  \n", "[a]: "])
+def test_many_marks_come_back(piece: str) -> None:
+    document = piece * 10_000 + "two\n"
+
+    assert identity(read_markdown(document)).count("two") == 1
+
+
 PIECES = (
     *(
         "One",
