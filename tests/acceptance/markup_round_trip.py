@@ -2,9 +2,9 @@
 
     python -m tests.acceptance.markup_round_trip DIR...
 
-Reads each HTML, XLIFF and Markdown file of these folders, or as many of each format as `--most` says. What stands
-between texts must be equal byte for byte. Within texts every tag must be equal and in its place, and every word; white
-space may be one blank, and characters may be written in another way.
+Reads the HTML files of these folders, or as many as `--most` says, spread over all. What stands between texts must be
+equal byte for byte. Within texts every tag must be equal and in its place, and every word. White space may be one
+blank, and may have moved over a tag at an end of a text; characters may be written in another way.
 """
 
 import argparse

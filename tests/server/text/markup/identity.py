@@ -1,5 +1,6 @@
 """What a document is when each of its texts is translated into itself."""
 
+import re
 from collections.abc import Callable
 
 from server.text.markup.document import Block, Document
@@ -11,7 +12,8 @@ def put_back(block: Block, escape: Callable[[str], str]) -> str:
     for tag in (*block.tags, None):
         end = len(block.text) if tag is None else tag.position
         plain = block.text[position:end]
-        pieces += [block.kept.get(character) or escape(character) for character in plain]
+        parts = re.split(f"([{''.join(block.kept)}])", plain) if block.kept else [plain]
+        pieces += [block.kept[part] if part in block.kept else escape(part) for part in parts]
         pieces.append("" if tag is None else tag.source)
         position = end
     return "".join(pieces)

