@@ -172,7 +172,7 @@ def response(job: Job, arrived: float, *, with_sentences: bool) -> pb.TranslateR
 def opening_responses(job: Job) -> list[pb.TranslateStreamResponse]:
     """Returns the responses of a stream before any sentence: errors of texts, and texts without sentences."""
     return [
-        _stream_response(answer, content_index=index, leading=answer.split.leading, status=_status(answer.error))
+        _stream_response(answer, content_index=index, leading=answer.split.leading, status=status(answer.error))
         for index, answer in enumerate(job.answers)
         if answer.error is not None or not answer.split.sentences
     ]
@@ -182,7 +182,7 @@ def stream_response(job: Job, place: Place) -> pb.TranslateStreamResponse:
     """Returns the response with a completed sentence, or with the error of its text."""
     answer = job.answers[place.text]
     if answer.error is not None:
-        return _stream_response(answer, content_index=place.text, status=_status(answer.error))
+        return _stream_response(answer, content_index=place.text, status=status(answer.error))
     is_first, detected = place.sentence == 0, answer.detected
     return _stream_response(
         answer,
@@ -227,7 +227,7 @@ def _priority(value: int) -> Priority:
 
 def _translation(answer: TextAnswer, num_hypotheses: int, with_sentences: bool) -> pb.Translation:
     if answer.error is not None:
-        return pb.Translation(status=_status(answer.error))
+        return pb.Translation(status=status(answer.error))
     hypotheses = [pb.Hypothesis(text=answer.text(rank), score=answer.score(rank)) for rank in range(num_hypotheses)]
     return pb.Translation(
         text=hypotheses[0].text,
@@ -291,7 +291,8 @@ def _kept(parts: Iterable[KeptPart]) -> list[pb.KeptPart]:
     return [pb.KeptPart(text=part.text, placement=_PLACEMENTS[part.placement]) for part in parts]
 
 
-def _status(error: TranslationError | None) -> pb.Status | None:
+def status(error: TranslationError | None) -> pb.Status | None:
+    """Returns what a client is told of a text that has failed; None without an error."""
     if error is None:
         return None
     number: int = STATUS_CODES[error.code].value[0]

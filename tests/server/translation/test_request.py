@@ -12,7 +12,7 @@ from server.translation.request import DecodingRequest, TranslationRequest
 OF_THE_ANSWER = {"output"}  # what the answer's message holds is its front's
 OF_THE_OUTPUT = {"with_alignment"}  # but what the engine must do for the answer
 OF_THE_LANGUAGE = {"forced_prefix"}  # comes of the target language
-OF_THE_CALL = {"arrived", "deadline", "tenant"}  # come with the call, not in its message
+OF_THE_CALL = {"arrived", "deadline", "tenant", "is_bulk"}  # come with the call, not in its message
 
 
 def names(kind: Any) -> set[str]:
