@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from babelserve.results import (
+        BulkTranslation,
         DetectedLanguage,
         FinishReason,
         Hypothesis,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncClient",
+    "BulkTranslation",
     "Client",
     "DeadlineExceeded",
     "DetectedLanguage",

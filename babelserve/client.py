@@ -9,48 +9,23 @@ Retries, balancing, TLS and API keys are in channel.py.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Self, Unpack
 
 import grpc
 import grpc.aio
 
-from babelserve.channel import TlsOptions, call_metadata, channel_options
-from babelserve.diagnosis import explain
-from babelserve.errors import TlsFailed, TranslationError, Unavailable, from_rpc_error
+from babelserve.bulk import AsyncBulkTexts, BulkTexts, translate_bulk, translate_bulk_async
+from babelserve.calls import Connection
+from babelserve.channel import TlsOptions, channel_options
 from babelserve.messages import TranslateOptions, model_infos, streamed_sentence, translate_request, translate_result
-from babelserve.results import ModelInfo, StreamedSentence, TranslateResult
+from babelserve.results import BulkTranslation, ModelInfo, StreamedSentence, TranslateResult
 from babelserve.v1 import translation_pb2
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 
 # The server's own cap on a request's time, by default.
 DEFAULT_DEADLINE_SECONDS = 120.0
-
-
-class _Connection:
-    """What both clients know of the way to a server: until it has answered once, a failure may be one of TLS."""
-
-    def __init__(self, address: str, tls: TlsOptions | None, api_key: str | None, deadline_seconds: float) -> None:
-        self.is_proven = False
-        self._address = address
-        self._tls = tls
-        self._metadata = call_metadata(api_key)
-        self._deadline_seconds = deadline_seconds
-
-    def terms(self, deadline_seconds: float | None) -> dict[str, Any]:
-        """What goes with a call: how long it may take, by default as long as the client says, and the key."""
-        seconds = self._deadline_seconds if deadline_seconds is None else deadline_seconds
-        return {"timeout": seconds, "metadata": self._metadata}
-
-    def failure(self, error: Any) -> TranslationError:
-        """Makes our error of gRPC's; may take some seconds to find out more."""
-        failure = from_rpc_error(error)
-        self.is_proven = self.is_proven or failure.request_id is not None
-        if self.is_proven or not isinstance(failure, Unavailable):
-            return failure
-        reason = explain(self._address, self._tls)
-        return TlsFailed(reason) if reason else failure
 
 
 class Client:
@@ -81,7 +56,7 @@ class Client:
         max_attempts: int = 4,
         watch_health: bool = True,
     ) -> None:
-        self._connection = _Connection(address, tls, api_key, deadline_seconds)
+        self._connection = Connection(address, tls, api_key, deadline_seconds)
         options = channel_options(max_attempts, tls, watch_health=watch_health)
         if tls is None:
             self._channel = grpc.insecure_channel(address, options=options)
@@ -146,6 +121,32 @@ class Client:
         finally:
             call.cancel()
 
+    def translate_bulk(
+        self,
+        contents: Iterable[str],
+        *,
+        target: str,
+        deadline_seconds: float | None = None,
+        **options: Unpack[TranslateOptions],
+    ) -> Iterator[BulkTranslation]:
+        """Translates any number of texts, and yields each translation when it is done, in any order.
+
+        A thread takes texts off `contents` as fast as the server needs them. If the server goes away, the texts without
+        an answer are sent again. Leaving the loop early cancels the rest.
+
+        Args:
+            contents: Texts, such as a generator's.
+            target: Code of the target language, such as "de".
+            deadline_seconds: For all texts together; None: as long as it takes.
+            options: See `TranslateOptions`. The default priority is "low".
+
+        Raises:
+            TranslationError: By the iterator, as `translate`; a text that fails alone carries its own `error` instead.
+                So is what `contents` raises, when all texts before are answered.
+        """
+        texts = BulkTexts(translate_request([], target, **options), contents)
+        return translate_bulk(self._stub, self._connection, texts, deadline_seconds)
+
     def list_models(self, *, deadline_seconds: float | None = None) -> tuple[ModelInfo, ...]:
         """Lists the server's models.
 
@@ -201,7 +202,7 @@ class AsyncClient:
         max_attempts: int = 4,
         watch_health: bool = True,
     ) -> None:
-        self._connection = _Connection(address, tls, api_key, deadline_seconds)
+        self._connection = Connection(address, tls, api_key, deadline_seconds)
         options = channel_options(max_attempts, tls, watch_health=watch_health)
         if tls is None:
             self._channel = grpc.aio.insecure_channel(address, options=options)
@@ -252,6 +253,18 @@ class AsyncClient:
             raise await asyncio.to_thread(self._connection.failure, error) from error
         finally:
             call.cancel()
+
+    def translate_bulk(
+        self,
+        contents: Iterable[str] | AsyncIterable[str],
+        *,
+        target: str,
+        deadline_seconds: float | None = None,
+        **options: Unpack[TranslateOptions],
+    ) -> AsyncIterator[BulkTranslation]:
+        """As `Client.translate_bulk`; wrap it in `contextlib.aclosing` to leave the loop early."""
+        texts = AsyncBulkTexts(translate_request([], target, **options), contents)
+        return translate_bulk_async(self._stub, self._connection, texts, deadline_seconds)
 
     async def list_models(self, *, deadline_seconds: float | None = None) -> tuple[ModelInfo, ...]:
         """As `Client.list_models`."""
