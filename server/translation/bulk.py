@@ -20,10 +20,10 @@ from server.translation.request import TranslationRequest
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 
-# How many times the sentences that the engine runs at once a call has under way. Half, and lanes run short of sentences
-# while others are read. Twice, and a call holds twice the memory, and a stopping server has twice as much to finish.
+# How many times the sentences that the engine runs at once a call has under way. Half, and it has no more than its
+# share of rows, so that it is in the foreground, where others share its long steps. Twice, and it holds twice as much.
 _AHEAD = 2
-_SENTENCE_BYTES = 1 << 10  # a text counts as one more sentence for each of so many bytes, and for itself
+_SENTENCE_BYTES = 1 << 10  # a text counts as at least one sentence for each of so many bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,8 @@ class Bulk:
         """
         while True:
             held.close()
-            held.enter_context(self._window.hold(1 + text.num_bytes // _SENTENCE_BYTES))
+            least = max(1, text.num_bytes // _SENTENCE_BYTES)
+            held.enter_context(self._window.hold(least))
             try:
                 held.enter_context(self._translator.memory.hold(message_need(text.num_bytes)))
                 request = replace(self._options, contents=[text.content], arrived=time.monotonic())
@@ -170,7 +171,7 @@ class Bulk:
                 continue
             self._has_begun = True
             self._window.fit(job)
-            held.enter_context(self._window.hold(_counts(job)["sentences"]))
+            held.enter_context(self._window.hold(max(0, _counts(job)["sentences"] - least)))
             return job
 
 
