@@ -11,7 +11,8 @@ import babelserve.quiet  # noqa: F401 # before anything that imports gRPC
 
 if TYPE_CHECKING:
     from babelserve.channel import TlsOptions
-    from babelserve.client import AsyncClient, Client
+    from babelserve.client import Client
+    from babelserve.client_asyncio import AsyncClient
     from babelserve.errors import (
         DeadlineExceeded,
         FailedPrecondition,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from babelserve.results import (
+        BulkTranslation,
         DetectedLanguage,
         FinishReason,
         Hypothesis,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncClient",
+    "BulkTranslation",
     "Client",
     "DeadlineExceeded",
     "DetectedLanguage",
@@ -84,7 +87,8 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of this pack
     def __getattr__(name: str) -> object:
         if name in __all__:
             for module in map(
-                import_module, ("babelserve.channel", "babelserve.client", "babelserve.errors", "babelserve.results")
+                import_module,
+                [f"babelserve.{each}" for each in ("channel", "client", "client_asyncio", "errors", "results")],
             ):
                 if hasattr(module, name):
                     return getattr(module, name)

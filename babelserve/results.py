@@ -189,6 +189,21 @@ class TranslateResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BulkTranslation:
+    """The translation of one text of `translate_bulk`.
+
+    Attributes:
+        index: Which text it is, from 0 in the order in which they were given.
+        model: The last of the text's route.
+    """
+
+    index: int
+    translation: Translation
+    model: str
+    model_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamedSentence:
     """One sentence of a streamed answer, as soon as it is done; the indices place it.
 

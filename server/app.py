@@ -92,7 +92,7 @@ async def serve(settings: Settings, version: str) -> None:
     )
     running, health = RunningCalls(), Health(metrics)
     calls = Calls(metrics, running, settings.max_request_seconds + _HANG_SECONDS, tracing)
-    service = TranslationService(translator, Intake(memory, messages_at_once(process_memory(settings))))
+    service = TranslationService(translator, Intake(memory, messages_at_once(process_memory(settings))), running)
     admin = Administration(catalogue, loader, memory.reserve) if loader and settings.admin_keys else None
     try:
         async with _listening(settings, metrics, service, calls, health, admin, reload) as (servers, page_port):

@@ -377,3 +377,31 @@ class LanguagePair(_message.Message):
     source_language_code: str
     target_language_code: str
     def __init__(self, source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ...) -> None: ...
+
+class TranslateBulkRequest(_message.Message):
+    __slots__ = ("options", "text")
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    options: TranslateRequest
+    text: BulkText
+    def __init__(self, options: _Optional[_Union[TranslateRequest, _Mapping]] = ..., text: _Optional[_Union[BulkText, _Mapping]] = ...) -> None: ...
+
+class BulkText(_message.Message):
+    __slots__ = ("id", "content")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    content: str
+    def __init__(self, id: _Optional[int] = ..., content: _Optional[str] = ...) -> None: ...
+
+class TranslateBulkResponse(_message.Message):
+    __slots__ = ("id", "translation", "model", "model_version")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TRANSLATION_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    MODEL_VERSION_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    translation: Translation
+    model: str
+    model_version: str
+    def __init__(self, id: _Optional[int] = ..., translation: _Optional[_Union[Translation, _Mapping]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ...) -> None: ...

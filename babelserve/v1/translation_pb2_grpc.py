@@ -60,6 +60,11 @@ class TranslationServiceStub:
                 request_serializer=babelserve_dot_v1_dot_translation__pb2.ListModelsRequest.SerializeToString,
                 response_deserializer=babelserve_dot_v1_dot_translation__pb2.ListModelsResponse.FromString,
                 _registered_method=True)
+        self.TranslateBulk = channel.stream_stream(
+                '/babelserve.v1.TranslationService/TranslateBulk',
+                request_serializer=babelserve_dot_v1_dot_translation__pb2.TranslateBulkRequest.SerializeToString,
+                response_deserializer=babelserve_dot_v1_dot_translation__pb2.TranslateBulkResponse.FromString,
+                _registered_method=True)
 
 
 class TranslationServiceServicer:
@@ -99,6 +104,17 @@ class TranslationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def TranslateBulk(self, request_iterator, context):
+        """Translates any number of texts in bounded memory: the client sends them one after the other, and each is answered as
+        soon as it is done, in any order. The server reads ahead only as far as its lanes need, so a client must read answers
+        while it sends. Where another method would be refused for want of room, or of a quota, this one waits. A call takes as
+        long as its deadline allows, without one for ever. It ends with OK when the client has sent its last text, and all
+        are answered; with anything else, the texts without an answer may be sent again, in another call.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_TranslationServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -121,6 +137,11 @@ def add_TranslationServiceServicer_to_server(servicer, server):
                     servicer.ListModels,
                     request_deserializer=babelserve_dot_v1_dot_translation__pb2.ListModelsRequest.FromString,
                     response_serializer=babelserve_dot_v1_dot_translation__pb2.ListModelsResponse.SerializeToString,
+            ),
+            'TranslateBulk': grpc.stream_stream_rpc_method_handler(
+                    servicer.TranslateBulk,
+                    request_deserializer=babelserve_dot_v1_dot_translation__pb2.TranslateBulkRequest.FromString,
+                    response_serializer=babelserve_dot_v1_dot_translation__pb2.TranslateBulkResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -237,6 +258,33 @@ class TranslationService:
             '/babelserve.v1.TranslationService/ListModels',
             babelserve_dot_v1_dot_translation__pb2.ListModelsRequest.SerializeToString,
             babelserve_dot_v1_dot_translation__pb2.ListModelsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TranslateBulk(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/babelserve.v1.TranslationService/TranslateBulk',
+            babelserve_dot_v1_dot_translation__pb2.TranslateBulkRequest.SerializeToString,
+            babelserve_dot_v1_dot_translation__pb2.TranslateBulkResponse.FromString,
             options,
             channel_credentials,
             insecure,

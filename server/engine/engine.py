@@ -133,6 +133,10 @@ class Engine:
         """Returns the seconds of one lane that sentences with these numbers of tokens take in full batches."""
         return self._cost.demand(source_tokens, options).work * self._cost.row_step_seconds
 
+    def most_sentences(self, options: DecodingOptions) -> int:
+        """Returns how many sentences with these options all lanes together run at once, at least 1."""
+        return max(1, self._limits.num_lanes * self._limits.lane.max_rows // options.beam_size)
+
     @property
     def is_idle(self) -> bool:
         """Whether no sentence waits or runs."""

@@ -28,7 +28,7 @@ class Flow:
 
     def of_long(self) -> Self:
         """Returns the tenant's flow of long requests."""
-        return replace(self, is_long=True, weight=self.weight * _LONG_WEIGHT)
+        return self if self.is_long else replace(self, is_long=True, weight=self.weight * _LONG_WEIGHT)
 
 
 ANYONE = Flow()

@@ -39,6 +39,9 @@ class SentenceEngine(Protocol):
     def predict_seconds(self, source_tokens: Iterable[int], options: DecodingOptions) -> float:
         """See `Engine.predict_seconds`."""
 
+    def most_sentences(self, options: DecodingOptions) -> int:
+        """See `Engine.most_sentences`."""
+
     def stop(self) -> None:
         """See `Engine.stop`."""
 

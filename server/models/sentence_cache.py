@@ -133,6 +133,10 @@ class SentenceCache:
         """See `Engine.predict_seconds`. Kept sentences count as if they were not kept."""
         return self._engine.predict_seconds(source_tokens, options)
 
+    def most_sentences(self, options: DecodingOptions) -> int:
+        """See `Engine.most_sentences`."""
+        return self._engine.most_sentences(options)
+
     def clear(self) -> None:
         """Forgets all kept translations, as they may be wrong. Running ones are kept when they end."""
         with self._lock:

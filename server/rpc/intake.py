@@ -124,6 +124,23 @@ class Intake:
             add_facts(unread=f"the caller left, or its message has more than {MAX_MESSAGE_BYTES} bytes")
             raise
 
+    async def read_next(self, context: Any) -> bytes | None:
+        """Returns the next message of a call that sends many, after the first one; None at their end.
+
+        It waits for as long as the caller takes. gRPC may keep nearly all of a message meanwhile, so the call must hold
+        the memory of the longest one.
+        """
+        message = await read_message(context)
+        if message is grpc.aio.EOF:  # type: ignore[attr-defined]
+            return None
+        data: bytes = message
+        peer = context.peer()
+        self._note(peer, len(data))
+        if self._is_heavy(peer):
+            await asyncio.sleep(len(data) / _HEAVY_RATE)
+        await self.wait_to_parse(data)
+        return data
+
     async def _read_in_turn(self, context: Any, peer: str) -> bytes:
         if peer not in self._slow and self._is_heavy(peer):
             async with self._heavy_turn:

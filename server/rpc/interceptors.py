@@ -24,7 +24,7 @@ from server.rpc.callers import identify
 from server.rpc.health import HEALTH_NAME
 from server.rpc.messages import STATUS_CODES
 from server.rpc.pushback import Pushback, retry_details
-from server.rpc.service import SERVICE_NAME
+from server.rpc.service import BULK_METHOD, SERVICE_NAME
 from server.telemetry.log import add_facts
 from server.telemetry.tracing import TraceParent
 from server.translation.calls import Call, Calls, choose_id
@@ -75,7 +75,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
 
     async def _run(self, method: str, handler: Any, metadata: dict[str, Any], _: Any, context: Any) -> Any:
         parent = TraceParent.read(metadata.get(TRACEPARENT_KEY))
-        call = Call(method, choose_id(metadata.get(REQUEST_ID_KEY)), partial(_has_expired, context), parent)
+        identity = choose_id(metadata.get(REQUEST_ID_KEY))
+        call = Call(method, identity, partial(_has_expired, context), parent, is_endless=method == BULK_METHOD)
         try:
             return await self._calls.run(call, partial(self._respond, handler, metadata, context, call.request_id))
         except TranslationError as error:

@@ -11,6 +11,7 @@ import grpc
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import caller
+from server.rpc.bulk import BulkHandler
 from server.rpc.intake import Intake
 from server.rpc.messages import (
     model_info,
@@ -24,26 +25,30 @@ from server.rpc.messages import (
 from server.rpc.score_messages import read_score_request, score_response
 from server.telemetry.log import add_facts
 from server.translation.job import Job
+from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 
 SERVICE_NAME = "babelserve.v1.TranslationService"
+BULK_METHOD = "TranslateBulk"
 
 
 class TranslationService:
-    """The handlers of the four methods.
+    """The handlers of all methods.
 
     Args:
         translator: accepts requests.
         intake: reads messages.
+        running: says when the server shuts down.
     """
 
-    def __init__(self, translator: Translator, intake: Intake) -> None:
+    def __init__(self, translator: Translator, intake: Intake, running: RunningCalls) -> None:
         self._translator = translator
         self._intake = intake
+        self._bulk = BulkHandler(translator, intake, running)
 
     def handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
         """Returns the handlers that a gRPC server registers."""
-        # Clients send one message, which `server.rpc.intake` reads when it is its turn.
+        # Clients of the other methods send one message, which `server.rpc.intake` reads when it is its turn.
         unary, stream = grpc.stream_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
         translate = parsed(pb.TranslateRequest, self.translate, self._intake, self._check)
         stream_request = pb.TranslateStreamRequest
@@ -54,6 +59,7 @@ class TranslationService:
             "Translate": unary(translate),
             "TranslateStream": stream(translate_stream),
             "Score": unary(score),
+            BULK_METHOD: stream(self._bulk.handle),
             "ListModels": unary(list_models),
         }
         return grpc.method_handlers_generic_handler(SERVICE_NAME, methods)

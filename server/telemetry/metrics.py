@@ -24,7 +24,7 @@ from server.telemetry.device_metrics import DeviceGauges
 from server.telemetry.metric_factory import MetricFactory
 from server.telemetry.model_metrics import EngineFamilies, ModelMetrics
 
-METHODS = ("Translate", "TranslateStream", "Score", "ListModels", "other")
+METHODS = ("Translate", "TranslateStream", "TranslateBulk", "Score", "ListModels", "other")
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 # From the objective outward; the ones that alerts will name are bounds exactly.

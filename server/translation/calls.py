@@ -42,12 +42,14 @@ class Call:
         request_id: from `choose_id`.
         has_expired: says whether the call's deadline has passed, or will pass within the given seconds.
         parent: the caller's span; None if the caller sent none.
+        is_endless: whether the call may take as long as its caller likes.
     """
 
     method: str
     request_id: str
     has_expired: Callable[[float], bool]
     parent: TraceParent | None = None
+    is_endless: bool = False
 
 
 class Calls:
@@ -89,7 +91,7 @@ class Calls:
             started = time.monotonic()
             code = Code.CANCELLED
             try:
-                result = await self._guarded(answer)
+                result = await self._guarded(answer, None if call.is_endless else self._max_seconds)
                 code = Code.OK
                 return result
             except TranslationError as error:
@@ -127,11 +129,11 @@ class Calls:
         fields = {"method": method, "code": code.name, "seconds": round(seconds, 6), **facts()}
         logger.log(level, "request", extra={"facts": fields, "is_limited": code.is_capacity})
 
-    async def _guarded(self, answer: Callable[[], Awaitable[_T]]) -> _T:
+    async def _guarded(self, answer: Callable[[], Awaitable[_T]], max_seconds: float | None) -> _T:
         """Returns the answer. Raises TranslationError, or CancelledError if the caller has left."""
         try:
             self._running.check()
-            async with asyncio.timeout(self._max_seconds):
+            async with asyncio.timeout(max_seconds):
                 return await answer()
         except asyncio.CancelledError:
             if _is_cancelled_from_outside():

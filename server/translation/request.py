@@ -49,6 +49,8 @@ class TranslationRequest:
         tenant: the tenant that the caller belongs to.
         priority: among the tenant's own requests.
         traffic_key: decides which version of the model serves the request; at most 256 characters.
+        is_bulk: whether it is one text of a bulk call. It is of the tenant's flow of long requests, has no deadline but
+            the caller's, and is tried again when it is refused, so that its refusals are not counted as such.
         arrived: instant of `time.monotonic`.
         deadline: instant of the same clock when the caller stops waiting; infinite for none.
     """
@@ -67,5 +69,6 @@ class TranslationRequest:
     tenant: Tenant = ANONYMOUS
     priority: Priority = Priority.NORMAL
     traffic_key: str = ""
+    is_bulk: bool = False
     arrived: float
     deadline: float

@@ -22,6 +22,7 @@ class RunningCalls:
         self._is_refusing = False
         self._num_calls = 0
         self._num_running = 0
+        self._warnings: set[Callable[[], None]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -47,11 +48,22 @@ class RunningCalls:
     def refuse(self) -> None:
         """Refuses all further calls."""
         self._is_refusing = True
+        for warn in self._warnings:
+            warn()
 
     def check(self) -> None:
         """Raises NotServing once `refuse` has been called."""
         if self._is_refusing:
             raise NotServing("the server is shutting down")
+
+    @contextlib.contextmanager
+    def warned(self, warn: Callable[[], None]) -> Iterator[None]:
+        """Has `refuse` call a function if that comes before the block is left: for calls that would never end."""
+        self._warnings.add(warn)
+        try:
+            yield
+        finally:
+            self._warnings.discard(warn)
 
     async def wait_until_idle(self) -> None:
         """Returns when no call runs."""

@@ -108,7 +108,9 @@ class Translator:
         else:
             check_texts(len(request.contents), "pairs", "pairs")
         check_traffic_key(request.traffic_key)
-        deadline = min(request.deadline, request.arrived + self.max_request_seconds)
+        deadline = request.deadline
+        if not request.is_bulk:
+            deadline = min(deadline, request.arrived + self.max_request_seconds)
         if request.targets is None:
             routes = await choose_routes(self._table(), request, self.detection)
         else:
@@ -122,10 +124,11 @@ class Translator:
             try:
                 job = await self._accept(request, routes, used, deadline, held)
             except Overloaded as error:
-                used[names[0]].metrics.count_refusal(error.reason)
-                # Among several versions, the next call may go to one that is not busy.
-                if self.catalogue.num_versions == 1 or error.reason == "quota":
-                    self._refusals.note(request.tenant, request.priority, deadline, error)
+                if not request.is_bulk:
+                    used[names[0]].metrics.count_refusal(error.reason)
+                    # Among several versions, the next call may go to one that is not busy.
+                    if self.catalogue.num_versions == 1 or error.reason == "quota":
+                        self._refusals.note(request.tenant, request.priority, deadline, error)
                 raise
             job.held.push(held.pop_all())
         return job
@@ -152,6 +155,7 @@ class Translator:
         check_answer(sum(group.num_characters for group in groups), options.num_hypotheses)
         # Asked before the texts are split, so that a full server does not split texts that it refuses.
         flow = Flow(name=request.tenant.name, weight=request.tenant.weight, rank=request.priority)
+        flow = flow.of_long() if request.is_bulk else flow
         for group in groups:
             group.check_room(deadline, flow)
         answers = await self._split(request, routes, groups, deadline)

@@ -34,6 +34,7 @@ from server.telemetry.metrics import Metrics
 from server.text.characters import Characters
 from server.text.masking import Masker
 from server.translation.memory import MemoryBudget
+from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 from tests.server.echo_engine import EchoEngine, catalogue_of, idle_supervisor
 
@@ -165,7 +166,7 @@ def _handler(method: str) -> Any:
     catalogue = catalogue_of(_echoing_model())
     translator = Translator(catalogue, beam_size=4, max_request_seconds=60.0, memory=memory, metrics=metrics)
     path: Any = SimpleNamespace(method=f"/{SERVICE_NAME}/{method}")
-    return TranslationService(translator, Intake(memory, 8)).handler().service(path)
+    return TranslationService(translator, Intake(memory, 8), RunningCalls()).handler().service(path)
 
 
 @functools.cache

@@ -152,7 +152,8 @@ class Live:
 @pytest_asyncio.fixture
 async def live(metrics: Metrics, translator: Translator) -> AsyncIterator[Live]:
     """The service with its interceptor on a real server."""
-    service, running = TranslationService(translator, Intake(translator.memory, 8)), RunningCalls()
+    running = RunningCalls()
+    service = TranslationService(translator, Intake(translator.memory, 8), running)
     calls = Calls(metrics, running, 65.0)
     server = grpc.aio.server(
         interceptors=[CallInterceptor(calls, Access(metrics.access))], options=[("grpc.so_reuseport", 0)]

@@ -192,3 +192,9 @@ def test_an_engine_may_be_stopped_before_it_starts_and_twice(bench: Bench) -> No
     with pytest.raises(NotServing):
         future.result(0)
     assert bench.sample("sentences_total", outcome="error") == 1
+
+
+def test_sentences_that_run_at_once_are_all_rows_over_the_beam(manifest: Manifest) -> None:
+    engine = new_bench(manifest, num_lanes=3).engine  # of eight rows
+
+    assert [engine.most_sentences(DecodingOptions(beam_size=beam)) for beam in (1, 4, 5)] == [24, 6, 4]

@@ -15,3 +15,9 @@ def test_a_tenants_long_requests_are_a_flow_of_their_own_with_less_weight() -> N
     assert long != flow
     assert (long.name, long.rank, long.weight) == ("a", 2, 1.0)
     assert flow == Flow(name="a", rank=7)
+
+
+def test_the_flow_of_long_requests_is_its_own() -> None:
+    long = Flow(name="a").of_long()
+
+    assert long.of_long().weight == long.weight

@@ -48,6 +48,10 @@ def test_a_sentence_that_comes_again_was_kept_and_took_no_time(
     assert counted(metrics) == {"hit": 1, "joined": 0, "miss": 1}
 
 
+def test_as_many_sentences_run_at_once_as_of_the_engine(cache: SentenceCache, engine: EchoEngine) -> None:
+    assert cache.most_sentences(GREEDY) == engine.most_sentences(GREEDY) == 8
+
+
 def test_the_least_recently_used_leave(engine: EchoEngine, metrics: Metrics) -> None:
     cache = new_cache(engine, metrics, max_sentences=2)
     for source in (A, B, A, C):  # A is used once more before C takes B's place

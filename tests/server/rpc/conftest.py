@@ -30,8 +30,9 @@ def opening(translator: Translator, metrics: Metrics) -> Open:
     ) -> RpcServers:
         free = {"port": 0, "health_port": 0, "admin_port": 0}
         access = access or Access(metrics.access)
-        service = TranslationService(translator, Intake(translator.memory, 8))
-        interceptor = CallInterceptor(Calls(metrics, RunningCalls(), SECONDS), access)
+        running = RunningCalls()
+        service = TranslationService(translator, Intake(translator.memory, 8), running)
+        interceptor = CallInterceptor(Calls(metrics, running, SECONDS), access)
         return open_servers(Settings(**(free | settings)), service, interceptor, Health(metrics), access, model_admin)
 
     return opening

@@ -51,7 +51,7 @@ async def closed(metrics: Metrics, translator: Translator, tmp_path: Path) -> As
     access, running, health = Access(metrics.access, keys=tmp_path / "keys.toml"), RunningCalls(), Health(metrics)
     calls = Calls(metrics, running, 65.0)
     settings = Settings(port=0, health_port=0, admin_port=0, reflection=True)
-    service = TranslationService(translator, Intake(translator.memory, 8))
+    service = TranslationService(translator, Intake(translator.memory, 8), running)
     servers = open_servers(settings, service, CallInterceptor(calls, access), health, access)
     await servers.start()
     await health.set_serving(True)

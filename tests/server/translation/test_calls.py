@@ -180,6 +180,14 @@ async def test_a_call_that_hangs_ends_at_the_limit(metrics: Metrics) -> None:
         await Calls(metrics, RunningCalls(), 0.01).run(CALL, asyncio.Event().wait)
 
 
+async def test_an_endless_call_has_no_limit(metrics: Metrics) -> None:
+    endless = Call("TranslateBulk", "my-id", has_expired=lambda spare: False, is_endless=True)
+
+    await Calls(metrics, RunningCalls(), 0.01).run(endless, lambda: asyncio.sleep(0.05))
+
+    assert counted(metrics, "OK", "TranslateBulk") == 1
+
+
 async def test_a_server_that_refuses_does_not_even_begin(metrics: Metrics) -> None:
     running = RunningCalls()
     running.refuse()

@@ -15,7 +15,7 @@ OF_CONFIDENCE = {"with_confidence"}  # which the engine need not know: it is mad
 OF_SCORES = {"targets"}  # of the other method
 OF_THE_PAIR = {"given_target"}
 OF_THE_LANGUAGE = {"forced_prefix"}  # comes of the target language
-OF_THE_CALL = {"arrived", "deadline", "tenant"}  # come with the call, not in its message
+OF_THE_CALL = {"arrived", "deadline", "tenant", "is_bulk"}  # come with the call, not in its message
 
 
 def names(kind: Any) -> set[str]:

@@ -59,3 +59,13 @@ async def test_once_it_refuses_no_call_comes_in() -> None:
 
     with pytest.raises(NotServing):
         running.check()
+
+
+def test_a_call_may_be_warned_that_all_further_ones_are_refused() -> None:
+    running, warnings = RunningCalls(), []
+    with running.warned(lambda: warnings.append("over")):
+        pass
+    with running.warned(lambda: warnings.append("running")):
+        running.refuse()
+
+    assert warnings == ["running"]

@@ -1,0 +1,227 @@
+"""The texts of a bulk translation: each goes out when the server takes it, and again if its call is lost.
+
+A server reads ahead only as far as it needs, so only few texts have been sent and have no answer. They are kept here.
+"""
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+
+import grpc
+import grpc.aio
+
+from babelserve.calls import Connection
+from babelserve.errors import InvalidRequest, ServerFailed, TranslationError, Unavailable
+from babelserve.messages import MAX_REQUEST_BYTES, translate_result
+from babelserve.results import BulkTranslation
+from babelserve.v1 import translation_pb2
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
+
+
+class _Unanswered:
+    """Texts that have been sent and have no answer yet, and what one more call must send again.
+
+    Args:
+        options: how all texts are translated, without contents.
+    """
+
+    def __init__(self, options: translation_pb2.TranslateRequest) -> None:
+        self.fault: Exception | None = None  # of the given texts; ends the sending
+        self._options = translation_pb2.TranslateBulkRequest(options=options)
+        self._messages: dict[int, translation_pb2.TranslateBulkRequest] = {}  # without an answer
+        self._again: deque[int] = deque()
+        self._num_calls = 0
+        self._num_texts = 0
+
+    def answered(self, number: int) -> None:
+        """Forgets a text."""
+        self._messages.pop(number, None)
+
+    def finish(self) -> None:
+        """Raises what the given texts have raised, or ServerFailed if a text has no answer."""
+        if self.fault is not None:
+            raise self.fault
+        if self._messages:
+            raise ServerFailed(f"the server has left {len(self._messages)} texts without an answer")
+
+    def _new_call(self) -> int:
+        """Ends the sending of the call before; returns the number of the new one."""
+        self._num_calls += 1
+        self._again = deque(self._messages)
+        return self._num_calls
+
+    def _add(self, content: str) -> translation_pb2.TranslateBulkRequest:
+        """Makes a text's message, and keeps it. Raises TypeError or InvalidRequest if it cannot be sent."""
+        number = self._num_texts
+        if not isinstance(content, str):
+            raise TypeError(f"contents[{number}] must be a string, not {type(content).__name__}")
+        try:
+            text = translation_pb2.BulkText(id=number, content=content)
+        except UnicodeEncodeError as error:
+            raise InvalidRequest(f"contents[{number}] is not valid Unicode: it holds a lone surrogate") from error
+        message = translation_pb2.TranslateBulkRequest(text=text)
+        if (num_bytes := message.ByteSize()) > MAX_REQUEST_BYTES:
+            raise InvalidRequest(f"contents[{number}]: has {num_bytes} bytes; the limit is {MAX_REQUEST_BYTES}")
+        self._messages[number] = message
+        self._num_texts += 1
+        return message
+
+
+class BulkTexts(_Unanswered):
+    """For threads: gRPC takes messages on a thread of its own.
+
+    Args:
+        contents: the texts; the iterator is asked for one after the other.
+    """
+
+    def __init__(self, options: translation_pb2.TranslateRequest, contents: Iterable[str]) -> None:
+        super().__init__(options)
+        self._contents = iter(contents)
+        self._lock = threading.Lock()
+
+    def messages(self) -> Iterator[translation_pb2.TranslateBulkRequest]:
+        """Returns the messages of one more call. It waits until the iterator has given what it is asked for."""
+        with self._lock:
+            call = self._new_call()
+        return self._messages_of(call)
+
+    def _messages_of(self, call: int) -> Iterator[translation_pb2.TranslateBulkRequest]:
+        yield self._options
+        while (message := self._next(call)) is not None:
+            yield message
+
+    def _next(self, call: int) -> translation_pb2.TranslateBulkRequest | None:
+        with self._lock:
+            if call != self._num_calls or self.fault is not None:
+                return None
+            if self._again:
+                return self._messages[self._again.popleft()]
+            try:
+                return self._add(next(self._contents))
+            except StopIteration:
+                return None
+            except Exception as error:  # noqa: BLE001  # gRPC would swallow it
+                self.fault = error
+                return None
+
+
+class AsyncBulkTexts(_Unanswered):
+    """The same for asyncio.
+
+    Args:
+        contents: the texts, from an iterable of either kind.
+    """
+
+    def __init__(self, options: translation_pb2.TranslateRequest, contents: Iterable[str] | AsyncIterable[str]) -> None:
+        super().__init__(options)
+        self._contents = aiter(contents) if isinstance(contents, AsyncIterable) else _as_async(contents)
+        self._coming: asyncio.Future[str] | None = None  # outlives a call, whose end would cancel the iterator
+
+    def messages(self) -> AsyncIterator[translation_pb2.TranslateBulkRequest]:
+        """Returns the messages of one more call."""
+        return self._messages_of(self._new_call())
+
+    def close(self) -> None:
+        """Asks for no further text."""
+        if self._coming is not None:
+            self._coming.cancel()
+
+    async def _messages_of(self, call: int) -> AsyncIterator[translation_pb2.TranslateBulkRequest]:
+        yield self._options
+        while (message := await self._next(call)) is not None:
+            yield message
+
+    async def _next(self, call: int) -> translation_pb2.TranslateBulkRequest | None:
+        if self._again:
+            return self._messages[self._again.popleft()]
+        if self._coming is None:
+            self._coming = asyncio.ensure_future(anext(self._contents))
+        await asyncio.wait([self._coming])
+        if call != self._num_calls or self.fault is not None:
+            return None
+        try:
+            content = self._coming.result()
+            self._coming = None
+            return self._add(content)
+        except StopAsyncIteration:
+            return None
+        except Exception as error:  # noqa: BLE001  # gRPC would swallow it
+            self.fault = error
+            return None
+
+
+def translate_bulk(
+    stub: TranslationServiceStub, connection: Connection, texts: BulkTexts, deadline_seconds: float | None
+) -> Iterator[BulkTranslation]:
+    """See `Client.translate_bulk`."""
+    deadline = _Deadline(deadline_seconds)
+    has_answered = True
+    while has_answered:
+        has_answered = False
+        call = stub.TranslateBulk(texts.messages(), **connection.bulk_terms(deadline.left()))
+        try:
+            for response in call:
+                has_answered = connection.is_proven = True
+                texts.answered(response.id)
+                yield _read(response)
+            break
+        except grpc.RpcError as error:
+            failure = connection.failure(error)
+            if not (has_answered and isinstance(failure, Unavailable)):
+                raise failure from error
+        finally:
+            call.cancel()
+    texts.finish()
+
+
+async def translate_bulk_async(
+    stub: TranslationServiceStub, connection: Connection, texts: AsyncBulkTexts, deadline_seconds: float | None
+) -> AsyncIterator[BulkTranslation]:
+    """See `AsyncClient.translate_bulk`."""
+    deadline = _Deadline(deadline_seconds)
+    has_answered = True
+    try:
+        while has_answered:
+            has_answered = False
+            call = stub.TranslateBulk(texts.messages(), **connection.bulk_terms(deadline.left()))
+            try:
+                async for response in call:
+                    has_answered = connection.is_proven = True
+                    texts.answered(response.id)
+                    yield _read(response)
+                break
+            except grpc.aio.AioRpcError as error:
+                failure: TranslationError = await asyncio.to_thread(connection.failure, error)
+                if not (has_answered and isinstance(failure, Unavailable)):
+                    raise failure from error
+            finally:
+                call.cancel()
+        texts.finish()
+    finally:
+        texts.close()
+
+
+class _Deadline:
+    """The seconds that are left of all calls together; None for ever."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    def left(self) -> float | None:
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
+
+def _read(response: translation_pb2.TranslateBulkResponse) -> BulkTranslation:
+    (translation,) = translate_result(
+        translation_pb2.TranslateResponse(translations=[response.translation])
+    ).translations
+    return BulkTranslation(
+        index=response.id, translation=translation, model=response.model, model_version=response.model_version
+    )
+
+
+async def _as_async(contents: Iterable[str]) -> AsyncIterator[str]:
+    for content in contents:
+        yield content

@@ -1,0 +1,45 @@
+"""What goes with each call of a client, and which of our errors a failure is."""
+
+from typing import Any
+
+from babelserve.channel import TlsOptions, call_metadata
+from babelserve.diagnosis import explain
+from babelserve.errors import TlsFailed, TranslationError, Unavailable, from_rpc_error
+
+
+class Connection:
+    """What both clients know of the way to a server: until it has answered once, a failure may be one of TLS.
+
+    Args:
+        address: HOST:PORT, or any gRPC target.
+        tls: None for plain text.
+        api_key: where the server asks for one.
+        deadline_seconds: of calls that set none of their own.
+
+    Attributes:
+        is_proven: whether the server has answered.
+    """
+
+    def __init__(self, address: str, tls: TlsOptions | None, api_key: str | None, deadline_seconds: float) -> None:
+        self.is_proven = False
+        self._address = address
+        self._tls = tls
+        self._metadata = call_metadata(api_key)
+        self._deadline_seconds = deadline_seconds
+
+    def terms(self, deadline_seconds: float | None) -> dict[str, Any]:
+        """Returns what goes with a call: how long it may take, by default as long as the client says, and the key."""
+        return self.bulk_terms(self._deadline_seconds if deadline_seconds is None else deadline_seconds)
+
+    def bulk_terms(self, deadline_seconds: float | None) -> dict[str, Any]:
+        """Returns what goes with a call that may take for ever, if its deadline is None."""
+        return {"timeout": deadline_seconds, "metadata": self._metadata}
+
+    def failure(self, error: Any) -> TranslationError:
+        """Makes our error of gRPC's; may take some seconds to find out more."""
+        failure = from_rpc_error(error)
+        self.is_proven = self.is_proven or failure.request_id is not None
+        if self.is_proven or not isinstance(failure, Unavailable):
+            return failure
+        reason = explain(self._address, self._tls)
+        return TlsFailed(reason) if reason else failure

@@ -1,0 +1,149 @@
+"""Bulk translation, by both clients: what is sent, what comes back, and what is sent again."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+
+import grpc
+import pytest
+
+from babelserve import AsyncClient, BulkTranslation, Client
+from babelserve.errors import DeadlineExceeded, InvalidRequest, ModelNotFound, Unavailable
+from babelserve.v1 import translation_pb2
+from tests.babelserve.scripted_server import ScriptedServer, ScriptedService
+
+MANY = [f"text {number}" for number in range(500)]
+Translate = Callable[..., list[BulkTranslation]]
+
+
+@pytest.fixture(params=["sync", "async"])
+def translate(request: pytest.FixtureRequest, client: Client, server: ScriptedServer) -> Translate:
+    """Translates texts by one of the clients, and collects what comes back until an error."""
+
+    async def collect(contents: Iterable[str], options: dict[str, float]) -> list[BulkTranslation]:
+        async with AsyncClient(server.address) as asyncio_client:
+            return [each async for each in asyncio_client.translate_bulk(contents, target="de", **options)]  # type: ignore[arg-type]
+
+    def translate(contents: Iterable[str], **options: float) -> list[BulkTranslation]:
+        if request.param == "sync":
+            return list(client.translate_bulk(contents, target="de", **options))  # type: ignore[arg-type]
+        return asyncio.run(collect(contents, options))
+
+    return translate
+
+
+def test_each_text_comes_back_with_its_index(translate: Translate, service: ScriptedService) -> None:
+    found = translate(iter(MANY), beam_size=2)
+
+    assert {each.index: each.translation.text for each in found} == {n: text.upper() for n, text in enumerate(MANY)}
+    assert (found[0].model, found[0].model_version) == ("scripted", "1")
+    assert service.requests[0].decoding.beam_size == 2
+    assert service.requests[0].priority == translation_pb2.PRIORITY_UNSPECIFIED  # which is low, in a bulk call
+
+
+def test_a_text_fails_alone(translate: Translate) -> None:
+    good, bad = sorted(translate(["good", "!INVALID_ARGUMENT too odd"]), key=lambda each: each.index)
+
+    assert good.translation.text == "GOOD"
+    assert bad.translation.error is not None
+    assert bad.translation.error.code == grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_what_a_lost_call_has_left_is_sent_again_and_nothing_twice(
+    translate: Translate, service: ScriptedService
+) -> None:
+    service.most_bulk_texts = 100
+
+    found = translate(iter(MANY))
+
+    assert service.num_attempts == 2
+    assert sorted(each.index for each in found) == list(range(len(MANY)))
+    assert all(each.translation.text == MANY[each.index].upper() for each in found)
+
+
+def test_a_server_that_answers_nothing_ends_it(translate: Translate, service: ScriptedService) -> None:
+    service.failures.extend([(grpc.StatusCode.UNAVAILABLE, "draining", ())] * 4)
+
+    with pytest.raises(Unavailable, match="draining"):
+        translate(["a"])
+
+
+def test_other_failures_end_it(translate: Translate, service: ScriptedService) -> None:
+    service.failures.append((grpc.StatusCode.NOT_FOUND, "no such model", ()))
+
+    with pytest.raises(ModelNotFound, match="no such model"):
+        translate(["a"])
+
+
+def test_a_deadline_is_for_all_texts(translate: Translate, service: ScriptedService) -> None:
+    service.before_answer = lambda request: service.is_closing.wait()
+
+    with pytest.raises(DeadlineExceeded):
+        translate(["a"], deadline_seconds=0.2)
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "words"),
+    [
+        (7, TypeError, r"contents\[1\] must be a string, not int"),
+        ("\ud800", InvalidRequest, r"contents\[1\] is not valid Unicode"),
+        ("x" * (5 << 20), InvalidRequest, r"contents\[1\]: has 52428\d\d bytes; the limit is 4194304"),
+    ],
+)
+def test_what_cannot_be_sent_is_raised(translate: Translate, bad: str, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        translate(["good", bad, "never sent"])
+
+
+def test_what_the_given_iterator_raises_comes_after_the_answers(client: Client) -> None:
+    def contents() -> Iterator[str]:
+        yield "a"
+        raise OSError("disk")
+
+    found = client.translate_bulk(contents(), target="de")
+
+    assert next(found).translation.text == "A"
+    with pytest.raises(OSError, match="disk"):
+        next(found)
+
+
+def test_leaving_early_cancels_the_call(client: Client, service: ScriptedService) -> None:
+    found = client.translate_bulk(iter(MANY), target="de")
+    next(found)
+
+    found.close()  # type: ignore[attr-defined]
+
+    assert service.cancelled.wait(20)
+
+
+async def test_texts_may_come_from_an_async_generator_that_outlives_a_lost_call(
+    server: ScriptedServer, service: ScriptedService
+) -> None:
+    async def contents() -> AsyncIterator[str]:
+        for text in MANY:
+            await asyncio.sleep(0)
+            yield text
+
+    service.most_bulk_texts = 100
+    async with AsyncClient(server.address) as client:
+        found = [each.index async for each in client.translate_bulk(contents(), target="de")]
+
+    assert sorted(found) == list(range(len(MANY)))
+
+
+async def test_leaving_early_asks_for_no_further_text(server: ScriptedServer, service: ScriptedService) -> None:
+    is_closed = asyncio.Event()
+
+    async def contents() -> AsyncIterator[str]:
+        try:
+            yield "a"
+            await asyncio.Event().wait()
+        finally:
+            is_closed.set()
+
+    async with AsyncClient(server.address) as client:
+        async with contextlib.aclosing(client.translate_bulk(contents(), target="de")) as found:  # type: ignore[type-var]
+            assert (await anext(found)).translation.text == "A"
+        async with asyncio.timeout(20):
+            await is_closed.wait()
+    assert await asyncio.to_thread(service.cancelled.wait, 20)
