@@ -3,16 +3,16 @@
 A text is its leading white space, then each sentence with the white space that follows it; `SplitText.join` puts the
 translations in the sentences' places. Line breaks and tabs always end a sentence: they come back where they were, and
 a list, a table or a poem keeps its form. (Hard-wrapped prose is translated line by line: joining its lines would lose
-them.)
+them.) So does the syntax of programs, which is copied as a sentence of its own (`server.text.layout`).
 
 Within a line, sentencex (Wikimedia; MIT, no dependencies, still released) finds the sentences. Weighed against it:
-pysbd 0.3.4, its last release for years. Tried on abbreviations, initials, decimals, quotes, ellipses and URLs,
-sentencex was right where pysbd split "a.html?x=1" and "Well... I", or kept "Hello!!! How are you??? Fine." whole;
-sentencex cuts "1." off a list item, which does no harm here. It is some hundred times faster. The pieces of both
-concatenate to the input. Two faults of it (1.0.32) are kept from callers. It is quadratic in typographic quotes,
-unclosed or closed such as 《 》 (4096 characters: 160 ms, 1024: 0.4 ms), and holds the interpreter's lock all the
-while, so it is shown at most `WINDOW_CHARACTERS` at a time, which makes the whole linear. And it panics on white space
-beyond ASCII between an initial and a full stop, so every white space is shown to it as a plain one.
+pysbd 0.3.4, its last release for years. Sentencex was right
+where pysbd split "a.html?x=1" and "Well... I", or kept "Hello!!! How are you??? Fine." whole; it cuts "1." off a list
+item, which does no harm here, and is some hundred times faster. Two faults of it
+(1.0.32) are kept from callers. It is quadratic in typographic quotes, unclosed or closed such as 《 》 (4096
+characters: 160 ms, 1024: 0.4 ms), and holds the interpreter's lock all the while, so it is shown at most
+`WINDOW_CHARACTERS` at a time, which makes the whole linear. And it panics on white space beyond ASCII between an
+initial and a full stop, so every white space is shown to it as a plain one.
 
 A sentence of too many tokens is cut in halves until they fit: at the clause mark nearest to its middle, else at white
 space, else between any two characters. One with more addresses and the like than the network has symbols for is cut
@@ -35,6 +35,7 @@ from dataclasses import dataclass
 import sentencex  # type: ignore[import-untyped]
 
 from server.errors import InvalidRequest
+from server.text.layout import part_line, part_messages
 from server.text.masked import Masked
 from server.text.masking import NO_MASKING, Masker
 
@@ -122,8 +123,15 @@ def split_text(
     leading = ""
     sentences: list[SourceSentence] = []
     gap: list[str] = []
-    core = ""
-    for segment in _segments(text, language, masker):
+    core, is_core_syntax = "", False
+
+    def add(separator: str) -> None:
+        if is_core_syntax:
+            sentences.append(SourceSentence(core, separator, None))
+        else:
+            sentences.extend(_wrap(core, separator, encode, max_tokens, num_added, masker))
+
+    for segment, is_syntax in _segments(text, language, masker):
         watch(len(sentences))
         stripped = segment.strip()
         if not stripped:
@@ -132,26 +140,41 @@ def split_text(
         start = segment.index(stripped)
         gap.append(segment[:start])
         if core:
-            sentences.extend(_wrap(core, "".join(gap), encode, max_tokens, num_added, masker))
+            add("".join(gap))
         else:
             leading = "".join(gap)
-        core, gap = stripped, [segment[start + len(stripped) :]]
+        core, is_core_syntax, gap = stripped, is_syntax, [segment[start + len(stripped) :]]
     if core:
-        sentences.extend(_wrap(core, "".join(gap), encode, max_tokens, num_added, masker))
+        add("".join(gap))
     else:
         leading = "".join(gap)
     watch(len(sentences))
     return SplitText(leading, tuple(sentences))
 
 
-def _segments(text: str, language: str, masker: Masker) -> Iterator[str]:
-    """Yields what joins to the text: sentences of at most `WINDOW_CHARACTERS`, white space, and longer addresses."""
-    start = 0
-    for breaks in _LINE_BREAKS.finditer(text):
-        yield from _after_label(_line_segments(text[start : breaks.start()], language, masker))
-        yield breaks.group()
-        start = breaks.end()
-    yield from _after_label(_line_segments(text[start:], language, masker))
+def _segments(text: str, language: str, masker: Masker) -> Iterator[tuple[str, bool]]:
+    """Yields what joins to the text, and whether it is syntax that is copied.
+
+    What is none is a sentence of at most `WINDOW_CHARACTERS`, white space, or a longer address.
+    """
+    for message, is_syntax in part_messages(text):
+        if is_syntax:
+            yield message, True
+            continue
+        start = 0
+        for breaks in _LINE_BREAKS.finditer(message):
+            yield from _of_line(message[start : breaks.start()], language, masker)
+            yield breaks.group(), False
+            start = breaks.end()
+        yield from _of_line(message[start:], language, masker)
+
+
+def _of_line(line: str, language: str, masker: Masker) -> Iterator[tuple[str, bool]]:
+    for piece, is_syntax in part_line(line):
+        if is_syntax:
+            yield piece, True
+        else:
+            yield from ((segment, False) for segment in _after_label(_line_segments(piece, language, masker)))
 
 
 def _after_label(segments: Iterable[str]) -> Iterator[str]:
@@ -234,7 +257,8 @@ def _wrap(
         yield SourceSentence(text, separator, None)
         return
     ids = encode(masked.text)
-    if len(ids) > _most_ids(text) + num_added:
+    # Each byte may have one, and so may the white space ahead of a first word.
+    if len(ids) > len(text.encode(errors="surrogatepass")) + 1 + num_added:
         yield SourceSentence(text, separator, None)
     elif len(ids) > max_tokens and len(text) > 1:
         for piece, gap in _pieces(text, separator, [_middle_cut(text)]):
@@ -244,11 +268,6 @@ def _wrap(
         yield SourceSentence(text, separator, ids, num_added, None if is_plain else masked)
     else:  # it normalises to nothing, or to very many tokens
         yield SourceSentence(text, separator, None)
-
-
-def _most_ids(text: str) -> int:
-    """One for each byte, and the white space ahead of a first word: no text that normalisation leaves has more."""
-    return len(text.encode(errors="surrogatepass")) + 1
 
 
 def _pieces(text: str, separator: str, cuts: Sequence[int]) -> list[tuple[str, str]]:

@@ -290,7 +290,7 @@ def test_a_network_is_shown_what_the_masker_says() -> None:
         "GO TO https://a.io/B NOW! {x} A dog.", "en", remember, 1000, masker=symbols(2, folds_capitals=True)
     )
 
-    assert shown == ["go to \ue000 now!", "\ue000 A dog."]
+    assert shown == ["Go to \ue000 now!", "\ue000 A dog."]
     assert [each.text for each in parts.sentences] == ["GO TO https://a.io/B NOW!", "{x} A dog."]
     assert [[part.text for part in each.masked.parts] for each in parts.sentences if each.masked] == [
         ["https://a.io/B"],
@@ -345,3 +345,21 @@ def test_a_sentence_with_more_parts_than_symbols_is_cut_between_them() -> None:
     shown = [(each.masked or each).text for each in parts.sentences if each.source_ids]
     assert not [each for each in shown if "name" in each or "@" in each]
     assert sum(len(re.findall("[\ue000-\ue003]", each)) for each in shown) == 41  # four stand alone, and are copied
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{n, plural, one {# cat} other {# cats. Go!}}", ["# cat", "# cats.", "Go!"]),
+        ("<p>One cat</p>\n<p>Two</p>", ["One cat", "Two"]),
+        ("{% if x %}Hello{% else %}Bye{% endif %}", ["Hello", "Bye"]),
+        ("| A cat | Two |\n|---|---|\n| B | C |", ["A cat", "Two", "B", "C"]),
+        ("```python\nA cat", ["A cat"]),
+        (r"One cat\nTwo cats", ["One cat", "Two cats"]),
+    ],
+)
+def test_syntax_is_copied_as_sentences_of_its_own(text: str, expected: list[str]) -> None:
+    split = split_text(text, "en", encode, 1000)
+
+    assert split.join([each.text for each in split.sentences]) == text
+    assert [each.text for each in split.sentences if any(map(str.isalpha, each.text)) and each.source_ids] == expected
