@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from server.text.casing import Casing, raise_again
 from server.text.numbers import NumberSpan, missing_numbers
 from server.text.typography import clock_time, restore_typography
 
@@ -65,6 +66,8 @@ class Part:
         place: share of the sentence's other characters that stand before it, 0 to 1.
         reach: share of a translation's other characters that it may be from its place there, 0 to 1.
         touches_left, touches_right: whether it touches a word there, from which its carrier is parted by a blank.
+        is_word: whether it has a place in the sentence's grammar. Marks, which have none, stay in their order.
+        ending: what is written behind it, because it is an ordinal: "." in German.
     """
 
     text: str
@@ -73,6 +76,8 @@ class Part:
     reach: float
     touches_left: bool
     touches_right: bool
+    is_word: bool = True
+    ending: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +90,7 @@ class Masked:
         source: the sentence, with blanks in the place of its parts.
         leading, trailing: marks that were cut off its ends.
         parts: within it, in order.
-        is_folded: whether it was in capitals.
+        casing: how it was written; what is shown is folded.
         num_fit: characters before the first part for which there is no carrier; None if all have one.
         language: of the translation.
         attempt: how many came before.
@@ -98,7 +103,7 @@ class Masked:
     leading: str = ""
     trailing: str = ""
     parts: tuple[Part, ...] = ()
-    is_folded: bool = False
+    casing: Casing = Casing.PLAIN
     num_fit: int | None = None
     language: str = ""
     attempt: int = 0
@@ -111,8 +116,7 @@ class Masked:
 
     def restore(self, translation: str) -> Restored:
         """Returns a translation of `text` with each part once, and without carriers and characters of no meaning."""
-        if self.is_folded:
-            translation = translation.upper()
+        translation = raise_again(self.original, translation, self.casing, self.language)
         carriers = tuple(part.carrier for part in self.parts if part.carrier)
         pattern = _pattern(carriers)
         found = pattern.findall(translation)
@@ -123,6 +127,7 @@ class Masked:
             and not missing
             and not self._has_inventions(words)
             and not any(self._is_far(part, translation) for part in self.parts)
+            and self._is_in_order(translation)
         )
         text = self._place(translation, pattern, found)
         text = restore_typography(self.original, text, self.language)
@@ -147,7 +152,7 @@ class Masked:
                 continue
             if part.touches_left:
                 pieces[-1] = pieces[-1].removesuffix(" ")
-            pieces.append(clock_time(part.text, self.language))
+            pieces.append(clock_time(part.text, self.language) + part.ending)
             if part.touches_right and translation[end : end + 1] == " ":
                 end += 1
         text = "".join([*pieces, clean(translation[end:])])
@@ -163,6 +168,11 @@ class Masked:
         others = max(1, len(translation) - len(part.carrier))
         return abs(translation.find(part.carrier) / others - part.place) > part.reach
 
+    def _is_in_order(self, translation: str) -> bool:
+        """Whether marks stand in the source's order, so that what opens stands before what closes."""
+        places = [translation.find(part.carrier) for part in self.parts if part.carrier and not part.is_word]
+        return places == sorted(places)
+
     def _has_inventions(self, translation: str) -> bool:
         """Whether a translation has what its source has not.
 
@@ -170,7 +180,7 @@ class Masked:
         """
         if self.parts and _DIGIT.search(translation) and not _DIGIT.search(self.source):
             return True
-        if self.is_folded or self.source.isupper():
+        if self.casing is Casing.CAPITALS or self.source.isupper():
             return False
         words = {word for word in _WORD.findall(translation) if len(word) >= _LEAST_INVENTED and word.isupper()}
         return bool(words.difference(map(str.upper, _WORD.findall(self.source))))
@@ -200,4 +210,4 @@ def _insert(text: str, part: Part) -> str:
     before, behind = text[:place].rstrip(), text[place:].lstrip()
     left = " " if before and not part.touches_left else ""
     right = " " if behind and not part.touches_right else ""
-    return f"{before}{left}{part.text}{right}{behind}"
+    return f"{before}{left}{part.text}{part.ending}{right}{behind}"

@@ -56,8 +56,7 @@ def restore_typography(source: str, translation: str, language: str) -> str:
     if _APOSTROPHE in source and "'" not in source:
         translation = _BETWEEN_LETTERS.sub(_APOSTROPHE, translation)
     if not language.startswith("en") and _ENGLISH_ORDINAL.search(source):
-        ending = _ORDINAL_ENDINGS.get(language.partition("-")[0], ".")
-        translation = _ENGLISH_ORDINAL.sub(rf"\1{ending}", translation)
+        translation = _ENGLISH_ORDINAL.sub(rf"\1{ordinal_ending('', language)}", translation)
     if language.startswith("en") and _ORDINAL.search(source):
         translation = _ORDINAL.sub(_english_ordinal, translation)
     if _ELLIPSIS in source and "..." not in source:
@@ -65,6 +64,17 @@ def restore_typography(source: str, translation: str, language: str) -> str:
     if _MINUS in source:
         translation = _BEFORE_NUMBER.sub(_MINUS, translation)
     return translation
+
+
+def ordinal_ending(english: str, language: str) -> str:
+    """Returns what a language writes behind a number that is an ordinal: "." in German.
+
+    Args:
+        english: what English writes there, such as "th".
+        language: BCP-47 code.
+    """
+    code = language.partition("-")[0]
+    return english if code == "en" else _ORDINAL_ENDINGS.get(code, ".")
 
 
 def clock_time(text: str, language: str) -> str:
