@@ -7,6 +7,7 @@ stands for bytes that are no text, and private ones.
 
 import enum
 import functools
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,6 +63,7 @@ class Part:
 
     Attributes:
         text: as the source has it.
+        start: where it stands in the sentence.
         carrier: that the network is shown; empty if it is shown nothing.
         place: share of the sentence's other characters that stand before it, 0 to 1.
         reach: share of a translation's other characters that it may be from its place there, 0 to 1.
@@ -71,6 +73,7 @@ class Part:
     """
 
     text: str
+    start: int
     carrier: str
     place: float
     reach: float
@@ -156,9 +159,14 @@ class Masked:
             if part.touches_right and translation[end : end + 1] == " ":
                 end += 1
         text = "".join([*pieces, clean(translation[end:])])
+        limit = len(text) + 1
+        lost = [part for part in self.parts if part.carrier not in found]
+        if len(lost) == 2 and (inside := self._inside(*lost)) and text.count(inside) == 1:
+            return text.replace(inside, f"{lost[0].text}{inside}{lost[1].text}")
         for part in reversed(self.parts):  # so that those of one place keep their order
             if part.carrier not in found:
-                text = _insert(text, part)
+                text, place = _insert(text, part, limit)
+                limit = len(text) + 1 if part.is_word else place
         return text
 
     def _is_far(self, part: Part, translation: str) -> bool:
@@ -169,9 +177,22 @@ class Masked:
         return abs(translation.find(part.carrier) / others - part.place) > part.reach
 
     def _is_in_order(self, translation: str) -> bool:
-        """Whether marks stand in the source's order, so that what opens stands before what closes."""
-        places = [translation.find(part.carrier) for part in self.parts if part.carrier and not part.is_word]
-        return places == sorted(places)
+        """Whether marks stand in the source's order, and have between them what is no mere copy of the source."""
+        for opening, closing in itertools.pairwise(part for part in self.parts if part.carrier):
+            end = translation.find(opening.carrier) + len(opening.carrier)
+            begin = translation.find(closing.carrier)
+            inside = self._inside(opening, closing)
+            if (inside or not (opening.is_word or closing.is_word)) and begin < end:
+                return False
+            if inside and translation[end:begin].strip() in ("", inside):
+                return False
+        return True
+
+    def _inside(self, opening: Part, closing: Part) -> str:
+        """Returns the words between two parts that both touch them, such as tags; "" if they are no such pair."""
+        is_pair = opening.touches_right and closing.touches_left
+        inside = self.original[opening.start + len(opening.text) : closing.start] if is_pair else ""
+        return inside if any(map(str.isalpha, inside)) else ""
 
     def _has_inventions(self, translation: str) -> bool:
         """Whether a translation has what its source has not.
@@ -202,12 +223,16 @@ def _pattern(carriers: tuple[str, ...]) -> "re.Pattern[str]":
     return re.compile("|".join(found + [rf"(?<!\w){re.escape(each)}(?!\w)" for each in codes]))
 
 
-def _insert(text: str, part: Part) -> str:
-    """Puts a part between two words, about where the source has it."""
+def _insert(text: str, part: Part, limit: int) -> tuple[str, int]:
+    """Puts a part between two words, about where the source has it.
+
+    Returns the text and where the part stands, which is before `limit`, with a word between, if there is room.
+    """
     wanted = part.place * len(text)
     places = [0, *(match.start() for match in _SPACE.finditer(text)), len(text)]
-    place = min(places, key=lambda each: abs(each - wanted))
+    before_limit = [each for each in places if each < limit] if not part.is_word else []
+    place = min(before_limit or places, key=lambda each: abs(each - wanted))
     before, behind = text[:place].rstrip(), text[place:].lstrip()
     left = " " if before and not part.touches_left else ""
     right = " " if behind and not part.touches_right else ""
-    return f"{before}{left}{part.text}{part.ending}{right}{behind}"
+    return f"{before}{left}{part.text}{part.ending}{right}{behind}", len(before)

@@ -130,6 +130,7 @@ class Masker:
         has_ending = part[:1] in "{[<$%" and _ORDINAL_ENDING.search(part, max(0, len(part) - 2)) is not None
         return Part(
             text=part[:-2] if has_ending else part,
+            start=run.start,
             carrier=carrier,
             place=(run.start - start) / max(1, end - start - (run.end - run.start)),
             reach=self._reach(text, run),
@@ -205,11 +206,17 @@ def _cut_ends(text: str, runs: list[Run]) -> tuple[int, int, list[Run]]:
 
 
 def _is_cut(text: str, run: Run, beside: int) -> bool:
-    """Whether a run at an end of a sentence is cut off: a mark, or a placeholder that touches the letter beside it."""
-    if not run.is_word:
-        return True
-    is_placeholder = text[run.start] in "{[<$" and text[run.end - 1] in "}]>"
-    return is_placeholder and 0 <= beside < len(text) and text[beside].isalpha()
+    """Whether a run at an end of a sentence is cut off.
+
+    A mark is, and a placeholder that touches the letter beside it, or that stands before a capital: the sentence begins
+    behind it.
+    """
+    if not run.is_word or not 0 <= beside < len(text):
+        return not run.is_word
+    if text[beside].isalpha():
+        return text[run.start] in "{[<$" and text[run.end - 1] in "}]>"
+    is_ahead = beside == run.end and text[beside] == " " and text[beside + 1 : beside + 2].isupper()
+    return is_ahead and text[run.start] in "{[<$%:"
 
 
 def _space_end(text: str, start: int) -> int:

@@ -81,6 +81,7 @@ _EMPHASIS = re.compile(
     r"(?<![\w*\\])(\*{1,3}+)(?![\s*])[^*\n]{1,200}+(?<![\s\\])(\1)(?![\w*])"
     r"|(?<![\w_\\])(_)(?![\s_])[^_\n]{1,200}+(?<!\s)(_)(?![\w_])"
     r"|(?<![\w_])(__)(?![\s_])(?=\S*\s)[^_\n]{1,200}+(?<!\s)(__)(?![\w_])"
+    r"|\A(\*{1,3}+)(?=\w)"  # round several sentences, of which this is the first one
 )
 _INLINE = (
     "a|abbr|b|bdi|bdo|big|c|cite|code|del|dfn|em|font|g|i|ins|kbd|mark|mrk|pc|q|rp|rt|ruby|s|samp|small|span|strike|strong"
@@ -103,7 +104,7 @@ def find_parts(text: str) -> Iterator[tuple[int, int]]:
 def find_emphasis(text: str) -> Iterator[tuple[int, int]]:
     """Yields where the marks of emphasis stand that are round words, such as those of `*this*`, in order."""
     for match in _EMPHASIS.finditer(text):
-        yield from (match.span(group) for group in range(1, 7) if match[group])
+        yield from (match.span(group) for group in range(1, match.re.groups + 1) if match[group])
 
 
 def is_mark(part: str) -> bool:

@@ -152,6 +152,7 @@ def test_titles_are_shown_in_small_letters() -> None:
         ("Only {n}MB left", "Only \ue000 MB left", ["{n}"]),
         ("{0}The house", "The house", []),
         ("The house{0}", "The house", []),
+        ("%s The house", "The house", []),
         ("<ph id='1'/> is here", "\ue000 is here", ["<ph id='1'/>"]),
         ("<name> is here", "\ue000 is here", ["<name>"]),
         ("<i>Go <0>home</0> now</i>", "Go \ue000 home \ue001 now", ["<0>", "</0>"]),
@@ -178,6 +179,19 @@ def test_marks_that_have_changed_places_are_not_whole() -> None:
 
     assert masked.restore("Er las \ue000 das \ue001 Buch").is_whole
     assert not masked.restore("Er las \ue001 das \ue000 Buch").is_whole
+    assert not masked.restore("Er las \ue000 \ue001 Buch").is_whole
+
+
+def test_a_word_that_marks_keep_untranslated_is_asked_for_again_and_a_name_is_found_again() -> None:
+    first = MASKER.mask("I saw <b>Bonn</b> today")
+    again = MASKER.mask_again(first, ())
+    last = MASKER.mask_again(again, ()) if again else None
+
+    assert not first.restore("Ich sah \ue000 Bonn \ue001 heute").is_whole
+    assert last is not None
+    assert last.text == "I saw Bonn today"
+    assert last.restore("Heute sah ich Bonn").text == "Heute sah ich <b>Bonn</b>"
+    assert last.restore("Heute sah ich es").text == "Heute <b>sah</b> ich es"
 
 
 def test_without_masking_every_text_is_shown_as_it_is() -> None:

@@ -287,11 +287,11 @@ def test_a_network_is_shown_what_the_masker_says() -> None:
         return encode(text)
 
     parts = split_text(
-        "GO TO https://a.io/B NOW! {x} A dog.", "en", remember, 1000, masker=symbols(2, folds_capitals=True)
+        "GO TO https://a.io/B NOW! {x} a dog.", "en", remember, 1000, masker=symbols(2, folds_capitals=True)
     )
 
-    assert shown == ["Go to \ue000 now!", "\ue000 A dog."]
-    assert [each.text for each in parts.sentences] == ["GO TO https://a.io/B NOW!", "{x} A dog."]
+    assert shown == ["Go to \ue000 now!", "\ue000 a dog."]
+    assert [each.text for each in parts.sentences] == ["GO TO https://a.io/B NOW!", "{x} a dog."]
     assert [[part.text for part in each.masked.parts] for each in parts.sentences if each.masked] == [
         ["https://a.io/B"],
         ["{x}"],
