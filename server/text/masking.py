@@ -23,6 +23,7 @@ from server.text.casing import Casing, casing_of, fold
 from server.text.characters import Characters
 from server.text.masked import Masked, Part
 from server.text.numbers import NumberSpan
+from server.text.own_parts import NO_OWN_PARTS, OwnParts
 from server.text.patterns import find_emphasis, find_parts, is_mark
 from server.text.runs import Run, script_of
 from server.text.typography import ordinal_ending
@@ -46,12 +47,14 @@ class Masker:
         characters: that the network knows; None for all.
         folds_capitals: whether it is shown capitals and titles in small letters.
         language: BCP-47 code of its translations.
+        own_parts: that a caller wants kept, beside what is kept of every text.
     """
 
     carriers: tuple[tuple[str, ...], ...] = ()
     characters: Characters | None = None
     folds_capitals: bool = False
     language: str = ""
+    own_parts: OwnParts = NO_OWN_PARTS
 
     def mask(self, text: str, attempt: int = 0, numbers: Sequence[NumberSpan] = ()) -> Masked:
         """Returns a sentence as the network is shown it.
@@ -155,6 +158,8 @@ class Masker:
         if self.characters is None and not self.carriers:  # nothing is known of the network
             return []
         found = [Run(*span, is_word=not is_mark(text[slice(*span)])) for span in find_parts(text)]
+        if self.own_parts is not NO_OWN_PARTS:
+            found += [Run(*span, is_word=True) for span in self.own_parts.find(text)]
         if "*" in text or "_" in text:
             found += [Run(*span, is_word=False) for span in find_emphasis(text)]
         found += [Run(number.start, number.end, is_word=True) for number in numbers]
