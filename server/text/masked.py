@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from server.text.casing import Casing, raise_again
 from server.text.numbers import NumberSpan, missing_numbers
+from server.text.quotes import is_quote, written
 from server.text.typography import clock_time, restore_typography
 
 _STRAY = re.compile("[\ufffd\ue000-\uf8ff]")
@@ -137,6 +138,7 @@ class Masked:
         outcome = [
             KeptPart(part.text, Placement.BY_MODEL if part.carrier in found else Placement.BY_POSITION)
             for part in self.parts
+            if not (is_quote(part.text) and part.carrier in found)
         ]
         ends = [KeptPart(end.strip(), Placement.BY_MODEL) for end in (self.leading, self.trailing) if end.strip()]
         lost = [KeptPart(self.original[span.start : span.end], Placement.MISSING) for span in missing]
@@ -155,7 +157,8 @@ class Masked:
                 continue
             if part.touches_left:
                 pieces[-1] = pieces[-1].removesuffix(" ")
-            pieces.append(clock_time(part.text, self.language) + part.ending)
+            pieces.append(written(part.text) if is_quote(part.text) else clock_time(part.text, self.language))
+            pieces.append(part.ending)
             if part.touches_right and translation[end : end + 1] == " ":
                 end += 1
         text = "".join([*pieces, clean(translation[end:])])

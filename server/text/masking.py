@@ -25,8 +25,9 @@ from server.text.masked import Masked, Part
 from server.text.numbers import NumberSpan
 from server.text.own_parts import NO_OWN_PARTS, OwnParts
 from server.text.patterns import find_emphasis, find_parts, is_mark
+from server.text.quotes import find_quotes, is_quote
 from server.text.runs import Run, script_of
-from server.text.typography import ordinal_ending
+from server.text.typography import number_sign, ordinal_ending
 
 _MARKS_REACH, _WORDS_REACH = 0.35, 0.4  # less, and parts that moved with reason are asked for again; more, and few are
 _RANGE = re.compile(r"\s?[-\u2013\u2014/:x\u00d7]\s?")  # between two numbers that are one part
@@ -79,9 +80,10 @@ class Masker:
         pieces, position = [], start
         for run, part in zip(runs, parts, strict=True):
             before, behind = " " * part.touches_left, " " * part.touches_right
-            pieces += [self._plain(text[position : run.start]), before, part.carrier, behind]
+            comma = "," if is_quote(part.text) and text[run.start] == "," else ""
+            pieces += [self._plain(text[position : run.start]), before, part.carrier, comma, behind]
             position = run.end
-        shown = "".join([*pieces, self._plain(text[position:end])])
+        shown = number_sign("".join([*pieces, self._plain(text[position:end])]), self.language)
         if carriers is None and parts:
             shown = _SPACE.sub(" ", shown).strip()
         casing = casing_of(shown) if self.folds_capitals else Casing.PLAIN
@@ -160,6 +162,8 @@ class Masker:
         found = [Run(*span, is_word=not is_mark(text[slice(*span)])) for span in find_parts(text)]
         if self.own_parts is not NO_OWN_PARTS:
             found += [Run(*span, is_word=True) for span in self.own_parts.find(text)]
+        if self.carriers:
+            found += [Run(*span, is_word=True) for span in find_quotes(text)]
         if "*" in text or "_" in text:
             found += [Run(*span, is_word=False) for span in find_emphasis(text)]
         found += [Run(number.start, number.end, is_word=True) for number in numbers]

@@ -35,6 +35,7 @@ _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
 _ORDINAL = re.compile(r"(?<![\w.,:])(\d{1,3})\.(?=\s[^\W\d_])")  # German's, within a sentence
 _ENGLISH_ORDINAL = re.compile(r"\b(\d{1,3})(?:st|nd|rd|th)\b")
 _ORDINAL_ENDINGS = {"pt": "\u00ba", "it": "\u00ba", "es": ".\u00ba", "fr": "e", "nl": "e"}  # elsewhere a full stop
+_NUMBER_SIGN = re.compile(r"\bNo\.(?=\s?\d)")
 _BEFORE_NUMBER = re.compile(r"(?<![\w)])-(?=\d)")
 
 
@@ -64,6 +65,16 @@ def restore_typography(source: str, translation: str, language: str) -> str:
     if _MINUS in source:
         translation = _BEFORE_NUMBER.sub(_MINUS, translation)
     return translation
+
+
+def number_sign(text: str, language: str) -> str:
+    """Returns a sentence with "Nr. 3" for "No. 3" if it is translated into German: networks read "No." as a refusal.
+
+    Args:
+        text: a sentence.
+        language: BCP-47 code of the translation's language.
+    """
+    return _NUMBER_SIGN.sub("Nr.", text) if "No." in text and language.startswith("de") else text
 
 
 def ordinal_ending(english: str, language: str) -> str:
