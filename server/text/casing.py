@@ -20,7 +20,7 @@ _LEAST_OF_TITLE = 4
 _LEAST_LETTERS = 4  # of a word that is known again in a translation: shorter ones are words of several languages
 _WORD = re.compile(r"[^\W\d_]+")
 _WORDS = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
-_PLAIN_WORD = re.compile(r"\b[a-z][^\W\d_]{3}")  # neither capitals nor titles have one
+_PLAIN_WORD = re.compile(" [a-z]{4}")  # neither capitals nor titles have one
 _SMALL = frozenset(
     ["a", "an", "the", "and", "or", "nor", "but", "of", "to", "in", "on", "at", "by", "for", "from", "with"]
 )

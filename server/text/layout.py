@@ -30,46 +30,54 @@ _KEPT_LINE = re.compile(
     r"(?:`{3,}+[^`]*+|~{3,}+\s?[\w+#.-]*+"  # a fence
     r"|(?:\d++:)?\d\d:\d\d[.,]\d{3}\s*+-->.*+|WEBVTT)"  # of subtitles
 )
-_SIGNS = re.compile(r"[<{\\|]|```|~~~|-->|WEBVTT")  # any syntax has one
 
 
-def part_messages(text: str) -> Iterator[tuple[str, bool]]:
-    """Yields what joins to a text, and whether it is the syntax of an ICU message; takes time linear in the text."""
+class Syntax(str):
+    """A piece of a text that is syntax."""
+
+    __slots__ = ()
+
+
+def has_syntax(text: str) -> bool:
+    """Whether there may be syntax in a text; asked of every one, so a tenth of what a pattern for these signs takes."""
+    has_brackets = "<" in text or ">" in text or "{" in text
+    return has_brackets or "|" in text or "\\" in text or "`" in text or "~" in text or "WEBVTT" in text
+
+
+def part_messages(text: str) -> Iterator[str]:
+    """Yields what joins to a text: the syntax of its ICU messages, and the rest. Takes time linear in the text."""
     end = 0
     for (start, stop), texts in find_messages(text):
-        yield text[end:start], False
+        yield text[end:start]
         end = start
         for begin, until in texts:
-            yield text[end:begin], True
-            yield text[begin:until], False
+            yield Syntax(text[end:begin])
+            yield text[begin:until]
             end = until
-        yield text[end:stop], True
+        yield Syntax(text[end:stop])
         end = stop
-    yield text[end:], False
+    yield text[end:]
 
 
-def part_line(line: str) -> Iterator[tuple[str, bool]]:
-    """Yields what joins to a line without line breaks, and whether it is syntax; takes time linear in the line."""
-    if not _SIGNS.search(line):
-        yield line, False
-        return
+def part_line(line: str) -> Iterator[str]:
+    """Yields what joins to a line without line breaks: syntax, and the rest. Takes time linear in the line."""
     if _KEPT_LINE.fullmatch(line.strip()):
-        yield line, True
+        yield Syntax(line)
         return
     has_escapes = "\\" in line and not _OTHER_ESCAPE.search(line)
     bar = _BAR if line.lstrip().startswith("|") else _BARS
     has_bars = line.count("|") >= _LEAST_BARS and len(bar.findall(line)) >= _LEAST_BARS
-    for piece, is_syntax in _parted(line, _ESCAPED_BREAKS if has_escapes else _BREAKS):
-        if has_bars and not is_syntax:
+    for piece in _parted(line, _ESCAPED_BREAKS if has_escapes else _BREAKS):
+        if has_bars and not isinstance(piece, Syntax):
             yield from _parted(piece, bar)
         else:
-            yield piece, is_syntax
+            yield piece
 
 
-def _parted(text: str, pattern: "re.Pattern[str]") -> Iterator[tuple[str, bool]]:
+def _parted(text: str, pattern: "re.Pattern[str]") -> Iterator[str]:
     end = 0
     for match in pattern.finditer(text):
-        yield text[end : match.start()], False
-        yield match[0], True
+        yield text[end : match.start()]
+        yield Syntax(match[0])
         end = match.end()
-    yield text[end:], False
+    yield text[end:]

@@ -83,12 +83,14 @@ class Masker:
             comma = "," if is_quote(part.text) and text[run.start] == "," else ""
             pieces += [self._plain(text[position : run.start]), before, part.carrier, comma, behind]
             position = run.end
-        shown = number_sign("".join([*pieces, self._plain(text[position:end])]), self.language)
+        shown = "".join([*pieces, self._plain(text[position:end])])
+        if "No." in shown:
+            shown = number_sign(shown, self.language)
         if carriers is None and parts:
             shown = _SPACE.sub(" ", shown).strip()
         casing = casing_of(shown) if self.folds_capitals else Casing.PLAIN
         return Masked(
-            text=fold(shown, casing),
+            text=shown if casing is Casing.PLAIN else fold(shown, casing),
             original=text,
             source=source,
             leading=text[:start],
@@ -162,7 +164,7 @@ class Masker:
         found = [Run(*span, is_word=not is_mark(text[slice(*span)])) for span in find_parts(text)]
         if self.own_parts is not NO_OWN_PARTS:
             found += [Run(*span, is_word=True) for span in self.own_parts.find(text)]
-        if self.carriers:
+        if self.carriers and ("'" in text or "\u2019" in text):
             found += [Run(*span, is_word=True) for span in find_quotes(text)]
         if "*" in text or "_" in text:
             found += [Run(*span, is_word=False) for span in find_emphasis(text)]
@@ -170,6 +172,8 @@ class Masker:
         found += [Run(*span, is_word=False) for span in _marks_at_ends(text)]
         if self.characters is not None:  # a sign within a part takes no word beside the part with it
             found += self.characters.runs(_blanked(text, sorted(found), 0, len(text)) if found else text)
+        if not found:
+            return found
         runs: list[Run] = []
         for run in sorted(found):
             last = runs[-1] if runs else None
@@ -203,6 +207,8 @@ def _is_mark(character: str) -> bool:
 def _cut_ends(text: str, runs: list[Run]) -> tuple[int, int, list[Run]]:
     """Returns where a sentence begins and ends without the marks at its ends, and the parts between."""
     start, end, first, last = 0, len(text), 0, len(runs)
+    if not runs:
+        return start, end, runs
     while first < last and runs[first].start == start and _is_cut(text, runs[first], runs[first].end):
         start = _space_end(text, runs[first].end)
         first += 1
@@ -235,6 +241,8 @@ def _space_end(text: str, start: int) -> int:
 
 def _blanked(text: str, runs: Sequence[Run], start: int, end: int) -> str:
     """Returns a sentence with blanks for its ends and parts, so that places in it are those in the text."""
+    if not runs:
+        return " " * start + text[start:end]
     pieces, position = [" " * start], start
     for run in runs:
         pieces += [text[position : run.start], " " * (run.end - max(position, run.start))]

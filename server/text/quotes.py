@@ -25,9 +25,8 @@ def find_quotes(text: str) -> Iterator[tuple[int, int]]:
     Args:
         text: a sentence.
     """
-    if "'" in text or "\u2019" in text:
-        for match in _QUOTED.finditer(text):
-            yield from (match.span(group) for group in range(1, match.re.groups + 1) if match[group])
+    for match in _QUOTED.finditer(text):
+        yield from (match.span(group) for group in range(1, match.re.groups + 1) if match[group])
 
 
 def is_quote(part: str) -> bool:

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 import sentencex  # type: ignore[import-untyped]
 
 from server.errors import InvalidRequest
-from server.text.layout import part_line, part_messages
+from server.text.layout import Syntax, has_syntax, part_line, part_messages
 from server.text.masked import Masked
 from server.text.masking import NO_MASKING, Masker
 
@@ -123,15 +123,8 @@ def split_text(
     leading = ""
     sentences: list[SourceSentence] = []
     gap: list[str] = []
-    core, is_core_syntax = "", False
-
-    def add(separator: str) -> None:
-        if is_core_syntax:
-            sentences.append(SourceSentence(core, separator, None))
-        else:
-            sentences.extend(_wrap(core, separator, encode, max_tokens, num_added, masker))
-
-    for segment, is_syntax in _segments(text, language, masker):
+    core = ""
+    for segment in _segments(text, language, masker):
         watch(len(sentences))
         stripped = segment.strip()
         if not stripped:
@@ -140,41 +133,40 @@ def split_text(
         start = segment.index(stripped)
         gap.append(segment[:start])
         if core:
-            add("".join(gap))
+            sentences.extend(_wrap(core, "".join(gap), encode, max_tokens, num_added, masker))
         else:
             leading = "".join(gap)
-        core, is_core_syntax, gap = stripped, is_syntax, [segment[start + len(stripped) :]]
+        gap = [segment[start + len(stripped) :]]
+        core = Syntax(stripped) if isinstance(segment, Syntax) else stripped
     if core:
-        add("".join(gap))
+        sentences.extend(_wrap(core, "".join(gap), encode, max_tokens, num_added, masker))
     else:
         leading = "".join(gap)
     watch(len(sentences))
     return SplitText(leading, tuple(sentences))
 
 
-def _segments(text: str, language: str, masker: Masker) -> Iterator[tuple[str, bool]]:
-    """Yields what joins to the text, and whether it is syntax that is copied.
-
-    What is none is a sentence of at most `WINDOW_CHARACTERS`, white space, or a longer address.
-    """
-    for message, is_syntax in part_messages(text):
-        if is_syntax:
-            yield message, True
+def _segments(text: str, language: str, masker: Masker) -> Iterator[str]:
+    """Yields what joins to the text: sentences of at most `WINDOW_CHARACTERS`, white space, addresses, syntax."""
+    split_line = _line_and_syntax if has_syntax(text) else _line_segments
+    for message in (text,) if split_line is _line_segments else part_messages(text):
+        if isinstance(message, Syntax):
+            yield message
             continue
         start = 0
         for breaks in _LINE_BREAKS.finditer(message):
-            yield from _of_line(message[start : breaks.start()], language, masker)
-            yield breaks.group(), False
+            yield from _after_label(split_line(message[start : breaks.start()], language, masker))
+            yield breaks.group()
             start = breaks.end()
-        yield from _of_line(message[start:], language, masker)
+        yield from _after_label(split_line(message[start:], language, masker))
 
 
-def _of_line(line: str, language: str, masker: Masker) -> Iterator[tuple[str, bool]]:
-    for piece, is_syntax in part_line(line):
-        if is_syntax:
-            yield piece, True
+def _line_and_syntax(line: str, language: str, masker: Masker) -> Iterator[str]:
+    for piece in part_line(line):
+        if isinstance(piece, Syntax):
+            yield piece
         else:
-            yield from ((segment, False) for segment in _after_label(_line_segments(piece, language, masker)))
+            yield from _line_segments(piece, language, masker)
 
 
 def _after_label(segments: Iterable[str]) -> Iterator[str]:
@@ -248,6 +240,9 @@ def _wrap(
     text: str, separator: str, encode: Encode, max_tokens: int, num_added: int, masker: Masker
 ) -> Iterator[SourceSentence]:
     """Yields a sentence, or the pieces of one that has more than `max_tokens` ids, or more ids than bytes."""
+    if isinstance(text, Syntax):
+        yield SourceSentence(str(text), separator, None)
+        return
     masked = masker.mask(text)
     if masked.num_fit is not None:
         for piece, gap in _pieces(text, separator, [masked.num_fit]):

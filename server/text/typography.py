@@ -74,7 +74,7 @@ def number_sign(text: str, language: str) -> str:
         text: a sentence.
         language: BCP-47 code of the translation's language.
     """
-    return _NUMBER_SIGN.sub("Nr.", text) if "No." in text and language.startswith("de") else text
+    return _NUMBER_SIGN.sub("Nr.", text) if language.startswith("de") else text
 
 
 def ordinal_ending(english: str, language: str) -> str:

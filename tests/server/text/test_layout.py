@@ -2,13 +2,13 @@
 
 import pytest
 
-from server.text.layout import part_line, part_messages
+from server.text.layout import Syntax, has_syntax, part_line, part_messages
 
 
 def syntax(line: str) -> list[str]:
     pieces = list(part_line(line))
-    assert "".join(piece for piece, _ in pieces) == line
-    return [piece for piece, is_syntax in pieces if is_syntax]
+    assert "".join(pieces) == line
+    return [piece for piece in pieces if isinstance(piece, Syntax)]
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,14 @@ def test_everything_else_is_none(line: str) -> None:
 
 
 def test_a_message_is_parted_within_a_text() -> None:
-    assert list(part_messages("Now {n, plural, other {# cats}}!")) == [
-        ("Now ", False),
-        ("{n, plural, other {", True),
-        ("# cats", False),
-        ("}}", True),
-        ("!", False),
-    ]
+    pieces = list(part_messages("Now {n, plural, other {# cats}}!"))
+
+    assert pieces == ["Now ", "{n, plural, other {", "# cats", "}}", "!"]
+    assert [isinstance(piece, Syntax) for piece in pieces] == [False, True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("The house - it's old; 5 > 4", True), ("It's old; 5%: [a] (b)", False)]
+)
+def test_few_texts_may_have_syntax(text: str, expected: bool) -> None:
+    assert has_syntax(text) is expected
