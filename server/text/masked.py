@@ -7,11 +7,14 @@ stands for bytes that are no text, and private ones.
 
 import enum
 import functools
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from server.text.casing import Casing, raise_again
 from server.text.numbers import NumberSpan, missing_numbers
+from server.text.quotes import is_quote, written
 from server.text.typography import clock_time, restore_typography
 
 _STRAY = re.compile("[\ufffd\ue000-\uf8ff]")
@@ -61,18 +64,24 @@ class Part:
 
     Attributes:
         text: as the source has it.
+        start: where it stands in the sentence.
         carrier: that the network is shown; empty if it is shown nothing.
         place: share of the sentence's other characters that stand before it, 0 to 1.
         reach: share of a translation's other characters that it may be from its place there, 0 to 1.
         touches_left, touches_right: whether it touches a word there, from which its carrier is parted by a blank.
+        is_word: whether it has a place in the sentence's grammar. Marks, which have none, stay in their order.
+        ending: what is written behind it, because it is an ordinal: "." in German.
     """
 
     text: str
+    start: int
     carrier: str
     place: float
     reach: float
     touches_left: bool
     touches_right: bool
+    is_word: bool = True
+    ending: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +94,7 @@ class Masked:
         source: the sentence, with blanks in the place of its parts.
         leading, trailing: marks that were cut off its ends.
         parts: within it, in order.
-        is_folded: whether it was in capitals.
+        casing: how it was written; what is shown is folded.
         num_fit: characters before the first part for which there is no carrier; None if all have one.
         language: of the translation.
         attempt: how many came before.
@@ -98,7 +107,7 @@ class Masked:
     leading: str = ""
     trailing: str = ""
     parts: tuple[Part, ...] = ()
-    is_folded: bool = False
+    casing: Casing = Casing.PLAIN
     num_fit: int | None = None
     language: str = ""
     attempt: int = 0
@@ -111,8 +120,7 @@ class Masked:
 
     def restore(self, translation: str) -> Restored:
         """Returns a translation of `text` with each part once, and without carriers and characters of no meaning."""
-        if self.is_folded:
-            translation = translation.upper()
+        translation = raise_again(self.original, translation, self.casing, self.language)
         carriers = tuple(part.carrier for part in self.parts if part.carrier)
         pattern = _pattern(carriers)
         found = pattern.findall(translation)
@@ -123,12 +131,14 @@ class Masked:
             and not missing
             and not self._has_inventions(words)
             and not any(self._is_far(part, translation) for part in self.parts)
+            and self._is_in_order(translation)
         )
         text = self._place(translation, pattern, found)
         text = restore_typography(self.original, text, self.language)
         outcome = [
             KeptPart(part.text, Placement.BY_MODEL if part.carrier in found else Placement.BY_POSITION)
             for part in self.parts
+            if not (is_quote(part.text) and part.carrier in found)
         ]
         ends = [KeptPart(end.strip(), Placement.BY_MODEL) for end in (self.leading, self.trailing) if end.strip()]
         lost = [KeptPart(self.original[span.start : span.end], Placement.MISSING) for span in missing]
@@ -147,13 +157,19 @@ class Masked:
                 continue
             if part.touches_left:
                 pieces[-1] = pieces[-1].removesuffix(" ")
-            pieces.append(clock_time(part.text, self.language))
+            pieces.append(written(part.text) if is_quote(part.text) else clock_time(part.text, self.language))
+            pieces.append(part.ending)
             if part.touches_right and translation[end : end + 1] == " ":
                 end += 1
         text = "".join([*pieces, clean(translation[end:])])
+        limit = len(text) + 1
+        lost = [part for part in self.parts if part.carrier not in found]
+        if len(lost) == 2 and (inside := self._inside(*lost)) and text.count(inside) == 1:
+            return text.replace(inside, f"{lost[0].text}{inside}{lost[1].text}")
         for part in reversed(self.parts):  # so that those of one place keep their order
             if part.carrier not in found:
-                text = _insert(text, part)
+                text, place = _insert(text, part, limit)
+                limit = len(text) + 1 if part.is_word else place
         return text
 
     def _is_far(self, part: Part, translation: str) -> bool:
@@ -163,6 +179,24 @@ class Masked:
         others = max(1, len(translation) - len(part.carrier))
         return abs(translation.find(part.carrier) / others - part.place) > part.reach
 
+    def _is_in_order(self, translation: str) -> bool:
+        """Whether marks stand in the source's order, and have between them what is no mere copy of the source."""
+        for opening, closing in itertools.pairwise(part for part in self.parts if part.carrier):
+            end = translation.find(opening.carrier) + len(opening.carrier)
+            begin = translation.find(closing.carrier)
+            inside = self._inside(opening, closing)
+            if (inside or not (opening.is_word or closing.is_word)) and begin < end:
+                return False
+            if inside and translation[end:begin].strip() in ("", inside):
+                return False
+        return True
+
+    def _inside(self, opening: Part, closing: Part) -> str:
+        """Returns the words between two parts that both touch them, such as tags; "" if they are no such pair."""
+        is_pair = opening.touches_right and closing.touches_left
+        inside = self.original[opening.start + len(opening.text) : closing.start] if is_pair else ""
+        return inside if any(map(str.isalpha, inside)) else ""
+
     def _has_inventions(self, translation: str) -> bool:
         """Whether a translation has what its source has not.
 
@@ -170,7 +204,7 @@ class Masked:
         """
         if self.parts and _DIGIT.search(translation) and not _DIGIT.search(self.source):
             return True
-        if self.is_folded or self.source.isupper():
+        if self.casing is Casing.CAPITALS or self.source.isupper():
             return False
         words = {word for word in _WORD.findall(translation) if len(word) >= _LEAST_INVENTED and word.isupper()}
         return bool(words.difference(map(str.upper, _WORD.findall(self.source))))
@@ -192,12 +226,16 @@ def _pattern(carriers: tuple[str, ...]) -> "re.Pattern[str]":
     return re.compile("|".join(found + [rf"(?<!\w){re.escape(each)}(?!\w)" for each in codes]))
 
 
-def _insert(text: str, part: Part) -> str:
-    """Puts a part between two words, about where the source has it."""
+def _insert(text: str, part: Part, limit: int) -> tuple[str, int]:
+    """Puts a part between two words, about where the source has it.
+
+    Returns the text and where the part stands, which is before `limit`, with a word between, if there is room.
+    """
     wanted = part.place * len(text)
     places = [0, *(match.start() for match in _SPACE.finditer(text)), len(text)]
-    place = min(places, key=lambda each: abs(each - wanted))
+    before_limit = [each for each in places if each < limit] if not part.is_word else []
+    place = min(before_limit or places, key=lambda each: abs(each - wanted))
     before, behind = text[:place].rstrip(), text[place:].lstrip()
     left = " " if before and not part.touches_left else ""
     right = " " if behind and not part.touches_right else ""
-    return f"{before}{left}{part.text}{right}{behind}"
+    return f"{before}{left}{part.text}{part.ending}{right}{behind}", len(before)

@@ -8,11 +8,10 @@ them, or a short code such as "%1". In the translation the part stands in its ca
 A translation that is not whole (`server.text.masked`) is asked for again: with the next carriers, and then without the
 parts, which are put where the source has them. Numbers that were missing are parts in all these attempts but the last.
 
-A sentence in capitals is shown in small letters, and its translation is raised: of capitals a vocabulary has hardly
-more than single letters, and training text hardly any at all.
+Sentences in capitals and titles are shown in small letters (`server.text.casing`).
 
-Sources: placeholders are what Luong et al., "Addressing the Rare Word Problem in Neural Machine Translation", ACL 2015,
-do to rare words; folding case is `case_markup` in OpenNMT's Tokenizer, at the scale of a sentence.
+Source: placeholders are what Luong et al., "Addressing the Rare Word Problem in Neural Machine Translation", ACL 2015,
+do to rare words.
 """
 
 import re
@@ -20,21 +19,24 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from server.text.casing import Casing, casing_of, fold
 from server.text.characters import Characters
 from server.text.markup.document import STAND_IN
 from server.text.masked import Masked, Part
 from server.text.numbers import NumberSpan
-from server.text.patterns import find_parts
-from server.text.runs import Run, has_words, script_of
+from server.text.own_parts import NO_OWN_PARTS, OwnParts
+from server.text.patterns import find_emphasis, find_parts, is_mark
+from server.text.quotes import find_quotes, is_quote
+from server.text.runs import Run, script_of
+from server.text.typography import number_sign, ordinal_ending
 
-_LEAST_CAPITALS = 5  # of a single word that is folded: shorter ones are mostly names, such as NATO
 _MARKS_REACH, _WORDS_REACH = 0.35, 0.4  # less, and parts that moved with reason are asked for again; more, and few are
 _RANGE = re.compile(r"\s?[-\u2013\u2014/:x\u00d7]\s?")  # between two numbers that are one part
 # Characters that are marks where they stand alone, beside Unicode's symbols:
 _MARKS = frozenset("-*#_\u2010\u2011\u2012\u2013\u2014\u2015\u2022\u00b7\u00a7\u00b6\u2020\u2021\u2026")
 _OF_TEXT = frozenset("\u00b0")  # a symbol that belongs to the number before it
 _SPACE, _WORD_BEHIND = re.compile(r"\s+"), re.compile(r"\s*(\S+)(?=\s)")
-_WORD = re.compile(r"[^\W\d_]+")
+_ORDINAL_ENDING = re.compile(r"(?:st|nd|rd|th)(?!\w)")  # of a placeholder, as in {n}th
 _CLOSING, _OPENING = ".,:;!?%)]}\u201d", "([{\u201c"
 
 
@@ -45,14 +47,16 @@ class Masker:
     Attributes:
         carriers: for each attempt, what stands for the parts of a sentence; empty if nothing is known to be copied.
         characters: that the network knows; None for all.
-        folds_capitals: whether it is shown capitals as small letters.
+        folds_capitals: whether it is shown capitals and titles in small letters.
         language: BCP-47 code of its translations.
+        own_parts: that a caller wants kept, beside what is kept of every text.
     """
 
     carriers: tuple[tuple[str, ...], ...] = ()
     characters: Characters | None = None
     folds_capitals: bool = False
     language: str = ""
+    own_parts: OwnParts = NO_OWN_PARTS
 
     def mask(self, text: str, attempt: int = 0, numbers: Sequence[NumberSpan] = ()) -> Masked:
         """Returns a sentence as the network is shown it.
@@ -77,20 +81,23 @@ class Masker:
         pieces, position = [], start
         for run, part in zip(runs, parts, strict=True):
             before, behind = " " * part.touches_left, " " * part.touches_right
-            pieces += [self._plain(text[position : run.start]), before, part.carrier, behind]
+            comma = "," if is_quote(part.text) and text[run.start] == "," else ""
+            pieces += [self._plain(text[position : run.start]), before, part.carrier, comma, behind]
             position = run.end
         shown = "".join([*pieces, self._plain(text[position:end])])
+        if "No." in shown:
+            shown = number_sign(shown, self.language)
         if carriers is None and parts:
             shown = _SPACE.sub(" ", shown).strip()
-        is_folded = self.folds_capitals and _is_all_caps(shown)
+        casing = casing_of(shown) if self.folds_capitals else Casing.PLAIN
         return Masked(
-            text=shown.lower() if is_folded else shown,
+            text=shown if casing is Casing.PLAIN else fold(shown, casing),
             original=text,
             source=source,
             leading=text[:start],
             trailing=text[end:],
             parts=tuple(parts),
-            is_folded=is_folded,
+            casing=casing,
             num_fit=num_fit,
             language=self.language,
             attempt=attempt,
@@ -127,11 +134,16 @@ class Masker:
     def _part(self, text: str, run: Run, start: int, end: int, carrier: str) -> Part:
         """Returns a part of a sentence that begins and ends there."""
         left, right = text[run.start - 1 : run.start], text[run.end : run.end + 1]
+        part = text[run.start : run.end]
+        has_ending = part[:1] in "{[<$%" and _ORDINAL_ENDING.search(part, max(0, len(part) - 2)) is not None
         return Part(
-            text=text[run.start : run.end],
+            text=part[:-2] if has_ending else part,
+            start=run.start,
             carrier=carrier,
             place=(run.start - start) / max(1, end - start - (run.end - run.start)),
             reach=self._reach(text, run),
+            is_word=run.is_word,
+            ending=ordinal_ending(part[-2:], self.language) if has_ending else "",
             touches_left=run.start > start and (left.isalnum() or left in _CLOSING),
             touches_right=run.end < end and (right.isalnum() or right in _OPENING),
         )
@@ -151,15 +163,25 @@ class Masker:
         """Returns all parts of a sentence, in order, apart from each other; what overlaps is one."""
         if self.characters is None and not self.carriers:  # nothing is known of the network
             return [Run(*match.span(), is_word=True) for match in STAND_IN.finditer(text)]
-        found = [Run(*span, is_word=has_words(text[slice(*span)])) for span in find_parts(text)]
+        found = [Run(*span, is_word=not is_mark(text[slice(*span)])) for span in find_parts(text)]
+        if self.own_parts is not NO_OWN_PARTS:
+            found += [Run(*span, is_word=True) for span in self.own_parts.find(text)]
+        if self.carriers and ("'" in text or "\u2019" in text):
+            found += [Run(*span, is_word=True) for span in find_quotes(text)]
+        if "*" in text or "_" in text:
+            found += [Run(*span, is_word=False) for span in find_emphasis(text)]
         found += [Run(number.start, number.end, is_word=True) for number in numbers]
         found += [Run(*span, is_word=False) for span in _marks_at_ends(text)]
-        if self.characters is not None:
-            found += self.characters.runs(text)
+        if self.characters is not None:  # a sign within a part takes no word beside the part with it
+            found += self.characters.runs(_blanked(text, sorted(found), 0, len(text)) if found else text)
+        if not found:
+            return found
         runs: list[Run] = []
         for run in sorted(found):
             last = runs[-1] if runs else None
-            if last and (run.start < last.end or (numbers and _RANGE.fullmatch(text, last.end, run.start))):
+            if ending := _ORDINAL_ENDING.match(text, run.end):
+                run = Run(run.start, ending.end(), is_word=True)
+            if last and (run.start <= last.end or (numbers and _RANGE.fullmatch(text, last.end, run.start))):
                 runs[-1] = Run(last.start, max(last.end, run.end), last.is_word or run.is_word)
             else:
                 runs.append(run)
@@ -187,15 +209,31 @@ def _is_mark(character: str) -> bool:
 def _cut_ends(text: str, runs: list[Run]) -> tuple[int, int, list[Run]]:
     """Returns where a sentence begins and ends without the marks at its ends, and the parts between."""
     start, end, first, last = 0, len(text), 0, len(runs)
-    while first < last and runs[first].start == start and not runs[first].is_word:
+    if not runs:
+        return start, end, runs
+    while first < last and runs[first].start == start and _is_cut(text, runs[first], runs[first].end):
         start = _space_end(text, runs[first].end)
         first += 1
-    while first < last and runs[last - 1].end == end and not runs[last - 1].is_word:
+    while first < last and runs[last - 1].end == end and _is_cut(text, runs[last - 1], runs[last - 1].start - 1):
         last -= 1
         end = runs[last].start
         while end > start and text[end - 1].isspace():
             end -= 1
     return start, end, runs[first:last]
+
+
+def _is_cut(text: str, run: Run, beside: int) -> bool:
+    """Whether a run at an end of a sentence is cut off.
+
+    A mark is, and a placeholder that touches the letter beside it, or that stands before a capital: the sentence begins
+    behind it.
+    """
+    if not run.is_word or not 0 <= beside < len(text):
+        return not run.is_word
+    if text[beside].isalpha():
+        return text[run.start] in "{[<$" and text[run.end - 1] in "}]>"
+    is_ahead = beside == run.end and text[beside] == " " and text[beside + 1 : beside + 2].isupper()
+    return is_ahead and text[run.start] in "{[<$%:"
 
 
 def _space_end(text: str, start: int) -> int:
@@ -205,17 +243,10 @@ def _space_end(text: str, start: int) -> int:
 
 def _blanked(text: str, runs: Sequence[Run], start: int, end: int) -> str:
     """Returns a sentence with blanks for its ends and parts, so that places in it are those in the text."""
+    if not runs:
+        return " " * start + text[start:end]
     pieces, position = [" " * start], start
     for run in runs:
-        pieces += [text[position : run.start], " " * (run.end - run.start)]
-        position = run.end
+        pieces += [text[position : run.start], " " * (run.end - max(position, run.start))]
+        position = max(position, run.end)
     return "".join([*pieces, text[position:end]])
-
-
-def _is_all_caps(text: str) -> bool:
-    """Whether all letters are capitals, but for ß, and more than a name's; scripts without capitals never are."""
-    if not all(letter.isupper() or letter == "ß" for letter in text if letter.isalpha()):
-        return False
-    words = [word for word in _WORD.findall(text) if len(word) > 1]
-    is_more = len(words) > 1 or any(len(word) >= _LEAST_CAPITALS for word in words)
-    return is_more and len(text.lower()) == len(text)  # few letters become several

@@ -8,6 +8,8 @@ import functools
 import re
 from collections.abc import Iterator
 
+from server.text.runs import has_words
+
 # Top-level domains and extensions that are no words, such as may follow a full stop without a space.
 _TOP_LEVEL = "com|org|net|edu|gov|info|dev|app|io|eu|de|ch|uk|fr|nl"
 _EXTENSIONS = (
@@ -33,9 +35,10 @@ _PATTERNS = (
     rf"""(?<![^\s("'„“=:])(?:(?:~|\.\.?)(?={_STEP})|(?={_STEP}{_STEP}))(?:{_STEP})++/?""",
     rf"(?<!\w)[A-Za-z]:\\{_ADDRESS}",
     # Markup:
-    r"</?[A-Za-z][^<>]{0,200}+>|</?\d{1,3}/?>",
+    r"</?[A-Za-z][^<>]{0,200}+>|</?\d{1,3}/?>|\*{2,}+|~~++(?!\s*+\d)",
     r"&(?:#\d{1,7}|[A-Za-z]{2,8});",
-    # What programs fill in: {{ name }}, ${name}, {n, number}, %(name)s, %1$d, $HOME, %PATH%, [USER_NAME]
+    # What programs fill in: '{', {{ name }}, ${name}, {n, number}, %(name)s, %1$d, $HOME, %PATH%, [[1]], [USER_NAME]
+    r"'[{}]+'|\[\[\w{1,40}+\]\]",
     r"[$%#]?\{\{[^{}]{0,80}+\}\}",
     r"[$%#]?\{ ?[^{}\s]{0,80}+(?:(?<=,) [^{}\s]{1,40}+){0,3} ?\}",
     r"(?<![\d%])%(?:\(\w{1,40}+\)|\d\$)?[-+0#]?\d{0,3}+(?:\.\d{1,2})?(?:hh?|ll?|[qzj])?[sdifuxXcp@](?!\w)",
@@ -43,7 +46,7 @@ _PATTERNS = (
     r"\[(?:NAME|DATE|TIME|EMAIL|URL|ID|[A-Z]{1,40}+(?:_[A-Z]{1,40}+){1,8})\]",
     r"(?<!\w)`(?!\s)[^`]{1,80}+(?<!\s)`(?!\w)",
     # A handle, a tag or an issue:
-    r"(?<![\w@#&/.-])(?:@\w++(?:[.-]\w++)*+|#\w++)",
+    r"(?<![\w@#&/.-])(?:@\w++(?:[.-]\w++)*+|#\w++)|(?<![\w#&])#(?![\w#])",
     # A version or an address of a host, a telephone, a date of ISO 8601 or an ISBN:
     rf"(?<![\w.,:/-])(?!{_DATE}|{_GROUPED})v?\d++(?:\.\d++){{2,}}+(?:[-+][\w.]*\w)?(?![\w:])",
     r"(?<![\w.,:/-])\+\d++(?:[ /-]\d++)++",
@@ -57,6 +60,7 @@ _PATTERNS = (
     r"(?<!\S)(?:(?![-.]+(?!\S)|\.)[-=!<>+*#~|&:^_/\\.]{2,40}+|[=<>~|^_\\])(?!\S)",
     r"(?<![\w-])--[a-z][\w-]*+",  # a flag of a command
     r"(?<![\\\w])\\[abfnrtv0](?![a-z])",  # an escape that is spelled out
+    r"(?<!\S)\[[ xX]?\](?=\s)",  # the box of a task
     # Opening hours, which networks tear apart:
     rf"(?<![\w.,:]){_HOUR}(?:{_HALF})?\s?(?:[-\u2013\u2014]|to|until)\s?{_HOUR}{_HALF}(?!\w)",
     rf"(?<![\w.,:]){_HOUR}(?:\s?Uhr)?\s?(?:[-\u2013\u2014]|bis)\s?{_HOUR}\s?Uhr(?!\w)",
@@ -72,12 +76,40 @@ _PATTERNS = (
     r"[\ue000-\uf8ff\U000f0000-\U000ffffd]",
 )
 _SIGNS = re.compile(r"[\d@/\\{<>&|%$#_`[=~^]|[*:+!-]{2}|[\xa2-\xa5]|[^\x00-\u203b]|[.:]\w")  # any part has one
+# Emphasis: what stands before and behind it, and its content. `__name__` without a blank is a name.
+_EMPHASIS = re.compile(
+    r"(?<![\w*\\])(\*{1,3}+)(?![\s*])[^*\n]{1,200}+(?<![\s\\])(\1)(?![\w*])"
+    r"|(?<![\w_\\])(_)(?![\s_])[^_\n]{1,200}+(?<!\s)(_)(?![\w_])"
+    r"|(?<![\w_])(__)(?![\s_])(?=\S*\s)[^_\n]{1,200}+(?<!\s)(__)(?![\w_])"
+    r"|\A(\*{1,3}+)(?=\w)"  # round several sentences, of which this is the first one
+)
+_INLINE = (
+    "a|abbr|b|bdi|bdo|big|c|cite|code|del|dfn|em|font|g|i|ins|kbd|mark|mrk|pc|q|rp|rt|ruby|s|samp|small|span|strike|strong"
+    "|sub|sup|tt|u|v|var"
+)
+# What has a letter and is a mark all the same: tags round words, escapes, boxes. A tag by itself stands for a word.
+_MARK = re.compile(rf"</[^<>]+>|<(?:{_INLINE}|\d+)(?:\s[^<>]*)?(?<!/)>|\\\w|\[x?\]", re.IGNORECASE)
 
 
 def find_parts(text: str) -> Iterator[tuple[int, int]]:
-    """Yields where the parts of a text stand that are to be copied character for character, in order."""
+    """Yields where the parts of a text stand that are to be copied character for character, in order.
+
+    Args:
+        text: a sentence.
+    """
     if _SIGNS.search(text):
         yield from (match.span() for match in _parts().finditer(text))
+
+
+def find_emphasis(text: str) -> Iterator[tuple[int, int]]:
+    """Yields where the marks of emphasis stand that are round words, such as those of `*this*`, in order."""
+    for match in _EMPHASIS.finditer(text):
+        yield from (match.span(group) for group in range(1, match.re.groups + 1) if match[group])
+
+
+def is_mark(part: str) -> bool:
+    """Whether a part has no place in a sentence's grammar: a tag round words, an escape, or signs alone."""
+    return _MARK.fullmatch(part) is not None or not has_words(part)
 
 
 @functools.cache

@@ -3,16 +3,16 @@
 A text is its leading white space, then each sentence with the white space that follows it; `SplitText.join` puts the
 translations in the sentences' places. Line breaks and tabs always end a sentence: they come back where they were, and
 a list, a table or a poem keeps its form. (Hard-wrapped prose is translated line by line: joining its lines would lose
-them.)
+them.) So does the syntax of programs, which is copied as a sentence of its own (`server.text.layout`).
 
 Within a line, sentencex (Wikimedia; MIT, no dependencies, still released) finds the sentences. Weighed against it:
-pysbd 0.3.4, its last release for years. Tried on abbreviations, initials, decimals, quotes, ellipses and URLs,
-sentencex was right where pysbd split "a.html?x=1" and "Well... I", or kept "Hello!!! How are you??? Fine." whole;
-sentencex cuts "1." off a list item, which does no harm here. It is some hundred times faster. The pieces of both
-concatenate to the input. Two faults of it (1.0.32) are kept from callers. It is quadratic in typographic quotes,
-unclosed or closed such as 《 》 (4096 characters: 160 ms, 1024: 0.4 ms), and holds the interpreter's lock all the
-while, so it is shown at most `WINDOW_CHARACTERS` at a time, which makes the whole linear. And it panics on white space
-beyond ASCII between an initial and a full stop, so every white space is shown to it as a plain one.
+pysbd 0.3.4, its last release for years. Sentencex was right
+where pysbd split "a.html?x=1" and "Well... I", or kept "Hello!!! How are you??? Fine." whole; it cuts "1." off a list
+item, which does no harm here, and is some hundred times faster. Two faults of it
+(1.0.32) are kept from callers. It is quadratic in typographic quotes, unclosed or closed such as 《 》 (4096
+characters: 160 ms, 1024: 0.4 ms), and holds the interpreter's lock all the while, so it is shown at most
+`WINDOW_CHARACTERS` at a time, which makes the whole linear. And it panics on white space beyond ASCII between an
+initial and a full stop, so every white space is shown to it as a plain one.
 
 A sentence of too many tokens is cut in halves until they fit: at the clause mark nearest to its middle, else at white
 space, else between any two characters. One with more addresses and the like than the network has symbols for is cut
@@ -30,14 +30,12 @@ import logging
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import sentencex  # type: ignore[import-untyped]
 
-from server.errors import InvalidRequest
-from server.text.markup.sentence_markup import SentenceMarkup
-from server.text.masked import Masked
+from server.text.layout import Syntax, has_syntax, part_line, part_messages
 from server.text.masking import NO_MASKING, Masker
+from server.text.source import SourceSentence, SplitText
 
 logger = logging.getLogger(__name__)
 
@@ -60,64 +58,6 @@ _MOST_MARKS = 16  # in a row, that a cut steps over
 
 Encode = Callable[[str], tuple[int, ...]]
 Watch = Callable[[int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A translation that somebody gives, to have it scored: its text, and its ids with eos."""
-
-    text: str
-    ids: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SourceSentence:
-    """A sentence, or a piece of an over-long one.
-
-    Attributes:
-        text: without white space at its ends, never empty.
-        separator: white space that follows it; may be empty.
-        source_ids: eos and prefixes included; None for one that is copied instead of translated.
-        num_added: of its ids, those that are not the text's own.
-        masked: what the ids stand for, if that is not the text itself or has numbers; None else, and if it is copied.
-        markup: of a document's sentence; None for a plain text.
-        given: its translation, which is scored; None for the model to translate it.
-    """
-
-    text: str
-    separator: str
-    source_ids: tuple[int, ...] | None
-    num_added: int = 1
-    masked: Masked | None = None
-    markup: SentenceMarkup | None = None
-    given: Given | None = None
-
-    @property
-    def num_tokens(self) -> int:
-        """Tokens that are translated, eos and prefixes not counted."""
-        return len(self.source_ids) - self.num_added if self.source_ids else 0
-
-
-@dataclass(frozen=True, slots=True)
-class SplitText:
-    """A text as `leading` white space and sentences, or neither and the `error` of one that breaks a limit."""
-
-    leading: str
-    sentences: tuple[SourceSentence, ...]
-    error: InvalidRequest | None = None
-
-    def join(self, translations: Sequence[str]) -> str:
-        """Puts one translation in the place of each sentence."""
-        pairs = zip(translations, self.sentences, strict=True)
-        return self.leading + "".join(text + sentence.separator for text, sentence in pairs)
-
-    def begins(self, translations: Sequence[str]) -> list[int]:
-        """Returns where each translation begins in what `join` returns, in code points."""
-        begins, begin = [], len(self.leading)
-        for text, sentence in zip(translations, self.sentences, strict=True):
-            begins.append(begin)
-            begin += len(text) + len(sentence.separator)
-        return begins
 
 
 def split_text(
@@ -156,7 +96,8 @@ def split_text(
             sentences.extend(_wrap(core, "".join(gap), encode, max_tokens, num_added, masker))
         else:
             leading = "".join(gap)
-        core, gap = stripped, [segment[start + len(stripped) :]]
+        gap = [segment[start + len(stripped) :]]
+        core = Syntax(stripped) if isinstance(segment, Syntax) else stripped
     if core:
         sentences.extend(_wrap(core, "".join(gap), encode, max_tokens, num_added, masker))
     else:
@@ -166,13 +107,26 @@ def split_text(
 
 
 def _segments(text: str, language: str, masker: Masker) -> Iterator[str]:
-    """Yields what joins to the text: sentences of at most `WINDOW_CHARACTERS`, white space, and longer addresses."""
-    start = 0
-    for breaks in _LINE_BREAKS.finditer(text):
-        yield from _after_label(_line_segments(text[start : breaks.start()], language, masker))
-        yield breaks.group()
-        start = breaks.end()
-    yield from _after_label(_line_segments(text[start:], language, masker))
+    """Yields what joins to the text: sentences of at most `WINDOW_CHARACTERS`, white space, addresses, syntax."""
+    split_line = _line_and_syntax if has_syntax(text) else _line_segments
+    for message in (text,) if split_line is _line_segments else part_messages(text):
+        if isinstance(message, Syntax):
+            yield message
+            continue
+        start = 0
+        for breaks in _LINE_BREAKS.finditer(message):
+            yield from _after_label(split_line(message[start : breaks.start()], language, masker))
+            yield breaks.group()
+            start = breaks.end()
+        yield from _after_label(split_line(message[start:], language, masker))
+
+
+def _line_and_syntax(line: str, language: str, masker: Masker) -> Iterator[str]:
+    for piece in part_line(line):
+        if isinstance(piece, Syntax):
+            yield piece
+        else:
+            yield from _line_segments(piece, language, masker)
 
 
 def _after_label(segments: Iterable[str]) -> Iterator[str]:
@@ -246,6 +200,9 @@ def _wrap(
     text: str, separator: str, encode: Encode, max_tokens: int, num_added: int, masker: Masker
 ) -> Iterator[SourceSentence]:
     """Yields a sentence, or the pieces of one that has more than `max_tokens` ids, or more ids than bytes."""
+    if isinstance(text, Syntax):
+        yield SourceSentence(str(text), separator, None)
+        return
     masked = masker.mask(text)
     if masked.num_fit is not None:
         for piece, gap in _pieces(text, separator, [masked.num_fit]):
@@ -255,7 +212,8 @@ def _wrap(
         yield SourceSentence(text, separator, None)
         return
     ids = encode(masked.text)
-    if len(ids) > _most_ids(text) + num_added:
+    # Each byte may have one, and so may the white space ahead of a first word.
+    if len(ids) > len(text.encode(errors="surrogatepass")) + 1 + num_added:
         yield SourceSentence(text, separator, None)
     elif len(ids) > max_tokens and len(text) > 1:
         for piece, gap in _pieces(text, separator, [_middle_cut(text)]):
@@ -265,11 +223,6 @@ def _wrap(
         yield SourceSentence(text, separator, ids, num_added, None if is_plain else masked)
     else:  # it normalises to nothing, or to very many tokens
         yield SourceSentence(text, separator, None)
-
-
-def _most_ids(text: str) -> int:
-    """One for each byte, and the white space ahead of a first word: no text that normalisation leaves has more."""
-    return len(text.encode(errors="surrogatepass")) + 1
 
 
 def _pieces(text: str, separator: str, cuts: Sequence[int]) -> list[tuple[str, str]]:

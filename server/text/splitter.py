@@ -20,7 +20,8 @@ from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
 from server.text.markup.document import Document
 from server.text.markup.marking import split_document
 from server.text.masking import NO_MASKING, Masker
-from server.text.sentences import Encode, SplitText, split_text
+from server.text.sentences import Encode, split_text
+from server.text.source import SplitText
 from server.threads import SPLITTER_NICENESS, be_nice
 
 MAX_TEXT_BYTES = 2 << 20

@@ -35,6 +35,7 @@ _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
 _ORDINAL = re.compile(r"(?<![\w.,:])(\d{1,3})\.(?=\s[^\W\d_])")  # German's, within a sentence
 _ENGLISH_ORDINAL = re.compile(r"\b(\d{1,3})(?:st|nd|rd|th)\b")
 _ORDINAL_ENDINGS = {"pt": "\u00ba", "it": "\u00ba", "es": ".\u00ba", "fr": "e", "nl": "e"}  # elsewhere a full stop
+_NUMBER_SIGN = re.compile(r"\bNo\.(?=\s?\d)")
 _BEFORE_NUMBER = re.compile(r"(?<![\w)])-(?=\d)")
 
 
@@ -56,8 +57,7 @@ def restore_typography(source: str, translation: str, language: str) -> str:
     if _APOSTROPHE in source and "'" not in source:
         translation = _BETWEEN_LETTERS.sub(_APOSTROPHE, translation)
     if not language.startswith("en") and _ENGLISH_ORDINAL.search(source):
-        ending = _ORDINAL_ENDINGS.get(language.partition("-")[0], ".")
-        translation = _ENGLISH_ORDINAL.sub(rf"\1{ending}", translation)
+        translation = _ENGLISH_ORDINAL.sub(rf"\1{ordinal_ending('', language)}", translation)
     if language.startswith("en") and _ORDINAL.search(source):
         translation = _ORDINAL.sub(_english_ordinal, translation)
     if _ELLIPSIS in source and "..." not in source:
@@ -65,6 +65,27 @@ def restore_typography(source: str, translation: str, language: str) -> str:
     if _MINUS in source:
         translation = _BEFORE_NUMBER.sub(_MINUS, translation)
     return translation
+
+
+def number_sign(text: str, language: str) -> str:
+    """Returns a sentence with "Nr. 3" for "No. 3" if it is translated into German: networks read "No." as a refusal.
+
+    Args:
+        text: a sentence.
+        language: BCP-47 code of the translation's language.
+    """
+    return _NUMBER_SIGN.sub("Nr.", text) if language.startswith("de") else text
+
+
+def ordinal_ending(english: str, language: str) -> str:
+    """Returns what a language writes behind a number that is an ordinal: "." in German.
+
+    Args:
+        english: what English writes there, such as "th".
+        language: BCP-47 code.
+    """
+    code = language.partition("-")[0]
+    return english if code == "en" else _ORDINAL_ENDINGS.get(code, ".")
 
 
 def clock_time(text: str, language: str) -> str:

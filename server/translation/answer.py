@@ -10,7 +10,7 @@ from server.decoding.result import FinishReason, Result, Timings
 from server.errors import TranslationError
 from server.text.alignment import Link, WordWeights, find_spans, link_words, weigh_words
 from server.text.masked import KeptPart, Restored, clean
-from server.text.sentences import SourceSentence, SplitText
+from server.text.source import SourceSentence, SplitText
 from server.translation.detection import DetectedLanguage
 from server.translation.legs import Leg
 

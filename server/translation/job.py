@@ -20,7 +20,7 @@ from server.engine.flow import ANYONE, Flow
 from server.errors import Overloaded, TranslationError
 from server.telemetry.tracing import current_trace
 from server.text.masked import Restored
-from server.text.sentences import SourceSentence
+from server.text.source import SourceSentence
 from server.translation.answer import TextAnswer, TranslatedSentence, raise_if_all_failed, restore
 from server.translation.legs import Leg
 from server.translation.mailbox import Doorbell, Mailbox

@@ -13,7 +13,7 @@ from server.models.model import Model
 from server.text.markup.document import Document
 from server.text.masked import Restored
 from server.text.masking import Masker
-from server.text.sentences import SourceSentence, SplitText
+from server.text.source import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES, SplitRules
 from server.translation.languages import choose_languages
 from server.translation.request import DecodingRequest, TranslationRequest

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from server.errors import InvalidRequest
-from server.text.sentences import Given, SourceSentence, SplitText
+from server.text.source import Given, SourceSentence, SplitText
 from server.translation.legs import Leg
 from server.translation.request import TranslationRequest
 from server.translation.routes import Routes, TextRoute

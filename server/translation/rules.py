@@ -18,7 +18,7 @@ from server.errors import InvalidRequest, PermissionDenied
 from server.text.markup.document import Document
 from server.text.markup.readers import READERS
 from server.text.masking import Masker
-from server.text.sentences import SplitText
+from server.text.source import SplitText
 from server.translation.request import DecodingRequest, TranslationRequest
 
 MAX_TEXTS = 1024

@@ -11,7 +11,7 @@ from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.flow import Flow
 from server.errors import TranslationError
-from server.text.sentences import SourceSentence
+from server.text.source import SourceSentence
 from server.translation.legs import Leg
 
 FEW_SENTENCES = 500  # sentences that the event loop's thread handles without a pause

@@ -13,7 +13,7 @@ from server.models.catalogue import Catalogue
 from server.models.model import Model
 from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.log import add_facts
-from server.text.sentences import SplitText
+from server.text.source import SplitText
 from server.text.splitter import Splitter
 from server.translation.answer import TextAnswer, raise_if_all_failed
 from server.translation.detection import LanguageDetection

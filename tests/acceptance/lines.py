@@ -10,6 +10,7 @@ from pathlib import Path
 import grpc
 
 from babelserve.v1.translation_pb2 import (
+    PLACEMENT_BY_POSITION,
     PLACEMENT_MISSING,
     DecodingOptions,
     OutputOptions,
@@ -35,11 +36,13 @@ class Answer:
 
     Attributes:
         missing: numbers of its source that the server says it may lack.
+        placed: parts of its source that the server says it has put by position.
         sentences: if they were asked for, or something of them.
     """
 
     text: str
     missing: tuple[str, ...] = ()
+    placed: tuple[str, ...] = ()
     sentences: tuple[Sentence, ...] = ()
 
 
@@ -83,8 +86,11 @@ class Asker:
             ):
                 if translation.HasField("status"):
                     raise ValueError(f"{text!r}: {translation.status.message}")
-                missing = tuple(part.text for part in translation.kept if part.placement == PLACEMENT_MISSING)
-                answers.append(Answer(translation.text, missing, tuple(translation.sentences)))
+                missing, placed = (
+                    tuple(part.text for part in translation.kept if part.placement == placement)
+                    for placement in (PLACEMENT_MISSING, PLACEMENT_BY_POSITION)
+                )
+                answers.append(Answer(translation.text, missing, placed, tuple(translation.sentences)))
         return answers
 
 

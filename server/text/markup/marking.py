@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from server.text.markup.document import Block, Document, Mark, Tag
 from server.text.markup.sentence_markup import SentenceMarkup
-from server.text.sentences import SourceSentence, SplitText
+from server.text.source import SourceSentence, SplitText
 
 
 def split_document(document: Document, split: Callable[[str, int], SplitText]) -> SplitText:

@@ -15,7 +15,7 @@ from server.errors import EngineFailed, InvalidRequest
 from server.models.model import Model
 from server.rpc.messages import model_info, opening_responses, read_request, response, stream_response
 from server.text.masked import KeptPart, Placement
-from server.text.sentences import SourceSentence, SplitText
+from server.text.source import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
 from server.translation.detection import DetectedLanguage

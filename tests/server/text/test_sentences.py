@@ -11,7 +11,8 @@ from server.text.characters import Characters
 from server.text.masked import Masked
 from server.text.masking import Masker
 from server.text.numbers import NumberSpan
-from server.text.sentences import WINDOW_CHARACTERS, SplitText, split_text
+from server.text.sentences import WINDOW_CHARACTERS, split_text
+from server.text.source import SplitText
 
 
 def encode(text: str) -> tuple[int, ...]:
@@ -287,11 +288,11 @@ def test_a_network_is_shown_what_the_masker_says() -> None:
         return encode(text)
 
     parts = split_text(
-        "GO TO https://a.io/B NOW! {x} A dog.", "en", remember, 1000, masker=symbols(2, folds_capitals=True)
+        "GO TO https://a.io/B NOW! {x} a dog.", "en", remember, 1000, masker=symbols(2, folds_capitals=True)
     )
 
-    assert shown == ["go to \ue000 now!", "\ue000 A dog."]
-    assert [each.text for each in parts.sentences] == ["GO TO https://a.io/B NOW!", "{x} A dog."]
+    assert shown == ["Go to \ue000 now!", "\ue000 a dog."]
+    assert [each.text for each in parts.sentences] == ["GO TO https://a.io/B NOW!", "{x} a dog."]
     assert [[part.text for part in each.masked.parts] for each in parts.sentences if each.masked] == [
         ["https://a.io/B"],
         ["{x}"],
@@ -347,12 +348,19 @@ def test_a_sentence_with_more_parts_than_symbols_is_cut_between_them() -> None:
     assert sum(len(re.findall("[\ue000-\ue003]", each)) for each in shown) == 41  # four stand alone, and are copied
 
 
-def test_begins_are_where_translations_stand_in_the_joined_text() -> None:
-    parts = split(" \nOne here. Two there.\t\tThree.")
-    translations = ["Eins 😀.", "", "Drei."]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{n, plural, one {# cat} other {# cats. Go!}}", ["# cat", "# cats.", "Go!"]),
+        ("<p>One cat</p>\n<p>Two</p>", ["One cat", "Two"]),
+        ("{% if x %}Hello{% else %}Bye{% endif %}", ["Hello", "Bye"]),
+        ("| A cat | Two |\n|---|---|\n| B | C |", ["A cat", "Two", "B", "C"]),
+        ("```python\nA cat", ["A cat"]),
+        (r"One cat\nTwo cats", ["One cat", "Two cats"]),
+    ],
+)
+def test_syntax_is_copied_as_sentences_of_its_own(text: str, expected: list[str]) -> None:
+    split = split_text(text, "en", encode, 1000)
 
-    begins = parts.begins(translations)
-
-    joined = parts.join(translations)
-    assert [joined[begin : begin + len(text)] for begin, text in zip(begins, translations, strict=True)] == translations
-    assert begins == [2, 10, 12]
+    assert split.join([each.text for each in split.sentences]) == text
+    assert [each.text for each in split.sentences if any(map(str.isalpha, each.text)) and each.source_ids] == expected

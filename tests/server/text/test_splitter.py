@@ -12,7 +12,7 @@ from server.bundle.manifest import TOKENIZER_FILE, Manifest
 from server.bundle.tokenizer import Tokenizer
 from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
 from server.text import splitter
-from server.text.sentences import SplitText
+from server.text.source import SplitText
 from server.text.splitter import MAX_SENTENCES, MAX_TEXT_BYTES, SplitRules, Splitter
 from server.threads import SPLITTER_NICENESS
 

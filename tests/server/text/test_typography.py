@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.text.typography import restore_typography
+from server.text.typography import number_sign, ordinal_ending, restore_typography
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,20 @@ def test_marks_of_the_sources_kinds_are_those_of_the_target(
     source: str, translation: str, language: str, expected: str
 ) -> None:
     assert restore_typography(source, translation, language) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        ("No. 3 and No. 4 of No. Five", "de", "Nr. 3 and Nr. 4 of No. Five"),
+        ("See No. 3", "fr", "See No. 3"),
+        ("No. I am 3.", "de-AT", "No. I am 3."),
+    ],
+)
+def test_the_sign_of_a_number_is_no_refusal(text: str, language: str, expected: str) -> None:
+    assert number_sign(text, language) == expected
+
+
+@pytest.mark.parametrize(("language", "expected"), [("de", "."), ("en-GB", "th"), ("es", ".\u00ba"), ("sv", ".")])
+def test_endings_of_ordinals(language: str, expected: str) -> None:
+    assert ordinal_ending("th", language) == expected

@@ -9,7 +9,7 @@ from server.access.token_bucket import TokenBucket
 from server.bundle.languages import LanguagePair
 from server.bundle.manifest import Manifest
 from server.models.model import Model
-from server.text.sentences import SourceSentence
+from server.text.source import SourceSentence
 from server.translation.request import DecodingRequest, TranslationRequest
 from tests.server.echo_engine import idle_supervisor
 

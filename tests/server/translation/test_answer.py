@@ -2,7 +2,7 @@ from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import FinishReason, Hypothesis, Result, Timings
 from server.errors import InvalidRequest
 from server.text.masking import Masker
-from server.text.sentences import SourceSentence, SplitText
+from server.text.source import SourceSentence, SplitText
 from server.translation.answer import Candidate, TextAnswer, TranslatedSentence, restore
 
 ONE = SourceSentence("one", " ", (5, 6, 3))

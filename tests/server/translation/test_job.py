@@ -15,7 +15,7 @@ from server.errors import DeadlineExceeded, EngineFailed, InvalidRequest
 from server.models.model import Model
 from server.telemetry.metrics import Metrics
 from server.telemetry.tracing import CallTrace, current_trace
-from server.text.sentences import SourceSentence, SplitText
+from server.text.source import SourceSentence, SplitText
 from server.translation.answer import TextAnswer, raise_if_all_failed
 from server.translation.job import Job, start_job
 from server.translation.legs import Leg

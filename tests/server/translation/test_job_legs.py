@@ -12,7 +12,7 @@ from server.engine.flow import ANYONE
 from server.errors import EngineFailed, Overloaded
 from server.models.model import Model
 from server.telemetry.metrics import Metrics
-from server.text.sentences import SourceSentence, SplitText
+from server.text.source import SourceSentence, SplitText
 from server.translation.answer import TextAnswer
 from server.translation.job import Job, start_job
 from server.translation.legs import Leg

@@ -12,7 +12,7 @@ from server.errors import InvalidRequest, Overloaded
 from server.models.model import Model
 from server.text.masked import Restored
 from server.text.masking import Masker
-from server.text.sentences import SourceSentence, SplitText
+from server.text.source import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.legs import Leg, TextGroup, group_texts
 from server.translation.request import DecodingRequest, TranslationRequest

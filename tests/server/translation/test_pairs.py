@@ -7,7 +7,7 @@ import pytest
 from server.decoding.options import DecodingOptions
 from server.errors import InvalidRequest, ModelNotFound
 from server.models.model import Model
-from server.text.sentences import SplitText
+from server.text.source import SplitText
 from server.translation.legs import Leg
 from server.translation.pairs import direct_routes, encode_pairs
 from server.translation.routes import Routes

@@ -3,7 +3,7 @@ import pytest
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Timings
 from server.models.model import Model
-from server.text.sentences import SourceSentence
+from server.text.source import SourceSentence
 from server.translation.answer import Candidate, TranslatedSentence
 from server.translation.legs import Leg
 from server.translation.relay import Relay

@@ -7,7 +7,8 @@ import pytest
 
 from server.text.markup.document import Block, Document, Mark, Tag
 from server.text.markup.marking import split_document
-from server.text.sentences import SplitText, split_text
+from server.text.sentences import split_text
+from server.text.source import SplitText
 
 
 def document(source: str) -> Document:

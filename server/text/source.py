@@ -1,0 +1,66 @@
+"""A text of a request in sentences, as values that every room below the fronts hands on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from server.errors import InvalidRequest
+from server.text.markup.sentence_markup import SentenceMarkup
+from server.text.masked import Masked
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A translation that somebody gives, to have it scored: its text, and its ids with eos."""
+
+    text: str
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSentence:
+    """A sentence, or a piece of an over-long one.
+
+    Attributes:
+        text: without white space at its ends, never empty.
+        separator: white space that follows it; may be empty.
+        source_ids: eos and prefixes included; None for one that is copied instead of translated.
+        num_added: of its ids, those that are not the text's own.
+        masked: what the ids stand for, if that is not the text itself or has numbers; None else, and if it is copied.
+        markup: of a document's sentence; None for a plain text.
+        given: its translation, which is scored; None for the model to translate it.
+    """
+
+    text: str
+    separator: str
+    source_ids: tuple[int, ...] | None
+    num_added: int = 1
+    masked: Masked | None = None
+    markup: SentenceMarkup | None = None
+    given: Given | None = None
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens that are translated, eos and prefixes not counted."""
+        return len(self.source_ids) - self.num_added if self.source_ids else 0
+
+
+@dataclass(frozen=True, slots=True)
+class SplitText:
+    """A text as `leading` white space and sentences, or neither and the `error` of one that breaks a limit."""
+
+    leading: str
+    sentences: tuple[SourceSentence, ...]
+    error: InvalidRequest | None = None
+
+    def join(self, translations: Sequence[str]) -> str:
+        """Puts one translation in the place of each sentence."""
+        pairs = zip(translations, self.sentences, strict=True)
+        return self.leading + "".join(text + sentence.separator for text, sentence in pairs)
+
+    def begins(self, translations: Sequence[str]) -> list[int]:
+        """Returns where each translation begins in what `join` returns, in code points."""
+        begins, begin = [], len(self.leading)
+        for text, sentence in zip(translations, self.sentences, strict=True):
+            begins.append(begin)
+            begin += len(text) + len(sentence.separator)
+        return begins
