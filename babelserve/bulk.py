@@ -110,6 +110,9 @@ class BulkTexts(_Unanswered):
 class AsyncBulkTexts(_Unanswered):
     """The same for asyncio.
 
+    The first text of a call goes alone until it is answered: if the server refuses the options, nothing is being sent
+    that would fail, for which gRPC would give an error of its own in place of the server's.
+
     Args:
         contents: the texts, from an iterable of either kind.
     """
@@ -117,11 +120,18 @@ class AsyncBulkTexts(_Unanswered):
     def __init__(self, options: translation_pb2.TranslateRequest, contents: Iterable[str] | AsyncIterable[str]) -> None:
         super().__init__(options)
         self._contents = aiter(contents) if isinstance(contents, AsyncIterable) else _as_async(contents)
+        self._has_answer = asyncio.Event()  # whether a text of this call has
         self._coming: asyncio.Future[str] | None = None  # outlives a call, whose end would cancel the iterator
 
     def messages(self) -> AsyncIterator[translation_pb2.TranslateBulkRequest]:
         """Returns the messages of one more call."""
+        self._has_answer.clear()
         return self._messages_of(self._new_call())
+
+    def answered(self, number: int) -> None:
+        """Forgets a text."""
+        super().answered(number)
+        self._has_answer.set()
 
     def close(self) -> None:
         """Asks for no further text."""
@@ -132,8 +142,11 @@ class AsyncBulkTexts(_Unanswered):
         yield self._options
         while (message := await self._next(call)) is not None:
             yield message
+            await self._has_answer.wait()
 
     async def _next(self, call: int) -> translation_pb2.TranslateBulkRequest | None:
+        if call != self._num_calls:
+            return None
         if self._again:
             return self._messages[self._again.popleft()]
         if self._coming is None:
@@ -194,13 +207,18 @@ async def translate_bulk_async(
                 break
             except grpc.aio.AioRpcError as error:
                 failure: TranslationError = await asyncio.to_thread(connection.failure, error)
-                if not (has_answered and isinstance(failure, Unavailable)):
+                if not (has_answered and (isinstance(failure, Unavailable) or _is_of_sending(error))):
                     raise failure from error
             finally:
                 call.cancel()
         texts.finish()
     finally:
         texts.close()
+
+
+def _is_of_sending(error: grpc.aio.AioRpcError) -> bool:
+    """Whether a call ended while a text was being sent; gRPC gives an error of its own then, and hides the status."""
+    return error.code() is grpc.StatusCode.INTERNAL and error.details() == "Internal error from Core"
 
 
 class _Deadline:

@@ -1,5 +1,6 @@
 """`TranslateBulk`: reads options and texts, and writes answers. `server.translation.bulk` does the work between."""
 
+import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
@@ -42,9 +43,10 @@ class BulkHandler:
             first = parse(pb.TranslateBulkRequest, await self._intake.read(context))
             options = _read_options(first, context)
             bulk = Bulk(self._translator, self._running, options)
-            async for answer in bulk.answers(self._texts(context)):
-                message = await _response(answer, first.options.output)
-                yield message.SerializeToString()
+            async with contextlib.aclosing(bulk.answers(self._texts(context))) as answers:
+                async for answer in answers:
+                    message = await _response(answer, first.options.output)
+                    yield message.SerializeToString()
 
     async def _texts(self, context: Any) -> AsyncIterator[BulkText]:
         while (data := await self._intake.read_next(context)) is not None:

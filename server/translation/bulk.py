@@ -8,7 +8,7 @@ the text is tried again until then. Meanwhile no further text is read, and the c
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -73,7 +73,7 @@ class Bulk:
         self._has_begun = False  # whether a text was accepted, so that the options are right
         self._totals = dict.fromkeys(("texts", "sentences", "source_tokens", "target_tokens"), 0)
 
-    async def answers(self, texts: AsyncIterator[BulkText]) -> AsyncIterator[BulkAnswer]:
+    async def answers(self, texts: AsyncIterator[BulkText]) -> AsyncGenerator[BulkAnswer]:
         """Yields the answer to each text when it is done. What a text holds is given back when the next is asked for.
 
         Raises:
@@ -122,29 +122,30 @@ class Bulk:
                             raise
                         self._answer(text, error, held)
                         continue
-                    group.create_task(self._finish(text, job, held.pop_all()))
+                    own = held.pop_all()
+                    finishing = group.create_task(self._finish(text, job, own))
+                    finishing.add_done_callback(partial(_close, own))  # even if it never begins
                 await self._window.wait_for_room()
         except TranslationError as error:
             self._error = self._error or error
 
     async def _finish(self, text: BulkText, job: Job, held: contextlib.ExitStack) -> None:
         """Waits for a job, and answers its text. The text is tried again if there was no room for its sentences."""
-        with held:
-            try:
-                while True:
-                    try:
-                        await job.finish()
-                        break
-                    except Overloaded as error:
-                        await asyncio.sleep(error.retry_after_seconds)
-                        job = await self._accept(text, held)
-                for name, number in _counts(job).items():
-                    self._totals[name] += number
-                self._answer(text, job, held)
-            except NotServing as error:
-                self._stop(error)
-            except TranslationError as error:
-                self._answer(text, error, held)
+        try:
+            while True:
+                try:
+                    await job.finish()
+                    break
+                except Overloaded as error:
+                    await asyncio.sleep(error.retry_after_seconds)
+                    job = await self._accept(text, held)
+            for name, number in _counts(job).items():
+                self._totals[name] += number
+            self._answer(text, job, held)
+        except NotServing as error:
+            self._stop(error)
+        except TranslationError as error:
+            self._answer(text, error, held)
 
     def _answer(self, text: BulkText, outcome: Job | TranslationError, held: contextlib.ExitStack) -> None:
         self._totals["texts"] += 1
@@ -203,6 +204,10 @@ class _Window:
         while self._num_sentences >= self._most:
             self._has_fewer.clear()
             await self._has_fewer.wait()
+
+
+def _close(held: contextlib.ExitStack, _: object) -> None:
+    held.close()
 
 
 def _counts(job: Job) -> dict[str, int]:

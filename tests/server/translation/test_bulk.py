@@ -249,3 +249,19 @@ async def test_a_bulk_call_is_of_the_flow_of_long_requests_and_has_its_callers_d
 
     assert [(flow.name, flow.is_long) for flow in engine.flows] == [("anonymous", True)]
     assert engine.deadlines == [float("inf")]
+
+
+async def test_a_text_that_was_accepted_in_the_moment_in_which_the_call_breaks_holds_nothing(
+    translator: Translator, engine: EchoEngine
+) -> None:
+    engine.is_holding = True
+
+    async def breaking() -> AsyncIterator[BulkText]:
+        yield BulkText(0, "One dog.", 8)
+        raise RuntimeError("broken")
+
+    with pytest.raises(ExceptionGroup):
+        await collect(bulk_of(translator), breaking(), {})
+
+    assert [future.cancelled() for future in engine.futures] == [True]
+    assert translator.memory.used_bytes == 0
