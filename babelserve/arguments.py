@@ -84,7 +84,7 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
     add("--source", metavar="CODE", help="source language, such as en; auto: detected (default: the server's)")
     add("--target", metavar="CODE", help="target language, such as de (default: the server's, if it has only one)")
     add("--model", metavar="NAME", help="model, see --list-models (default: the server's)")
-    add("--mime-type", metavar="TYPE", help="of the texts; of text/html the tags stay (default: text/plain)")
+    add("--mime-type", metavar="TYPE", help="of the texts, such as text/html, whose tags stay (default: text/plain)")
     add("--beam-size", type=int, metavar="N", help="width of the beam; 1 is greedy and fastest (default: the server's)")
     add(
         "--num-hypotheses",

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
-from server.text.markup.document import Document
+from server.text.markup.document import Document, MalformedDocument
 from server.text.markup.marking import split_document
 from server.text.masking import NO_MASKING, Masker
 from server.text.sentences import Encode, split_text
@@ -158,4 +158,10 @@ def _split_text(field: str, text: str, rules: SplitRules, room: _Room, is_over: 
             plain, rules.language, rules.encode, rules.max_tokens, watch_all, rules.num_added, rules.masker
         )
 
-    return split(text) if rules.read is None else split_document(rules.read(text), split)
+    if rules.read is None:
+        return split(text)
+    try:
+        document = rules.read(text)
+    except MalformedDocument as error:
+        raise InvalidRequest(field, str(error)) from error
+    return split_document(document, split)

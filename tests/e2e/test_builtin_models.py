@@ -78,3 +78,16 @@ def test_answers_say_how_sure_the_model_was_and_score_given_translations() -> No
     assert other.score < mine.score - 0.5
     assert long.error is not None
     assert "pairs[2].target" in long.error.message
+
+
+def test_tags_move_with_the_words_that_they_enclose() -> None:
+    page = '<p>The <b>red car</b> was not bought by <a href="/x">my friend</a>.<br>\n<code>a  b</code></p>'
+    with running_server(["--models", "builtin"]) as server, Client(server.address) as client:
+        marked = client.translate([page], source="en", target="de", mime_type="text/html").translations[0].text
+        plain = client.translate(["The red car was not bought by my friend."], source="en", target="de")
+
+    sentence = plain.translations[0].text
+    assert marked.endswith("<br>\n<code>a  b</code></p>")
+    assert re.sub(r"<[^>]+>", "", marked.partition("<br>")[0]) == sentence
+    assert re.search(r"<b>rote \w+</b>", marked)
+    assert re.search('<a href="/x">[^<]*Freund[^<]*</a>', marked)

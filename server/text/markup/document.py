@@ -13,6 +13,10 @@ FIRST_STAND_IN, LAST_STAND_IN = 0xF0000, 0xFFFFD
 STAND_IN = re.compile(f"[{chr(FIRST_STAND_IN)}-{chr(LAST_STAND_IN)}]")
 
 
+class MalformedDocument(Exception):
+    """A document cannot be read. The message is the rule that it breaks, and holds nothing of its text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tag:
     """An inline tag of a block.

@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from server.errors import InvalidRequest
 from server.text.markup.builder import BLANKS, Builder, unescape
-from server.text.markup.document import Document
+from server.text.markup.document import Document, MalformedDocument
 
 _UNITS = frozenset({"trans-unit", "segment"})
 _BEGINS, _ENDS = frozenset({"bx", "bpt", "sc", "sm"}), frozenset({"ex", "ept", "ec", "em"})
@@ -65,7 +64,7 @@ def read_xliff(text: str) -> Document:
         text: a whole document.
 
     Raises:
-        InvalidRequest: it is not well-formed XML.
+        MalformedDocument: it is not well-formed XML.
     """
     tokens, ends = _read_tokens(text)
     builder = Builder(text, escape)
@@ -184,5 +183,5 @@ def _matches(text: str) -> Iterator[re.Match[str]]:
         position = match.end()
 
 
-def _malformed(position: int, message: str) -> InvalidRequest:
-    return InvalidRequest("texts", f"must be well-formed XML, but at character {position} {message}")
+def _malformed(position: int, message: str) -> MalformedDocument:
+    return MalformedDocument(f"must be well-formed XML, but at character {position} {message}")

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from server.errors import InvalidRequest
+from server.text.markup.document import MalformedDocument
 from server.text.markup.xliff import escape, read_xliff
 from tests.server.text.markup.identity import identity
 
@@ -94,7 +94,7 @@ def test_white_space_is_kept_where_the_document_says_so() -> None:
     "document", ["<a>", "</a>", "<a></b>", "<a", "a < b", '<a b="></a>', "<!-- a", "<a><b></a></b>"]
 )
 def test_what_is_no_xml_is_refused(document: str) -> None:
-    with pytest.raises(InvalidRequest, match=r"^texts: must be well-formed XML, but at character \d+ "):
+    with pytest.raises(MalformedDocument, match=r"^must be well-formed XML, but at character \d+ "):
         read_xliff(document)
 
 
@@ -115,7 +115,7 @@ def test_random_documents_come_back_or_are_refused() -> None:
         document = "".join(choose.choices(pieces.split(" "), k=choose.randrange(1, 8)))
         try:
             read = read_xliff(document)
-        except InvalidRequest:
+        except MalformedDocument:
             continue
         num_read += 1
         assert identity(read_xliff(identity(read))) == identity(read)  # finds the targets that it made
