@@ -2,6 +2,8 @@
 
 import pytest
 
+import re
+
 from babelserve import Client, InvalidRequest
 from tests.acceptance.server_process import running_server
 
