@@ -1,8 +1,8 @@
 """The models that come with the server, both in one."""
 
-import pytest
-
 import re
+
+import pytest
 
 from babelserve import Client, InvalidRequest
 from tests.acceptance.server_process import running_server
