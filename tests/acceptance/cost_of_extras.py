@@ -1,0 +1,81 @@
+"""What links, tokens, confidence and tags cost a request that asks for them.
+
+    python -m tests.acceptance.cost_of_extras
+    python -m tests.acceptance.cost_of_extras --beam-size 1 --rounds 20
+
+One caller sends the same sentences again and again, once for each kind of request in every round, so that a slow moment
+of the machine hits each kind. The time of a kind is compared with that of plain requests.
+"""
+
+import argparse
+import sys
+import time
+from collections import defaultdict
+
+from babelserve import Client
+from babelserve.messages import TranslateOptions
+from tests.acceptance.calls import DEFAULT_SENTENCES, read_sentences
+from tests.acceptance.report import Check, print_checks
+from tests.acceptance.server_process import running_server
+from tests.bench.rounds import turns
+from tests.bench.statistics import median_ratio
+
+_NUM_SENTENCES = 32  # of a request, which fill one batch
+_NUM_BATCHES = 6
+_MOST_FOR_LINKS, _MOST_FOR_TAGS = 1.15, 1.20  # times the time of plain requests
+
+
+def main() -> int:
+    """Entry point; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bundle", default="builtin", metavar="DIR", help="from English to German (default: built in)")
+    parser.add_argument("--beam-size", type=int, default=4, metavar="N", help="default: %(default)s")
+    parser.add_argument("--rounds", type=int, default=20, metavar="N", help="default: %(default)s")
+    arguments = parser.parse_args()
+    sentences = read_sentences(DEFAULT_SENTENCES, _NUM_BATCHES * _NUM_SENTENCES)
+    batches = [sentences[start : start + _NUM_SENTENCES] for start in range(0, len(sentences), _NUM_SENTENCES)]
+    with running_server(["--models", arguments.bundle]) as server, Client(server.address) as client:
+        seconds = _measure(client, batches, arguments.beam_size, arguments.rounds)
+    plain = seconds.pop("plain")
+    most = {"links": _MOST_FOR_LINKS, "html, a tag in each": _MOST_FOR_TAGS}
+    checks = []
+    for kind, own in seconds.items():
+        ratio = median_ratio(own, plain)
+        bar = most.get(kind)
+        passed = None if bar is None else ratio.value <= bar
+        checks.append(Check(f"{kind}, times plain", str(ratio), "" if bar is None else f"<= {bar:.2f}", passed))
+    return print_checks(checks)
+
+
+def _measure(client: Client, batches: list[list[str]], beam_size: int, rounds: int) -> dict[str, list[float]]:
+    """Returns the seconds of each kind of request, one sum over all batches for each round."""
+    marked = [[_with_tag(sentence) for sentence in batch] for batch in batches]
+    plain: TranslateOptions = {"source": "en", "beam_size": beam_size}
+    kinds: dict[str, tuple[list[list[str]], TranslateOptions]] = {
+        "plain": (batches, plain),
+        "links": (batches, {**plain, "include_alignment": True}),
+        "tokens": (batches, {**plain, "include_tokens": True}),
+        "confidence": (batches, {**plain, "include_confidence": True}),
+        "html, no tags": (batches, {**plain, "mime_type": "text/html"}),
+        "html, a tag in each": (marked, {**plain, "mime_type": "text/html"}),
+    }
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for number, kind in turns(list(kinds), rounds):
+        texts, options = kinds[kind]
+        started = time.perf_counter()
+        for batch in texts:
+            client.translate(batch, target="de", **options)
+        if number >= 0:
+            seconds[kind].append(time.perf_counter() - started)
+    return seconds
+
+
+def _with_tag(sentence: str) -> str:
+    """Returns a sentence with its second word in bold."""
+    first, _, rest = sentence.partition(" ")
+    second, _, others = rest.partition(" ")
+    return f"{first} <b>{second}</b> {others}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
