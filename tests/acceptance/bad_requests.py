@@ -101,7 +101,7 @@ def bad_requests() -> list[BadRequest]:
         ("no target language", _request(target_language_code=""), invalid, ("target_language_code",)),
         ("unknown source language", _request(source_language_code="tlh"), invalid, ("source_language_code",)),
         ("unknown model", _request(model="no-such-model"), grpc.StatusCode.NOT_FOUND, ("no-such-model",)),
-        ("mime type text/html", _request(mime_type="text/html"), invalid, ("mime_type",)),
+        ("mime type text/rtf", _request(mime_type="text/rtf"), invalid, ("mime_type",)),
         ("beam 1000", _decoding(beam_size=1000), invalid, ("beam_size", "1000")),
         ("beam 0", _decoding(beam_size=0), invalid, ("beam_size",)),
         ("5 hypotheses of beam 4", _decoding(beam_size=4, num_hypotheses=5), invalid, ("num_hypotheses",)),

@@ -88,6 +88,9 @@ def test_sentences_are_sent_on_as_they_come_and_keep_their_white_space(server: S
     assert answer.translations[0].text == "  " + "".join(each.text + each.separator for each in sentences)
     assert [each.separator for each in sentences] == ["\n\n", "\t", " ", "\n"]
     streamed = sorted((each for each in stream if each.content_index == 0), key=lambda each: each.sentence_index)
+    for each in sentences:  # which a stream does not have, since it has no whole text
+        each.ClearField("begin")
+        each.ClearField("end")
     assert [each.sentence for each in streamed] == pytest.approx(list(sentences))
     assert legs(streamed[0].route) == ROUTE
     assert not streamed[1].route
