@@ -113,8 +113,9 @@ class Job:
 
     async def assemble(self, build: Callable[[], _T]) -> _T:
         """Calls a function that builds the response, on another thread if that takes long."""
-        options = self.routes[0][-1].options
-        few = _FEW_WITH_WORDS if options.with_tokens or options.with_alignment else FEW_SENTENCES
+        first, last = self.routes[0][0], self.routes[0][-1]
+        with_words = last.options.with_tokens or last.options.with_alignment or first.read is not None
+        few = _FEW_WITH_WORDS if with_words else FEW_SENTENCES
         is_short = sum(len(answer.split.sentences) for answer in self.answers) <= few
         return build() if is_short else await asyncio.to_thread(build)
 

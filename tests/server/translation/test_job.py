@@ -1,10 +1,12 @@
 """A job over an engine that echoes; no protocol."""
 
 import asyncio
+import dataclasses
 import gc
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +17,8 @@ from server.errors import DeadlineExceeded, EngineFailed, InvalidRequest
 from server.models.model import Model
 from server.telemetry.metrics import Metrics
 from server.telemetry.tracing import CallTrace, current_trace
+from server.text.markup.document import Document
+from server.text.markup.html import read_html
 from server.text.source import SourceSentence, SplitText
 from server.translation.answer import TextAnswer, raise_if_all_failed
 from server.translation.job import Job, start_job
@@ -229,11 +233,15 @@ def test_a_request_has_failed_when_no_text_is_without_an_error() -> None:
     assert caught.value is one.error
 
 
-@pytest.mark.parametrize(("num_sentences", "is_aside"), [(1, False), (600, True)])
+@pytest.mark.parametrize(
+    ("num_sentences", "read", "is_aside"),
+    [(1, None, False), (600, None, True), (1, read_html, False), (5, read_html, True)],
+)
 async def test_long_answers_are_put_together_off_the_event_loop(
-    model: Model, num_sentences: int, is_aside: bool
+    model: Model, num_sentences: int, read: Callable[[str], Document] | None, is_aside: bool
 ) -> None:
     with await start(model, [TextAnswer(SplitText("", (STARS,) * num_sentences))]) as job:
+        job.routes = [tuple(dataclasses.replace(leg, read=read) for leg in legs) for legs in job.routes]
         thread = await job.assemble(threading.get_ident)
 
     assert (thread != threading.get_ident()) is is_aside
