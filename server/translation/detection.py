@@ -2,7 +2,7 @@
 
 import asyncio
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from server.bundle.codes import language_of
@@ -42,13 +42,14 @@ class LanguageDetection:
         self._loading: asyncio.Task[Detector] | None = None
 
     async def detect(
-        self, texts: Sequence[str], codes: Sequence[str]
+        self, texts: Sequence[str], codes: Sequence[str], words_of: Callable[[str], str] = str
     ) -> "list[DetectedLanguage | InvalidRequest | None]":
         """Returns the language of each text, or the error that refuses the text; None for a text without a letter.
 
         Args:
             texts: any texts.
             codes: the codes of the served languages, at least one, as the models have them.
+            words_of: returns the first words of a text, without markup.
 
         Raises:
             InvalidRequest: the detector does not know all of the languages.
@@ -57,7 +58,7 @@ class LanguageDetection:
             self._loading = asyncio.create_task(self._load())
         detector = await asyncio.shield(self._loading)
         labels = _labels(detector, tuple(codes))
-        look = functools.partial(_detect_all, detector, texts, labels)
+        look = functools.partial(_detect_all, detector, texts, words_of, labels)
         num_characters = sum(max(_LEAST_CHARACTERS, min(len(text), MAX_CHARACTERS)) for text in texts)
         return look() if num_characters <= _MOST_AT_ONCE else await asyncio.to_thread(look)
 
@@ -93,9 +94,9 @@ def _labels(detector: Detector, codes: tuple[str, ...]) -> Mapping[str, str]:
 
 
 def _detect_all(
-    detector: Detector, texts: Sequence[str], labels: Mapping[str, str]
+    detector: Detector, texts: Sequence[str], words_of: Callable[[str], str], labels: Mapping[str, str]
 ) -> "list[DetectedLanguage | InvalidRequest | None]":
-    return [_detect(detector, f"contents[{index}]", text, labels) for index, text in enumerate(texts)]
+    return [_detect(detector, f"contents[{index}]", words_of(text), labels) for index, text in enumerate(texts)]
 
 
 def _detect(

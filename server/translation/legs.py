@@ -1,6 +1,7 @@
 """The legs of a request's routes, after their models are borrowed: how each translates, and which texts take them."""
 
 import functools
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,9 @@ from server.translation.rules import (
 )
 
 _BEAM_SIZE = 4  # for a model that names none
+# Share of a document that is translated. Half, and more documents are split and then refused. Twice, and more are
+# refused that could be translated in time.
+_WORDS_IN_MARKUP = 0.3
 _LEAST_PART = 0.5  # of a request's time, which the first leg has at least
 
 
@@ -100,14 +104,16 @@ class TextGroup:
         contents: all texts of the request.
 
     Attributes:
-        num_characters: the characters of the group's texts. A text that is too long is not counted, because it fails.
+        num_characters: about the characters of the group's texts, without markup. A text that is too long is not
+            counted, because it fails.
     """
 
     def __init__(self, legs: tuple[Leg, ...], indices: Sequence[int], contents: Sequence[str]) -> None:
         self.legs = legs
         self.indices = indices
         lengths = [len(contents[index]) for index in indices]
-        self._lengths = [length for length in lengths if length <= MAX_TEXT_BYTES]
+        share = 1.0 if legs[0].read is None else _WORDS_IN_MARKUP
+        self._lengths = [math.ceil(share * length) for length in lengths if length <= MAX_TEXT_BYTES]
         self.num_characters = sum(self._lengths)
 
     def check_room(self, deadline: float, flow: Flow) -> None:
@@ -149,7 +155,7 @@ class TextGroup:
         tokens = [max(each.num_tokens, len(each.given.ids) if each.given else 0) for each in sentences]
         model = self.legs[0].model
         model.metrics.request_source_tokens.observe(sum(tokens))
-        model.engine.observe_text(self.num_characters, sum(tokens))
+        model.engine.observe_text(sum(len(each.text) for each in sentences), sum(tokens))
         translated = [number for number in tokens if number]
         return sum(leg.model.engine.predict_seconds(translated, leg.options) for leg in self.legs)
 

@@ -64,4 +64,6 @@ class Relay:
             for rank in range(num_hypotheses)
         )
         timings = self.first.timings.followed_by(each.timings for each in middle.sentences.values())
-        return TranslatedSentence(self.first.source, candidates, timings, tuple(middle.kept))
+        source = self.first.source
+        kept = middle.kept if source.markup is None else source.markup.unkept_parts(middle.kept)
+        return TranslatedSentence(source, candidates, timings, tuple(kept))

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from server.bundle.languages import LanguagePair
 from server.bundle.manifest import Manifest
 from server.errors import InvalidRequest, ModelNotFound
+from server.text.markup.readers import first_words
 from server.translation.detection import HINT, DetectedLanguage, LanguageDetection
 from server.translation.languages import choose_languages, find_languages, find_target, is_same, known_languages
 from server.translation.request import TranslationRequest
@@ -190,7 +191,8 @@ async def choose_routes(table: Routes, request: TranslationRequest, detection: L
         return [TextRoute(legs)] * len(request.contents)
     if not detection.is_available:
         raise InvalidRequest("source_language_code", f"is required: {known_languages(sources, '')}; {HINT}")
-    found = await detection.detect(request.contents, sources)
+    words_of = functools.partial(first_words, request.mime_type)
+    found = await detection.detect(request.contents, sources, words_of)
     if all(isinstance(each, InvalidRequest) for each in found):
         raise next(each for each in found if isinstance(each, InvalidRequest))
     chosen = dict.fromkeys(each.code for each in found if isinstance(each, DetectedLanguage)) or {sources[0]: None}

@@ -31,7 +31,7 @@ _HTML_BLOCK = re.compile(
     r"|/?(?:address|article|aside|base|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt"
     r"|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu"
     r"|nav|ol|optgroup|option|p|param|search|section|summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul)(?=[\s/>])"
-    r"|/?[A-Za-z][^<>]*+>[ \t]*\r?$)",
+    r"|(?P<alone>/?[A-Za-z][\w-]*+(?:\s[^<>]*+|/)?>[ \t]*\r?$))",
     re.IGNORECASE | re.MULTILINE,
 )
 _HTML_ENDS = {
@@ -181,8 +181,10 @@ class _Reader:
 
 def _begins_block(content: str, following: str) -> bool:
     """Whether a line cannot go on with a paragraph."""
-    blocks = (_FENCE, _RULE, _HEADING, _MARKER, _HTML_BLOCK)
-    return any(block.match(content) for block in blocks) or _begins_table(content, following)
+    blocks = (_FENCE, _RULE, _HEADING, _MARKER)
+    html = _HTML_BLOCK.match(content)
+    is_html = html is not None and html["alone"] is None  # a tag that is alone in its line may stand in a paragraph
+    return is_html or any(block.match(content) for block in blocks) or _begins_table(content, following)
 
 
 def _begins_table(content: str, following: str) -> bool:

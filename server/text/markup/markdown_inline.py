@@ -14,14 +14,14 @@ _TARGET = (
 )
 _LINK_END = re.compile(rf"\](?:(?P<target>{_TARGET})|\[(?P<label>[^\[\]]*+)\])?")
 _TOKEN = re.compile(
-    r"\\(?P<escaped>[!-/:-@\[-`{-~])"
+    r"(?P<note>\[\^[^\[\]\s]++\]|<!--(?:[^-]|-(?!->))*+-->|\\!(?=\[))"
+    r"|\\(?P<escaped>[!-/:-@\[-`{-~])"
     r"|(?P<hard>(?:(?<! ) {2,}+|\\)\r?\n[ \t>]*+)"
     r"|(?P<line>\r?\n[ \t>]*+)"
     r"|(?P<reference>&(?:\#\d{1,7}|\#[xX][0-9a-fA-F]{1,6}|\w{1,31});)"
     r"|(?P<code>`++)"
     r"|(?P<link><(?:[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*+|[\w.+-]++@[\w.-]++)>)"
     r"|(?P<html></?(?P<name>[A-Za-z][\w-]*+)(?:\s++|[^\s<>\"'/]++|/(?!>)|\"[^\"]*+\"|'[^']*+')*+(?P<void>/?)>)"
-    r"|(?P<note>\[\^[^\[\]\s]++\])"
     r"|(?P<open>!?\[)|(?P<close>\])"
     r"|(?P<mark>\*++|_++|~~)",
 )
@@ -30,7 +30,7 @@ _LONGEST_LABEL = 999  # characters, by CommonMark
 _BLANK_RUN = re.compile(f"[{BLANKS}]+")
 # What would be read as markup: at the beginning of a text, and in it.
 _ESCAPED = re.compile(
-    r"^(?:#(?=#{0,5}(?:\s|$))|>|[-+](?=\s|$)|(?<=\d)[.)](?=\s|$))|^(?P<number>\d{1,9})(?=[.)](?:\s|$))"
+    r"^(?:#(?=#{0,5}(?:\s|$))|>|[-+](?=\s|$))|^(?P<number>\d{1,9})(?=[.)](?:\s|$))"
     r"|[\\`|]|<(?=[A-Za-z/!?])|&(?=\#?\w+;)|\](?=[(\[:])|~(?=~)|\*(?!(?<=\s\*)\s)|_(?!(?<=\s_)\s|(?<=[^\W_]_)[^\W_])"
 )
 

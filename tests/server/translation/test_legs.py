@@ -153,7 +153,7 @@ def test_texts_cost_what_both_legs_do(models: dict[str, Model]) -> None:
     assert both.measure(texts) == 2 * one.measure(texts) * 2 == 16.0
     engine = models["ende"].engine
     assert isinstance(engine, EchoEngine)
-    assert engine.observed == [(5, 4)]
+    assert engine.observed == [(7, 4)]
 
 
 def test_texts_that_are_too_long_count_for_nothing(models: dict[str, Model]) -> None:

@@ -32,7 +32,7 @@ class Told(LanguageDetection):
         self._found = found
 
     async def detect(  # type: ignore[override]
-        self, texts: list[str], codes: tuple[str, ...]
+        self, texts: list[str], codes: tuple[str, ...], words_of: object
     ) -> list[DetectedLanguage | InvalidRequest | None]:
         self.asked = sorted(codes)
         return [*self._found]

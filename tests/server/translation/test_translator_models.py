@@ -165,7 +165,7 @@ async def test_a_text_in_a_language_that_is_not_served_fails_alone(translator: T
     class Told(LanguageDetection):
         is_available = True
 
-        async def detect(self, texts: Any, codes: Any) -> Any:
+        async def detect(self, texts: Any, codes: Any, words_of: Any = None) -> Any:
             return [InvalidRequest("contents[0]", "detected language es"), DetectedLanguage("fr", 0.5)]
 
     translator.detection = Told(translator.memory)

@@ -103,3 +103,25 @@ def test_random_documents_are_read_to_their_end() -> None:
 
         for piece in ("One", "two", "<b>", "</b>", "<br>", "http://x.y", "\U000f0000", "é"):
             assert again.count(piece) == document.count(piece), document
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("## A dog <!-- omit -->\n", ["A dog"]),
+        ("A dog\n<br>\nruns here\n", ["A dog  runs here"]),
+        ("A dog\n<https://example.org>\nruns here\n", ["A dog \U000f0000 runs here"]),
+        ("<br>\nA dog\n", []),
+    ],
+)
+def test_html_in_a_paragraph_does_not_end_it(source: str, texts: list[str]) -> None:
+    document = read_markdown(source)
+
+    assert [block.text for block in document.blocks] == texts
+    assert "<!--" not in "".join(block.text for block in document.blocks)
+
+
+def test_an_exclamation_mark_before_a_link_does_not_make_an_image_of_it() -> None:
+    document = read_markdown(r"Look\![a dog](b)" + "\n")
+
+    assert identity(document) == r"Look\![a dog](b)" + "\n"
