@@ -25,9 +25,15 @@ class _Unanswered:
 
     Args:
         options: how all texts are translated, without contents.
+        contents: the texts.
+
+    Raises:
+        TypeError: `contents` is one string, which would be sent letter by letter.
     """
 
-    def __init__(self, options: translation_pb2.TranslateRequest) -> None:
+    def __init__(self, options: translation_pb2.TranslateRequest, contents: object) -> None:
+        if isinstance(contents, str | bytes):
+            raise TypeError("contents must be an iterable of texts, not one string: use [text]")
         self.fault: Exception | None = None  # of the given texts; ends the sending
         self._options = translation_pb2.TranslateBulkRequest(options=options)
         self._messages: dict[int, translation_pb2.TranslateBulkRequest] = {}  # without an answer
@@ -77,7 +83,7 @@ class BulkTexts(_Unanswered):
     """
 
     def __init__(self, options: translation_pb2.TranslateRequest, contents: Iterable[str]) -> None:
-        super().__init__(options)
+        super().__init__(options, contents)
         self._contents = iter(contents)
         self._lock = threading.Lock()
 
@@ -118,7 +124,7 @@ class AsyncBulkTexts(_Unanswered):
     """
 
     def __init__(self, options: translation_pb2.TranslateRequest, contents: Iterable[str] | AsyncIterable[str]) -> None:
-        super().__init__(options)
+        super().__init__(options, contents)
         self._contents = aiter(contents) if isinstance(contents, AsyncIterable) else _as_async(contents)
         self._has_answer = asyncio.Event()  # whether a text of this call has
         self._coming: asyncio.Future[str] | None = None  # outlives a call, whose end would cancel the iterator

@@ -52,6 +52,7 @@ def translate_document(
 
     Raises:
         TranslationError: as `translate_lines`.
+        UsageError: all texts have failed.
         OSError: the journal or the output cannot be written.
     """
     missing = [index for index, text in enumerate(journal.translations) if text is None]
@@ -67,6 +68,8 @@ def translate_document(
                 num_failed += 1
                 tell(f"text {index + 1}: {line.translation.error.code.name}: {line.translation.error.message}")
             progress.update()
+    if document.texts and num_failed == len(document.texts):
+        raise UsageError("no text of the file could be translated, so nothing is written")
     output, unfit = document.write(journal.translations, target)
     for index in unfit:
         tell(f"text {index + 1}: the translation has not the tags of the text, which stays as it was")

@@ -15,6 +15,8 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _TIMES = re.compile(r"[ \t]*(?:\d+:)?\d+:\d+[.,]\d+[ \t]+-->[ \t]")
 _DASHES = ("-", "\u2010", "\u2013", "\u2014")
 _WORD = re.compile(r"(?:<[^<>]*+>|[^\s<]|<)++")  # a tag may have blanks in it
+# A time within a cue of WebVTT. It is sent as a tag that HTML has, because "<00:10.000>" is none.
+_TIME, _SENT_TIME = re.compile(r"<(\d[\d:.]*+)>"), re.compile(r'<wbr t="([\d:.]++)">')
 _Lines = list[tuple[int, int]]
 
 
@@ -41,6 +43,7 @@ def _units(text: str, name: str) -> list[Unit]:
         for group in _texts(text, lines):
             parts = [text[begin:end] for begin, end in group]
             words = " ".join(part.strip() for part in parts)
+            words = _TIME.sub(r'<wbr t="\1">', words) if name == "WebVTT" else words
             ends = [text[end:begin] for (_, end), (begin, _) in pairwise(group)]
             if has_letters(words):
                 units.append(Unit(words, group[0][0], group[-1][1], partial(_wrapped, ends)))
@@ -79,7 +82,7 @@ def _wrapped(ends: list[str], text: str, _: Standing) -> str:
         ends: what stands between two lines of the source, for each such place.
         text: a translation.
     """
-    words = _WORD.findall(text)
+    words = _WORD.findall(_SENT_TIME.sub(r"<\1>", text))
     lengths = [len(word) + 1 for word in words]
     total, num_lines = sum(lengths), len(ends) + 1
     lines: list[list[str]] = [[]]

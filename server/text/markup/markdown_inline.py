@@ -20,6 +20,7 @@ _TOKEN = re.compile(
     r"|(?P<line>\r?\n[ \t>]*+)"
     r"|(?P<reference>&(?:\#\d{1,7}|\#[xX][0-9a-fA-F]{1,6}|\w{1,31});)"
     r"|(?P<code>`++)"
+    r"|(?P<formula>\$\$[^$]++\$\$|\$(?![\s\d$])[^$\n]*+(?<!\s)\$(?!\d))"
     r"|(?P<link><(?:[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*+|[\w.+-]++@[\w.-]++)>)"
     r"|(?P<html></?(?P<name>[A-Za-z][\w-]*+)(?:\s++|[^\s<>\"'/]++|/(?!>)|\"[^\"]*+\"|'[^']*+')*+(?P<void>/?)>)"
     r"|(?P<open>!?\[)|(?P<close>\])"
@@ -127,6 +128,9 @@ class _Inline:
             index, begin = self._brackets.pop()
             label = found["label"] or self._text[begin : min(match.start(), begin + _LONGEST_LABEL)]
             if found["target"] is not None or normalized(label) in self._labels:
+                if self._pieces[index].source == "![":
+                    self._keep_from(index, self._text[begin - 2 : found.end()])
+                    return found.end()
                 source = found[0] if found["target"] or found["label"] else f"][{label}]"
                 name = f"[{index}"
                 self._pieces[index] = _Piece(self._pieces[index].source, name=name)
@@ -134,6 +138,12 @@ class _Inline:
                 return found.end()
         self._pieces.append(_Piece("]", text="]"))
         return match.end()
+
+    def _keep_from(self, index: int, source: str) -> None:
+        """Makes one piece, an image, of those from an index on."""
+        while self._marks and self._marks[-1] > index:
+            self._pop_mark()
+        self._pieces[index:] = [_Piece(source, is_kept=True)]
 
     def _add_mark(self, match: re.Match[str]) -> None:
         """Begins or ends emphasis."""
@@ -172,8 +182,8 @@ def _make_piece(match: re.Match[str]) -> _Piece:
         return _Piece(source, name="" if is_void else f"<{name}", is_end=source.startswith("</"))
     if match["note"]:
         return _Piece(source)
-    if match["hard"] or match["link"]:
-        return _Piece(source, is_break=bool(match["hard"]), is_kept=bool(match["link"]))
+    if match["hard"] or match["link"] or match["formula"]:
+        return _Piece(source, is_break=bool(match["hard"]), is_kept=not match["hard"])
     return _Piece(source, text=" " if match["line"] else unescape(source) if match["reference"] else source)
 
 

@@ -50,6 +50,10 @@ class _Token:
     keeps_blanks: bool = False
 
 
+# A placeholder is kept as a word, because it mostly stands for one; so is a `mrk` that is not translated.
+_KEPT = frozenset({"mrk", "x", "ph"})
+
+
 def escape(text: str) -> str:
     """Returns a plain text as XML writes it between tags."""
     return text.translate(_ESCAPES)
@@ -64,9 +68,11 @@ def read_xliff(text: str) -> Document:
         text: a whole document.
 
     Raises:
-        MalformedDocument: it is not well-formed XML.
+        MalformedDocument: it is not well-formed XML, or no XLIFF.
     """
     tokens, ends = _read_tokens(text)
+    if not any(token.name == "xliff" for token in tokens):
+        raise MalformedDocument("must be an XLIFF document: it has no element <xliff>")
     builder = Builder(text, escape)
     index = 0
     while index < len(tokens):
@@ -120,7 +126,7 @@ def _read_source(tokens: Sequence[_Token], ends: dict[int, int], begin: int, bui
             builder.add_tag(token.source, token.name, token.is_end)
         elif token.name in _BEGINS or token.name in _ENDS:
             builder.add_tag(whole, _pair_of(token), is_end=token.name in _ENDS)
-        elif token.name == "mrk":
+        elif token.name in _KEPT:
             builder.keep(whole)
         else:
             builder.add_void(whole)

@@ -94,3 +94,11 @@ def test_other_files_are_refused() -> None:
     with pytest.raises(BadFile, match="is not UTF-8"):
         read_srt("1\n0:01,0 --> 0:02,0\nä".encode("latin-1"))
     assert read_srt(b"\n").texts == []
+
+
+def test_times_within_a_cue_of_webvtt_stay() -> None:
+    source = b"WEBVTT\n\n00:01.000 --> 00:02.000\nWe go <00:01.500>to the <00:00:01.700>beach.\n"
+    document = read_vtt(source)
+
+    assert document.texts == ['We go <wbr t="00:01.500">to the <wbr t="00:00:01.700">beach.']
+    assert document.write(document.texts, "de") == (source, [])

@@ -90,7 +90,7 @@ async def test_a_document_of_too_many_sentences_is_refused_by_its_number(live: L
 
 
 async def test_a_broken_document_fails_alone_and_is_named(live: Live) -> None:
-    response = await live.stub.Translate(request("<a>", "<a>A dog.</a>", mime_type="application/xliff+xml"))
+    response = await live.stub.Translate(request("<a>", "<xliff>A dog.</xliff>", mime_type="application/xliff+xml"))
 
     assert response.translations[0].status.message.startswith("contents[0]: must be well-formed XML, but at character ")
-    assert response.translations[1].text == "<a>A dog.</a>"
+    assert response.translations[1].text == "<xliff>A dog.</xliff>"

@@ -50,10 +50,10 @@ def test_a_segment_of_xliff_2_has_no_state_in_its_target() -> None:
 
 
 def test_what_is_marked_is_not_translated() -> None:
-    document = '<file translate="no"><trans-unit><source>One</source></trans-unit></file>'
+    document = '<xliff><file translate="no"><trans-unit><source>One</source></trans-unit></file></xliff>'
     inner = (
-        '<group translate="no"><trans-unit translate="yes"><source>One</source></trans-unit>'
-        "<trans-unit><source>two</source></trans-unit></group>"
+        '<xliff><group translate="no"><trans-unit translate="yes"><source>One</source></trans-unit>'
+        "<trans-unit><source>two</source></trans-unit></group></xliff>"
     )
 
     assert read_xliff(document).blocks == ()
@@ -63,12 +63,12 @@ def test_what_is_marked_is_not_translated() -> None:
 @pytest.mark.parametrize(
     ("source", "text", "partners", "kept"),
     [
-        ('a <g id="1">b <x id="2"/></g> c', "a b  c", [2, None, 0], []),
-        ('a <pc id="1">b</pc> <ph id="2"/>c', "a b c", [1, 0, None], []),
+        ('a <g id="1">b <x id="2"/></g> c', "a b \U000f0000 c", [1, 0], ['<x id="2"/>']),
+        ('a <pc id="1">b</pc> <ph id="2"/>c', "a b \U000f0000c", [1, 0], ['<ph id="2"/>']),
         ('a <bpt id="1">&lt;b&gt;</bpt>b<ept id="1">&lt;/b&gt;</ept> c', "a b c", [1, 0], []),
         ('a <sc id="1"/>b <sc id="2"/>c<ec startRef="1"/> d<ec startRef="2"/> e', "a b c d e", [2, None, 0, None], []),
         ('a <bx id="3" rid="1"/>b <ex id="4" rid="1"/> c', "a b  c", [1, 0], []),
-        ("a <ph id='1'>%s<sub>x</sub></ph> c", "a  c", [None], []),
+        ("a <ph id='1'>%s<sub>x</sub></ph> c", "a \U000f0000 c", [], ["<ph id='1'>%s<sub>x</sub></ph>"]),
         ('a <mrk mtype="protected">b</mrk> c', "a \U000f0000 c", [], ['<mrk mtype="protected">b</mrk>']),
         ('a <mrk translate="no">b</mrk> c', "a \U000f0000 c", [], ['<mrk translate="no">b</mrk>']),
         ('a <mrk mtype="term">b</mrk> c', "a b c", [1, 0], []),
@@ -85,7 +85,7 @@ def test_codes_are_tags(source: str, text: str, partners: list[int | None], kept
 
 
 def test_white_space_is_kept_where_the_document_says_so() -> None:
-    unit = '<trans-unit xml:space="preserve"><source>One\n  two</source></trans-unit>'
+    unit = '<xliff><trans-unit xml:space="preserve"><source>One\n  two</source></trans-unit></xliff>'
 
     assert [block.text for block in read_xliff(unit).blocks] == ["One\n  two"]
 
@@ -102,7 +102,12 @@ def test_documents_without_units_come_back() -> None:
     document = '<?xml version="1.0"?>\r\n<!DOCTYPE xliff [<!ENTITY a "b">]>\n<xliff a = \'b > c\'>x</xliff >\n'
 
     assert identity(read_xliff(document)) == document
-    assert identity(read_xliff("")) == ""
+
+
+@pytest.mark.parametrize("document", ["", "hello", "<html><body>Hi there</body></html>"])
+def test_what_is_no_xliff_is_refused(document: str) -> None:
+    with pytest.raises(MalformedDocument, match="has no element <xliff>"):
+        read_xliff(document)
 
 
 def test_random_documents_come_back_or_are_refused() -> None:
@@ -112,7 +117,7 @@ def test_random_documents_come_back_or_are_refused() -> None:
     )
     num_read = 0
     for _ in range(5000):
-        document = "".join(choose.choices(pieces.split(" "), k=choose.randrange(1, 8)))
+        document = f"<xliff>{''.join(choose.choices(pieces.split(' '), k=choose.randrange(1, 8)))}</xliff>"
         try:
             read = read_xliff(document)
         except MalformedDocument:
