@@ -161,19 +161,11 @@ class Masker:
 
     def _runs(self, text: str, numbers: Sequence[NumberSpan]) -> list[Run]:
         """Returns all parts of a sentence, in order, apart from each other; what overlaps is one."""
+        found = [Run(*span, is_word=True) for span in self.own_parts.find(text)]
         if self.characters is None and not self.carriers:  # nothing is known of the network
-            return [Run(*match.span(), is_word=True) for match in STAND_IN.finditer(text)]
-        found = [Run(*span, is_word=not is_mark(text[slice(*span)])) for span in find_parts(text)]
-        if self.own_parts is not NO_OWN_PARTS:
-            found += [Run(*span, is_word=True) for span in self.own_parts.find(text)]
-        if self.carriers and ("'" in text or "\u2019" in text):
-            found += [Run(*span, is_word=True) for span in find_quotes(text)]
-        if "*" in text or "_" in text:
-            found += [Run(*span, is_word=False) for span in find_emphasis(text)]
-        found += [Run(number.start, number.end, is_word=True) for number in numbers]
-        found += [Run(*span, is_word=False) for span in _marks_at_ends(text)]
-        if self.characters is not None:  # a sign within a part takes no word beside the part with it
-            found += self.characters.runs(_blanked(text, sorted(found), 0, len(text)) if found else text)
+            found += [Run(*match.span(), is_word=True) for match in STAND_IN.finditer(text)]
+        else:
+            found += self._known_runs(text, found, numbers)
         if not found:
             return found
         runs: list[Run] = []
@@ -186,6 +178,20 @@ class Masker:
             else:
                 runs.append(run)
         return runs
+
+    def _known_runs(self, text: str, own: Sequence[Run], numbers: Sequence[NumberSpan]) -> list[Run]:
+        """Returns the parts of a sentence that is shown to a network of which something is known, in any order."""
+        found = [Run(*span, is_word=not is_mark(text[slice(*span)])) for span in find_parts(text)]
+        if self.carriers and ("'" in text or "\u2019" in text):
+            found += [Run(*span, is_word=True) for span in find_quotes(text)]
+        if "*" in text or "_" in text:
+            found += [Run(*span, is_word=False) for span in find_emphasis(text)]
+        found += [Run(number.start, number.end, is_word=True) for number in numbers]
+        found += [Run(*span, is_word=False) for span in _marks_at_ends(text)]
+        if self.characters is not None:  # a sign within a part takes no word beside the part with it
+            parts = sorted([*own, *found])
+            found += self.characters.runs(_blanked(text, parts, 0, len(text)) if parts else text)
+        return found
 
 
 NO_MASKING = Masker()

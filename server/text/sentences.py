@@ -146,7 +146,7 @@ def _line_segments(line: str, language: str, masker: Masker) -> Iterator[str]:
         return
     start = judged = 0
     while len(line) - start > WINDOW_CHARACTERS:
-        *complete, last = _segment(line[start : start + WINDOW_CHARACTERS], language)
+        *complete, last = _segment(line[start : start + WINDOW_CHARACTERS], language, masker)
         # The last one may go on behind the window: it is seen again, unless that would mean no progress.
         if sum(map(len, complete)) < WINDOW_CHARACTERS // 4:
             cut = _last_cut(last)
@@ -158,11 +158,11 @@ def _line_segments(line: str, language: str, masker: Masker) -> Iterator[str]:
                 complete.append(last[:cut] if cut else last)
         yield from complete
         start += sum(map(len, complete))
-    yield from _segment(line[start:], language)
+    yield from _segment(line[start:], language, masker)
 
 
-def _segment(line: str, language: str) -> list[str]:
-    """Returns the sentences of a window; all of it as one if sentencex fails on it."""
+def _segment(line: str, language: str, masker: Masker) -> list[str]:
+    """Returns the sentences of a window, none of which ends in a caller's part; one if sentencex fails on it."""
     try:
         lengths = [len(segment) for segment in sentencex.segment(language, line.translate(_PLAIN_SPACES))]
     except (KeyboardInterrupt, SystemExit):
@@ -173,6 +173,8 @@ def _segment(line: str, language: str) -> list[str]:
     if len(lengths) == 1 or sum(lengths) != len(line):
         return [line]
     ends = [end for end in itertools.accumulate(lengths) if end == len(line) or not _is_ordinal(line, end, language)]
+    for start, stop in masker.own_parts.find(line):
+        ends = [end for end in ends if not start < end < stop]
     return [line[start:end] for start, end in itertools.pairwise([0, *ends])]
 
 
