@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import sentencex  # type: ignore[import-untyped]
 
-from server.text.layout import Syntax, has_syntax, part_line, part_messages
+from server.text.layout import Syntax, has_syntax, part_code, part_line, part_messages
 from server.text.masking import NO_MASKING, Masker
 from server.text.source import SourceSentence, SplitText
 
@@ -109,7 +109,7 @@ def split_text(
 def _segments(text: str, language: str, masker: Masker) -> Iterator[str]:
     """Yields what joins to the text: sentences of at most `WINDOW_CHARACTERS`, white space, addresses, syntax."""
     split_line = _line_and_syntax if has_syntax(text) else _line_segments
-    for message in (text,) if split_line is _line_segments else part_messages(text):
+    for message in (text,) if split_line is _line_segments else _code_and_messages(text):
         if isinstance(message, Syntax):
             yield message
             continue
@@ -119,6 +119,14 @@ def _segments(text: str, language: str, masker: Masker) -> Iterator[str]:
             yield breaks.group()
             start = breaks.end()
         yield from _after_label(split_line(message[start:], language, masker))
+
+
+def _code_and_messages(text: str) -> Iterator[str]:
+    for piece in part_code(text):
+        if isinstance(piece, Syntax):
+            yield piece
+        else:
+            yield from part_messages(piece)
 
 
 def _line_and_syntax(line: str, language: str, masker: Masker) -> Iterator[str]:
