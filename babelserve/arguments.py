@@ -107,6 +107,18 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
         help="have a text fail that has a sentence in a script that the model does not know (default: it is copied)",
     )
     add(
+        "--translate-attributes",
+        action="store_true",
+        default=None,
+        help="translate attributes that people read, such as alt, too, with --mime-type text/html (default: they stay)",
+    )
+    add(
+        "--keep",
+        action="append",
+        metavar="TEXT",
+        help="keep TEXT, such as a name, as it is; may be given up to 100 times",
+    )
+    add(
         "--no-scores",
         dest="with_scores",
         action="store_false",

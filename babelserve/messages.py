@@ -2,7 +2,7 @@
 
 import numbers
 from collections.abc import Iterable, Sequence
-from typing import TypedDict, Unpack, get_args, get_type_hints
+from typing import Any, TypedDict, Unpack, get_args, get_type_hints
 
 from google.protobuf.message import Message
 
@@ -40,6 +40,9 @@ class TranslateOptions(TypedDict, total=False):
         with_scores: False spares greedy search the scores, and time.
         use_shortlist: True searches only the model's lexical shortlist; for models that have one.
         refuse_unknown_scripts: True has a text fail that has a sentence in a script that the model does not know.
+        translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
+        keep: What translations keep as it is: literals, and pairs of an opening and a closing, such as
+            `["ACME", ("<<", ">>")]`; at most 100 of 1 to 100 characters each, and 4000 together.
         priority: "high", "normal" or "low", among the caller's own requests.
         traffic_key: Requests of the same go to the same version where versions of a model share them; 256 characters.
         include_sentences: Fill `Translation.sentences` (`translate` only).
@@ -58,6 +61,8 @@ class TranslateOptions(TypedDict, total=False):
     with_scores: bool | None
     use_shortlist: bool | None
     refuse_unknown_scripts: bool | None
+    translate_attributes: bool | None
+    keep: Sequence[str | tuple[str, str]] | None
     priority: str | None
     traffic_key: str | None
     include_sentences: bool | None
@@ -103,7 +108,11 @@ def translate_request(
                 with_scores=options.get("with_scores"),
                 use_shortlist=options.get("use_shortlist"),
             ),
-            text=translation_pb2.TextOptions(refuse_unknown_scripts=options.get("refuse_unknown_scripts")),
+            text=translation_pb2.TextOptions(
+                refuse_unknown_scripts=options.get("refuse_unknown_scripts"),
+                translate_attributes=options.get("translate_attributes"),
+                keep=_keep_rules(options.get("keep")),
+            ),
             priority=priority_of(options.get("priority")),
             traffic_key=options.get("traffic_key"),
             output=translation_pb2.OutputOptions(
@@ -151,7 +160,7 @@ def _check_options(options: TranslateOptions) -> None:
         raise TypeError(f"unknown option: {', '.join(unknown)}")
     for name, value in options.items():
         declared = _OPTION_TYPES[name]
-        if value is None:
+        if value is None or name == "keep":  # which `_keep_rules` checks
             continue
         if declared is str:
             check_text(name, value)
@@ -159,6 +168,23 @@ def _check_options(options: TranslateOptions) -> None:
         accepted, said = _ACCEPTED[declared]
         if isinstance(value, bool) != (declared is bool) or not isinstance(value, accepted):
             raise TypeError(f"{name} must be {said}, not {type(value).__name__}")
+
+
+def _keep_rules(keep: Sequence[Any] | None) -> list[translation_pb2.KeepRule]:
+    """Returns rules as they are sent. Raises TypeError if one is neither a string nor a pair of strings."""
+    if isinstance(keep, str | bytes):
+        raise TypeError("keep must be a sequence of rules, not one string: use [literal]")
+    rules = []
+    for index, rule in enumerate(keep or ()):
+        fields = {"literal": rule}
+        if not isinstance(rule, str):
+            if not isinstance(rule, tuple | list) or len(rule) != 2:
+                raise TypeError(f"keep[{index}] must be a string, or an opening and a closing, not {rule!r}")
+            fields = dict(zip(("opening", "closing"), rule, strict=True))
+        for text in fields.values():
+            check_text(f"keep[{index}]", text)
+        rules.append(translation_pb2.KeepRule(**fields))
+    return rules
 
 
 def priority_of(name: str | None) -> translation_pb2.Priority:

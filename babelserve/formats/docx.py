@@ -93,6 +93,6 @@ def _run(source: str, run: Node) -> list[Piece] | None:
         if child.name == "w:t":
             pieces.append(Text(source[child.inner_begin : child.inner_end], text))
         elif child.name not in ("w:rPr", "w:lastRenderedPageBreak", TEXT, OTHER):
-            tag = "br" if child.name in _BREAKS else "img"
+            tag = "br" if child.name in _BREAKS else "wbr"
             pieces.append(Point(child.begin, child.end, whole, tag))
     return pieces

@@ -110,7 +110,7 @@ def _piece(source: str, node: Node) -> Piece:
         return Text(source[node.begin : node.end])
     name = _local(node)
     if not _WRAPPERS.fullmatch(name) or _is_kept(source, node) or node.inner_begin == node.inner_end:
-        return Point(node.begin, node.end, tag="br" if name == "br" else "img")
+        return Point(node.begin, node.end, tag="br" if name == "br" else "wbr")
     opening, closing = source[node.begin : node.inner_begin], source[node.inner_end : node.end]
     return Span(opening, closing, [_piece(source, child) for child in node.children], name)
 

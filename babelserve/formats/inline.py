@@ -52,14 +52,14 @@ class Point:
 
     Attributes:
         around: what is written around the range.
-        tag: "br" where a sentence ends; "img" where it goes on.
+        tag: "br" where a sentence ends; "wbr" where it goes on.
         is_ordered: whether it is the beginning or the end of something, such as a bookmark: these stay in their order.
     """
 
     begin: int
     end: int
     around: Format = Format()
-    tag: str = "img"
+    tag: str = "wbr"
     is_ordered: bool = False
 
 

@@ -65,10 +65,24 @@ class TranslateRequest(_message.Message):
     def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., decoding: _Optional[_Union[DecodingOptions, _Mapping]] = ..., output: _Optional[_Union[OutputOptions, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., traffic_key: _Optional[str] = ..., text: _Optional[_Union[TextOptions, _Mapping]] = ...) -> None: ...
 
 class TextOptions(_message.Message):
-    __slots__ = ("refuse_unknown_scripts",)
+    __slots__ = ("refuse_unknown_scripts", "translate_attributes", "keep")
     REFUSE_UNKNOWN_SCRIPTS_FIELD_NUMBER: _ClassVar[int]
+    TRANSLATE_ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
+    KEEP_FIELD_NUMBER: _ClassVar[int]
     refuse_unknown_scripts: bool
-    def __init__(self, refuse_unknown_scripts: _Optional[bool] = ...) -> None: ...
+    translate_attributes: bool
+    keep: _containers.RepeatedCompositeFieldContainer[KeepRule]
+    def __init__(self, refuse_unknown_scripts: _Optional[bool] = ..., translate_attributes: _Optional[bool] = ..., keep: _Optional[_Iterable[_Union[KeepRule, _Mapping]]] = ...) -> None: ...
+
+class KeepRule(_message.Message):
+    __slots__ = ("literal", "opening", "closing")
+    LITERAL_FIELD_NUMBER: _ClassVar[int]
+    OPENING_FIELD_NUMBER: _ClassVar[int]
+    CLOSING_FIELD_NUMBER: _ClassVar[int]
+    literal: str
+    opening: str
+    closing: str
+    def __init__(self, literal: _Optional[str] = ..., opening: _Optional[str] = ..., closing: _Optional[str] = ...) -> None: ...
 
 class DecodingOptions(_message.Message):
     __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores", "use_shortlist")

@@ -107,7 +107,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
         tenant: the tenant of the call.
 
     Raises:
-        InvalidRequest: a field of an enum has an unknown value.
+        InvalidRequest: a field of an enum has an unknown value, or a rule is of two kinds or of none.
     """
     decoding, has = message.decoding, message.decoding.HasField
     arrived = time.monotonic()
@@ -130,7 +130,11 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
         with_alignment=message.output.include_alignment,
         with_tokens=message.output.include_tokens,
         with_confidence=message.output.include_confidence,
-        text=TextOptions(refuse_unknown_scripts=message.text.refuse_unknown_scripts),
+        text=TextOptions(
+            refuse_unknown_scripts=message.text.refuse_unknown_scripts,
+            translate_attributes=message.text.translate_attributes,
+            keep=[_read_keep_rule(index, rule) for index, rule in enumerate(message.text.keep)],
+        ),
         traffic_key=message.traffic_key or request_id.get() or "",
         arrived=arrived,
         deadline=float("inf") if remaining is None else arrived + remaining,
@@ -224,6 +228,13 @@ def read_priority(value: int) -> Priority:
         return _PRIORITIES[value]
     except KeyError:
         raise InvalidRequest("priority", f"must be from 0 to {max(_PRIORITIES)}, not {value}") from None
+
+
+def _read_keep_rule(index: int, rule: pb.KeepRule) -> str | tuple[str, str]:
+    has_delimiters = bool(rule.opening or rule.closing)
+    if bool(rule.literal) == has_delimiters:
+        raise InvalidRequest(f"text.keep[{index}]", "must have either a literal, or an opening and a closing")
+    return (rule.opening, rule.closing) if has_delimiters else rule.literal
 
 
 def _translation(answer: TextAnswer, num_hypotheses: int, output: pb.OutputOptions) -> pb.Translation:

@@ -2,7 +2,7 @@ r"""What parts the texts of programs: syntax between two sentences, which is cop
 
 That is the syntax of ICU messages (`server.text.icu`); block tags and `<br/>`; Liquid, Jinja, ERB and Handlebars tags,
 whose branches must not mix; line breaks that are spelled out as \\n; the bars of a table's row; and lines that are no
-text at all: fences of code, the time codes of subtitles.
+text at all: code between fences, the time codes of subtitles.
 """
 
 import re
@@ -30,6 +30,7 @@ _KEPT_LINE = re.compile(
     r"(?:`{3,}+[^`]*+|~{3,}+\s?[\w+#.-]*+"  # a fence
     r"|(?:\d++:)?\d\d:\d\d[.,]\d{3}\s*+-->.*+|WEBVTT)"  # of subtitles
 )
+_CODE_FENCE = re.compile(r"^[ \t]*+(?P<fence>`{3,}+)(?P<info>[^`\r\n]*+)\r?$", re.MULTILINE)
 
 
 class Syntax(str):
@@ -42,6 +43,23 @@ def has_syntax(text: str) -> bool:
     """Whether there may be syntax in a text; asked of every one, so a tenth of what a pattern for these signs takes."""
     has_brackets = "<" in text or ">" in text or "{" in text
     return has_brackets or "|" in text or "\\" in text or "`" in text or "~" in text or "WEBVTT" in text
+
+
+def part_code(text: str) -> Iterator[str]:
+    """Yields what joins to a text: code between lines of backticks, with these, and the rest. Takes linear time.
+
+    A fence that no other one closes begins no code.
+    """
+    end = 0
+    opening = None
+    for fence in _CODE_FENCE.finditer(text):
+        if opening is None:
+            opening = fence
+        elif len(fence["fence"]) >= len(opening["fence"]) and not fence["info"].strip():
+            yield text[end : opening.start()]
+            yield Syntax(text[opening.start() : fence.end()])
+            end, opening = fence.end(), None
+    yield text[end:]
 
 
 def part_messages(text: str) -> Iterator[str]:

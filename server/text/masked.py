@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from server.text.casing import Casing, raise_again
 from server.text.numbers import NumberSpan, missing_numbers
-from server.text.quotes import is_quote, written
+from server.text.quotes import ended, is_quote, punctuated, written
 from server.text.typography import clock_time, restore_typography
 
 _STRAY = re.compile("[\ufffd\ue000-\uf8ff]")
@@ -22,6 +22,7 @@ _LEAST_INVENTED = 5  # capitals in a row that no translation has of its own; Ger
 _SPACE = re.compile(r"\s+")
 _NOTHING = re.compile(r"(?!)")
 _DIGIT = re.compile(r"\d")
+_FIRST_QUOTED = re.compile(r"""\A["'][^\W\d_]""")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -122,6 +123,9 @@ class Masked:
         """Returns a translation of `text` with each part once, and without carriers and characters of no meaning."""
         translation = raise_again(self.original, translation, self.casing, self.language)
         carriers = tuple(part.carrier for part in self.parts if part.carrier)
+        for part in self.parts:
+            if part.carrier and is_quote(part.text) and part.text[0] == ",":
+                translation = ended(translation, part.carrier)
         pattern = _pattern(carriers)
         found = pattern.findall(translation)
         words = clean(pattern.sub(" ", translation))
@@ -134,6 +138,10 @@ class Masked:
             and self._is_in_order(translation)
         )
         text = self._place(translation, pattern, found)
+        if any(is_quote(part.text) for part in self.parts):
+            text = punctuated(text, self.language)
+            if self.parts[0].start == 0 and self.original[1:2].isupper():  # the mark stands before the first word
+                text = _FIRST_QUOTED.sub(lambda match: match[0].upper(), text)
         text = restore_typography(self.original, text, self.language)
         outcome = [
             KeptPart(part.text, Placement.BY_MODEL if part.carrier in found else Placement.BY_POSITION)
@@ -187,7 +195,8 @@ class Masked:
             inside = self._inside(opening, closing)
             if (inside or not (opening.is_word or closing.is_word)) and begin < end:
                 return False
-            if inside and translation[end:begin].strip() in ("", inside):
+            copy = "" if is_quote(opening.text) else inside
+            if inside and translation[end:begin].strip() in ("", copy):
                 return False
         return True
 

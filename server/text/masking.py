@@ -26,7 +26,7 @@ from server.text.masked import Masked, Part
 from server.text.numbers import NumberSpan
 from server.text.own_parts import NO_OWN_PARTS, OwnParts
 from server.text.patterns import find_emphasis, find_parts, is_mark
-from server.text.quotes import find_quotes, is_quote
+from server.text.quotes import MARKS, find_quotes, is_quote
 from server.text.runs import Run, script_of
 from server.text.typography import number_sign, ordinal_ending
 
@@ -37,6 +37,7 @@ _MARKS = frozenset("-*#_\u2010\u2011\u2012\u2013\u2014\u2015\u2022\u00b7\u00a7\u
 _OF_TEXT = frozenset("\u00b0")  # a symbol that belongs to the number before it
 _SPACE, _WORD_BEHIND = re.compile(r"\s+"), re.compile(r"\s*(\S+)(?=\s)")
 _ORDINAL_ENDING = re.compile(r"(?:st|nd|rd|th)(?!\w)")  # of a placeholder, as in {n}th
+_FIRST_SYMBOL = "\ue000"  # of the carriers that a network has learned
 _CLOSING, _OPENING = ".,:;!?%)]}\u201d", "([{\u201c"
 
 
@@ -161,19 +162,11 @@ class Masker:
 
     def _runs(self, text: str, numbers: Sequence[NumberSpan]) -> list[Run]:
         """Returns all parts of a sentence, in order, apart from each other; what overlaps is one."""
+        found = [Run(*span, is_word=True) for span in self.own_parts.find(text)]
         if self.characters is None and not self.carriers:  # nothing is known of the network
-            return [Run(*match.span(), is_word=True) for match in STAND_IN.finditer(text)]
-        found = [Run(*span, is_word=not is_mark(text[slice(*span)])) for span in find_parts(text)]
-        if self.own_parts is not NO_OWN_PARTS:
-            found += [Run(*span, is_word=True) for span in self.own_parts.find(text)]
-        if self.carriers and ("'" in text or "\u2019" in text):
-            found += [Run(*span, is_word=True) for span in find_quotes(text)]
-        if "*" in text or "_" in text:
-            found += [Run(*span, is_word=False) for span in find_emphasis(text)]
-        found += [Run(number.start, number.end, is_word=True) for number in numbers]
-        found += [Run(*span, is_word=False) for span in _marks_at_ends(text)]
-        if self.characters is not None:  # a sign within a part takes no word beside the part with it
-            found += self.characters.runs(_blanked(text, sorted(found), 0, len(text)) if found else text)
+            found += [Run(*match.span(), is_word=True) for match in STAND_IN.finditer(text)]
+        else:
+            found += self._known_runs(text, found, numbers)
         if not found:
             return found
         runs: list[Run] = []
@@ -181,11 +174,27 @@ class Masker:
             last = runs[-1] if runs else None
             if ending := _ORDINAL_ENDING.match(text, run.end):
                 run = Run(run.start, ending.end(), is_word=True)
-            if last and (run.start <= last.end or (numbers and _RANGE.fullmatch(text, last.end, run.start))):
+            is_apart = last is None or run.start > last.end or _is_beside_quote(text, last, run)
+            if last and (not is_apart or (numbers and _RANGE.fullmatch(text, last.end, run.start))):
                 runs[-1] = Run(last.start, max(last.end, run.end), last.is_word or run.is_word)
             else:
                 runs.append(run)
         return runs
+
+    def _known_runs(self, text: str, own: Sequence[Run], numbers: Sequence[NumberSpan]) -> list[Run]:
+        """Returns the parts of a sentence that is shown to a network of which something is known, in any order."""
+        found = [Run(*span, is_word=not is_mark(text[slice(*span)])) for span in find_parts(text)]
+        if self.carriers and not MARKS.isdisjoint(text):
+            has_symbols = self.carriers[0][0] >= _FIRST_SYMBOL
+            found += [Run(*span, is_word=True) for span in find_quotes(text, has_symbols)]
+        if "*" in text or "_" in text:
+            found += [Run(*span, is_word=False) for span in find_emphasis(text)]
+        found += [Run(number.start, number.end, is_word=True) for number in numbers]
+        found += [Run(*span, is_word=False) for span in _marks_at_ends(text)]
+        if self.characters is not None:  # a sign within a part takes no word beside the part with it
+            parts = sorted([*own, *found])
+            found += self.characters.runs(_blanked(text, parts, 0, len(text)) if parts else text)
+        return found
 
 
 NO_MASKING = Masker()
@@ -234,6 +243,11 @@ def _is_cut(text: str, run: Run, beside: int) -> bool:
         return text[run.start] in "{[<$" and text[run.end - 1] in "}]>"
     is_ahead = beside == run.end and text[beside] == " " and text[beside + 1 : beside + 2].isupper()
     return is_ahead and text[run.start] in "{[<$%:"
+
+
+def _is_beside_quote(text: str, first: Run, second: Run) -> bool:
+    """Whether two runs touch of which one is a quotation mark, which the translation may write in another way."""
+    return first.end == second.start and any(is_quote(text[run.start : run.end]) for run in (first, second))
 
 
 def _space_end(text: str, start: int) -> int:

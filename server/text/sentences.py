@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import sentencex  # type: ignore[import-untyped]
 
-from server.text.layout import Syntax, has_syntax, part_line, part_messages
+from server.text.layout import Syntax, has_syntax, part_code, part_line, part_messages
 from server.text.masking import NO_MASKING, Masker
 from server.text.source import SourceSentence, SplitText
 
@@ -109,7 +109,7 @@ def split_text(
 def _segments(text: str, language: str, masker: Masker) -> Iterator[str]:
     """Yields what joins to the text: sentences of at most `WINDOW_CHARACTERS`, white space, addresses, syntax."""
     split_line = _line_and_syntax if has_syntax(text) else _line_segments
-    for message in (text,) if split_line is _line_segments else part_messages(text):
+    for message in (text,) if split_line is _line_segments else _code_and_messages(text):
         if isinstance(message, Syntax):
             yield message
             continue
@@ -119,6 +119,14 @@ def _segments(text: str, language: str, masker: Masker) -> Iterator[str]:
             yield breaks.group()
             start = breaks.end()
         yield from _after_label(split_line(message[start:], language, masker))
+
+
+def _code_and_messages(text: str) -> Iterator[str]:
+    for piece in part_code(text):
+        if isinstance(piece, Syntax):
+            yield piece
+        else:
+            yield from part_messages(piece)
 
 
 def _line_and_syntax(line: str, language: str, masker: Masker) -> Iterator[str]:
@@ -146,7 +154,7 @@ def _line_segments(line: str, language: str, masker: Masker) -> Iterator[str]:
         return
     start = judged = 0
     while len(line) - start > WINDOW_CHARACTERS:
-        *complete, last = _segment(line[start : start + WINDOW_CHARACTERS], language)
+        *complete, last = _segment(line[start : start + WINDOW_CHARACTERS], language, masker)
         # The last one may go on behind the window: it is seen again, unless that would mean no progress.
         if sum(map(len, complete)) < WINDOW_CHARACTERS // 4:
             cut = _last_cut(last)
@@ -158,11 +166,11 @@ def _line_segments(line: str, language: str, masker: Masker) -> Iterator[str]:
                 complete.append(last[:cut] if cut else last)
         yield from complete
         start += sum(map(len, complete))
-    yield from _segment(line[start:], language)
+    yield from _segment(line[start:], language, masker)
 
 
-def _segment(line: str, language: str) -> list[str]:
-    """Returns the sentences of a window; all of it as one if sentencex fails on it."""
+def _segment(line: str, language: str, masker: Masker) -> list[str]:
+    """Returns the sentences of a window, none of which ends in a caller's part; one if sentencex fails on it."""
     try:
         lengths = [len(segment) for segment in sentencex.segment(language, line.translate(_PLAIN_SPACES))]
     except (KeyboardInterrupt, SystemExit):
@@ -173,6 +181,8 @@ def _segment(line: str, language: str) -> list[str]:
     if len(lengths) == 1 or sum(lengths) != len(line):
         return [line]
     ends = [end for end in itertools.accumulate(lengths) if end == len(line) or not _is_ordinal(line, end, language)]
+    for start, stop in masker.own_parts.find(line):
+        ends = [end for end in ends if not start < end < stop]
     return [line[start:end] for start, end in itertools.pairwise([0, *ends])]
 
 

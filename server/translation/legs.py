@@ -14,6 +14,7 @@ from server.models.model import Model
 from server.text.markup.document import Document
 from server.text.masked import Restored
 from server.text.masking import Masker
+from server.text.own_parts import NO_OWN_PARTS, OwnParts, own_parts
 from server.text.source import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES, SplitRules
 from server.translation.languages import choose_languages
@@ -43,6 +44,7 @@ class Leg:
         options: the decoding options of the search.
         is_only: whether the route has no other leg. Words are not aligned over a language between.
         read: reads texts that have markup; None for plain texts.
+        own_parts: that the caller wants kept.
         spared_seconds: the part of the request's time that this leg leaves to the next one.
     """
 
@@ -51,6 +53,7 @@ class Leg:
     options: DecodingOptions
     is_only: bool = True
     read: Callable[[str], Document] | None = None
+    own_parts: OwnParts = NO_OWN_PARTS
     spared_seconds: float = 0.0
 
     def ask_again(self, sentence: SourceSentence, restored: Restored) -> SourceSentence | None:
@@ -91,6 +94,7 @@ class Leg:
                 characters=self.model.characters,
                 folds_capitals=masking.folds_capitals,
                 language=self.pair.target,
+                own_parts=self.own_parts,
             ),
         )
 
@@ -195,11 +199,12 @@ def _borrowed_legs(
     ]
     leg = _leg(decoding, last, models, beam_size)
     read = check_mime_type(request, leg.options.num_hypotheses)
+    own = own_parts(tuple(request.text.keep))
     if before:
-        first, *others = (replace(each, is_only=False) for each in legs)
-        return replace(first, read=read), *others, replace(leg, is_only=False)
+        first, *others = (replace(each, is_only=False, own_parts=own) for each in [*legs, leg])
+        return replace(first, read=read), *others
     # Words are not aligned over a language between, and nobody has calibrated two models together.
-    return (replace(leg, options=_with_wishes(request, leg.options, leg.model.manifest), read=read),)
+    return (replace(leg, options=_with_wishes(request, leg.options, leg.model.manifest), read=read, own_parts=own),)
 
 
 def _with_wishes(request: TranslationRequest, options: DecodingOptions, manifest: Manifest) -> DecodingOptions:

@@ -28,9 +28,17 @@ class DecodingRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextOptions:
-    """How texts are read: whether a text fails if it has a sentence in a script that its model does not know."""
+    """How texts are read.
+
+    Attributes:
+        refuse_unknown_scripts: whether a text fails that has a sentence in a script that its model does not know.
+        translate_attributes: whether attributes of HTML that people read are translated.
+        keep: what texts keep: literals, and pairs of an opening and a closing. See `server.text.own_parts.OwnParts`.
+    """
 
     refuse_unknown_scripts: bool = False
+    translate_attributes: bool = False
+    keep: Sequence[str | tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

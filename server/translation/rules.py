@@ -16,7 +16,7 @@ from server.bundle.manifest import Limits
 from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
 from server.text.markup.document import Document
-from server.text.markup.readers import READERS
+from server.text.markup.readers import HTML, READERS, read_html_with_attributes
 from server.text.masking import Masker
 from server.text.source import SplitText
 from server.translation.request import DecodingRequest, TranslationRequest
@@ -50,6 +50,8 @@ def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Callabl
         InvalidRequest: the type is unknown, or it has markup and the request asks for what markup excludes.
     """
     mime_type = request.mime_type
+    if request.text.translate_attributes and mime_type != HTML:
+        raise InvalidRequest("text.translate_attributes", f"must be false unless mime_type is {HTML}")
     if mime_type in ("", "text/plain"):
         return None
     if mime_type not in READERS:
@@ -59,7 +61,7 @@ def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Callabl
     for name, is_asked in (("alignment", request.with_alignment), ("tokens", request.with_tokens)):
         if is_asked:
             raise InvalidRequest(f"output.include_{name}", f"must be false with {mime_type}")
-    return READERS[mime_type]
+    return read_html_with_attributes if request.text.translate_attributes else READERS[mime_type]
 
 
 def check_traffic_key(key: str) -> None:

@@ -204,7 +204,7 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
         "include_confidence",
     }
     flags = ["--target", "de", "--beam-size", "1", "--max-output-tokens", "7", "--use-shortlist", "--no-scores"]
-    flags.append("--refuse-unknown-scripts")
+    flags += ["--refuse-unknown-scripts", "--translate-attributes", "--keep", "ACME", "--keep", "Big Co"]
 
     assert translate(server, *flags, "--priority", "low", "--traffic-key", "user-7", "a").returncode == 0
     assert translate(server, "--target", "de", "a").returncode == 0
@@ -216,4 +216,6 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
     assert (decoding.max_output_tokens, decoding.use_shortlist, decoding.with_scores) == (7, True, False)
     assert decoding.HasField("with_scores")
     assert (asked.text.refuse_unknown_scripts, plain.text.refuse_unknown_scripts) == (True, False)
+    assert (asked.text.translate_attributes, plain.text.translate_attributes) == (True, False)
+    assert [rule.literal for rule in asked.text.keep] == ["ACME", "Big Co"]
     assert plain.decoding == translation_pb2.DecodingOptions()

@@ -28,6 +28,18 @@ def test_options_reach_the_server_and_absent_ones_stay_absent(client: Client, se
     assert (spared.decoding.beam_size, spared.decoding.length_penalty) == (1, 0.5)
 
 
+def test_what_is_kept_and_that_attributes_are_translated_reach_the_server(
+    client: Client, service: ScriptedService
+) -> None:
+    client.translate(["a"], target="de", mime_type="text/html", translate_attributes=True, keep=["ACME", ("<<", ">>")])
+
+    (request,) = service.requests
+    assert request.text == translation_pb2.TextOptions(
+        translate_attributes=True,
+        keep=[translation_pb2.KeepRule(literal="ACME"), translation_pb2.KeepRule(opening="<<", closing=">>")],
+    )
+
+
 def test_one_string_in_place_of_a_list_is_refused(client: Client) -> None:
     with pytest.raises(TypeError, match="sequence of texts"):
         client.translate("hello", target="de")
@@ -46,6 +58,10 @@ def test_one_string_in_place_of_a_list_is_refused(client: Client) -> None:
         (["a"], "de", {"beam_size": True}, "beam_size must be a whole number, not bool"),
         (["a"], "de", {"length_penalty": "1"}, "length_penalty must be a number, not str"),
         (["a"], "de", {"with_scores": 1}, "with_scores must be True or False, not int"),
+        (["a"], "de", {"keep": "Acme"}, "keep must be a sequence of rules, not one string"),
+        (["a"], "de", {"keep": ["a", 1]}, r"keep\[1\] must be a string, or an opening and a closing, not 1"),
+        (["a"], "de", {"keep": [("a",)]}, r"keep\[0\] must be a string, or an opening and a closing"),
+        (["a"], "de", {"keep": [("a", None)]}, r"keep\[0\] must be a string, not NoneType"),
         (["a"], "de", {"priority": 3}, "priority must be a string, not int"),
     ],
 )

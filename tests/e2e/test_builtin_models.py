@@ -93,3 +93,33 @@ def test_tags_move_with_the_words_that_they_enclose() -> None:
     assert re.sub(r"<[^>]+>", "", marked.partition("<br>")[0]) == sentence
     assert re.search(r"<b>rote \w+</b>", marked)
     assert re.search('<a href="/x">[^<]*Freund[^<]*</a>', marked)
+
+
+def test_attributes_are_translated_and_what_the_caller_names_is_kept() -> None:
+    page = "<p title='The small cat'>Blue Moon is <b>old</b>.</p><img alt=Welcome>"
+    with running_server(["--models", "builtin"]) as server, Client(server.address) as client:
+        (whole,) = client.translate(
+            [page], target="de", mime_type="text/html", translate_attributes=True, keep=["Blue Moon"]
+        ).translations
+        (plain,) = client.translate(
+            ["Buy << green houses. Now >> today."], target="de", keep=[("<<", ">>")]
+        ).translations
+        with pytest.raises(InvalidRequest, match=r"text\.translate_attributes: must be false unless mime_type"):
+            client.translate(["a"], target="de", translate_attributes=True)
+        with pytest.raises(InvalidRequest, match=r"text\.keep\[0\]\.literal: must have 1 to 100 characters"):
+            client.translate(["a"], target="de", keep=["x" * 101])
+
+    assert re.fullmatch(
+        r"<p title='[^']*Katze'>[^<]*Blue Moon[^<]*<b>[^<]+</b>[^<]*</p><img alt=Willkommen>", whole.text
+    )
+    assert "<< green houses. Now >>" in plain.text
+
+
+def test_quotations_are_translated_and_keep_their_marks() -> None:
+    with running_server(["--models", "builtin"]) as server, Client(server.address) as client:
+        (there,) = client.translate(["'I can't come,' he said."], target="de").translations
+        back = client.translate(["„Geh nicht“, sagte sie.", "Die „Freiheit“ ist wichtig."], target="en").translations
+
+    assert re.fullmatch(r"'[^']* kommen', .*sagte.*\.", there.text)
+    assert re.fullmatch(r"“Don't \w+,” she said\.", back[0].text)
+    assert "“freedom”" in back[1].text.lower()

@@ -4,15 +4,31 @@ import html
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from server.text.markup.document import FIRST_STAND_IN, LAST_STAND_IN, Block, Document, Tag
 
 BLANKS = " \t\n\f\r"  # what HTML, XML and Markdown take for white space; a no-break space is a character of the text
+BLANK_RUN = re.compile(f"[{BLANKS}]+")
+_SEPARATORS = frozenset("|\u00b7\u2022\u00bb\u203a")
 _LETTER = re.compile(r"[^\W\d_]")
 _MOST_DIGITS = 7  # of a character's number
 _LONG_NUMBER = re.compile(r"&#(\d{8,});?", re.ASCII)
 _STAND_IN = re.compile(f"[{chr(FIRST_STAND_IN)}-{chr(LAST_STAND_IN)}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An attribute's value in a tag that is a text of its own, if the tag stays outside of texts.
+
+    Attributes:
+        begin, end: where it stands in the tag, without quotes, in code points.
+        escape: writes a plain text as such a value.
+    """
+
+    begin: int
+    end: int
+    escape: Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +39,8 @@ class _Piece:
         source: as it is.
         text: the text that it stands for; None for a tag and for what is kept.
         name: of the element that a tag begins or ends; "" for a void tag, and for no tag.
+        is_picture: of what is kept, whether it has no place in a sentence at the ends of a block.
+        values: of a tag, in order.
     """
 
     source: str
@@ -30,11 +48,13 @@ class _Piece:
     name: str = ""
     is_end: bool = False
     is_kept: bool = False
+    is_picture: bool = False
+    values: Sequence[Value] = ()
 
     @property
     def has_words(self) -> bool:
         """Whether it is part of the text of a block, more than white space between tags."""
-        return self.is_kept or bool(self.text and self.text.strip(BLANKS))
+        return (self.is_kept and not self.is_picture) or bool(self.text and self.text.strip(BLANKS))
 
 
 class Builder:
@@ -45,7 +65,7 @@ class Builder:
 
     Args:
         text: the whole document, none of whose characters is chosen as a stand-in.
-        escape: see `Document`.
+        escape: see `Block`.
     """
 
     def __init__(self, text: str, escape: Callable[[str], str]):
@@ -58,46 +78,65 @@ class Builder:
         self._block: Block | None = None  # the last one, whose `behind` is not known
         self._blocks: list[Block] = []
 
-    def stay(self, source: str) -> None:
-        """Ends the block, and adds what stays behind it."""
+    def stay(self, source: str, values: Sequence[Value] = ()) -> None:
+        """Ends the block, and adds what stays behind it, but for the values in it."""
         if self._pieces:
             self._end_block()
-        self._outside.append(source)
+        self._leave(_Piece(source, values=values))
 
     def add_text(self, source: str, text: str) -> None:
-        """Adds a text, as it is and as it reads."""
+        """Adds a text, as it is and as it reads. A sign alone that parts links, such as in a menu, ends the block."""
+        if text.strip(BLANKS) in _SEPARATORS and self._pieces and self._pieces[-1].text is None:
+            self.stay(source)
+            return
         self._pieces.append(_Piece(source, text=text))
 
-    def add_tag(self, source: str, name: str, is_end: bool) -> None:
+    def add_tag(self, source: str, name: str, is_end: bool, values: Sequence[Value] = ()) -> None:
         """Adds a tag that begins or ends the element `name`, or what else has two ends."""
-        self._pieces.append(_Piece(source, name=name, is_end=is_end))
+        self._pieces.append(_Piece(source, name=name, is_end=is_end, values=values))
 
-    def add_void(self, source: str) -> None:
+    def add_void(self, source: str, values: Sequence[Value] = ()) -> None:
         """Adds a tag that is an element by itself, or a comment."""
-        self._pieces.append(_Piece(source))
+        self._pieces.append(_Piece(source, values=values))
 
-    def keep(self, source: str) -> None:
-        """Adds what the text has a stand-in for."""
-        self._pieces.append(_Piece(source, is_kept=True))
+    def keep(self, source: str, *, is_picture: bool = False, values: Sequence[Value] = ()) -> None:
+        """Adds what the text has a stand-in for; a picture only if it stands between words."""
+        self._pieces.append(_Piece(source, is_kept=True, is_picture=is_picture, values=values))
 
     def finish(self) -> Document:
         """Returns the document of all that was added."""
         self.stay("")
         self._end_outside()
-        return Document(self._leading or "", tuple(self._blocks), self._escape)
+        return Document(self._leading or "", tuple(self._blocks))
 
     def _end_outside(self) -> None:
         """Gives the last block, or the document, what stands before the next one."""
         outside, self._outside = "".join(self._outside), []
         if self._block is not None:
-            self._blocks.append(Block(self._block.text, outside, self._block.tags, self._block.kept))
+            self._blocks.append(replace(self._block, behind=outside))
         else:
             self._leading = outside
+
+    def _leave(self, *pieces: _Piece) -> None:
+        """Adds pieces that stay outside of texts, and a block for each value of them that has a letter."""
+        for piece in pieces:
+            position = 0
+            for value in piece.values:
+                source = piece.source[value.begin : value.end]
+                text = source.strip(BLANKS)
+                if not _LETTER.search(unescape(text)):
+                    continue
+                begin = value.begin + source.index(text)
+                self._outside.append(piece.source[position:begin])
+                self._end_outside()
+                self._block = Block(BLANK_RUN.sub(" ", unescape(text)), "", value.escape)
+                position = begin + len(text)
+            self._outside.append(piece.source[position:])
 
     def _end_block(self) -> None:
         pieces, self._pieces = self._pieces, []
         if not any(piece.text and _LETTER.search(piece.text) for piece in pieces):
-            self._outside += [piece.source for piece in pieces]
+            self._leave(*pieces)
             return
         partners = _find_partners(pieces)
         words = [index for index, piece in enumerate(pieces) if piece.has_words]
@@ -108,7 +147,7 @@ class Builder:
 
         begin = next((index for index in range(first) if not stays(index)), first)
         end = next((index for index in range(len(pieces) - 1, last, -1) if not stays(index)), last)
-        self._outside += [piece.source for piece in pieces[:begin]]
+        self._leave(*pieces[:begin])
         self._outside += [piece.source for piece in pieces[begin:first] if piece.text is not None]
         if pieces[first].text is not None:
             source = pieces[first].source
@@ -119,7 +158,7 @@ class Builder:
             source = pieces[last].source
             self._outside.append(source[len(source.rstrip(BLANKS)) :])
         self._outside += [piece.source for piece in pieces[last + 1 : end + 1] if piece.text is not None]
-        self._outside += [piece.source for piece in pieces[end + 1 :]]
+        self._leave(*pieces[end + 1 :])
 
     def _make_block(
         self, pieces: Sequence[_Piece], within: Sequence[int], partners: dict[int, int], first: int, last: int
@@ -155,7 +194,7 @@ class Builder:
             )
             for index, position in places.items()
         )
-        return Block("".join(texts), "", tags, kept)
+        return Block("".join(texts), "", self._escape, tags, kept)
 
     def _stand_in(self, index: int) -> str | None:
         """Returns the stand-in of that number, the same in each block; None if there are no more."""

@@ -44,27 +44,24 @@ class Block:
     Attributes:
         text: with entities decoded, every run of line breaks and blanks beside them one blank, none at the ends.
         behind: the document between this block and the next one, as it is.
+        escape: writes a plain text as the format does in this place, such as "&lt;" for "<".
         tags: inline tags, in the order of the document; of one position in this order, too.
         kept: what each stand-in of the text stands for, as it is.
     """
 
     text: str
     behind: str
+    escape: Callable[[str], str]
     tags: tuple[Tag, ...] = ()
     kept: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document: `leading`, then text and `behind` of each block.
-
-    Attributes:
-        escape: writes a plain text as the format does, such as "&lt;" for "<".
-    """
+    """A document: `leading`, then text and `behind` of each block."""
 
     leading: str
     blocks: tuple[Block, ...]
-    escape: Callable[[str], str]
 
     def join(self, texts: Sequence[str]) -> str:
         """Puts one finished text in the place of each block."""

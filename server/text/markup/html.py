@@ -11,10 +11,10 @@ place in the grammar of a sentence (`_WORDS`, and what is marked as not to be tr
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from server.text.markup.builder import BLANKS, Builder, unescape
+from server.text.markup.builder import BLANK_RUN, BLANKS, Builder, Value, unescape
 from server.text.markup.document import Document
 
 
@@ -29,6 +29,7 @@ _BLOCKS = _set(
     " tfoot th thead title tr ul video"
 )
 _VOIDS = _set("area base br col embed frame hr img input link meta param source track wbr")
+_PLACED = _set("img input")  # voids that a reader sees as a word of the sentence
 _RAW = _set("iframe noembed noframes script style textarea xmp")  # have no tags inside
 _WORDS = _set("code kbd math samp var")
 _PICTURES = _set("svg template")
@@ -40,17 +41,24 @@ _ATTRIBUTE = (
     r"""(?:[ \t\n\f\r]*+=[ \t\n\f\r]*+(?P<value>"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^ \t\n\f\r"'>][^ \t\n\f\r>]*+)?)?"""
 )
 _TOKEN = re.compile(
-    rf"<(?P<slash>/?)(?P<name>[A-Za-z][^ \t\n\f\r/>]*+)(?:[ \t\n\f\r]++|/(?!>)|{_ATTRIBUTE})*+(?P<close>/?>|\Z)"
+    r"(?P<index><su(?P<kind>[bp])>[^\s<>]{1,16}</su(?P=kind)>)"  # that belongs to the word before it
+    rf"|<(?P<slash>/?)(?P<name>[A-Za-z][^ \t\n\f\r/>]*+)(?:[ \t\n\f\r]++|/(?!>)|{_ATTRIBUTE})*+(?P<close>/?>|\Z)"
     r"|<!--(?:-?>|.*?(?:--!?>|\Z))"
     r"|<[!?/][^>]*+>?"  # other declarations and instructions, and end tags without a name
     r"|(?P<text>(?:[^<]++|<(?![A-Za-z!?/]))++)",
     re.DOTALL,
 )
 _NAMED_ATTRIBUTE = re.compile(_ATTRIBUTE)
+_NAME_END = re.compile(r"[ \t\n\f\r/>]")
 _RAW_ENDS = {name: re.compile(rf"</{name}(?=[ \t\n\f\r/>])", re.IGNORECASE) for name in (*_RAW, "title")}
 _MAY_SAY = re.compile("translate", re.IGNORECASE)
-_BLANK_RUN = re.compile(f"[{BLANKS}]+")
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\u00a0": "&nbsp;"})
+_QUOTES = {'"': "&quot;", "'": "&#39;"}
+_READ = frozenset(["alt", "title", "placeholder", "aria-label"])  # attributes that people read
+_READ_META = _set(
+    "description og:title og:description og:image:alt twitter:title twitter:description twitter:image:alt"
+)
+_NOT_READ = _set("link script style")  # whose title is a name
 
 
 def escape(text: str) -> str:
@@ -58,7 +66,17 @@ def escape(text: str) -> str:
     return text.translate(_ESCAPES)
 
 
-def read_html(text: str) -> Document:
+def _value_escape(escaped: Mapping[str, str]) -> Callable[[str], str]:
+    table = _ESCAPES | str.maketrans(dict(escaped))
+    return lambda text: text.translate(table)
+
+
+_VALUE_ESCAPES = {quote: _value_escape({quote: reference}) for quote, reference in _QUOTES.items()}
+# Of a value without quotes, which they or a blank would end:
+_BARE_ESCAPE = _value_escape(_QUOTES | {character: f"&#{ord(character)};" for character in BLANKS + "=`"})
+
+
+def read_html(text: str, with_attributes: bool = False) -> Document:
     """Returns the texts of an HTML document, and what stands between them.
 
     Any text is read, however malformed, in time that is linear in its length. Elements are kept from the network that
@@ -66,8 +84,9 @@ def read_html(text: str) -> Document:
 
     Args:
         text: a whole document or any piece of one.
+        with_attributes: whether attributes that people read are texts, of tags that stand at no place within a text.
     """
-    reader = _Reader(text)
+    reader = _Reader(text, with_attributes)
     for token in reader.tokens():
         reader.read(token)
     return reader.finish()
@@ -81,6 +100,7 @@ class _Token(NamedTuple):
         name: of a tag's element, in small letters; else "".
         is_empty: whether a tag ends as `<br/>` does.
         is_text: whether it is text; a token that is neither that nor a tag stays as it is.
+        is_index: whether it is a whole element, a subscript or a superscript of a word.
     """
 
     source: str
@@ -88,13 +108,15 @@ class _Token(NamedTuple):
     is_end: bool = False
     is_empty: bool = False
     is_text: bool = False
+    is_index: bool = False
 
 
 class _Reader:
     """Goes through the tokens of a document, and knows which elements are open."""
 
-    def __init__(self, text: str):
+    def __init__(self, text: str, with_attributes: bool = False):
         self._text = text
+        self._with_attributes = with_attributes
         self._builder = Builder(text, escape)
         self._open: list[tuple[str, bool]] = []  # the name of each, and whether it is translated
         self._num_open: Counter[str] = Counter()
@@ -109,7 +131,14 @@ class _Reader:
         while match := _TOKEN.match(self._text, position):
             position = match.end()
             name = (match["name"] or "").lower()
-            token = _Token(match[0], name, match["slash"] == "/", match["close"] == "/>", match["text"] is not None)
+            token = _Token(
+                match[0],
+                name,
+                match["slash"] == "/",
+                match["close"] == "/>",
+                match["text"] is not None,
+                match["index"] is not None,
+            )
             is_foreign = token.is_empty and (self._num_open["svg"] or self._num_open["math"])
             if name not in _RAW_ENDS or token.is_end or is_foreign:
                 yield token
@@ -144,7 +173,7 @@ class _Reader:
         if self._open and self._open[-1][0] == token.name and token.name in _END_THEIR_LIKE:
             self._close()
             is_translated = not self._open or self._open[-1][1]
-        becomes = token.name not in _UNTRANSLATED and _is_translated(token, is_translated)
+        becomes = token.name not in _UNTRANSLATED and _is_translated(token.source, is_translated)
         if is_translated and not becomes and token.name not in _BLOCKS and not self._kept:
             self._kept_name, self._kept_depth, self._has_block = token.name, len(self._open), False
             self._kept.append(token.source)
@@ -184,26 +213,62 @@ class _Reader:
     def _add(self, token: _Token, is_translated: bool) -> None:
         """Adds a token where it belongs."""
         is_block = token.name in _BLOCKS
+        values = _values(token.source) if self._with_attributes and is_translated and not token.is_text else []
         if self._kept:
             self._kept.append(token.source)
             self._has_block |= is_block
         elif is_block or not is_translated:
-            self._builder.stay(token.source)
+            self._builder.stay(token.source, values)
         elif token.is_text:
-            self._builder.add_text(token.source, _BLANK_RUN.sub(" ", unescape(token.source)))
+            self._builder.add_text(token.source, BLANK_RUN.sub(" ", unescape(token.source)))
+        elif token.is_index or token.name in _PLACED:
+            self._builder.keep(token.source, is_picture=not token.is_index, values=values)
         elif not token.name or (not token.is_end and (token.is_empty or token.name in _VOIDS)):
-            self._builder.add_void(token.source)
+            self._builder.add_void(token.source, values)
         else:
-            self._builder.add_tag(token.source, token.name, token.is_end)
+            self._builder.add_tag(token.source, token.name, token.is_end, values)
 
 
-def _is_translated(token: _Token, is_translated: bool) -> bool:
+def _values(source: str) -> list[Value]:
+    """Returns the values that people read of the tag with which a token begins; none if that says `translate="no"`."""
+    tag = _TOKEN.match(source)
+    if not tag or not tag["name"] or tag["slash"]:
+        return []
+    name, attributes = tag["name"].lower(), _attributes(tag[0])
+    if name in _NOT_READ or not _is_translated(tag[0], True):
+        return []
+    read = _READ
+    if name == "meta" and any(_plain(attributes.get(key)) in _READ_META for key in ("name", "property")):
+        read = _READ | {"content"}
+    values = []
+    for key, match in attributes.items():
+        if key in read and (value := match["value"]):
+            quote = value[0] if value[0] in _QUOTES else ""
+            begin = match.start("value") + len(quote)
+            end = match.end("value") - (len(value) > 1 and value[-1] == quote)
+            values.append(Value(begin, end, _VALUE_ESCAPES.get(quote, _BARE_ESCAPE)))
+    return values
+
+
+def _is_translated(tag: str, is_translated: bool) -> bool:
     """Returns whether what an element holds is translated, where it stands in something that is translated or not."""
-    if not _MAY_SAY.search(token.source):
+    if not _MAY_SAY.search(tag):
         return is_translated
-    attributes: dict[str, str] = {}
-    for match in _NAMED_ATTRIBUTE.finditer(token.source, len(token.name) + 1):
-        attributes.setdefault(match["key"].lower(), (match["value"] or "").strip("\"'" + BLANKS).lower())
-    if attributes.get("translate") == "no" or "notranslate" in attributes.get("class", "").split():
+    attributes = _attributes(tag)
+    says = _plain(attributes["translate"]) if "translate" in attributes else None
+    if says == "no" or "notranslate" in _plain(attributes.get("class")).split():
         return False
-    return is_translated or attributes.get("translate") in ("", "yes")
+    return is_translated or says in ("", "yes")
+
+
+def _attributes(tag: str) -> dict[str, re.Match[str]]:
+    """Returns the attributes of a tag by their names in small letters; the first one of each name."""
+    attributes: dict[str, re.Match[str]] = {}
+    for match in _NAMED_ATTRIBUTE.finditer(tag, len(_NAME_END.split(tag, 1)[0])):
+        attributes.setdefault(match["key"].lower(), match)
+    return attributes
+
+
+def _plain(attribute: "re.Match[str] | None") -> str:
+    """Returns a value without quotes, in small letters; "" for none."""
+    return (attribute["value"] or "").strip("\"'" + BLANKS).lower() if attribute else ""

@@ -24,7 +24,7 @@ def split_document(document: Document, split: Callable[[str, int], SplitText]) -
     sentences: list[SourceSentence] = []
     for block in document.blocks:
         own = split(block.text, len(sentences))
-        gaps, marks = _arrange(block, own, document.escape)
+        gaps, marks = _arrange(block, own)
         gaps[-1] += block.behind
         if sentences:
             sentences[-1] = replace(sentences[-1], separator=sentences[-1].separator + gaps[0])
@@ -32,12 +32,12 @@ def split_document(document: Document, split: Callable[[str, int], SplitText]) -
             leading += gaps[0]
         for sentence, of_sentence, gap in zip(own.sentences, marks, gaps[1:], strict=True):
             kept = {each: block.kept[each] for each in sentence.text if each in block.kept} if block.kept else {}
-            markup = SentenceMarkup(tuple(of_sentence), kept, document.escape)
+            markup = SentenceMarkup(tuple(of_sentence), kept, block.escape)
             sentences.append(replace(sentence, separator=gap, markup=markup))
     return SplitText(leading, tuple(sentences))
 
 
-def _arrange(block: Block, split: SplitText, escape: Callable[[str], str]) -> tuple[list[str], list[list[Mark]]]:
+def _arrange(block: Block, split: SplitText) -> tuple[list[str], list[list[Mark]]]:
     """Returns what stands before, between and behind the sentences of a block, and the marks of each sentence."""
     ends, starts, position = [0], [], len(split.leading)
     for sentence in split.sentences:
@@ -54,9 +54,9 @@ def _arrange(block: Block, split: SplitText, escape: Callable[[str], str]) -> tu
     for end, start, indices in zip(ends, starts, here[::2], strict=True):
         pieces, position = [], end
         for tag in (tags[index] for index in indices):
-            pieces += [escape(block.text[position : tag.position]), tag.source]
+            pieces += [block.escape(block.text[position : tag.position]), tag.source]
             position = tag.position
-        gaps.append("".join([*pieces, escape(block.text[position:start])]))
+        gaps.append("".join([*pieces, block.escape(block.text[position:start])]))
     of_sentences = zip(starts, ends[1:], here[1::2], strict=False)
     return gaps, [_marks(tags, homes, indices, *bounds) for *bounds, indices in of_sentences]
 

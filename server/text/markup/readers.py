@@ -1,5 +1,6 @@
 """The types of documents whose markup is understood."""
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 
@@ -8,11 +9,13 @@ from server.text.markup.html import read_html
 from server.text.markup.markdown import read_markdown
 from server.text.markup.xliff import read_xliff
 
+HTML = "text/html"
 READERS: Mapping[str, Callable[[str], Document]] = {
-    "text/html": read_html,
+    HTML: read_html,
     "text/markdown": read_markdown,
     "application/xliff+xml": read_xliff,
 }
+read_html_with_attributes = functools.partial(read_html, with_attributes=True)
 
 _FIRST_CHARACTERS = 1 << 14  # in which a page has its first words. Half, and some have none; twice, and it takes 5 ms
 _TAG = re.compile(r"<[^<>]*>")

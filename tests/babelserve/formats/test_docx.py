@@ -81,12 +81,12 @@ CASES = {
         '<span id="1">link</span> end',
         LINK.format(run("LINK", UNDERLINED)) + run(" END"),
     ),
-    "a field stays": (run("on ") + DATE + run(" here"), 'on <img id="1"> here', run("ON ") + DATE + run(" HERE")),
+    "a field stays": (run("on ") + DATE + run(" here"), 'on <wbr id="1"> here', run("ON ") + DATE + run(" HERE")),
     "a field that ends elsewhere": (field_char("begin") + run("item"), "item", field_char("begin") + run("ITEM")),
     "a control": (CONTROL.format(run("it")), '<span id="1">it</span>', CONTROL.format(run("IT"))),
     "a text box in a run": (
         run("out") + BOX.format(run("in")) + run("end"),
-        'out<img id="1">end',
+        'out<wbr id="1">end',
         run("OUT") + BOX.format(run("IN")) + run("END"),
     ),
 }

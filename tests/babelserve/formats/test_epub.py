@@ -17,7 +17,7 @@ def test_chapters_and_contents_are_texts() -> None:
     assert read.mime_type == HTML
     assert read.texts == [
         "One",
-        'A <em id="1">very</em>&nbsp;red<br id="2">\ncar <img id="3"><img id="4"> here.',
+        'A <em id="1">very</em>&nbsp;red<br id="2">\ncar <wbr id="3"><wbr id="4"> here.',
         "Loose ",
         "text",
         "inside",

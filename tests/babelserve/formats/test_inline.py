@@ -23,8 +23,8 @@ def test_elements_and_points_are_numbered_and_put_back() -> None:
     link = Span("<a h>", "</a>", [Text("b"), Point(3, 5)], "a")
     (unit,) = units([Group(0, 9, [Text("A "), link, Text("c"), Point(7, 8, tag="br"), Text("d")])])
 
-    assert unit.text == 'A <a id="1">b<img id="2"></a>c<br id="3">d'
-    written = unit.render('<a id="1"><img id="2">B</a> A<br id="3"/>', standing)
+    assert unit.text == 'A <a id="1">b<wbr id="2"></a>c<br id="3">d'
+    written = unit.render('<a id="1"><wbr id="2">B</a> A<br id="3"/>', standing)
     assert written == "<a h>[34]B</a> A[7]"
 
 
@@ -32,27 +32,27 @@ def test_ordered_points_stay_in_their_order() -> None:
     begin, end = Point(1, 2, is_ordered=True), Point(3, 4, is_ordered=True)
     (unit,) = units([Group(0, 9, [Text("a"), begin, Text("b"), end, Text("c")])])
 
-    assert unit.render('b<img id="2">a<img id="1">c', standing) == "b[1]a[3]c"
+    assert unit.render('b<wbr id="2">a<wbr id="1">c', standing) == "b[1]a[3]c"
 
 
 @pytest.mark.parametrize(
     "answer",
     [
         'a<i id="1">b</i>',  # one is missing
-        'a<i id="1">b</i><img id="2"><img id="2">',
-        'a<i id="1">b<img id="2">',
-        'a<i id="1">b</b><img id="2">',
-        '</i><i id="1">b</i><img id="2">',
-        'a<b id="1">b</b><img id="2">',
-        'a<i>b</i><img id="2">',
-        'a<i id="3">b</i><img id="2">',
-        'a<i id="1">b</i><img id="2">\x02',  # no XML
+        'a<i id="1">b</i><wbr id="2"><wbr id="2">',
+        'a<i id="1">b<wbr id="2">',
+        'a<i id="1">b</b><wbr id="2">',
+        '</i><i id="1">b</i><wbr id="2">',
+        'a<b id="1">b</b><wbr id="2">',
+        'a<i>b</i><wbr id="2">',
+        'a<i id="3">b</i><wbr id="2">',
+        'a<i id="1">b</i><wbr id="2">\x02',  # no XML
     ],
 )
 def test_a_translation_with_other_tags_is_refused(answer: str) -> None:
     (unit,) = units([Group(0, 9, [Text("a"), Span("<i>", "</i>", [Text("b")], "i"), Point(3, 4), Text(".")])])
 
-    assert unit.render('<i id="1">b</i><img id="2">', standing) == "<i>b</i>[3]"
+    assert unit.render('<i id="1">b</i><wbr id="2">', standing) == "<i>b</i>[3]"
     assert unit.render(answer, standing) is None
 
 
@@ -65,4 +65,4 @@ def test_a_unit_reaches_from_the_first_text_to_the_last_between_groups_that_end_
 
     found = list(units([*groups, Group(9, 10, None), text(11, "4 &amp; 5")]))
 
-    assert [(unit.text, unit.begin, unit.end) for unit in found] == [('one<img id="1">two', 2, 5), ("three", 8, 9)]
+    assert [(unit.text, unit.begin, unit.end) for unit in found] == [('one<wbr id="1">two', 2, 5), ("three", 8, 9)]

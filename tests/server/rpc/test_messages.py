@@ -13,7 +13,7 @@ from server.rpc.intake import Intake
 from server.rpc.messages import STATUS_CODES, parsed, parsed_stream, read_request
 from server.telemetry.log import begin_request, request_id
 from server.translation.memory import MemoryBudget, answer_need, message_need
-from server.translation.request import DecodingRequest
+from server.translation.request import DecodingRequest, TextOptions
 
 TENANT = Tenant(name="billing")
 MESSAGE = pb.TranslateRequest(contents=["A dog runs."], target_language_code="de")
@@ -68,6 +68,11 @@ def test_every_field_of_a_request_is_read() -> None:
         priority=pb.PRIORITY_LOW,
         traffic_key="document 7",
         output=pb.OutputOptions(include_alignment=True, include_tokens=True, include_confidence=True),
+        text=pb.TextOptions(
+            refuse_unknown_scripts=True,
+            translate_attributes=True,
+            keep=[pb.KeepRule(literal="Acme"), pb.KeepRule(opening="<<", closing=">>"), pb.KeepRule(opening="[")],
+        ),
     )
 
     request = read_request(message, None, TENANT)
@@ -87,6 +92,19 @@ def test_every_field_of_a_request_is_read() -> None:
     assert request.with_alignment
     assert request.with_tokens
     assert request.with_confidence
+    assert request.text == TextOptions(
+        refuse_unknown_scripts=True, translate_attributes=True, keep=["Acme", ("<<", ">>"), ("[", "")]
+    )
+
+
+@pytest.mark.parametrize("rule", [pb.KeepRule(), pb.KeepRule(literal="a", closing="b")])
+def test_a_rule_of_two_kinds_or_none_is_refused(rule: pb.KeepRule) -> None:
+    message = pb.TranslateRequest(text=pb.TextOptions(keep=[pb.KeepRule(literal="a"), rule]))
+
+    with pytest.raises(
+        InvalidRequest, match=r"^text.keep\[1\]: must have either a literal, or an opening and a closing"
+    ):
+        read_request(message, None, TENANT)
 
 
 def test_without_a_traffic_key_the_requests_id_is_one() -> None:

@@ -258,13 +258,15 @@ def test_what_was_kept_is_told_of_sentences_and_of_texts(model: Model) -> None:
 
 
 async def test_a_text_with_a_script_that_the_model_does_not_know_is_copied_or_refused(translator: Translator) -> None:
-    def asked(**text: bool) -> pb.TranslateRequest:
+    def asked(refuses: bool) -> pb.TranslateRequest:
         return pb.TranslateRequest(
-            contents=["\u4f60\u597d", "A dog."], target_language_code="de", text=pb.TextOptions(**text)
+            contents=["\u4f60\u597d", "A dog."],
+            target_language_code="de",
+            text=pb.TextOptions(refuse_unknown_scripts=refuses),
         )
 
     jobs = []
-    for message in (asked(), asked(refuse_unknown_scripts=True)):
+    for message in (asked(refuses=False), asked(refuses=True)):
         with await translator.accept(read_request(message, None, ANONYMOUS)) as job:
             await job.finish()
         jobs.append(response(job, 0.0, pb.OutputOptions()).translations)

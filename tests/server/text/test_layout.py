@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.text.layout import Syntax, has_syntax, part_line, part_messages
+from server.text.layout import Syntax, has_syntax, part_code, part_line, part_messages
 
 
 def syntax(line: str) -> list[str]:
@@ -48,6 +48,23 @@ def test_syntax_is_found(line: str, expected: list[str]) -> None:
 )
 def test_everything_else_is_none(line: str) -> None:
     assert syntax(line) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Run:\n```py\nx = 1\n\ny\n```\nDone", ["```py\nx = 1\n\ny\n```"]),
+        ("  ````\n```\n````  \r\nA\n```\nB\n``` \r\n", ["  ````\n```\n````  \r", "```\nB\n``` \r"]),
+        ("```\nA\n```py\nB\n```", ["```\nA\n```py\nB\n```"]),
+        ("```\nA text", []),
+        ("Use ```a``` and\n```b```\n~~~\nA title\n~~~", []),
+    ],
+)
+def test_code_between_fences_is_syntax(text: str, expected: list[str]) -> None:
+    pieces = list(part_code(text))
+
+    assert "".join(pieces) == text
+    assert [piece for piece in pieces if isinstance(piece, Syntax)] == expected
 
 
 def test_a_message_is_parted_within_a_text() -> None:

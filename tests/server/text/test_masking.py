@@ -38,7 +38,7 @@ def parts(masked: Masked) -> list[str]:
         ("soft\u00adhyphen, no\u00a0break, zero\u200bwidth", "softhyphen, no break, zerowidth"),
         ("Cafe\u0301 is open", "Café is open"),
         ("It\u2019s \u22125 degrees\u2026", "It's -5 degrees..."),
-        ("\u201cStop\u201d", "\u201cStop\u201d"),
+        ("\u201cStop\u201d", "\ue000 Stop \ue001"),
     ],
 )
 def test_what_a_network_does_not_know_is_not_shown_to_it(text: str, expected: str) -> None:

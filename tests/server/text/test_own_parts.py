@@ -6,7 +6,8 @@ import pytest
 
 from server.errors import InvalidRequest
 from server.text.masking import Masker
-from server.text.own_parts import OwnParts
+from server.text.own_parts import OwnParts, Rule, own_parts
+from server.text.sentences import split_text
 
 
 def found(own: OwnParts, text: str) -> list[str]:
@@ -17,41 +18,81 @@ def found(own: OwnParts, text: str) -> list[str]:
     ("text", "expected"),
     [
         ("Buy Acme Pro at Acme, not Acmes", ["Acme Pro", "Acme"]),
+        ("TopAcme, Top-Acme and acme", ["Acme"]),
         ("See §§a b§§ and @@x@@", ["§§a b§§", "@@x@@"]),
-        ("Never @@closed or §§on\ntwo§ lines", []),
+        ("Never @@closed or §§one§ lines", []),
         ("A ^ in [a] and [^b^]", ["^", "[a]", "[^b^]"]),
-        (f"[{'x' * 201}]", []),
+        ("[a [b] c], []", ["[a [b]", "[]"]),
+        ("{{x}", ["{x}"]),
+        ("{{{x}}}", ["{{{x}}"]),
+        ("A DATE(1) and UPDATE(2)", ["DATE(1)"]),
     ],
 )
 def test_literals_and_delimited_parts_are_found(text: str, expected: list[str]) -> None:
-    own = OwnParts(["Acme", "Acme Pro", "^"], [("§§", "§§"), ("@@", "@@"), ("[", "]")])
+    rules: list[Rule] = [
+        "Acme",
+        "Acme Pro",
+        "^",
+        ("§§", "§§"),
+        ("@@", "@@"),
+        ("[", "]"),
+        ("{", "}"),
+        ("{{", "}}"),
+        ("DATE(", ")"),
+    ]
 
-    assert found(own, text) == expected
+    assert found(OwnParts(rules), text) == expected
 
 
 def test_nothing_is_found_without_any() -> None:
     assert found(OwnParts(), "a b") == []
 
 
+def test_of_two_rules_with_the_same_opening_the_last_one_holds() -> None:
+    assert found(OwnParts([("<", "x"), ("<", ">")]), "<ax>") == ["<ax>"]
+
+
 @pytest.mark.parametrize(
-    ("literals", "delimiters", "message"),
+    ("rules", "message"),
     [
-        (["a"] * 65, [], "placeholders.literals: must be at most 64 texts, not 65"),
-        ([], [("a", "b")] * 9, "placeholders.delimiters: must be at most 16 texts, not 18"),
-        (["a", " "], [], "placeholders.literals[1]: must have 1 to 100 characters that are no white space, not 1"),
-        (
-            [],
-            [("a", "b" * 9)],
-            "placeholders.delimiters[1]: must have 1 to 8 characters that are no white space, not 9",
-        ),
+        (["a"] * 101, "text.keep: must be at most 100 rules, not 101"),
+        (["x" * 100] * 40 + ["y"], "text.keep: must have at most 4000 characters in all rules, not 4001"),
+        (["a", " "], "text.keep[1].literal: must have 1 to 100 characters, not all white space, not 1"),
+        (["a", "b" * 101], "text.keep[1].literal: must have 1 to 100 characters, not all white space, not 101"),
+        ([("a", "")], "text.keep[0].closing: must have 1 to 100 characters, not all white space, not 0"),
+        ([("", "a")], "text.keep[0].opening: must have 1 to 100 characters, not all white space, not 0"),
     ],
 )
-def test_what_breaks_a_limit_is_refused(literals: list[str], delimiters: list[tuple[str, str]], message: str) -> None:
-    with pytest.raises(InvalidRequest, match=re.escape(message)):
-        OwnParts(literals, delimiters)
+def test_what_breaks_a_limit_is_refused(rules: list[Rule], message: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"^{re.escape(message)}$"):
+        OwnParts(rules)
+
+
+def test_what_is_at_the_limits_is_found() -> None:
+    rules = [*("x" * number for number in range(1, 80)), *["y" * 100] * 8]
+
+    assert found(OwnParts(rules), f"{'y' * 100} {'x' * 79} {'x' * 80}") == ["y" * 100, "x" * 79]
+
+
+def test_the_rules_of_the_last_callers_are_compiled_once() -> None:
+    assert own_parts(("Acme",)) is own_parts(("Acme",))
 
 
 def test_a_masker_keeps_them() -> None:
-    masker = Masker(carriers=(("%1", "%2"),), own_parts=OwnParts(["Acme Pro"], [("«", "»")]))
+    own = OwnParts(["Acme Pro", ("«", "»")])
 
-    assert masker.mask("Buy Acme Pro for «my wife» now").text == "Buy %1 for %2 now"
+    assert Masker(carriers=(("%1", "%2"),), own_parts=own).mask("Buy Acme Pro for «my wife» now").text == (
+        "Buy %1 for %2 now"
+    )
+    assert [part.text for part in Masker(own_parts=own).mask("Buy Acme Pro now").parts] == ["Acme Pro"]
+
+
+def test_no_sentence_ends_in_one() -> None:
+    masker = Masker(own_parts=OwnParts(["Yahoo! Inc.", ("<<", ">>")]))
+
+    text = "Buy it. Ask Yahoo! Inc. He said <<Go. Now. Please>> again. Yes."
+    split = split_text(text, "en", lambda _: (1, 2), 50, masker=masker)
+
+    sentences = [sentence.text for sentence in split.sentences]
+    assert sentences == ["Buy it.", "Ask Yahoo! Inc.", "He said <<Go. Now. Please>> again.", "Yes."]
+    assert split.join(sentences) == text

@@ -3,7 +3,7 @@
 import pytest
 
 from server.text.masking import Masker
-from server.text.quotes import find_quotes, is_quote, written
+from server.text.quotes import ended, find_quotes, is_quote, punctuated, written
 
 MASKER = Masker(carriers=(("%1", "%2"), ("X1", "X2")), language="de")
 
@@ -43,7 +43,100 @@ def test_marks_of_quotations_are_carriers(text: str, shown: str, translation: st
     ],
 )
 def test_other_quotations_and_apostrophes_stay(text: str) -> None:
-    assert list(find_quotes(text)) == []
+    assert list(find_quotes(text, has_symbols=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        ('"It\'s mine," he said, "not hers."', ['"', ',"', '"', '"']),
+        ("„Geh“, »geh« und “geh”", ["„", "“", "»", "«", "“", "”"]),
+        ("‘Go,’ he said, 'it is late.'", ["‘", ",’", "'", "'"]),
+        ('"Go away.', ['"']),
+        ("The boys' and the girls' room; rock 'n' roll", []),
+        ("'Tis the season of the dogs' owners", []),
+        ('5\'10" tall, " apart "', []),
+        (f'"{"x" * 201}" she said', []),
+    ],
+)
+def test_a_network_with_symbols_has_them_for_the_marks_of_any_quotation(text: str, marks: list[str]) -> None:
+    assert [text[start:end] for start, end in find_quotes(text, has_symbols=True)] == marks
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "shown", "translation", "expected"),
+    [
+        (
+            "„Geh nicht“, sagte sie.",
+            "en",
+            "{ Geh nicht }, sagte sie.",
+            "{ don't go }, she said.",
+            "“Don't go,” she said.",
+        ),
+        ("»Lauf weg!«, rief er.", "en", "{ Lauf weg! }, rief er.", "{ Run away! }, he cried.", "“Run away!” he cried."),
+        (
+            "'It is late,' he said.",
+            "de",
+            "{ It is late }, he said.",
+            "{ Es ist } spät, sagte er.",
+            "'Es ist spät', sagte er.",
+        ),
+        ('"Go," he said.', "de", "{ Go }, he said.", "{ Geh, } sagte er.", '"Geh", sagte er.'),
+        (
+            'The film "Jaws" is old.',
+            "de",
+            "The film { Jaws } is old.",
+            "Der Film { Jaws } ist alt.",
+            'Der Film "Jaws" ist alt.',
+        ),
+        (
+            'See "{x}" and "my {x}".',
+            "de",
+            'See "|" and { my | }.',
+            'Sieh "|" und { mein | }.',
+            'Sieh "{x}" und "mein {x}".',
+        ),
+    ],
+)
+def test_quotations_come_back_with_the_commas_of_the_language(
+    text: str, language: str, shown: str, translation: str, expected: str
+) -> None:
+    symbols = Masker(carriers=(tuple(map(chr, range(0xE000, 0xE010))),), language=language)
+    masked = symbols.mask(text)
+    carriers = [part.carrier for part in masked.parts]
+
+    def written_out(pattern: str) -> str:
+        left = list(carriers)
+        return "".join(left.pop(0) if character in "{}|" else character for character in pattern)
+
+    restored = masked.restore(written_out(translation))
+
+    assert masked.text == written_out(shown)
+    assert (restored.text, restored.is_whole) == (expected, True)
+
+
+def test_the_end_of_a_quotation_goes_behind_the_last_verb() -> None:
+    assert (
+        ended("\ue000 Ich kann \ue001 nicht kommen, sagte er.", "\ue001")
+        == "\ue000 Ich kann nicht kommen \ue001, sagte er."
+    )
+    assert ended("%1 Ja %2, sagte er, ja.", "%2") == "%1 Ja %2, sagte er, ja."
+    assert ended("%1 Ja! %2 sagte er, ja.", "%2") == "%1 Ja! %2 sagte er, ja."
+    assert ended("%1 Ja %2 sagte der alte Mann, ja.", "%2") == "%1 Ja %2 sagte der alte Mann, ja."
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        ('"Go", he said', "en-GB", '"Go," he said'),
+        ('"Go.", he said', "en", '"Go," he said'),
+        ('"a", "b" and "c"', "en", '"a", "b" and "c"'),
+        ('"Geh," sagte er', "de", '"Geh", sagte er'),
+        ("'Geh,', sagte er", "pt", "'Geh', sagte er"),
+    ],
+)
+def test_commas_stand_where_the_language_has_them(text: str, language: str, expected: str) -> None:
+    assert punctuated(text, language) == expected
 
 
 def test_marks_are_known_with_their_comma() -> None:

@@ -15,7 +15,7 @@ from server.text.masking import Masker
 from server.text.source import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.legs import Leg, TextGroup, group_texts
-from server.translation.request import DecodingRequest, TranslationRequest
+from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
 from server.translation.routes import Routes, TextRoute
 from tests.server.echo_engine import EchoEngine
 from tests.server.translation.parts import of_pairs, with_manifest
@@ -185,6 +185,16 @@ def test_sentences_are_masked_as_the_model_can_read(model: Model) -> None:
         folds_capitals=True,
         language="de",
     )
+
+
+def test_all_legs_keep_what_the_caller_wants(models: dict[str, Model]) -> None:
+    asked = dataclasses.replace(request(), text=TextOptions(keep=["Acme", ("<<", ">>")]))
+
+    for leg in legs_of(asked, models):
+        masked = leg.split_rules.masker.mask("An Acme <<of mine>> runs.")
+        assert [part.text for part in masked.parts] == ["Acme", "<<of mine>>"]
+    with pytest.raises(InvalidRequest, match=r"^text.keep\[0\].literal"):
+        legs_of(dataclasses.replace(asked, text=TextOptions(keep=["x" * 101])), models)
 
 
 def test_a_sentence_that_lost_a_part_is_shown_with_other_carriers(model: Model) -> None:

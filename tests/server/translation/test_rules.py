@@ -12,7 +12,7 @@ from server.decoding.options import DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
 from server.text.markup.document import Document
 from server.text.markup.html import read_html
-from server.translation.request import DecodingRequest, TranslationRequest
+from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
 from server.translation.rules import (
     check_alignment,
     check_answer,
@@ -35,9 +35,9 @@ def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) 
     )
 
 
-def mime_type(name: str, num_hypotheses: int = 1, **wishes: bool) -> Callable[[str], Document] | None:
-    fields: dict[str, Any] = {"mime_type": name, **wishes}
-    return check_mime_type(TranslationRequest(contents=[], arrived=0.0, deadline=1.0, **fields), num_hypotheses)
+def mime_type(name: str, num_hypotheses: int = 1, **wishes: Any) -> Callable[[str], Document] | None:
+    request = TranslationRequest(contents=[], arrived=0.0, deadline=1.0, mime_type=name, **wishes)
+    return check_mime_type(request, num_hypotheses)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,10 @@ def mime_type(name: str, num_hypotheses: int = 1, **wishes: bool) -> Callable[[s
         (lambda _: mime_type("text/html", 2), ["decoding.num_hypotheses", "must be 1", "text/html", "2"]),
         (lambda _: mime_type("text/html", with_alignment=True), ["output.include_alignment", "text/html"]),
         (lambda _: mime_type("text/html", with_tokens=True), ["output.include_tokens", "text/html"]),
+        (
+            lambda _: mime_type("text/markdown", text=TextOptions(translate_attributes=True)),
+            ["text.translate_attributes", "must be false", "text/html"],
+        ),
         (lambda m: decoding(m, beam_size=0), ["decoding.beam_size", "1 to 8", "0"]),
         (lambda m: decoding(m, beam_size=9), ["decoding.beam_size", "1 to 8", "9"]),
         (lambda m: decoding(m, num_hypotheses=0), ["decoding.num_hypotheses", "1 to 4"]),
@@ -136,6 +140,13 @@ def test_plain_text_need_not_be_named(name: str) -> None:
 
 def test_documents_with_markup_have_a_reader() -> None:
     assert mime_type("text/html") is read_html
+
+
+def test_attributes_are_texts_if_that_is_asked_for() -> None:
+    read = mime_type("text/html", text=TextOptions(translate_attributes=True))
+
+    assert read is not None
+    assert [block.text for block in read('<img alt="A dog">').blocks] == ["A dog"]
 
 
 def test_a_tenant_may_ask_for_its_best_priority_and_less() -> None:

@@ -1,19 +1,18 @@
 """What a document is when each of its texts is translated into itself."""
 
 import re
-from collections.abc import Callable
 
 from server.text.markup.document import Block, Document
 
 
-def put_back(block: Block, escape: Callable[[str], str]) -> str:
+def put_back(block: Block) -> str:
     """Returns a block's text with its tags where they were, as the document would have it."""
     pieces, position = [], 0
     for tag in (*block.tags, None):
         end = len(block.text) if tag is None else tag.position
         plain = block.text[position:end]
         parts = re.split(f"([{''.join(block.kept)}])", plain) if block.kept else [plain]
-        pieces += [block.kept[part] if part in block.kept else escape(part) for part in parts]
+        pieces += [block.kept[part] if part in block.kept else block.escape(part) for part in parts]
         pieces.append("" if tag is None else tag.source)
         position = end
     return "".join(pieces)
@@ -21,4 +20,4 @@ def put_back(block: Block, escape: Callable[[str], str]) -> str:
 
 def identity(document: Document) -> str:
     """Returns the document that has each text in its own place again."""
-    return document.join([put_back(block, document.escape) for block in document.blocks])
+    return document.join([put_back(block) for block in document.blocks])

@@ -4,7 +4,7 @@ import html
 
 import pytest
 
-from server.text.markup.builder import Builder, unescape
+from server.text.markup.builder import Builder, Value, unescape
 from server.text.markup.document import Block, Tag
 from tests.server.text.markup.identity import identity
 
@@ -27,7 +27,7 @@ def test_pieces_become_blocks() -> None:
 
     tags = (Tag(6, "[", partner=1), Tag(9, "](x)", partner=0, is_end=True))
     assert document.leading == "#  "
-    assert document.blocks == (Block("One & two\U000f0000", " \n", tags, {"\U000f0000": "`x`"}),)
+    assert document.blocks == (Block("One & two\U000f0000", " \n", html.escape, tags, {"\U000f0000": "`x`"}),)
     assert identity(document) == "#  One &amp; [two](x)`x` \n"
 
 
@@ -55,6 +55,27 @@ def test_a_block_without_a_letter_stays() -> None:
     document = builder.finish()
 
     assert (document.leading, document.blocks) == ("12<code>x</code>", ())
+
+
+def test_values_of_tags_that_stay_outside_are_blocks() -> None:
+    builder = make_builder()
+    builder.stay("<p a='One &amp;'>", [Value(6, 15, str.upper)])
+    builder.add_void("<i a=' Two\n two '>", [Value(6, 16, str.upper)])
+    builder.add_text("Three ", "Three ")
+    builder.add_void("<b a='Not'>", [Value(6, 9, str.upper)])
+    builder.add_text(" four", " four")
+    builder.add_tag("<u a='12' b='Five'>", "u", is_end=False, values=[Value(6, 8, str.upper), Value(13, 17, str.upper)])
+    document = builder.finish()
+
+    assert document.leading == "<p a='"
+    assert [(block.text, block.behind) for block in document.blocks] == [
+        ("One &", "'><i a=' "),
+        ("Two two", " '>"),
+        ("Three  four", "<u a='12' b='"),
+        ("Five", "'>"),
+    ]
+    assert [block.escape("a<") for block in document.blocks] == ["A<", "A<", "a&lt;", "A<"]
+    assert [tag.source for tag in document.blocks[2].tags] == ["<b a='Not'>"]
 
 
 def test_nothing_is_a_document() -> None:

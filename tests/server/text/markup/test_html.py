@@ -39,7 +39,12 @@ def _shown(block: Block) -> str:
         ("<table><tr><td>One<td>Two</table>", ["One", "Two"]),
         ("<label>Name <button>Save</button></label><option>Red", ["Name", "Save", "Red"]),
         ("See <a href='x'>this <b>page</b></a> now", ["See {<a href='x'>}this {<b>}page{</b>}{</a>} now"]),
-        ("One <img src=a.png> two", ["One {<img src=a.png>} two"]),
+        ("One <img src=a.png> two", ["One [<img src=a.png>] two"]),
+        ("<img src=a> One <img src=b>", ["One"]),
+        ("H<sub>2</sub>O flows<sup>1</sup>", ["H[<sub>2</sub>]O flows[<sup>1</sup>]"]),
+        ("One<sup>a note</sup> two", ["One{<sup>}a note{</sup>} two"]),
+        ("<a>One</a> | <a>two</a> &raquo; three", ["One", "two » three"]),
+        ("One | two", ["One | two"]),
         ("a long <wbr/>word, <x-y id=1 />", ["a long {<wbr/>}word,"]),
         ("One <!-- c --> two <?php x ?> three", ["One {<!-- c -->} two {<?php x ?>} three"]),
         ("One <script>if (a < b) {}</SCRIPT > two", ["One {<script>if (a < b) {}</SCRIPT >} two"]),
@@ -107,8 +112,8 @@ def test_tags_know_their_partners() -> None:
 
     assert partners("a <b>c <i>d</i></b> e") == [3, 2, 1, 0]
     assert partners("a <b>c <i>d</b> e</i> f") == [2, None, 0, None]
-    assert partners("a </b>c <img>d <i>e") == [None, None, None]
-    [block] = read_html("a </b>c <img>d <i>e").blocks
+    assert partners("a </b>c <wbr>d <i>e") == [None, None, None]
+    [block] = read_html("a </b>c <wbr>d <i>e").blocks
     assert [(tag.is_end, tag.is_void) for tag in block.tags] == [(True, False), (False, True), (False, False)]
 
 

@@ -27,7 +27,7 @@ def document(source: str) -> Document:
         if not match[1] and not match[2]:
             opened.append(len(tags))
         tags.append(Tag(position, match[0], partner, is_end=bool(match[1]), is_void=bool(match[2])))
-    return Document("<p>", (Block(text, "</p>", tuple(tags)),), html.escape)
+    return Document("<p>", (Block(text, "</p>", html.escape, tuple(tags)),))
 
 
 def split(text: str, num_before: int) -> SplitText:
@@ -105,7 +105,7 @@ def test_a_tag_without_a_partner_reaches_to_the_end_of_its_sentence() -> None:
 
 
 def test_everything_that_is_no_sentence_is_escaped() -> None:
-    two = Document("", (Block("A & b.", "<hr>"), Block("1 < 2", "")), html.escape)
+    two = Document("", (Block("A & b.", "<hr>", html.escape), Block("1 < 2", "", html.escape)))
     found = split_document(
         two, lambda text, _: split_text(text, "en", lambda shown: (*range(len(shown.split())), 2), 64)
     )
@@ -118,7 +118,7 @@ def test_everything_that_is_no_sentence_is_escaped() -> None:
 
 def test_a_sentence_has_what_its_stand_ins_stand_for() -> None:
     code = "\U000f0000"
-    kept = Document("", (Block(f"Press {code} now. Go.", "", (), {code: "<kbd>F1</kbd>"}),), html.escape)
+    kept = Document("", (Block(f"Press {code} now. Go.", "", html.escape, (), {code: "<kbd>F1</kbd>"}),))
 
     first, second = split_document(kept, split).sentences
 
