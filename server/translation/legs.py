@@ -10,7 +10,7 @@ from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.engine.flow import Flow
 from server.models.model import Model
-from server.text.markup.document import Document
+from server.text.markup.document import Read
 from server.text.masked import Restored
 from server.text.masking import Masker
 from server.text.source import SourceSentence, SplitText
@@ -46,7 +46,7 @@ class Leg:
     pair: LanguagePair
     options: DecodingOptions
     is_only: bool = True
-    read: Callable[[str], Document] | None = None
+    read: Read | None = None
     spared_seconds: float = 0.0
 
     def ask_again(self, sentence: SourceSentence, restored: Restored) -> SourceSentence | None:

@@ -15,7 +15,7 @@ from server.bundle.confidence import Confidence
 from server.bundle.manifest import Limits
 from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
-from server.text.markup.document import Document
+from server.text.markup.document import Read
 from server.text.markup.readers import READERS
 from server.text.masking import Masker
 from server.text.source import SplitText
@@ -41,7 +41,7 @@ def check_answer(num_characters: int, num_hypotheses: int) -> None:
         raise InvalidRequest("decoding.num_hypotheses", message)
 
 
-def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Callable[[str], Document] | None:
+def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Read | None:
     """Returns what reads the texts of a request, None for plain ones.
 
     Tags are placed in one translation alone, and positions of words would not be those of a text with tags.

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from server.text.markup.builder import BLANKS, Builder, unescape
-from server.text.markup.document import Document
+from server.text.markup.document import Document, Watch, unwatched
 
 
 def _set(names: str) -> frozenset[str]:
@@ -58,7 +58,7 @@ def escape(text: str) -> str:
     return text.translate(_ESCAPES)
 
 
-def read_html(text: str) -> Document:
+def read_html(text: str, watch: Watch = unwatched) -> Document:
     """Returns the texts of an HTML document, and what stands between them.
 
     Any text is read, however malformed, in time that is linear in its length. Elements are kept from the network that
@@ -66,8 +66,9 @@ def read_html(text: str) -> Document:
 
     Args:
         text: a whole document or any piece of one.
+        watch: see `Builder`.
     """
-    reader = _Reader(text)
+    reader = _Reader(text, watch)
     for token in reader.tokens():
         reader.read(token)
     return reader.finish()
@@ -93,9 +94,9 @@ class _Token(NamedTuple):
 class _Reader:
     """Goes through the tokens of a document, and knows which elements are open."""
 
-    def __init__(self, text: str):
+    def __init__(self, text: str, watch: Watch):
         self._text = text
-        self._builder = Builder(text, escape)
+        self._builder = Builder(text, escape, watch)
         self._open: list[tuple[str, bool]] = []  # the name of each, and whether it is translated
         self._num_open: Counter[str] = Counter()
         self._kept: list[str] = []  # tokens of an element within a sentence that is kept
@@ -127,6 +128,7 @@ class _Reader:
 
     def read(self, token: _Token) -> None:
         """Reads the next token."""
+        self._builder.count()
         is_translated = not self._open or self._open[-1][1]
         if token.is_end:
             self._end_element(token, is_translated)

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from server.text.markup.builder import BLANKS, Builder, unescape
@@ -26,6 +26,7 @@ _TOKEN = re.compile(
     r"|(?P<mark>\*++|_++|~~)",
 )
 _VOIDS = frozenset({"br", "img", "wbr", "hr", "input"})
+_BACKTICKS = re.compile("`+")
 _LONGEST_LABEL = 999  # characters, by CommonMark
 _BLANK_RUN = re.compile(f"[{BLANKS}]+")
 # What would be read as markup: at the beginning of a text, and in it.
@@ -65,7 +66,7 @@ def read_inline(text: str, labels: Collection[str], builder: Builder) -> None:
         labels: of the links that the document defines, normalised.
         builder: to which it is added.
     """
-    for piece in _Inline(text, labels).pieces():
+    for piece in _Inline(text, labels, builder.count).pieces():
         if piece.is_break:
             builder.stay(piece.source)
         elif piece.text is not None:
@@ -81,19 +82,21 @@ def read_inline(text: str, labels: Collection[str], builder: Builder) -> None:
 class _Inline:
     """Finds the pieces of a text, and then which of its marks belong together."""
 
-    def __init__(self, text: str, labels: Collection[str]):
+    def __init__(self, text: str, labels: Collection[str], count: Callable[[], None]):
         self._text = text
         self._labels = labels
+        self._count = count
         self._pieces: list[_Piece] = []
         self._brackets: list[tuple[int, int]] = []  # index of the piece, and where the text behind it begins
         self._marks: list[int] = []  # pieces of emphasis that may begin
         self._num_marks: Counter[str] = Counter()
-        self._code_ends = _find_code_ends(text)
+        self._code_ends = _find_code_ends(text, count)
 
     def pieces(self) -> list[_Piece]:
         """Returns all pieces."""
         position = 0
         while match := _TOKEN.search(self._text, position):
+            self._count()
             self._add_text(self._text[position : match.start()])
             position = self._add(match)
         self._add_text(self._text[position:])
@@ -188,13 +191,14 @@ def _is_punctuation(character: str) -> bool:
     return unicodedata.category(character)[0] in "PS"
 
 
-def _find_code_ends(text: str) -> dict[int, int]:
+def _find_code_ends(text: str, count: Callable[[], None]) -> dict[int, int]:
     """Returns for each run of backticks that has another of its length behind it where that one ends."""
     ends: dict[int, int] = {}
-    last: dict[int, int] = {}  # where the next run of each length ends
-    for match in reversed(list(re.finditer("`+", text))):
+    last: dict[int, int] = {}  # where the last run of each length begins
+    for match in _BACKTICKS.finditer(text):
+        count()
         length = match.end() - match.start()
         if length in last:
-            ends[match.start()] = last[length]
-        last[length] = match.end()
+            ends[last[length]] = match.end()
+        last[length] = match.start()
     return ends

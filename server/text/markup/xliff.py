@@ -5,11 +5,11 @@ stay, but for `state`, which becomes "translated". Where a source has segments (
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from server.text.markup.builder import BLANKS, Builder, unescape
-from server.text.markup.document import Document, MalformedDocument
+from server.text.markup.document import Document, MalformedDocument, Watch, unwatched
 
 _UNITS = frozenset({"trans-unit", "segment"})
 _BEGINS, _ENDS = frozenset({"bx", "bpt", "sc", "sm"}), frozenset({"ex", "ept", "ec", "em"})
@@ -55,19 +55,20 @@ def escape(text: str) -> str:
     return text.translate(_ESCAPES)
 
 
-def read_xliff(text: str) -> Document:
+def read_xliff(text: str, watch: Watch = unwatched) -> Document:
     """Returns the sources of an XLIFF document's units, to be written as their targets.
 
     Units stay as they are where `translate="no"` says so, and codes within a unit are tags.
 
     Args:
         text: a whole document.
+        watch: see `Builder`.
 
     Raises:
         MalformedDocument: it is not well-formed XML.
     """
-    tokens, ends = _read_tokens(text)
-    builder = Builder(text, escape)
+    builder = Builder(text, escape, watch)
+    tokens, ends = _read_tokens(text, builder.count)
     index = 0
     while index < len(tokens):
         token = tokens[index]
@@ -133,12 +134,13 @@ def _pair_of(token: _Token) -> str:
     return "code " + next((attributes[key] for key in ("rid", "startRef", "id") if key in attributes), "")
 
 
-def _read_tokens(text: str) -> tuple[list[_Token], dict[int, int]]:
+def _read_tokens(text: str, count: Callable[[], None]) -> tuple[list[_Token], dict[int, int]]:
     """Returns the tokens of a document, and for each that begins an element the index of the one that ends it."""
     tokens: list[_Token] = []
     ends: dict[int, int] = {}
     begun: list[int] = []
     for match in _matches(text):
+        count()
         around = tokens[begun[-1]] if begun else _Token("")
         if not match["name"]:
             plain = match["cdata"] if match["text"] is None else unescape(match["text"])

@@ -10,7 +10,7 @@ from server.access.tenants import Priority, Tenant
 from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
-from server.text.markup.document import Document
+from server.text.markup.document import Read
 from server.text.markup.html import read_html
 from server.translation.request import DecodingRequest, TranslationRequest
 from server.translation.rules import (
@@ -35,7 +35,7 @@ def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) 
     )
 
 
-def mime_type(name: str, num_hypotheses: int = 1, **wishes: bool) -> Callable[[str], Document] | None:
+def mime_type(name: str, num_hypotheses: int = 1, **wishes: bool) -> Read | None:
     fields: dict[str, Any] = {"mime_type": name, **wishes}
     return check_mime_type(TranslationRequest(contents=[], arrived=0.0, deadline=1.0, **fields), num_hypotheses)
 
