@@ -1,25 +1,29 @@
 """Reads XLIFF 1.2 and 2.x: each unit's source is a text, and its translation becomes the unit's target.
 
 Source: the standards of OASIS, XLIFF 1.2 (2008) and 2.1 (2018). A target that is there is replaced. Its attributes
-stay, but for `state`, which becomes "translated". Where a source has segments (`seg-source`), the target is one text.
+stay, but for `state`, which becomes "translated". Where a source has segments (`seg-source`), the target is one text. A
+reference to what a DTD defines, such as `&product;`, is kept as a word.
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from server.text.markup.builder import BLANKS, Builder, unescape
+from server.text.markup.builder import BLANKS, Builder
 from server.text.markup.document import Document, MalformedDocument, Watch, unwatched
 
 _UNITS = frozenset({"trans-unit", "segment"})
 _BEGINS, _ENDS = frozenset({"bx", "bpt", "sc", "sm"}), frozenset({"ex", "ept", "ec", "em"})
 _SPANS = frozenset({"g", "pc", "mrk"})
+_NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}  # XML has no others of its own
+_REFERENCE = r"&(?:(?:amp|lt|gt|quot|apos)|\#0*+\d{1,7}|\#x0*+[0-9a-fA-F]{1,6});"
 _TOKEN = re.compile(
     r"<!--.*?-->|<!\[CDATA\[(?P<cdata>.*?)\]\]>|<\?.*?\?>|<![A-Z][^<>\[]*+(?:\[[^\]]*+\]\s*)?>"
     r"""|<(?P<slash>/?)(?P<name>[\w:][\w:.-]*+)(?:\s++|[^\s<>/"']++|"[^"<]*+"|'[^'<]*+')*+(?P<close>/?)>"""
-    r"|(?P<text>[^<]++)",
+    rf"|(?P<text>(?:[^<&]++|{_REFERENCE}|&(?![^\s<&;]{{1,64}};))++)|&[^\s<&;]{{1,64}};",
     re.DOTALL,
 )
+_DECODED = re.compile(_REFERENCE)
 _ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
 _STATE = re.compile(r"""(?<=\s)state\s*+=\s*+(?:"[^"]*+"|'[^']*+')""")
 _BLANK_RUN = re.compile(f"[{BLANKS}]+")
@@ -53,6 +57,20 @@ class _Token:
 def escape(text: str) -> str:
     """Returns a plain text as XML writes it between tags."""
     return text.translate(_ESCAPES)
+
+
+def decode(text: str) -> str:
+    """Returns a text with the references decoded that XML has without a DTD: five by name, and those by number."""
+    return _DECODED.sub(_decoded, text)
+
+
+def _decoded(match: re.Match[str]) -> str:
+    name = match[0][1:-1]
+    if name in _NAMED:
+        return _NAMED[name]
+    number = int(name.replace("#", "0"), 16) if name[1] == "x" else int(name[1:])
+    is_character = number in (0x9, 0xA, 0xD) or 0x20 <= number < 0xD800 or 0xE000 <= number <= 0x10FFFF
+    return chr(number) if is_character else "\ufffd"
 
 
 def read_xliff(text: str, watch: Watch = unwatched) -> Document:
@@ -121,7 +139,7 @@ def _read_source(tokens: Sequence[_Token], ends: dict[int, int], begin: int, bui
             builder.add_tag(token.source, token.name, token.is_end)
         elif token.name in _BEGINS or token.name in _ENDS:
             builder.add_tag(whole, _pair_of(token), is_end=token.name in _ENDS)
-        elif token.name == "mrk":
+        elif token.name == "mrk" or token.source[0] == "&":
             builder.keep(whole)
         else:
             builder.add_void(whole)
@@ -143,7 +161,7 @@ def _read_tokens(text: str, count: Callable[[], None]) -> tuple[list[_Token], di
         count()
         around = tokens[begun[-1]] if begun else _Token("")
         if not match["name"]:
-            plain = match["cdata"] if match["text"] is None else unescape(match["text"])
+            plain = match["cdata"] if match["text"] is None else decode(match["text"])
             tokens.append(_Token(match[0], text=plain))
         elif match["slash"]:
             if around.name != match["name"]:
