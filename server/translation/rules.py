@@ -7,7 +7,6 @@ An error repeats a value only if it is a number or a short plain name, because a
 
 import dataclasses
 import re
-from collections.abc import Callable
 
 from server.access.tenants import Priority, Tenant
 from server.bundle.alignment import Alignment
