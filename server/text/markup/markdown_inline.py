@@ -90,6 +90,7 @@ class _Inline:
         self._brackets: list[tuple[int, int]] = []  # index of the piece, and where the text behind it begins
         self._marks: list[int] = []  # pieces of emphasis that may begin
         self._num_marks: Counter[str] = Counter()
+        self._pairs: list[tuple[int, int]] = []  # pieces of emphasis that begin and end, by their ends
         self._code_ends = _find_code_ends(text, count)
 
     def pieces(self) -> list[_Piece]:
@@ -130,6 +131,7 @@ class _Inline:
             index, begin = self._brackets.pop()
             label = found["label"] or self._text[begin : min(match.start(), begin + _LONGEST_LABEL)]
             if found["target"] is not None or normalized(label) in self._labels:
+                self._keep_within(index)
                 source = found[0] if found["target"] or found["label"] else f"][{label}]"
                 name = f"[{index}"
                 self._pieces[index] = _Piece(self._pieces[index].source, name=name)
@@ -154,9 +156,22 @@ class _Inline:
             for piece in (self._pieces[begin], self._pieces[index]):
                 piece.text, piece.name = None, f"{mark}{begin}"
             self._pieces[index].is_end = True
+            self._pairs.append((begin, index))
         elif opens:
             self._marks.append(index)
             self._num_marks[mark] += 1
+
+    def _keep_within(self, index: int) -> None:
+        """Undoes emphasis with one end behind a piece that begins a link: of the two, the link counts."""
+        while self._marks and self._marks[-1] > index:
+            self._pop_mark()
+        while self._pairs and self._pairs[-1][1] > index:
+            pair = self._pairs.pop()
+            if pair[0] < index:
+                for piece in (self._pieces[each] for each in pair):
+                    piece.text, piece.name, piece.is_end = piece.source, "", False
+                self._marks.append(pair[0])
+                self._num_marks[self._pieces[pair[0]].source] += 1
 
     def _pop_mark(self) -> int:
         index = self._marks.pop()
