@@ -92,7 +92,12 @@ def main() -> int:
     arguments = parser.parse_args()
     texts, twice = odd_texts(arguments.characters), odd_texts(2 * arguments.characters)
     costs = [
-        measure(f"{mime_type}: {unit}", *(_request(text, mime_type) for text in _documents(unit, arguments.characters)))
+        measure(
+            f"{mime_type}: {unit!a}",
+            _document(unit, mime_type, arguments.characters),
+            _document(unit, mime_type, 2 * arguments.characters),
+            arguments.repeats,
+        )
         for mime_type, units in _MARKUP.items()
         for unit in units
     ]
@@ -110,11 +115,12 @@ def main() -> int:
     )
 
 
-def _documents(unit: str, num_characters: int) -> tuple[str, str]:
-    """Returns a sentence with a unit over and over in it, of about so many characters, and one with twice as much."""
-    begin, end = ("<x><trans-unit><source>", "</source></trans-unit></x>") if unit in _MARKUP[XLIFF] else ("", "")
-    first, second = (f"{begin}A dog {unit * (n * num_characters // len(unit))} runs.{end}" for n in (1, 2))
-    return first, second
+def _document(unit: str, mime_type: str, num_characters: int) -> bytes:
+    """Returns the request of a sentence with a unit over and over in it, of about so many characters."""
+    text = f"A dog {unit * (num_characters // len(unit))} runs."
+    return _request(
+        f"<x><trans-unit><source>{text}</source></trans-unit></x>" if mime_type == XLIFF else text, mime_type
+    )
 
 
 def _request(text: str, mime_type: str = "") -> bytes:
