@@ -81,7 +81,8 @@ class TranslationService:
             for opening in opening_responses(job):
                 yield opening
             async for place in job.completions():
-                yield stream_response(job, place, message.request.output)
+                build = functools.partial(stream_response, job, place, message.request.output)
+                yield await job.assemble(build, place)
         _add_target_tokens(job)
 
     async def score(self, message: pb.ScoreRequest, context: Any) -> pb.ScoreResponse:

@@ -15,9 +15,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
-from server.text.markup.document import Document, MalformedDocument
+from server.text.markup.document import Document, MalformedDocument, Read
 from server.text.markup.marking import split_document
 from server.text.masking import NO_MASKING, Masker
 from server.text.sentences import Encode, split_text
@@ -27,12 +28,18 @@ from server.threads import SPLITTER_NICENESS, be_nice
 MAX_TEXT_BYTES = 2 << 20
 MAX_SENTENCES = 1 << 15  # of one request: each costs memory and the event loop's time; 2 MiB of prose have about 25,000
 MAX_SEEN = 2 * MAX_SENTENCES  # of one request, with those of texts that fail: each takes 5 us, however short it is
+# Pieces of markup of one request: tags, and texts between them. Each takes up to 350 bytes and 20 us. Half as many, and
+# files of 2 MiB with a tag for every 30 characters are refused; twice that, and four such requests take 360 MB.
+MAX_PIECES = 1 << 17
 MAX_CHARACTERS = 16 << 20  # of all requests that are being split; one message has at most 4 MiB
 _SHORT_CHARACTERS = 2000  # splitting less than that is not worth another thread
 _NUM_THREADS = 5  # so that one is left beside four of the longest requests, which `MAX_CHARACTERS` allow
 _FREE_SECONDS = 0.1  # of work without a rest: some 300,000 characters
 _PIECE_SECONDS = 0.002  # of work between two rests
 _REST_SECONDS = 0.008
+
+IsOver = Callable[[], bool]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,7 @@ class SplitRules:
     max_tokens: int
     num_added: int = 1
     masker: Masker = NO_MASKING
-    read: Callable[[str], Document] | None = None
+    read: Read | None = None
 
 
 class Splitter:
@@ -76,9 +83,21 @@ class Splitter:
             Overloaded: too much is being split already.
             DeadlineExceeded: the deadline passed.
         """
-        num_characters = sum(map(len, texts))
+        return await self.work(sum(map(len, texts)), functools.partial(_split_texts, texts, rules), deadline)
+
+    async def work(self, num_characters: int, work: Callable[[IsOver], _T], deadline: float) -> _T:
+        """Returns what a function makes of texts, which is called on another thread if that takes long.
+
+        Args:
+            num_characters: of the texts.
+            work: is given a function that it asks every few characters whether to stop, as nobody waits any more.
+            deadline: instant of `time.monotonic`.
+
+        Raises:
+            Overloaded: too much is being split already.
+        """
         if num_characters <= _SHORT_CHARACTERS:
-            return _split_texts(texts, rules, lambda: False)
+            return work(lambda: False)
         if self._num_characters + num_characters > MAX_CHARACTERS:
             message = f"{self._num_characters} characters are being split into sentences, limit {MAX_CHARACTERS}"
             raise Overloaded(message, "splitting")
@@ -87,19 +106,16 @@ class Splitter:
         try:
             return await asyncio.get_running_loop().run_in_executor(
                 self._threads,
-                self._split_slowly,
-                texts,
-                rules,
+                self._work_slowly,
+                work,
                 lambda: has_left.is_set() or time.monotonic() >= deadline,
             )
         finally:
             has_left.set()
             self._num_characters -= num_characters
 
-    def _split_slowly(
-        self, texts: Sequence[str], rules: Iterable[SplitRules], is_over: Callable[[], bool]
-    ) -> list[SplitText]:
-        """Splits on this thread, which is one of the splitter's, with rests once that takes long."""
+    def _work_slowly(self, work: Callable[[IsOver], _T], is_over: IsOver) -> _T:
+        """Works on this thread, which is one of the splitter's, with rests once that takes long."""
         rested = time.thread_time() + _FREE_SECONDS
 
         def rest() -> bool:
@@ -110,12 +126,12 @@ class Splitter:
                 rested = time.thread_time()
             return is_over()
 
-        return _split_texts(texts, rules, rest)
+        return work(rest)
 
 
-def _split_texts(texts: Sequence[str], rules: Iterable[SplitRules], is_over: Callable[[], bool]) -> list[SplitText]:
+def _split_texts(texts: Sequence[str], rules: Iterable[SplitRules], is_over: IsOver) -> list[SplitText]:
     split: list[SplitText] = []
-    room = _Room(MAX_SENTENCES, MAX_SEEN)
+    room = _Room(MAX_SENTENCES, MAX_SEEN, MAX_PIECES)
     for index, (text, own) in enumerate(zip(texts, rules, strict=False)):
         try:
             split.append(_split_text(f"contents[{index}]", text, own, room, is_over))
@@ -127,13 +143,14 @@ def _split_texts(texts: Sequence[str], rules: Iterable[SplitRules], is_over: Cal
 
 @dataclass(slots=True)
 class _Room:
-    """How many more sentences a request may have, and how many more are looked for."""
+    """How many more sentences a request may have, how many more are looked for, and how many more pieces of markup."""
 
     sentences: int
     seen: int
+    pieces: int
 
 
-def _split_text(field: str, text: str, rules: SplitRules, room: _Room, is_over: Callable[[], bool]) -> SplitText:
+def _split_text(field: str, text: str, rules: SplitRules, room: _Room, is_over: IsOver) -> SplitText:
     if room.seen <= 0:
         raise InvalidRequest(field, f"is not split: the texts before it make more than {MAX_SEEN} sentences")
     # No character takes more than 4 bytes, so most texts need not be encoded to know.
@@ -147,8 +164,7 @@ def _split_text(field: str, text: str, rules: SplitRules, room: _Room, is_over: 
         if num_sentences > room.sentences:
             message = f"makes more than {room.sentences} sentences; a request has room for {MAX_SENTENCES}"
             raise InvalidRequest(field, message)
-        if is_over():
-            raise DeadlineExceeded("the time was over before the translation could start")
+        _check_time(is_over)
 
     def split(plain: str, num_before: int = 0) -> SplitText:
         def watch_all(num_sentences: int) -> None:
@@ -160,8 +176,25 @@ def _split_text(field: str, text: str, rules: SplitRules, room: _Room, is_over: 
 
     if rules.read is None:
         return split(text)
+    return split_document(_read(field, text, rules.read, room, is_over), split)
+
+
+def _read(field: str, text: str, read: Read, room: _Room, is_over: IsOver) -> Document:
+    before = room.pieces
+
+    def watch(num_pieces: int) -> None:
+        room.pieces = max(0, before - num_pieces)
+        if num_pieces > before:
+            message = f"has more than {before} pieces of markup; a request has room for {MAX_PIECES}"
+            raise InvalidRequest(field, message)
+        _check_time(is_over)
+
     try:
-        document = rules.read(text)
+        return read(text, watch)
     except MalformedDocument as error:
         raise InvalidRequest(field, str(error)) from error
-    return split_document(document, split)
+
+
+def _check_time(is_over: IsOver) -> None:
+    if is_over():
+        raise DeadlineExceeded("the time was over before the translation could start")

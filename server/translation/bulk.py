@@ -121,11 +121,11 @@ class Bulk:
                         if not self._has_begun and not _is_of_text(error):
                             raise
                         self._answer(text, error, held)
-                        continue
-                    own = held.pop_all()
-                    finishing = group.create_task(self._finish(text, job, own))
-                    finishing.add_done_callback(partial(_close, own))  # even if it never begins
-                await self._window.wait_for_room()
+                    else:
+                        own = held.pop_all()
+                        finishing = group.create_task(self._finish(text, job, own))
+                        finishing.add_done_callback(partial(_close, own))  # even if it never begins
+                await self._window.wait_for_room()  # a text that has failed takes some too, until its answer is read
         except TranslationError as error:
             self._error = self._error or error
 

@@ -9,7 +9,7 @@ import functools
 import itertools
 import time
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Self, TypeVar
@@ -111,13 +111,26 @@ class Job:
                 raise_if_all_failed(self.answers)
                 yield part.place
 
-    async def assemble(self, build: Callable[[], _T]) -> _T:
-        """Calls a function that builds the response, on another thread if that takes long."""
-        first, last = self.routes[0][0], self.routes[0][-1]
-        with_words = last.options.with_tokens or last.options.with_alignment or first.read is not None
-        few = _FEW_WITH_WORDS if with_words else FEW_SENTENCES
-        is_short = sum(len(answer.split.sentences) for answer in self.answers) <= few
-        return build() if is_short else await asyncio.to_thread(build)
+    async def assemble(self, build: Callable[[], _T], place: Place | None = None) -> _T:
+        """Calls a function that builds the response, on another thread if that takes long.
+
+        Args:
+            build: builds it.
+            place: of the sentence that is in the response; None for all of them.
+        """
+        sentences: Iterable[SourceSentence] = (each for answer in self.answers for each in answer.split.sentences)
+        if place is not None:
+            sentences = (self.answers[place.text].split.sentences[place.sentence],)
+        options = self.routes[0][-1].options
+        have_words = options.with_tokens or options.with_alignment
+        of_sentence = FEW_SENTENCES // _FEW_WITH_WORDS
+        work = 0
+        for sentence in sentences:
+            num_marks = len(sentence.markup.marks) if sentence.markup else 0
+            work += of_sentence + num_marks if have_words or num_marks else 1
+            if work > FEW_SENTENCES:
+                return await asyncio.to_thread(build)
+        return build()
 
     async def _done(self) -> AsyncIterator[Submitted]:
         """Yields every submitted sentence when it is done, those of second legs and second attempts included."""

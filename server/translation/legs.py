@@ -3,7 +3,7 @@
 import functools
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from server.bundle.languages import LanguagePair
@@ -11,7 +11,7 @@ from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.engine.flow import Flow
 from server.models.model import Model
-from server.text.markup.document import Document
+from server.text.markup.document import Read
 from server.text.masked import Restored
 from server.text.masking import Masker
 from server.text.own_parts import NO_OWN_PARTS, OwnParts, own_parts
@@ -52,7 +52,7 @@ class Leg:
     pair: LanguagePair
     options: DecodingOptions
     is_only: bool = True
-    read: Callable[[str], Document] | None = None
+    read: Read | None = None
     own_parts: OwnParts = NO_OWN_PARTS
     spared_seconds: float = 0.0
 

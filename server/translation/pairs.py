@@ -1,10 +1,11 @@
 """Pairs of a source and a given translation, as an engine is shown them to score the translation."""
 
-import asyncio
 from collections.abc import Sequence
+from functools import partial
 
-from server.errors import InvalidRequest
+from server.errors import DeadlineExceeded, InvalidRequest
 from server.text.source import Given, SourceSentence, SplitText
+from server.text.splitter import IsOver, Splitter
 from server.translation.legs import Leg
 from server.translation.request import TranslationRequest
 from server.translation.routes import Routes, TextRoute
@@ -12,7 +13,6 @@ from server.translation.routes import Routes, TextRoute
 # Of a text, for each token that it may have. SentencePiece's pieces have at most 16 by default. Half of that refuses
 # sentences that fit; twice that encodes texts that cannot fit for longer before they are refused.
 _CHARACTERS_PER_TOKEN = 16
-_SHORT_CHARACTERS = 2000  # of all pairs: to encode less is not worth another thread
 
 
 def direct_routes(table: Routes, request: TranslationRequest) -> list[TextRoute]:
@@ -29,23 +29,31 @@ def direct_routes(table: Routes, request: TranslationRequest) -> list[TextRoute]
     return [TextRoute(legs)] * len(request.contents)
 
 
-async def encode_pairs(sources: Sequence[str], targets: Sequence[str], leg: Leg) -> list[SplitText]:
+async def encode_pairs(
+    sources: Sequence[str], targets: Sequence[str], leg: Leg, splitter: Splitter, deadline: float
+) -> list[SplitText]:
     """Returns each source as one sentence with its given translation, or with the error of what breaks a limit.
-
-    It works on another thread if there is much to do.
 
     Args:
         sources: as they stand.
         targets: as many, likewise.
         leg: of the model.
+        splitter: calls it on another thread if there is much to do.
+        deadline: instant of `time.monotonic`.
+
+    Raises:
+        Overloaded: too much text is being split or encoded already.
+        DeadlineExceeded: the deadline passed.
     """
-    is_short = sum(map(len, sources)) + sum(map(len, targets)) <= _SHORT_CHARACTERS
-    return _encode(sources, targets, leg) if is_short else await asyncio.to_thread(_encode, sources, targets, leg)
+    num_characters = sum(map(len, sources)) + sum(map(len, targets))
+    return await splitter.work(num_characters, partial(_encode, sources, targets, leg), deadline)
 
 
-def _encode(sources: Sequence[str], targets: Sequence[str], leg: Leg) -> list[SplitText]:
+def _encode(sources: Sequence[str], targets: Sequence[str], leg: Leg, is_over: IsOver) -> list[SplitText]:
     split = []
     for index, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        if is_over():
+            raise DeadlineExceeded("the time was over before the scoring could start")
         try:
             split.append(SplitText("", (_encode_pair(f"pairs[{index}]", source, target, leg),)))
         except InvalidRequest as error:

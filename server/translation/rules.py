@@ -7,7 +7,6 @@ An error repeats a value only if it is a number or a short plain name, because a
 
 import dataclasses
 import re
-from collections.abc import Callable
 
 from server.access.tenants import Priority, Tenant
 from server.bundle.alignment import Alignment
@@ -15,7 +14,7 @@ from server.bundle.confidence import Confidence
 from server.bundle.manifest import Limits
 from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
-from server.text.markup.document import Document
+from server.text.markup.document import Read
 from server.text.markup.readers import HTML, READERS, read_html_with_attributes
 from server.text.masking import Masker
 from server.text.source import SplitText
@@ -41,7 +40,7 @@ def check_answer(num_characters: int, num_hypotheses: int) -> None:
         raise InvalidRequest("decoding.num_hypotheses", message)
 
 
-def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Callable[[str], Document] | None:
+def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Read | None:
     """Returns what reads the texts of a request, None for plain ones.
 
     Tags are placed in one translation alone, and positions of words would not be those of a text with tags.

@@ -168,7 +168,9 @@ class Translator:
         if time.monotonic() >= deadline:
             raise DeadlineExceeded("the time was over before the translation could start")
         num_stays = sum(len(answer.split.sentences) * len(answer.legs) for answer in answers)
-        held.enter_context(self.memory.hold(sentences_need(num_stays, options.num_hypotheses), is_more=True))
+        num_marks = sum(len(sentence.markup.marks) for sentence in sentences if sentence.markup is not None)
+        need = sentences_need(num_stays, options.num_hypotheses, num_marks)
+        held.enter_context(self.memory.hold(need, is_more=True))
         _charge(request.tenant, cost)
         try:
             job = await start_job(answers, deadline, request.arrived, self._doorbell, flow)
@@ -184,7 +186,7 @@ class Translator:
         """Splits the texts, and returns an answer for each without any translation yet."""
         if request.targets is not None:
             legs = groups[0].legs
-            pairs = await encode_pairs(request.contents, request.targets, legs[0])
+            pairs = await encode_pairs(request.contents, request.targets, legs[0], self._splitter, deadline)
             return [TextAnswer(pair, legs) for pair in pairs]
         of_text = {index: group for group in groups for index in group.indices}
         texts = [text if index in of_text else "" for index, text in enumerate(request.contents)]

@@ -18,6 +18,38 @@ from tests.fuzz.parts import answer
 
 MAX_GROWTH = 2.5
 _NUM_SHOWN = 10
+XLIFF = "application/xliff+xml"
+_MARKUP = {  # what stands over and over in a document
+    "text/html": [
+        "<b>",
+        "<b><img>",
+        "<b>x</b> ",
+        "<b></b>",
+        "</b>",
+        "<img>",
+        "<",
+        "<p>x",
+        "<code>x</code> ",
+        "<title>x",
+    ],
+    "text/markdown": [
+        "*",
+        "*a ",
+        "*_",
+        "[",
+        "[](",
+        "[a](b) ",
+        "`a``",
+        "> - ",
+        "- x\n",
+        "|",
+        "\\",
+        "<b ",
+        "a  \n",
+        "&a;",
+    ],
+    XLIFF: ["<x/>", "<g>x</g> ", "<ph>a</ph>", '<bx id="1"/>', "&a;", "<mrk translate='no'>x</mrk> ", "<!-- -->"],
+}
 _MORE_TIMES = 4  # a machine that does other things is slow now and then
 
 
@@ -59,7 +91,17 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=3, help="of which the quickest counts; default %(default)s")
     arguments = parser.parse_args()
     texts, twice = odd_texts(arguments.characters), odd_texts(2 * arguments.characters)
-    costs = [measure(name, _request(text), _request(twice[name]), arguments.repeats) for name, text in texts.items()]
+    costs = [
+        measure(
+            f"{mime_type}: {unit!a}",
+            _document(unit, mime_type, arguments.characters),
+            _document(unit, mime_type, 2 * arguments.characters),
+            arguments.repeats,
+        )
+        for mime_type, units in _MARKUP.items()
+        for unit in units
+    ]
+    costs += [measure(name, _request(text), _request(twice[name]), arguments.repeats) for name, text in texts.items()]
     worst = sorted(costs, key=lambda cost: -cost.growth)[:_NUM_SHOWN]
     dearest = sorted(costs, key=lambda cost: -cost.microseconds_per_byte)[:_NUM_SHOWN]
     return print_checks(
@@ -73,8 +115,17 @@ def main() -> int:
     )
 
 
-def _request(text: str) -> bytes:
-    return pb.TranslateRequest(contents=[text], target_language_code="de").SerializeToString()
+def _document(unit: str, mime_type: str, num_characters: int) -> bytes:
+    """Returns the request of a sentence with a unit over and over in it, of about so many characters."""
+    text = f"A dog {unit * (num_characters // len(unit))} runs."
+    return _request(
+        f"<x><trans-unit><source>{text}</source></trans-unit></x>" if mime_type == XLIFF else text, mime_type
+    )
+
+
+def _request(text: str, mime_type: str = "") -> bytes:
+    request = pb.TranslateRequest(contents=[text], target_language_code="de", mime_type=mime_type)
+    return request.SerializeToString()
 
 
 def _seconds(request: bytes) -> float:

@@ -43,6 +43,12 @@ FLAGS = [f"--{each.name.replace('_', '-')}" for each in dataclasses.fields(Setti
 VALUES = ["0", "-1", "1e9", "nan", "\u0661", "true", "auto", "cpu-fp32", "x" * 300, ""]
 words = st.sampled_from(FLAGS) | st.builds("{}={}".format, st.sampled_from(FLAGS), st.sampled_from(VALUES) | st.text())
 
+
+def documents(pieces: list[str]) -> st.SearchStrategy[bytes]:
+    """Texts of pieces of a format, and of words."""
+    return st.lists(st.sampled_from([*pieces, "a ", "Dog. ", " ", "\n"]), max_size=20).map("".join).map(str.encode)
+
+
 GENERATED: dict[str, st.SearchStrategy[bytes]] = {
     "request": messages.map(pb.TranslateRequest.SerializeToString),
     "split": st.builds(lambda choice, text: bytes([choice]) + text.encode(), st.integers(0, 17), texts),
@@ -51,6 +57,28 @@ GENERATED: dict[str, st.SearchStrategy[bytes]] = {
     "bundle": st.dictionaries(st.sampled_from(KEYS), json_values).map(lambda patch: json.dumps(patch).encode()),
     "shortlist": st.binary(max_size=40).map(lambda data: data.join(corpus.read_inputs("shortlist")[0].split(b"<i4"))),
     "settings": st.lists(words, max_size=6).map(lambda given: "\0".join(given).encode()),
+    "html": documents(["<b>", "</b>", "<img>", "<p>", "<code>", "</code>", "<br>", "&amp;", "&#xF0000;", "<a", "'"]),
+    "markdown": documents(["*", "**", "[", "](x)", "`", "> ", "- ", "|", "\\", "<b>", "&amp;", "\n\n", "# ", "~~"]),
+    "xliff": documents(
+        [
+            "<g>",
+            "</g>",
+            "<x/>",
+            "<ph>a</ph>",
+            "<mrk>",
+            "</mrk>",
+            "&amp;",
+            "&b;",
+            "&#x9f;",
+            "<bx",
+            'id="1"/>',
+            "<ex",
+            'id="1"/>',
+        ]
+    ),
+    "placing": documents(["<b>", "</b>", "<img>", "<i>", "</i>", "\x00", "."]),
+    "icu": documents(["{a,plural,", "one{", "other{", "{", "}", "#", "'", "{y}", "<br>", "\\n", "{%", "%}", "|"]),
+    "own_parts": documents(["\0", "{", "}", "$", "{{", "}}"]),
     "request_id": st.text("aZ9._- \n\u0661", max_size=70).map(str.encode),
 }
 

@@ -12,6 +12,12 @@ from dataclasses import dataclass, field
 FIRST_STAND_IN, LAST_STAND_IN = 0xF0000, 0xFFFFD
 STAND_IN = re.compile(f"[{chr(FIRST_STAND_IN)}-{chr(LAST_STAND_IN)}]")
 
+Watch = Callable[[int], None]  # is told how many pieces of a document were read, and raises to end the reading
+
+
+def unwatched(num_pieces: int) -> None:
+    """Lets any document be read for as long as it takes."""
+
 
 class MalformedDocument(Exception):
     """A document cannot be read. The message is the rule that it breaks, and holds nothing of its text."""
@@ -84,3 +90,6 @@ class Mark:
     end: int
     opening: str
     closing: str
+
+
+Read = Callable[[str, Watch], Document]  # reads a text; raises MalformedDocument, and what the watch raises

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from server.text.markup.builder import BLANK_RUN, BLANKS, Builder, Value, unescape
-from server.text.markup.document import Document
+from server.text.markup.document import Document, Watch, unwatched
 
 
 def _set(names: str) -> frozenset[str]:
@@ -76,7 +76,7 @@ _VALUE_ESCAPES = {quote: _value_escape({quote: reference}) for quote, reference 
 _BARE_ESCAPE = _value_escape(_QUOTES | {character: f"&#{ord(character)};" for character in BLANKS + "=`"})
 
 
-def read_html(text: str, with_attributes: bool = False) -> Document:
+def read_html(text: str, watch: Watch = unwatched, *, with_attributes: bool = False) -> Document:
     """Returns the texts of an HTML document, and what stands between them.
 
     Any text is read, however malformed, in time that is linear in its length. Elements are kept from the network that
@@ -84,9 +84,10 @@ def read_html(text: str, with_attributes: bool = False) -> Document:
 
     Args:
         text: a whole document or any piece of one.
+        watch: see `Builder`.
         with_attributes: whether attributes that people read are texts, of tags that stand at no place within a text.
     """
-    reader = _Reader(text, with_attributes)
+    reader = _Reader(text, watch, with_attributes=with_attributes)
     for token in reader.tokens():
         reader.read(token)
     return reader.finish()
@@ -114,10 +115,10 @@ class _Token(NamedTuple):
 class _Reader:
     """Goes through the tokens of a document, and knows which elements are open."""
 
-    def __init__(self, text: str, with_attributes: bool = False):
+    def __init__(self, text: str, watch: Watch, *, with_attributes: bool):
         self._text = text
         self._with_attributes = with_attributes
-        self._builder = Builder(text, escape)
+        self._builder = Builder(text, escape, watch)
         self._open: list[tuple[str, bool]] = []  # the name of each, and whether it is translated
         self._num_open: Counter[str] = Counter()
         self._kept: list[str] = []  # tokens of an element within a sentence that is kept
@@ -156,6 +157,7 @@ class _Reader:
 
     def read(self, token: _Token) -> None:
         """Reads the next token."""
+        self._builder.count()
         is_translated = not self._open or self._open[-1][1]
         if token.is_end:
             self._end_element(token, is_translated)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from server.text.markup.builder import Builder
-from server.text.markup.document import Document
+from server.text.markup.document import Document, Watch, unwatched
 from server.text.markup.markdown_inline import escape, normalized, read_inline
 
 _FRONT = re.compile(
@@ -43,20 +43,21 @@ _CODE_INDENT = 4  # columns
 _MOST_MARKERS = 16  # of lists that begin in one line; each looks at the whole line
 
 
-def read_markdown(text: str) -> Document:
+def read_markdown(text: str, watch: Watch = unwatched) -> Document:
     """Returns the texts of a Markdown document, and what stands between them.
 
     Any text is read, in time that is linear in its length.
 
     Args:
         text: a whole document.
+        watch: see `Builder`.
     """
     front = _FRONT.match(text)
-    reader = _Reader(text)
+    reader = _Reader(text, watch)
     if front:
         reader.builder.stay(front[0])
-    lines = _LINE.findall(text[front.end() if front else 0 :])
-    for line, following in itertools.zip_longest(lines, lines[1:], fillvalue=""):
+    lines = (match[0] for match in _LINE.finditer(text, front.end() if front else 0))
+    for line, following in itertools.pairwise(itertools.chain(lines, [""])):
         reader.read(line, following)
     return reader.finish()
 
@@ -64,8 +65,8 @@ def read_markdown(text: str) -> Document:
 class _Reader:
     """Goes through the lines of a document, and knows which block is open."""
 
-    def __init__(self, text: str):
-        self.builder = Builder(text, escape)
+    def __init__(self, text: str, watch: Watch):
+        self.builder = Builder(text, escape, watch)
         self._labels = {normalized(match[1]) for match in _DEFINITION.finditer(text)}
         self._paragraph: list[str] = []
         self._num_quotes = 0  # marks before the lines of the open block
@@ -77,6 +78,7 @@ class _Reader:
 
     def read(self, line: str, following: str) -> None:
         """Reads a line, with the one behind it."""
+        self.builder.count()
         quotes = _QUOTES.match(line)
         prefix = quotes[0] if quotes else ""
         rest = line[len(prefix) :]
@@ -174,6 +176,7 @@ class _Reader:
             return
         cells: Sequence[str] = _CELL_END.split(row)
         for index, cell in enumerate(cells):
+            self.builder.count()
             if index:
                 self.builder.stay("|")
             read_inline(cell, self._labels, self.builder)

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from server.text.markup.builder import BLANKS, Builder, unescape
@@ -27,6 +27,7 @@ _TOKEN = re.compile(
     r"|(?P<mark>\*++|_++|~~)",
 )
 _VOIDS = frozenset({"br", "img", "wbr", "hr", "input"})
+_BACKTICKS = re.compile("`+")
 _LONGEST_LABEL = 999  # characters, by CommonMark
 _BLANK_RUN = re.compile(f"[{BLANKS}]+")
 # What would be read as markup: at the beginning of a text, and in it.
@@ -66,7 +67,7 @@ def read_inline(text: str, labels: Collection[str], builder: Builder) -> None:
         labels: of the links that the document defines, normalised.
         builder: to which it is added.
     """
-    for piece in _Inline(text, labels).pieces():
+    for piece in _Inline(text, labels, builder.count).pieces():
         if piece.is_break:
             builder.stay(piece.source)
         elif piece.text is not None:
@@ -82,19 +83,22 @@ def read_inline(text: str, labels: Collection[str], builder: Builder) -> None:
 class _Inline:
     """Finds the pieces of a text, and then which of its marks belong together."""
 
-    def __init__(self, text: str, labels: Collection[str]):
+    def __init__(self, text: str, labels: Collection[str], count: Callable[[], None]):
         self._text = text
         self._labels = labels
+        self._count = count
         self._pieces: list[_Piece] = []
         self._brackets: list[tuple[int, int]] = []  # index of the piece, and where the text behind it begins
         self._marks: list[int] = []  # pieces of emphasis that may begin
         self._num_marks: Counter[str] = Counter()
-        self._code_ends = _find_code_ends(text)
+        self._pairs: list[tuple[int, int]] = []  # pieces of emphasis that begin and end, by their ends
+        self._code_ends = _find_code_ends(text, count)
 
     def pieces(self) -> list[_Piece]:
         """Returns all pieces."""
         position = 0
         while match := _TOKEN.search(self._text, position):
+            self._count()
             self._add_text(self._text[position : match.start()])
             position = self._add(match)
         self._add_text(self._text[position:])
@@ -128,8 +132,9 @@ class _Inline:
             index, begin = self._brackets.pop()
             label = found["label"] or self._text[begin : min(match.start(), begin + _LONGEST_LABEL)]
             if found["target"] is not None or normalized(label) in self._labels:
+                self._keep_within(index)
                 if self._pieces[index].source == "![":
-                    self._keep_from(index, self._text[begin - 2 : found.end()])
+                    self._pieces[index:] = [_Piece(self._text[begin - 2 : found.end()], is_kept=True)]
                     return found.end()
                 source = found[0] if found["target"] or found["label"] else f"][{label}]"
                 name = f"[{index}"
@@ -138,12 +143,6 @@ class _Inline:
                 return found.end()
         self._pieces.append(_Piece("]", text="]"))
         return match.end()
-
-    def _keep_from(self, index: int, source: str) -> None:
-        """Makes one piece, an image, of those from an index on."""
-        while self._marks and self._marks[-1] > index:
-            self._pop_mark()
-        self._pieces[index:] = [_Piece(source, is_kept=True)]
 
     def _add_mark(self, match: re.Match[str]) -> None:
         """Begins or ends emphasis."""
@@ -161,9 +160,22 @@ class _Inline:
             for piece in (self._pieces[begin], self._pieces[index]):
                 piece.text, piece.name = None, f"{mark}{begin}"
             self._pieces[index].is_end = True
+            self._pairs.append((begin, index))
         elif opens:
             self._marks.append(index)
             self._num_marks[mark] += 1
+
+    def _keep_within(self, index: int) -> None:
+        """Undoes emphasis with one end behind a piece that begins a link: of the two, the link counts."""
+        while self._marks and self._marks[-1] > index:
+            self._pop_mark()
+        while self._pairs and self._pairs[-1][1] > index:
+            pair = self._pairs.pop()
+            if pair[0] < index:
+                for piece in (self._pieces[each] for each in pair):
+                    piece.text, piece.name, piece.is_end = piece.source, "", False
+                self._marks.append(pair[0])
+                self._num_marks[self._pieces[pair[0]].source] += 1
 
     def _pop_mark(self) -> int:
         index = self._marks.pop()
@@ -198,13 +210,14 @@ def _is_punctuation(character: str) -> bool:
     return unicodedata.category(character)[0] in "PS"
 
 
-def _find_code_ends(text: str) -> dict[int, int]:
+def _find_code_ends(text: str, count: Callable[[], None]) -> dict[int, int]:
     """Returns for each run of backticks that has another of its length behind it where that one ends."""
     ends: dict[int, int] = {}
-    last: dict[int, int] = {}  # where the next run of each length ends
-    for match in reversed(list(re.finditer("`+", text))):
+    last: dict[int, int] = {}  # where the last run of each length begins
+    for match in _BACKTICKS.finditer(text):
+        count()
         length = match.end() - match.start()
         if length in last:
-            ends[match.start()] = last[length]
-        last[length] = match.end()
+            ends[last[length]] = match.end()
+        last[length] = match.start()
     return ends

@@ -96,19 +96,26 @@ def _joined(tags: Sequence[Tag]) -> list[Tag]:
     As points of their own they could as well stand outside of it.
     """
     joined: list[Tag] = []
+    sources: list[list[str]] = []  # of each in `joined`, what it is joined of
     places: dict[int, int] = {}  # in `joined`, by the places of the same tags in `tags`
     for index, tag in enumerate(tags):
-        source = tag.source
+        voids: list[str] = []
         if tag.is_end and tag.partner is not None:
             while joined[-1].is_void and joined[-1].position == tag.position:
-                source = joined.pop().source + source
+                joined.pop()
+                voids += sources.pop()
         last = joined[-1] if joined else tag
         if tag.is_void and last.position == tag.position and last.partner is not None and not last.is_end:
-            joined[-1] = replace(last, source=last.source + source)
+            sources[-1].append(tag.source)
         else:
             places[index] = len(joined)
-            joined.append(replace(tag, source=source))
-    return [tag if tag.partner is None else replace(tag, partner=places[tag.partner]) for tag in joined]
+            joined.append(tag)
+            sources.append([*reversed(voids), tag.source])
+    partners = [None if tag.partner is None else places[tag.partner] for tag in joined]
+    return [
+        replace(tag, source="".join(own), partner=partner)
+        for tag, own, partner in zip(joined, sources, partners, strict=True)
+    ]
 
 
 def _marks(tags: Sequence[Tag], homes: Sequence[int], indices: Sequence[int], start: int, end: int) -> list[Mark]:

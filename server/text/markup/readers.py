@@ -2,15 +2,15 @@
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from server.text.markup.document import Document, MalformedDocument
+from server.text.markup.document import MalformedDocument, Read, unwatched
 from server.text.markup.html import read_html
 from server.text.markup.markdown import read_markdown
 from server.text.markup.xliff import read_xliff
 
 HTML = "text/html"
-READERS: Mapping[str, Callable[[str], Document]] = {
+READERS: Mapping[str, Read] = {
     HTML: read_html,
     "text/markdown": read_markdown,
     "application/xliff+xml": read_xliff,
@@ -27,6 +27,6 @@ def first_words(mime_type: str, text: str) -> str:
         return text
     beginning = text[:_FIRST_CHARACTERS]
     try:
-        return " ".join(block.text for block in READERS[mime_type](beginning).blocks)
+        return " ".join(block.text for block in READERS[mime_type](beginning, unwatched).blocks)
     except MalformedDocument:  # it may be so because it was cut
         return _TAG.sub(" ", beginning)

@@ -1,25 +1,29 @@
 """Reads XLIFF 1.2 and 2.x: each unit's source is a text, and its translation becomes the unit's target.
 
 Source: the standards of OASIS, XLIFF 1.2 (2008) and 2.1 (2018). A target that is there is replaced. Its attributes
-stay, but for `state`, which becomes "translated". Where a source has segments (`seg-source`), the target is one text.
+stay, but for `state`, which becomes "translated". Where a source has segments (`seg-source`), the target is one text. A
+reference to what a DTD defines, such as `&product;`, is kept as a word.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from server.text.markup.builder import BLANKS, Builder, unescape
-from server.text.markup.document import Document, MalformedDocument
+from server.text.markup.builder import BLANKS, Builder
+from server.text.markup.document import Document, MalformedDocument, Watch, unwatched
 
 _UNITS = frozenset({"trans-unit", "segment"})
 _BEGINS, _ENDS = frozenset({"bx", "bpt", "sc", "sm"}), frozenset({"ex", "ept", "ec", "em"})
 _SPANS = frozenset({"g", "pc", "mrk"})
+_NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}  # XML has no others of its own
+_REFERENCE = r"&(?:(?:amp|lt|gt|quot|apos)|\#0*+\d{1,7}|\#x0*+[0-9a-fA-F]{1,6});"
 _TOKEN = re.compile(
     r"<!--.*?-->|<!\[CDATA\[(?P<cdata>.*?)\]\]>|<\?.*?\?>|<![A-Z][^<>\[]*+(?:\[[^\]]*+\]\s*)?>"
     r"""|<(?P<slash>/?)(?P<name>[\w:][\w:.-]*+)(?:\s++|[^\s<>/"']++|"[^"<]*+"|'[^'<]*+')*+(?P<close>/?)>"""
-    r"|(?P<text>[^<]++)",
+    rf"|(?P<text>(?:[^<&]++|{_REFERENCE}|&(?![^\s<&;]{{1,64}};))++)|&[^\s<&;]{{1,64}};",
     re.DOTALL,
 )
+_DECODED = re.compile(_REFERENCE)
 _ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
 _STATE = re.compile(r"""(?<=\s)state\s*+=\s*+(?:"[^"]*+"|'[^']*+')""")
 _BLANK_RUN = re.compile(f"[{BLANKS}]+")
@@ -59,21 +63,36 @@ def escape(text: str) -> str:
     return text.translate(_ESCAPES)
 
 
-def read_xliff(text: str) -> Document:
+def decode(text: str) -> str:
+    """Returns a text with the references decoded that XML has without a DTD: five by name, and those by number."""
+    return _DECODED.sub(_decoded, text)
+
+
+def _decoded(match: re.Match[str]) -> str:
+    name = match[0][1:-1]
+    if name in _NAMED:
+        return _NAMED[name]
+    number = int(name.replace("#", "0"), 16) if name[1] == "x" else int(name[1:])
+    is_character = number in (0x9, 0xA, 0xD) or 0x20 <= number < 0xD800 or 0xE000 <= number <= 0x10FFFF
+    return chr(number) if is_character else "\ufffd"
+
+
+def read_xliff(text: str, watch: Watch = unwatched) -> Document:
     """Returns the sources of an XLIFF document's units, to be written as their targets.
 
     Units stay as they are where `translate="no"` says so, and codes within a unit are tags.
 
     Args:
         text: a whole document.
+        watch: see `Builder`.
 
     Raises:
         MalformedDocument: it is not well-formed XML, or no XLIFF.
     """
-    tokens, ends = _read_tokens(text)
+    builder = Builder(text, escape, watch)
+    tokens, ends = _read_tokens(text, builder.count)
     if not any(token.name == "xliff" for token in tokens):
         raise MalformedDocument("must be an XLIFF document: it has no element <xliff>")
-    builder = Builder(text, escape)
     index = 0
     while index < len(tokens):
         token = tokens[index]
@@ -126,7 +145,7 @@ def _read_source(tokens: Sequence[_Token], ends: dict[int, int], begin: int, bui
             builder.add_tag(token.source, token.name, token.is_end)
         elif token.name in _BEGINS or token.name in _ENDS:
             builder.add_tag(whole, _pair_of(token), is_end=token.name in _ENDS)
-        elif token.name in _KEPT:
+        elif token.name in _KEPT or token.source[0] == "&":
             builder.keep(whole)
         else:
             builder.add_void(whole)
@@ -139,15 +158,16 @@ def _pair_of(token: _Token) -> str:
     return "code " + next((attributes[key] for key in ("rid", "startRef", "id") if key in attributes), "")
 
 
-def _read_tokens(text: str) -> tuple[list[_Token], dict[int, int]]:
+def _read_tokens(text: str, count: Callable[[], None]) -> tuple[list[_Token], dict[int, int]]:
     """Returns the tokens of a document, and for each that begins an element the index of the one that ends it."""
     tokens: list[_Token] = []
     ends: dict[int, int] = {}
     begun: list[int] = []
     for match in _matches(text):
+        count()
         around = tokens[begun[-1]] if begun else _Token("")
         if not match["name"]:
-            plain = match["cdata"] if match["text"] is None else unescape(match["text"])
+            plain = match["cdata"] if match["text"] is None else decode(match["text"])
             tokens.append(_Token(match[0], text=plain))
         elif match["slash"]:
             if around.name != match["name"]:

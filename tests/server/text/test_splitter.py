@@ -12,6 +12,7 @@ from server.bundle.manifest import TOKENIZER_FILE, Manifest
 from server.bundle.tokenizer import Tokenizer
 from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
 from server.text import splitter
+from server.text.markup.html import read_html
 from server.text.source import SplitText
 from server.text.splitter import MAX_SENTENCES, MAX_TEXT_BYTES, SplitRules, Splitter
 from server.threads import SPLITTER_NICENESS
@@ -156,3 +157,37 @@ async def test_who_splits_long_texts_lets_others_go_first(tokenizer: Tokenizer, 
     await Splitter().split([LONG], [SplitRules("en", encode, 64)], later)
 
     assert min(seen) >= SPLITTER_NICENESS
+
+
+def html_rules(tokenizer: Tokenizer) -> Iterable[SplitRules]:
+    return itertools.repeat(SplitRules("en", tokenizer.encode, 64, read=read_html))
+
+
+async def test_a_request_has_room_for_so_many_pieces_of_markup(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, later: float
+) -> None:
+    monkeypatch.setattr(splitter, "MAX_PIECES", 1000)
+    tags = "A dog runs." + "<img>" * 600
+
+    texts = await Splitter().split([tags, tags, "A dog runs."], html_rules(tokenizer), later)
+
+    assert num_sentences(texts) == [1, 0, 1]
+    assert "contents[1]: has more than 424 pieces of markup; a request has room for 1000" in str(texts[1].error)
+
+
+async def test_a_document_is_not_read_when_the_deadline_has_passed(tokenizer: Tokenizer) -> None:
+    with pytest.raises(DeadlineExceeded):
+        await Splitter().split(["<img>" * 1000], html_rules(tokenizer), time.monotonic())
+
+
+async def test_reading_a_long_document_rests(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, later: float
+) -> None:
+    slept: list[float] = []
+    worked = itertools.count(step=0.01)
+    monkeypatch.setattr(time, "thread_time", lambda: next(worked))
+    monkeypatch.setattr(time, "sleep", slept.append)
+
+    await Splitter().split(["<img>" * 10_000], html_rules(tokenizer), later)
+
+    assert len(slept) > 10

@@ -102,6 +102,18 @@ async def test_only_as_much_is_read_as_keeps_the_engine_busy(translator: Transla
         await second
 
 
+async def test_texts_that_fail_are_not_read_beyond_the_room_either(translator: Translator) -> None:
+    sender = Sender("One dog.", *["<broken"] * 1000)
+    answered = bulk_of(translator, mime_type="application/xliff+xml").answers(sender.texts())
+    await anext(answered)
+    for _ in range(10_000):
+        await asyncio.sleep(0)
+
+    assert sender.num_taken <= ROOM + 2
+    await answered.aclose()
+    assert translator.memory.used_bytes == 0
+
+
 async def test_a_long_text_may_be_larger_than_the_room(translator: Translator) -> None:
     text = "One dog runs. " * 100
 

@@ -1,13 +1,15 @@
 """Pairs as they are shown to an engine, and which of them fail alone."""
 
 import dataclasses
+import math
 
 import pytest
 
 from server.decoding.options import DecodingOptions
-from server.errors import InvalidRequest, ModelNotFound
+from server.errors import DeadlineExceeded, InvalidRequest, ModelNotFound
 from server.models.model import Model
 from server.text.source import SplitText
+from server.text.splitter import Splitter
 from server.translation.legs import Leg
 from server.translation.pairs import direct_routes, encode_pairs
 from server.translation.routes import Routes
@@ -25,7 +27,7 @@ def leg(model: Model) -> Leg:
 
 
 async def encoded(leg: Leg, source: str, target: str) -> SplitText:
-    (pair,) = await encode_pairs([source], [target], leg)
+    (pair,) = await encode_pairs([source], [target], leg, Splitter(), math.inf)
     return pair
 
 
@@ -58,18 +60,28 @@ async def test_a_translation_may_be_empty_but_not_a_source(leg: Leg) -> None:
     ],
 )
 async def test_a_text_beyond_a_limit_fails_alone(leg: Leg, source: str, target: str, named: list[str]) -> None:
-    good, bad = await encode_pairs([SOURCE, source], [TARGET, target], leg)
+    good, bad = await encode_pairs([SOURCE, source], [TARGET, target], leg, Splitter(), math.inf)
 
     assert (good.error, bad.sentences) == (None, ())
     assert all(each in str(bad.error) for each in named)
 
 
 async def test_of_many_pairs_each_keeps_its_place(leg: Leg) -> None:
-    pairs = await encode_pairs([SOURCE] * 300, [f"{number} dogs" for number in range(300)], leg)
+    pairs = await encode_pairs([SOURCE] * 300, [f"{number} dogs" for number in range(300)], leg, Splitter(), math.inf)
 
     assert [pair.sentences[0].given.text for pair in pairs if pair.sentences[0].given] == [
         f"{number} dogs" for number in range(300)
     ]
+
+
+async def test_nothing_more_is_encoded_when_the_deadline_has_passed(leg: Leg, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded_sources: list[str] = []
+    monkeypatch.setattr(leg.model.tokenizer, "encode", lambda text, _=(): encoded_sources.append(text))
+
+    with pytest.raises(DeadlineExceeded):
+        await encode_pairs([SOURCE] * 300, [TARGET] * 300, leg, Splitter(), 0.0)
+
+    assert encoded_sources == []
 
 
 def test_a_pair_has_one_model_and_no_detected_language(model: Model) -> None:

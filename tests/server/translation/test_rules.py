@@ -10,7 +10,7 @@ from server.access.tenants import Priority, Tenant
 from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
-from server.text.markup.document import Document
+from server.text.markup.document import Read, unwatched
 from server.text.markup.html import read_html
 from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
 from server.translation.rules import (
@@ -35,7 +35,7 @@ def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) 
     )
 
 
-def mime_type(name: str, num_hypotheses: int = 1, **wishes: Any) -> Callable[[str], Document] | None:
+def mime_type(name: str, num_hypotheses: int = 1, **wishes: Any) -> Read | None:
     request = TranslationRequest(contents=[], arrived=0.0, deadline=1.0, mime_type=name, **wishes)
     return check_mime_type(request, num_hypotheses)
 
@@ -146,7 +146,7 @@ def test_attributes_are_texts_if_that_is_asked_for() -> None:
     read = mime_type("text/html", text=TextOptions(translate_attributes=True))
 
     assert read is not None
-    assert [block.text for block in read('<img alt="A dog">').blocks] == ["A dog"]
+    assert [block.text for block in read('<img alt="A dog">', unwatched).blocks] == ["A dog"]
 
 
 def test_a_tenant_may_ask_for_its_best_priority_and_less() -> None:

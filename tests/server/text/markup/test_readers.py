@@ -2,6 +2,7 @@
 
 import pytest
 
+from server.text.markup.document import unwatched
 from server.text.markup.readers import READERS, first_words
 from tests.server.text.markup.identity import identity
 
@@ -16,7 +17,7 @@ DOCUMENTS = {
 
 @pytest.mark.parametrize("name", READERS)
 def test_each_type_has_its_reader(name: str) -> None:
-    document = READERS[name](DOCUMENTS[name])
+    document = READERS[name](DOCUMENTS[name], unwatched)
 
     assert len(document.blocks) == 1
     assert identity(document).startswith(DOCUMENTS[name].partition("</trans-unit>")[0])
@@ -32,3 +33,33 @@ def test_each_type_has_its_reader(name: str) -> None:
 )
 def test_the_first_words_of_a_text_are_without_markup(name: str, text: str, words: str) -> None:
     assert first_words(name, text).strip() == words
+
+
+class TooMany(Exception):
+    """A document has more pieces than somebody wants to read."""
+
+
+# Documents of one piece of markup for every few characters: every kind of them is counted while it is read.
+MANY = {
+    "text/html": ["<b>x", "<img>", "<p>x", "<!---->", "<code>", "</b>", "<title>x</title>"],
+    "application/xliff+xml": ["<x/>", "<g>x</g>", "<!---->", "<ph>x</ph>", "<target/>"],
+    "text/markdown": ["*a", "[", "[]", "`a``", "\n", "a\n\n", "- x\n", "> x\n", "\\*", "<b>", "&amp;", "a|"],
+}
+
+
+@pytest.mark.parametrize(("name", "unit"), [(name, unit) for name, units in MANY.items() for unit in units])
+def test_a_document_of_many_pieces_is_not_read_to_its_end(name: str, unit: str) -> None:
+    most, seen = 1000, list[int]()
+
+    def watch(num_pieces: int) -> None:
+        seen.append(num_pieces)
+        if num_pieces > most:
+            raise TooMany
+
+    units = 10 * most * unit
+    unit = f"<xliff><trans-unit><source>{units}</source></trans-unit></xliff>"
+    document = unit if "xliff" in name else f"a|b\n-|-\n{units}"
+    with pytest.raises(TooMany):
+        READERS[name](document, watch)
+
+    assert most < seen[-1] < 1.1 * most

@@ -98,6 +98,18 @@ def test_what_is_no_xml_is_refused(document: str) -> None:
         read_xliff(document)
 
 
+def test_references_are_those_of_xml_and_others_are_kept_as_words() -> None:
+    source = "A &product; &#x9F;&#65;&amp; &eacute; dog &#xD800;&#000000000065;."
+    document = read_xliff(
+        f'<!DOCTYPE x [<!ENTITY product "b">]><xliff><trans-unit><source>{source}</source></trans-unit></xliff>'
+    )
+
+    (block,) = document.blocks
+    assert block.text == "A \U000f0000 \x9fA& \U000f0001 dog \ufffdA."
+    assert list(block.kept.values()) == ["&product;", "&eacute;"]
+    assert ">A &product; \x9fA&amp; &eacute; dog \ufffdA.</target>" in identity(document)
+
+
 def test_documents_without_units_come_back() -> None:
     document = '<?xml version="1.0"?>\r\n<!DOCTYPE xliff [<!ENTITY a "b">]>\n<xliff a = \'b > c\'>x</xliff >\n'
 
