@@ -150,9 +150,10 @@ def _check_queue(snapshot: Snapshot, share: float, limits: EngineLimits) -> None
 def _find_background(rows: Mapping[Flow, int], snapshot: Snapshot, limits: EngineLimits) -> AbstractSet[Flow]:
     """Returns the flows in the background if flows have these rows.
 
-    A flow enters the background if it has more rows than its share and wants much more than the others. Rows alone
-    would not do, because every flow has many after the server was slow for a moment. It stays while it has sentences
-    and wants more than the others.
+    A flow of bulk calls always is, even if nobody else calls: otherwise the next caller would share its long steps
+    until its running sentences have ended. Another flow enters the background if it has more rows than its share and
+    wants much more than the others. Rows alone would not do, because every flow has many after the server was slow for
+    a moment. It stays while it has sentences and wants more than the others.
     """
     weights, wanted = snapshot.weights, snapshot.wanted
     level = fair_level(limits.num_lanes * limits.lane.max_rows, [(rows[each], weights[each]) for each in weights])
@@ -163,7 +164,7 @@ def _find_background(rows: Mapping[Flow, int], snapshot: Snapshot, limits: Engin
         stays = flow in snapshot.background and bool(snapshot.rows.get(flow))
         factor = 1.0 if stays else _GREEDY
         is_greedy = wanted[flow] * others_weight > factor * weight * others_wanted
-        if is_greedy and (stays or rows[flow] > level * weight):
+        if flow.is_bulk or (is_greedy and (stays or rows[flow] > level * weight)):
             background.add(flow)
     return background
 

@@ -16,19 +16,25 @@ class Flow:
 
     Attributes:
         name: of the tenant; from a closed set.
-        is_long: whether this is the tenant's flow of long requests.
+        is_long: whether this is the tenant's flow of long requests, or that of its bulk calls.
+        is_bulk: whether this is the tenant's flow of bulk calls, which is always in the background.
         weight: of the flow's share, over 0.
         rank: of this request within the flow; lower ranks go first.
     """
 
     name: str = ""
     is_long: bool = False
+    is_bulk: bool = False
     weight: float = field(default=1.0, compare=False)
     rank: int = field(default=0, compare=False)
 
     def of_long(self) -> Self:
         """Returns the tenant's flow of long requests."""
         return self if self.is_long else replace(self, is_long=True, weight=self.weight * _LONG_WEIGHT)
+
+    def of_bulk(self) -> Self:
+        """Returns the tenant's flow of bulk calls."""
+        return replace(self.of_long(), is_bulk=True)
 
 
 ANYONE = Flow()

@@ -20,8 +20,8 @@ from server.translation.request import TranslationRequest
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 
-# How many times the sentences that the engine runs at once a call has under way. Half, and it has no more than its
-# share of rows, so that it is in the foreground, where others share its long steps. Twice, and it holds twice as much.
+# How many times the sentences that the engine runs at once a call has under way. Half, and lanes wait for texts while
+# answers are written. Twice, and it holds twice as much.
 _AHEAD = 2
 _SENTENCE_BYTES = 1 << 10  # a text counts as at least one sentence for each of so many bytes
 

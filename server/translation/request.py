@@ -57,7 +57,7 @@ class TranslationRequest:
         tenant: the tenant that the caller belongs to.
         priority: among the tenant's own requests.
         traffic_key: decides which version of the model serves the request; at most 256 characters.
-        is_bulk: whether it is one text of a bulk call. It is of the tenant's flow of long requests, has no deadline but
+        is_bulk: whether it is one text of a bulk call. It is of the tenant's flow of bulk calls, has no deadline but
             the caller's, and is tried again when it is refused, so that its refusals are not counted as such.
         arrived: instant of `time.monotonic`.
         deadline: instant of the same clock when the caller stops waiting; infinite for none.

@@ -155,7 +155,7 @@ class Translator:
         check_answer(sum(group.num_characters for group in groups), options.num_hypotheses)
         # Asked before the texts are split, so that a full server does not split texts that it refuses.
         flow = Flow(name=request.tenant.name, weight=request.tenant.weight, rank=request.priority)
-        flow = flow.of_long() if request.is_bulk else flow
+        flow = flow.of_bulk() if request.is_bulk else flow
         for group in groups:
             group.check_room(deadline, flow)
         answers = await self._split(request, routes, groups, deadline)

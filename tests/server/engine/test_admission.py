@@ -174,6 +174,15 @@ def test_a_flow_with_more_rows_than_its_fair_share_is_in_the_background(cost: Co
     assert background(cost, replace(flooded, rows={FLOOD: 17, OTHER: 3}), OTHER) == {"flood"}
 
 
+def test_bulk_calls_are_in_the_background_even_alone_and_with_one_row(cost: CostModel) -> None:
+    bulk = FLOOD.of_bulk()
+    beside = replace(SHARED, weights={bulk: 0.25, OTHER: 1.0}, wanted={bulk: 1.0, OTHER: 100.0}, rows={bulk: 1})
+    ones = {bulk: 0.25}
+
+    assert background(cost, replace(IDLE, weights=ones, wanted=ones), bulk) == {"flood"}
+    assert background(cost, beside, OTHER) == background(cost, beside, bulk) == {"flood"}
+
+
 def test_weights_count_for_the_background(cost: CostModel) -> None:
     rows = {FLOOD: 14, OTHER: 14}
 

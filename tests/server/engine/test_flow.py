@@ -21,3 +21,12 @@ def test_the_flow_of_long_requests_is_its_own() -> None:
     long = Flow(name="a").of_long()
 
     assert long.of_long().weight == long.weight
+
+
+def test_a_tenants_bulk_calls_are_a_flow_of_their_own_with_the_weight_of_long_requests() -> None:
+    flow = Flow(name="a", weight=4.0, rank=2)
+    bulk = flow.of_bulk()
+
+    assert len({flow, flow.of_long(), bulk}) == 3
+    assert (bulk.name, bulk.rank, bulk.weight) == ("a", 2, 1.0)
+    assert bulk.of_long() == bulk, "a long text of a bulk call is of its flow"

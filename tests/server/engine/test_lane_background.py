@@ -94,6 +94,32 @@ def test_both_the_flood_and_the_others_have_their_seconds_noted(parts: Parts, la
     assert parts.dispatch._background_pace == pytest.approx(background / (foreground + background))
 
 
+def test_a_bulk_call_alone_has_three_quarters_of_the_rows_and_its_next_caller_has_steps_apart(
+    parts: Parts, lane: Lane
+) -> None:
+    parts.submit(*[30] * 20, flow=FLOOD.of_bulk())
+    sizes = batch_sizes(parts, lane, 20)
+    (answer,) = parts.submit(5, flow=NEIGHBOUR)
+    beside = batch_sizes(parts, lane, 6)
+
+    assert sizes == [6] * 20, "of the lane's eight"
+    assert beside[0] == 1, "the caller's own step comes first"
+    assert set(beside) == {1, 6}
+    assert answer.result(0).hypotheses[0].ids == tokens(5)
+
+
+def test_a_bulk_call_gets_no_more_rows_until_nobody_has_called_for_a_second(parts: Parts, lane: Lane) -> None:
+    parts.submit(5, flow=NEIGHBOUR)
+    parts.submit(*[45] * 20, flow=FLOOD.of_bulk())
+    batch_sizes(parts, lane, 10)
+    assert [batch.plan.footprint.rows for batch in lane._background] == [2, 0]
+
+    parts.clock.now += 1.0
+    lane.step()
+
+    assert [batch.plan.footprint.rows for batch in lane._background] == [6, 0]
+
+
 def test_a_flood_takes_no_row_that_the_others_have(parts: Parts, lane: Lane) -> None:
     flood(parts)
     parts.submit(*[45] * 5, flow=NEIGHBOUR)

@@ -254,12 +254,12 @@ async def test_a_lost_lane_ends_the_call_so_that_its_texts_are_sent_again(
         await answers(bulk_of(translator), *["One dog."] * 3)
 
 
-async def test_a_bulk_call_is_of_the_flow_of_long_requests_and_has_its_callers_deadline(
+async def test_a_bulk_call_is_of_the_flow_of_bulk_calls_and_has_its_callers_deadline(
     translator: Translator, engine: EchoEngine
 ) -> None:
     await answers(bulk_of(translator, deadline=float("inf")), "One dog.")
 
-    assert [(flow.name, flow.is_long) for flow in engine.flows] == [("anonymous", True)]
+    assert [(flow.name, flow.is_bulk) for flow in engine.flows] == [("anonymous", True)]
     assert engine.deadlines == [float("inf")]
 
 
