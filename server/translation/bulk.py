@@ -1,8 +1,9 @@
 """The texts of a bulk call: as many are under way as keep the lanes busy, and each one waits for room.
 
-Each text is a job of its own. Texts are accepted one after the other, so that only one of a call waits for room at a
-time. What would have another request refused, such as a full queue or a quota that is used up, ends after a while, so
-the text is tried again until then. Meanwhile no further text is read, and the client cannot send more.
+Each text is a job of its own. Texts are accepted one after the other. A text that was accepted and then lost its room,
+because memory ran short or the answer would come too late, is accepted again by itself. What would have another request
+refused, such as a full queue or a quota that is used up, ends after a while, so the text is tried again until then.
+Meanwhile no further text is read, and the client cannot send more.
 """
 
 import asyncio
