@@ -15,7 +15,7 @@ from server.bundle.manifest import Limits
 from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
 from server.text.markup.document import Read
-from server.text.markup.readers import HTML, READERS, read_html_with_attributes
+from server.text.markup.readers import HTML, TYPES, reader_of
 from server.text.masking import Masker
 from server.text.source import SplitText
 from server.translation.request import DecodingRequest, TranslationRequest
@@ -53,14 +53,14 @@ def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Read | 
         raise InvalidRequest("text.translate_attributes", f"must be false unless mime_type is {HTML}")
     if mime_type in ("", "text/plain"):
         return None
-    if mime_type not in READERS:
-        raise InvalidRequest("mime_type", f"must be one of text/plain, {', '.join(READERS)}, not {shown(mime_type)}")
+    if mime_type not in TYPES:
+        raise InvalidRequest("mime_type", f"must be one of text/plain, {', '.join(TYPES)}, not {shown(mime_type)}")
     if num_hypotheses > 1:
         raise InvalidRequest("decoding.num_hypotheses", f"must be 1 with {mime_type}, not {num_hypotheses}")
     for name, is_asked in (("alignment", request.with_alignment), ("tokens", request.with_tokens)):
         if is_asked:
             raise InvalidRequest(f"output.include_{name}", f"must be false with {mime_type}")
-    return read_html_with_attributes if request.text.translate_attributes else READERS[mime_type]
+    return reader_of(mime_type, with_attributes=request.text.translate_attributes)
 
 
 def check_traffic_key(key: str) -> None:

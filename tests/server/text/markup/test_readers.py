@@ -3,7 +3,7 @@
 import pytest
 
 from server.text.markup.document import unwatched
-from server.text.markup.readers import READERS, first_words
+from server.text.markup.readers import TYPES, first_words, reader_of
 from tests.server.text.markup.identity import identity
 
 DOCUMENTS = {
@@ -15,9 +15,9 @@ DOCUMENTS = {
 }
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", TYPES)
 def test_each_type_has_its_reader(name: str) -> None:
-    document = READERS[name](DOCUMENTS[name], unwatched)
+    document = reader_of(name)(DOCUMENTS[name], unwatched)
 
     assert len(document.blocks) == 1
     assert identity(document).startswith(DOCUMENTS[name].partition("</trans-unit>")[0])
@@ -60,6 +60,6 @@ def test_a_document_of_many_pieces_is_not_read_to_its_end(name: str, unit: str) 
     unit = f"<xliff><trans-unit><source>{units}</source></trans-unit></xliff>"
     document = unit if "xliff" in name else f"a|b\n-|-\n{units}"
     with pytest.raises(TooMany):
-        READERS[name](document, watch)
+        reader_of(name)(document, watch)
 
     assert most < seen[-1] < 1.1 * most
