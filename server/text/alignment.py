@@ -75,12 +75,18 @@ def weigh_words(
     """
     of_source = _words(source, source_pieces)
     of_target = _words(target, target_pieces[: len(attention)])
-    weights = np.zeros((len(of_target), len(of_source)), np.float32)
-    for row, (_, rows) in zip(weights, of_target, strict=True):
-        mean = attention[rows].mean(axis=0)
-        row[:] = [mean[columns].sum() for _, columns in of_source]
+    rows, columns = _membership(of_target, attention.shape[0]), _membership(of_source, attention.shape[1])
+    weights = rows @ attention @ columns.T / np.maximum(rows.sum(axis=1, keepdims=True), 1.0)
     np.minimum(weights, 1.0, out=weights)
     return WordWeights([span for span, _ in of_source], [span for span, _ in of_target], weights)
+
+
+def _membership(words: Sequence[tuple[_Span, list[int]]], num_pieces: int) -> NDArray[np.float32]:
+    """Returns [words, pieces]: 1 where a piece belongs to a word, else 0."""
+    membership = np.zeros((len(words), num_pieces), np.float32)
+    for row, (_, pieces) in zip(membership, words, strict=True):
+        row[pieces] = 1.0
+    return membership
 
 
 def link_words(words: WordWeights) -> list[Link]:
