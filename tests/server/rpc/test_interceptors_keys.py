@@ -70,10 +70,13 @@ async def all_methods(live: Live) -> list[MethodDescriptor]:
 
 
 def sent(live: Live, method: MethodDescriptor, metadata: Any) -> Any:
-    """Calls a method with an empty message; as an awaitable."""
+    """Calls a method with an empty message, a stream of messages with none; as an awaitable.
+
+    If a call ends while a message of a stream is sent, gRPC's client has an error of its own in the status' place.
+    """
     path = f"/{method.containing_service.full_name}/{method.name}"
     if method.client_streaming:
-        return raw(live).stream_stream(path)(iter([b""]), metadata=metadata, timeout=SECONDS).read()
+        return raw(live).stream_stream(path)(metadata=metadata, timeout=SECONDS).read()
     if method.server_streaming:
         return raw(live).unary_stream(path)(b"", metadata=metadata, timeout=SECONDS).read()
     return raw(live).unary_unary(path)(b"", metadata=metadata, timeout=SECONDS)
