@@ -63,7 +63,7 @@ class BeamSearch:
         self._prefixes: list[list[int]] = [[]]
         self._stepped = self._prefixes  # of the last step's beams
         self._log_probs = [0.0]
-        # Of the live beams' tokens, for those that ask.
+        # The log-probabilities of each live beam's tokens; empty unless the options ask for them.
         self._of_tokens: list[list[float]] = [[]] if options.with_tokens else []
         self._finished: list[Hypothesis] = []
         self._bos_id = bos_id
@@ -95,29 +95,26 @@ class BeamSearch:
         parents: list[int] = []
         ids: list[int] = []
         totals: list[float] = []
-        log_probs: list[float] = []
+        of_tokens: list[list[float]] = []
         self.num_tokens += 1
         for rank, (negated, parent, place) in enumerate(candidates[: 2 * self._beam_size]):
             token = top_ids[parent][place]
-            if token == self._eos_id:
+            if token == self._eos_id or self.num_tokens == self._max_tokens:
                 if rank < self._beam_size:
-                    of_tokens = self._with(parent, top_log_probs[parent][place])
-                    self._finish(self._prefixes[parent], -negated, FinishReason.STOP, of_tokens)
-            elif self.num_tokens == self._max_tokens:
-                if rank < self._beam_size:
-                    of_tokens = self._with(parent, top_log_probs[parent][place])
-                    self._finish([*self._prefixes[parent], token], -negated, FinishReason.LENGTH, of_tokens)
+                    reason = FinishReason.STOP if token == self._eos_id else FinishReason.LENGTH
+                    last = [] if token == self._eos_id else [token]
+                    own = self._with(parent, top_log_probs[parent][place])
+                    self._finish([*self._prefixes[parent], *last], -negated, reason, own)
             elif len(parents) < self._beam_size:
                 parents.append(parent)
                 ids.append(token)
                 totals.append(-negated)
-                log_probs.append(top_log_probs[parent][place])
+                if self._of_tokens:
+                    of_tokens.append(self._with(parent, top_log_probs[parent][place]))
         self._stepped = self._prefixes
         self._prefixes = [[*self._stepped[parent], token] for parent, token in zip(parents, ids, strict=True)]
         self._log_probs, self.last_ids = totals, ids
-        self._of_tokens = (
-            [self._with(*each) for each in zip(parents, log_probs, strict=True)] if self._of_tokens else []
-        )
+        self._of_tokens = of_tokens
         if len(self._finished) == self._beam_size and self._is_over():
             return []
         if self.num_tokens == self._last_step:

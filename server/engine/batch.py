@@ -214,7 +214,7 @@ class Batch:
         return finished + self._take_given(given, decoder) if given else finished
 
     def _take_given(self, sentences: list[Sentence], decoder: Decoder) -> list[Sentence]:
-        """Lets sentences take the next token of their given targets, and returns those that are finished.
+        """Gives each sentence the next token of its given target, and returns the sentences that are finished.
 
         If that fails, they are answered with an error.
         """

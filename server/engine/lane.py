@@ -29,9 +29,9 @@ logger = logging.getLogger(__name__)
 
 _BACKGROUND_TIME = 0.1  # of the foreground's: half, and a flood beside busy tenants stalls; twice, and they notice it
 _BACKGROUND_ROWS = 0.25  # of a lane's limits: half, and floods get less done; twice, and the foreground waits for them
-# The same, once there was no foreground for so long. Half of the rows, and a bulk call alone takes a tenth longer. All,
-# and who calls next finds no row. Half of the time, and who calls now and then finds long steps; twice, and a bulk call
-# takes longer beside them.
+# The same, once the lane has had no foreground for `_ALONE_SECONDS`. Half of the rows, and a bulk call alone takes a
+# tenth longer; all of them, and the next request finds no row. Half of the time, and requests that come now and then
+# find long steps; twice, and a bulk call beside such requests takes longer.
 _ALONE_ROWS, _ALONE_SECONDS = 0.75, 1.0
 
 

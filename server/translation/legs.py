@@ -201,8 +201,8 @@ def _borrowed_legs(
     read = check_mime_type(request, leg.options.num_hypotheses)
     own = own_parts(tuple(request.text.keep))
     if before:
-        first, *others = (replace(each, is_only=False, own_parts=own) for each in [*legs, leg])
-        return replace(first, read=read), *others
+        first, second = (replace(each, is_only=False, own_parts=own) for each in [*legs, leg])
+        return replace(first, read=read), second
     # Words are not aligned over a language between, and nobody has calibrated two models together.
     return (replace(leg, options=_with_wishes(request, leg.options, leg.model.manifest), read=read, own_parts=own),)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from server.text.markup.document import (
     FIRST_STAND_IN,
     LAST_STAND_IN,
+    STAND_IN,
     Block,
     Document,
     Tag,
@@ -23,7 +24,6 @@ _LETTER = re.compile(r"[^\W\d_]")
 _PIECES_PER_WATCH = 64  # half as many, and to watch takes a tenth of the time; twice that, and rests begin 1 ms late
 _MOST_DIGITS = 7  # of a character's number
 _LONG_NUMBER = re.compile(r"&#(\d{8,});?", re.ASCII)
-_STAND_IN = re.compile(f"[{chr(FIRST_STAND_IN)}-{chr(LAST_STAND_IN)}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ def _shortened(reference: re.Match[str]) -> str:
 
 def _unused(text: str) -> Iterator[str]:
     """Yields the stand-ins that a document has neither as characters nor as references to such."""
-    used = set(_STAND_IN.findall(unescape(text)))
+    used = set(STAND_IN.findall(unescape(text)))
     yield from (stand_in for stand_in in map(chr, range(FIRST_STAND_IN, LAST_STAND_IN + 1)) if stand_in not in used)
 
 

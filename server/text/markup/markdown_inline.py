@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from server.text.markup.builder import BLANKS, Builder, unescape
+from server.text.markup.builder import BLANK_RUN, Builder, unescape
 
 _TARGET = (
     r"""\([ \t\n]*+(?:<[^<>\n]*+>|[^\s()<]*+(?:\([^\s()]*+\)[^\s()]*+)*+)"""
@@ -29,7 +29,6 @@ _TOKEN = re.compile(
 _VOIDS = frozenset({"br", "img", "wbr", "hr", "input"})
 _BACKTICKS = re.compile("`+")
 _LONGEST_LABEL = 999  # characters, by CommonMark
-_BLANK_RUN = re.compile(f"[{BLANKS}]+")
 # What would be read as markup: at the beginning of a text, and in it.
 _ESCAPED = re.compile(
     r"^(?:#(?=#{0,5}(?:\s|$))|>|[-+](?=\s|$))|^(?P<number>\d{1,9})(?=[.)](?:\s|$))"
@@ -106,7 +105,7 @@ class _Inline:
 
     def _add_text(self, text: str) -> None:
         if text:
-            self._pieces.append(_Piece(text, text=_BLANK_RUN.sub(" ", text)))
+            self._pieces.append(_Piece(text, text=BLANK_RUN.sub(" ", text)))
 
     def _add(self, match: re.Match[str]) -> int:
         """Adds a token, and returns where it ends."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from server.text.alignment import WordWeights
-from server.text.markup.document import FIRST_STAND_IN, LAST_STAND_IN
+from server.text.markup.document import STAND_IN
 
 Span = tuple[int, int]
 _Array = NDArray[np.float64]
@@ -25,7 +25,6 @@ _BOUND, _BARRED = 1e6, 1e3
 _TINY = 1e-9  # no attention: keeps a division from being by 0
 
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*|([^\w\s])\1*")
-_STAND_IN = re.compile(f"[{chr(FIRST_STAND_IN)}-{chr(LAST_STAND_IN)}]")
 
 
 class Words:
@@ -155,10 +154,10 @@ def _sharpened(words: WordWeights, sources: Words, targets: Words) -> _Array:
 
 def _bonds(sources: Words, targets: Words) -> list[tuple[int, int]]:
     """Returns the words of translation and source that have the same stand-in."""
-    holders = {each: column for column, text in enumerate(sources.texts) for each in _STAND_IN.findall(text)}
+    holders = {each: column for column, text in enumerate(sources.texts) for each in STAND_IN.findall(text)}
     return [
         (row, holders[each])
         for row, text in enumerate(targets.texts)
-        for each in _STAND_IN.findall(text)
+        for each in STAND_IN.findall(text)
         if each in holders
     ]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from server.text.markup.builder import BLANKS, Builder
+from server.text.markup.builder import BLANK_RUN, Builder
 from server.text.markup.document import Document, MalformedDocument, Watch, unwatched
 
 _UNITS = frozenset({"trans-unit", "segment"})
@@ -26,7 +26,6 @@ _TOKEN = re.compile(
 _DECODED = re.compile(_REFERENCE)
 _ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
 _STATE = re.compile(r"""(?<=\s)state\s*+=\s*+(?:"[^"]*+"|'[^']*+')""")
-_BLANK_RUN = re.compile(f"[{BLANKS}]+")
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
@@ -139,7 +138,7 @@ def _read_source(tokens: Sequence[_Token], ends: dict[int, int], begin: int, bui
         end = index if token.name in _SPANS and token.is_translated else ends.get(index, index)
         whole = "".join(each.source for each in tokens[index : end + 1])
         if token.text is not None:
-            text = token.text if tokens[begin].keeps_blanks else _BLANK_RUN.sub(" ", token.text)
+            text = token.text if tokens[begin].keeps_blanks else BLANK_RUN.sub(" ", token.text)
             builder.add_text(token.source, text)
         elif token.name in _SPANS and token.is_translated and ends.get(index) != index:
             builder.add_tag(token.source, token.name, token.is_end)
