@@ -1,7 +1,7 @@
 """How sure a model is of its translations: a logistic function of token log-probabilities, fitted on references.
 
 A translation counts as good if its chrF to the reference is at least `THRESHOLD`. The function ranks translations of
-texts like those that it was fitted on; of other texts it is no probability.
+texts like the dev set that it was fitted on. For other texts it ranks, and is no probability.
 """
 
 import logging

@@ -62,7 +62,7 @@ class Archive:
         """Unpacks members.
 
         Args:
-            names: those that are not in the archive are left out.
+            names: of members. A name that the archive does not have is left out.
 
         Raises:
             BadFile: they are larger than `MAX_BYTES` together, encrypted, damaged, or packed in an unusual way.
