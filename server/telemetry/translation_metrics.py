@@ -44,6 +44,9 @@ class TranslationFamilies:
         self.repetitive_sentences = new.counter(
             "repetitive_sentences", "Translations of which at least half of the 4-grams occurred before."
         )
+        self.garbled_sentences = new.counter(
+            "garbled_sentences", "Translations with U+FFFD, or a run of capitals, of a source that has none."
+        )
         self.unknown_source_tokens = new.counter(
             "unknown_source_tokens", "Source tokens of translated sentences that the vocabulary spells as bytes or unk."
         )
@@ -76,6 +79,7 @@ class TranslationMetrics:
         self._truncated_total = families.truncated_sentences.labels(model, version)
         self._repetitive_total = families.repetitive_sentences.labels(model, version)
         self._unknown_source_tokens_total = families.unknown_source_tokens.labels(model, version)
+        self.garbled_total = families.garbled_sentences.labels(model, version)
         self.repeated_total = families.repeated_sentences.labels(model, version)
         self._kept_total = {each: families.kept_parts.labels(model, version, each) for each in _PLACEMENTS}
 

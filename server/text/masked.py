@@ -51,12 +51,14 @@ class Restored:
         parts: what was kept from the network, in the source's order, then numbers that are missing.
         is_whole: whether nothing is lost, doubled or invented.
         missing: the numbers, as they stand in the source.
+        is_garbled: whether the model wrote what no translation is (`server.text.garbled`).
     """
 
     text: str
     parts: tuple[KeptPart, ...] = ()
     is_whole: bool = True
     missing: tuple[NumberSpan, ...] = ()
+    is_garbled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

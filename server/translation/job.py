@@ -236,6 +236,7 @@ class Job:
             is_truncated=best.finish_reason is FinishReason.LENGTH,
         )
         metrics.count_kept(kept.placement.value for kept in restored[0].parts)
+        metrics.garbled_total.inc(restored[0].is_garbled)
         current_trace.get().add_sentence(timings.queue_seconds, timings.encode_seconds, timings.decode_seconds)
         return TranslatedSentence.decoded(part.source, result, restored, tokenizer, leg.model.manifest.confidence)
 

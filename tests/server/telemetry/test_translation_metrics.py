@@ -48,10 +48,12 @@ def test_parts_are_counted_by_who_placed_them(metrics: Metrics) -> None:
 
     translations.count_kept(["by_model", "by_position", "by_model"])
     translations.repeated_total.inc()
+    translations.garbled_total.inc()
 
     kept = [count(metrics, "kept_parts_total", placement=each) for each in ("by_model", "by_position", "missing")]
     assert kept == [2, 1, 0]
     assert count(metrics, "repeated_sentences_total") == 1
+    assert count(metrics, "garbled_sentences_total") == 1
 
 
 def test_every_placement_has_a_series(metrics: Metrics) -> None:
