@@ -84,7 +84,9 @@ def replacing(path: Path) -> Iterator[Path]:
     except (OSError, RuntimeError) as error:  # torch's faults are RuntimeErrors, of a full disk too
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
-        raise OSError(f"{path} cannot be written: {str(error).partition(chr(10))[0]}") from error
+        reason = str(error).partition("\n")[0]
+        hint = " (is the disk full?)" if isinstance(error, RuntimeError) else ""
+        raise OSError(f"{path} cannot be written: {reason}{hint}") from error
 
 
 def hold_folder(folder: Path) -> None:

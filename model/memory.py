@@ -1,8 +1,10 @@
 """The memory that there is, and settings of glibc's malloc by which training reuses that of tensors."""
 
+import contextlib
 import ctypes
 import gc
 import os
+from collections.abc import Iterator
 
 import torch
 
@@ -28,6 +30,17 @@ def memory_bytes() -> int:
     if torch.cuda.is_available():
         return int(torch.cuda.get_device_properties(torch.device("cuda")).total_memory)
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@contextlib.contextmanager
+def known_memory_errors() -> Iterator[None]:
+    """Raises MemoryError, with what helps, where PyTorch has found no memory: on a processor it says RuntimeError."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not isinstance(error, torch.OutOfMemoryError) and "can't allocate memory" not in str(error):
+            raise
+        raise MemoryError("the memory is full: lower batch_tokens or max_tokens in [training]") from error
 
 
 def return_freed_memory() -> None:

@@ -25,12 +25,12 @@ from pathlib import Path
 import shtab
 import torch
 
-from model.augment import Augmentation
+from model.augment import Augmentation, Pair
 from model.checkpoint import Checkpoint
 from model.command import parse, told
 from model.data import Corpus, epoch_pairs, has_examples, read_corpus, without_held_out, word_classes
 from model.files import hold_folder, read_whole, replacing
-from model.memory import keep_freed_memory, memory_bytes
+from model.memory import keep_freed_memory, known_memory_errors, memory_bytes
 from model.processes import joined, rank, wait_for_all
 from model.recipe import Recipe
 from model.recipe_file import load_recipe
@@ -68,7 +68,7 @@ def main() -> None:
 
         signal.signal(signal.SIGINT, request_stop)
         signal.signal(signal.SIGTERM, request_stop)
-        with told("babelserve-train", arguments.out, OSError, FloatingPointError):
+        with told("babelserve-train", arguments.out, OSError, FloatingPointError, MemoryError), known_memory_errors():
             trainer.run()
         if trainer.is_finished and not trainer.stop_requested and rank() == 0:
             logger.info("next: %s", _export_command(recipe, arguments.data, arguments.out))
@@ -163,6 +163,7 @@ def prepare(recipe: Recipe, data: Path, out: Path, pretrained: Path | None = Non
     if not has_examples(corpora, trainer.tokenizer, recipe.training):
         longest = recipe.training.max_tokens
         raise ValueError(f"the [[train]] corpora have no pair of fewer than {longest} tokens, training.max_tokens")
+    trainer.dev = _fitting(dev, trainer)
     if checkpoint:
         trainer.begin_with(checkpoint)
     _tell_start(trainer, is_resumed=trainer.restore_state())
@@ -174,6 +175,20 @@ def _held_out_lines(corpora: list[Corpus]) -> Iterator[str]:
     for corpus in corpora:
         for pair in corpus.held_out:
             yield "\t".join(_DIVIDERS.sub(" ", side) for side in pair) + "\n"
+
+
+def _fitting(dev: list[Pair], trainer: Trainer) -> list[Pair]:
+    """Returns the pairs of the dev set whose source the network can read; warns of the others, and of learned ones."""
+    limit = trainer.recipe.model.max_positions
+    fitting = [pair for pair in dev if len(trainer.tokenizer.encode(pair[0])) < limit]
+    if not fitting:
+        raise ValueError(f"the [dev] corpora have no source of fewer than {limit} tokens, model.max_positions")
+    if len(fitting) < len(dev):
+        logger.warning("left out %d [dev] pairs of %d tokens or more", len(dev) - len(fitting), limit)
+    learned = set(fitting).intersection(pair for corpus in trainer.corpora for pair in corpus.pairs)
+    if learned:
+        logger.warning("%d [dev] pairs are in the [[train]] text too: scores on them say little", len(learned))
+    return fitting
 
 
 def _check_size(recipe: Recipe) -> None:

@@ -1,6 +1,7 @@
 """What `babelserve-train` leaves in `--out`, and keeps others from writing there."""
 
 import dataclasses
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -51,3 +52,22 @@ def test_a_second_run_in_one_folder_is_refused_with_one_line(tmp_path: Path) -> 
     assert ended.stderr == (
         f"babelserve-train: {tmp_path}/out: another run writes there; wait for its end, or take another --out\n"
     )
+
+
+def test_dev_pairs_that_no_network_reads_are_left_out_and_learned_ones_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = small_data(tmp_path)
+    (data / "long.tsv").write_text("a dog " * 600 + "\tEin Hund.\n", encoding="utf-8")
+    long = CorpusConfig(tsv="long.tsv")
+
+    with caplog.at_level(logging.WARNING):
+        trainer = prepare(dataclasses.replace(recipe(), dev=(CORPUS, long)), data, tmp_path / "out")
+
+    assert len(trainer.dev) == 200
+    assert caplog.messages == [
+        "left out 1 [dev] pairs of 512 tokens or more",
+        "200 [dev] pairs are in the [[train]] text too: scores on them say little",
+    ]
+    with pytest.raises(ValueError, match=r"have no source of fewer than 512 tokens, model\.max_positions"):
+        prepare(dataclasses.replace(recipe(), dev=(long,)), data, tmp_path / "out")
