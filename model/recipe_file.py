@@ -18,10 +18,10 @@ _TABLES: dict[str, type[Any]] = {
     "augmentation": AugmentationConfig,
 }
 _DERIVED = ("variant_of", "reverse_of")  # keys of a recipe that is made of another one
-_MAX_BYTES = 1 << 20  # of a recipe; one with a hundred corpora has 10 KB
-# Of a line. Dots divide the parts of a key, for which tomllib takes quadratic time. Halved, a hundred corpora on one
-# line are refused; doubled, a file of `_MAX_BYTES` takes twice the time.
-_MAX_DOTS = 500
+_MAX_BYTES = 1 << 18  # of a recipe; one with a hundred corpora has 10 KB
+# Of a line. Dots divide the parts of a key, for which tomllib takes quadratic time. Halved, forty corpora on one line
+# are refused; doubled, a file of `_MAX_BYTES` takes 6 s.
+_MAX_DOTS = 200
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
