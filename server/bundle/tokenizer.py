@@ -82,6 +82,17 @@ class Tokenizer:
         target = self._target
         return None if isinstance(target, MosesTarget) else (*target.encode(text, self._unk_id), self._eos_id)
 
+    @property
+    def has_forms(self) -> bool:
+        """Whether `encode_forms` can encode."""
+        return not isinstance(self._target, MosesTarget)
+
+    def encode_forms(self, forms: Sequence[str]) -> tuple[Ids, ...]:
+        """Returns the ids of words or phrases as they may stand in a translation, each with a capital too."""
+        spelt = dict.fromkeys(each for form in forms for each in (form, form[:1].upper() + form[1:]))
+        encoded = (self.encode_target(each) for each in spelt)
+        return tuple(dict.fromkeys(ids[:-1] for ids in encoded if ids is not None and len(ids) > 1))
+
     def knows(self, character: str) -> bool:
         """Whether a character reaches the network as itself, and comes back: no private character ever does."""
         if character in self._unreliable or unicodedata.category(character) == "Co":
@@ -115,6 +126,11 @@ class Tokenizer:
     @functools.cached_property
     def _target_pieces(self) -> Mapping[int, str]:
         return self._target.pieces()
+
+    @functools.cached_property
+    def word_parts(self) -> frozenset[int]:
+        """The target's ids that go on with the word before them, where words are parted by blanks."""
+        return frozenset(token for token, piece in self._target_pieces.items() if piece[:1].isalnum())
 
     def num_added(self, prefix: Ids = ()) -> int:
         """Returns how many of the ids that `encode` returns are not the text's own."""

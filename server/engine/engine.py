@@ -17,8 +17,10 @@ from functools import partial
 
 from server.bundle.manifest import Manifest
 from server.decoding.beam_search import BeamSearch, default_max_tokens
+from server.decoding.given_search import GivenSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
+from server.decoding.term_search import TermSearch
 from server.engine.cores import Cores, Gate
 from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
@@ -172,7 +174,14 @@ class Engine:
         if options.given_target is not None:
             max_tokens = self._max_target_tokens
         has_none = self._placeholder_ids.isdisjoint(source_ids)
-        search = BeamSearch(
+        make = BeamSearch
+        if options.given_target is not None:
+            make = GivenSearch
+        elif options.terms is not None:
+            make = TermSearch
+            if options.max_output_tokens is None:
+                max_tokens += options.terms.num_tokens
+        search = make(
             options,
             max_tokens=min(len(options.forced_prefix) + max_tokens, self._max_target_tokens),
             bos_id=self._special_ids.bos,
