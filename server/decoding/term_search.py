@@ -124,6 +124,11 @@ class TermSearch(BeamSearch):
         reason = FinishReason.STOP if is_end else FinishReason.LENGTH
         self._finish(ids, candidate.log_prob, reason, self._with(candidate.parent, candidate.token_log_prob))
 
+    def _finish_live(self) -> None:
+        for prefix, written in zip(self._prefixes, self._written, strict=True):
+            self._ended[tuple(prefix)] = written, self._max_tokens
+        super()._finish_live()
+
     def _term_candidates(self, tokens: Sequence[Mapping[int, float]]) -> list[_Candidate]:
         """Returns what may extend a beam, best first, of tokens with their log-probabilities for each beam."""
         candidates = []

@@ -17,14 +17,14 @@ class Terms:
 
     Attributes:
         forms: of each term, at least one; each form has at least one token.
+        replaced: of each term, the first tokens of the words that the network has said instead; empty if they are not
+            known.
         word_parts: tokens that go on with the word before them.
-        replaced: of each term, the first tokens of words that it stands in the place of: what the model has said
-            instead. Empty if nothing is known.
     """
 
     forms: tuple[tuple[Form, ...], ...]
-    word_parts: frozenset[int]
-    replaced: tuple[frozenset[int], ...] = ()
+    replaced: tuple[frozenset[int], ...]
+    word_parts: frozenset[int] = frozenset()
 
     @property
     def num_tokens(self) -> int:

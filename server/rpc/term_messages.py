@@ -1,13 +1,14 @@
 """Reads glossaries from messages, and writes the terms of texts into messages."""
 
 from babelserve.v1 import translation_pb2 as pb
-from server.text.terms import Term
+from server.text.glossary import Glossary, Term, compile_glossary
 from server.translation.answer import TextAnswer, TranslatedSentence
 
 
-def read_terms(glossary: pb.Glossary) -> tuple[Term, ...]:
-    """Returns the terms of a message, unchecked."""
-    return tuple(Term((term.source, *term.source_forms), (term.target, *term.target_forms)) for term in glossary.terms)
+def read_glossary(glossary: pb.Glossary) -> Glossary | None:
+    """Returns the glossary of a message; None if it has no terms. Raises InvalidRequest if one breaks a rule."""
+    terms = tuple(Term((term.source, *term.source_forms), (term.target, *term.target_forms)) for term in glossary.terms)
+    return compile_glossary(terms, glossary.ignore_case)
 
 
 def term_messages(answer: TextAnswer) -> list[pb.UsedTerm]:

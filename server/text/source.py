@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from server.errors import InvalidRequest
+from server.text.glossary import FoundTerm, locate
 from server.text.markup.sentence_markup import SentenceMarkup
 from server.text.masked import Masked
-from server.text.terms import FoundTerm, locate
 
 
 @dataclass(frozen=True, slots=True)

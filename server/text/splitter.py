@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
+from server.text.glossary import Glossary
 from server.text.markup.document import Document, MalformedDocument, Read
 from server.text.markup.marking import split_document
 from server.text.masking import NO_MASKING, Masker
 from server.text.sentences import Encode, split_text
 from server.text.source import SplitText
-from server.text.terms import Glossary
 from server.threads import SPLITTER_NICENESS, be_nice
 
 MAX_TEXT_BYTES = 2 << 20

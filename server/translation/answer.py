@@ -9,9 +9,9 @@ from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import FinishReason, Result, Timings
 from server.errors import TranslationError
 from server.text.alignment import Link, WordWeights, find_spans, link_words, weigh_words
+from server.text.glossary import UsedTerm, locate
 from server.text.masked import KeptPart, Restored, clean
 from server.text.source import SourceSentence, SplitText
-from server.text.terms import UsedTerm, locate
 from server.translation.detection import DetectedLanguage
 from server.translation.legs import Leg
 

@@ -13,17 +13,15 @@ from server.bundle.languages import LanguagePair
 from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Hypothesis
-from server.decoding.terms import Terms
 from server.engine.flow import Flow
 from server.models.model import Model
-from server.text.alignment import attending, find_spans, words_of
+from server.text.glossary import Glossary
 from server.text.markup.document import Read
 from server.text.masked import Restored
 from server.text.masking import Masker
 from server.text.own_parts import NO_OWN_PARTS, OwnParts, own_parts
 from server.text.source import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES, SplitRules
-from server.text.terms import MAX_OF_SENTENCE, Glossary, Term, compile_glossary
 from server.translation.languages import choose_languages
 from server.translation.request import DecodingRequest, TranslationRequest
 from server.translation.routes import PlannedLeg, TextRoute
@@ -35,12 +33,12 @@ from server.translation.rules import (
     check_mime_type,
     check_scores,
 )
+from server.translation.search_terms import TERMS_BEAM_SIZE, find_replaced, terms_of
 
 _BEAM_SIZE = 4  # for a model that names none
 # Share of a document that is translated. Half, and more documents are split and then refused. Twice, and more are
 # refused that could be translated in time.
 _WORDS_IN_MARKUP = 0.3
-_TERMS_BEAM_SIZE = 8  # half, and sentences lose 0.7 chrF; twice that, and they take twice as long for no more
 _LEAST_PART = 0.5  # of a request's time, which the first leg has at least
 
 
@@ -93,7 +91,7 @@ class Leg:
                 if rules.num_added < len(ids) <= rules.max_tokens:
                     again = replace(sentence, source_ids=ids, masked=masked)
         if sentence.replaced is None and sentence.lacks_terms(restored.text):
-            again = replace(again, replaced=self._replaced(sentence, hypothesis, attention))
+            again = replace(again, replaced=find_replaced(self.model.tokenizer, sentence, hypothesis, attention))
         return None if again is sentence else again
 
     def options_for(self, sentence: SourceSentence) -> DecodingOptions:
@@ -107,29 +105,11 @@ class Leg:
         options = self._aligned_options if is_aligned else self.options
         if sentence.replaced is None:
             return options
-        width = min(max(options.beam_size, _TERMS_BEAM_SIZE), self.model.manifest.limits.max_beam_size)
-        forms = tuple(self._forms(found.term) for found in sentence.terms[:MAX_OF_SENTENCE])
-        terms = Terms(forms, self.model.tokenizer.word_parts, sentence.replaced)
+        terms = terms_of(self.model.tokenizer, sentence)
+        if terms is None:
+            return options
+        width = min(max(options.beam_size, TERMS_BEAM_SIZE), self.model.manifest.limits.max_beam_size)
         return replace(options, beam_size=width, use_shortlist=False, with_scores=True, terms=terms)
-
-    def _replaced(
-        self, sentence: SourceSentence, hypothesis: Hypothesis, attention: NDArray[np.float32] | None
-    ) -> tuple[frozenset[int], ...]:
-        """Returns the tokens that begin the words of a translation that stand for terms; none if it was not aligned."""
-        if attention is None:
-            return tuple(frozenset() for _ in sentence.terms)
-        tokenizer = self.model.tokenizer
-        pieces = tokenizer.spell_source(sentence.source_ids or ())
-        words = words_of(tokenizer.spell_target(hypothesis.ids))
-        spans = find_spans(pieces, sentence.text)
-        return tuple(
-            frozenset(hypothesis.ids[first] for first in attending(attention, spans, (term.start, term.end), words))
-            for term in sentence.terms
-        )
-
-    def _forms(self, term: Term) -> tuple[tuple[int, ...], ...]:
-        """Returns the ids of the forms that a translation may have, each with a capital too."""
-        return self.model.tokenizer.encode_forms(term.targets)
 
     @functools.cached_property
     def _aligned_options(self) -> DecodingOptions:
@@ -257,8 +237,7 @@ def _borrowed_legs(
     leg = _leg(decoding, last, models, beam_size)
     read = check_mime_type(request, leg.options.num_hypotheses)
     own = own_parts(tuple(request.text.keep))
-    glossary = compile_glossary(request.terms, request.ignores_case)
-    if glossary is not None:
+    if request.glossary is not None:
         check_glossary(leg.model.manifest, leg.model.tokenizer.has_forms, is_only=not before)
     if before:
         first, second = (replace(each, is_only=False, own_parts=own) for each in [*legs, leg])
@@ -270,7 +249,7 @@ def _borrowed_legs(
             options=_with_wishes(request, leg.options, leg.model.manifest),
             read=read,
             own_parts=own,
-            glossary=glossary,
+            glossary=request.glossary,
         ),
     )
 

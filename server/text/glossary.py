@@ -20,7 +20,8 @@ MAX_OF_SENTENCE = 16  # that the search is given; twice that, and each step of t
 _BY_CHARACTER = (  # scripts that part no words by blanks: each letter is one
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_WORD = re.compile(rf"[{_BY_CHARACTER}]|[^\W{_BY_CHARACTER}]+|[^\w\s]")
+_LETTER = rf"[^\W{_BY_CHARACTER}]"
+_WORD = re.compile(rf"[{_BY_CHARACTER}]|{_LETTER}+(?:-{_LETTER}+)*|[^\w\s]")
 _END = 0  # key of a node's term; words are strings
 
 
@@ -65,61 +66,72 @@ class Glossary:
         if len(terms) > MAX_TERMS:
             raise InvalidRequest("glossary.terms", f"must be at most {MAX_TERMS}, not {len(terms)}")
         self._ignores_case = ignore_case
-        self._root: dict[Any, Any] = {}
-        self._first_of: dict[str, int] = {}
+        self._exact: dict[Any, Any] = {}  # tries of words
+        self._folded: dict[Any, Any] = {}
+        first_of: dict[tuple[str, ...], int] = {}
         for index, term in enumerate(terms):
-            self._add(index, term)
+            _check(f"glossary.terms[{index}]", term)
+            for source in term.sources:
+                words = _words(source)
+                folded = tuple(word.casefold() for word in words)
+                if (other := first_of.setdefault(folded if ignore_case else words, index)) != index:
+                    message = f"has a source that glossary.terms[{other}] has already"
+                    raise InvalidRequest(f"glossary.terms[{index}]", message)
+                _add(self._exact, words, term)
+                _add(self._folded, folded, term)
 
     def find(self, text: str) -> Iterator[FoundTerm]:
         """Yields the terms of a sentence, in order, apart from each other. Takes time linear in the text."""
         words = list(_WORD.finditer(text))
-        is_capital = text.isupper()
-        first = next((index for index, word in enumerate(words) if word[0][0].isalnum()), 0)
+        is_folded = self._ignores_case or text.isupper()
+        spelt = [word[0].casefold() if is_folded else word[0] for word in words]
+        first = next((index for index, word in enumerate(spelt) if word[0].isalnum()), -1)
+        root = self._folded if is_folded else self._exact
         index = 0
         while index < len(words):
-            term, length = self._longest(words, index, is_capital=is_capital, begins=index <= first)
+            term, end = _longest(root, spelt, index)
+            if term is None and index == first:  # it may have its capital because the sentence begins
+                term, end = _longest(root, [spelt[index][0].lower() + spelt[index][1:], *spelt[index + 1 :]], 0)
+                end += index
             if term is not None:
-                yield FoundTerm(term, words[index].start(), words[index + length - 1].end())
-            index += max(1, length)
+                yield FoundTerm(term, words[index].start(), words[end - 1].end())
+            index = end if term is not None else index + 1
 
-    def _longest(
-        self, words: "Sequence[re.Match[str]]", index: int, *, is_capital: bool, begins: bool
-    ) -> tuple[Term | None, int]:
-        """Returns the longest term that begins with a word, and its number of words."""
-        found, length, node = None, 0, self._root
-        for depth, word in enumerate(words[index:], start=1):
-            exact = None if is_capital else node.get(word[0])
-            if exact is None and (is_capital or self._ignores_case or (begins and depth == 1)):
-                exact = node.get(word[0].casefold())
-            if exact is None:
-                break
-            node = exact
-            if _END in node:
-                found, length = node[_END], depth
-        return found, length
 
-    def _add(self, index: int, term: Term) -> None:
-        field = f"glossary.terms[{index}]"
-        for name, forms in (("source", term.sources), ("target", term.targets)):
-            if len(forms) > MAX_FORMS:
-                raise InvalidRequest(f"{field}.{name}_forms", f"must be at most {MAX_FORMS - 1}, not {len(forms) - 1}")
-            for number, form in enumerate(forms):
-                place = f"{field}.{name}" if number == 0 else f"{field}.{name}_forms[{number - 1}]"
-                if not form.strip() or len(form) > MAX_CHARACTERS:
-                    message = f"must have 1 to {MAX_CHARACTERS} characters, not all white space, not {len(form)}"
-                    raise InvalidRequest(place, message)
-        for source in term.sources:
-            if (other := self._first_of.setdefault(self._key(source), index)) != index:
-                raise InvalidRequest(f"{field}.source", f"is that of glossary.terms[{other}] already")
-            # Folded words are there too: they are what a capital at the beginning of a sentence is looked up by.
-            for words in {tuple(_WORD.findall(source)), tuple(_WORD.findall(source.casefold()))}:
-                node = self._root
-                for word in words:
-                    node = node.setdefault(word, {})
-                node.setdefault(_END, term)
+def _check(field: str, term: Term) -> None:
+    for name, forms in (("source", term.sources), ("target", term.targets)):
+        if len(forms) > MAX_FORMS:
+            raise InvalidRequest(f"{field}.{name}_forms", f"must be at most {MAX_FORMS - 1}, not {len(forms) - 1}")
+        for number, form in enumerate(forms):
+            place = f"{field}.{name}" if number == 0 else f"{field}.{name}_forms[{number - 1}]"
+            if not form.strip() or len(form) > MAX_CHARACTERS:
+                message = f"must have 1 to {MAX_CHARACTERS} characters, not all white space, not {len(form)}"
+                raise InvalidRequest(place, message)
+            if not form.isprintable():
+                raise InvalidRequest(place, "must have no control characters and no line breaks")
 
-    def _key(self, source: str) -> str:
-        return " ".join(_WORD.findall(source.casefold() if self._ignores_case else source))
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(match[0] for match in _WORD.finditer(text))
+
+
+def _add(root: dict[Any, Any], words: Sequence[str], term: Term) -> None:
+    node = root
+    for word in words:
+        node = node.setdefault(word, {})
+    node.setdefault(_END, term)
+
+
+def _longest(root: dict[Any, Any], words: Sequence[str], index: int) -> tuple[Term | None, int]:
+    """Returns the longest term that begins with a word, and the index behind its last one."""
+    found, end, node = None, index, root
+    for place in range(index, len(words)):
+        if words[place] not in node:
+            break
+        node = node[words[place]]
+        if _END in node:
+            found, end = node[_END], place + 1
+    return found, end
 
 
 @functools.lru_cache(maxsize=64)
@@ -153,7 +165,7 @@ def locate(found: Sequence[FoundTerm], translation: str) -> list[UsedTerm]:
 
 
 def _occurrences(form: str, text: str) -> Iterator[tuple[int, int]]:
-    begins, ends = (re.match(rf"[^\W{_BY_CHARACTER}]", form[place]) for place in (0, -1))
+    begins, ends = (re.match(_LETTER, form[place]) for place in (0, -1))
     for written in {form, form[:1].upper() + form[1:], *([form.upper()] if text.isupper() else [])}:
         start = text.find(written)
         while start >= 0:
