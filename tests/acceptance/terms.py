@@ -70,7 +70,8 @@ async def translate(port: int, lines: Sequence[Line], *, with_terms: bool) -> li
             )
             async with turns:
                 response = await stub.Translate(request, timeout=60)
-            return response.translations[0].text
+            text: str = response.translations[0].text
+            return text
 
         return await asyncio.gather(*map(ask, lines))
 
