@@ -19,7 +19,7 @@ Sources of the ideas: Anderson et al., "Guided Open Vocabulary Image Captioning 
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
@@ -31,15 +31,9 @@ from server.decoding.terms import TermTrie, Written
 _BONUS = 3.0
 
 
-class _Candidate(NamedTuple):
-    """A beam and the token that may extend it, with what it would have written."""
-
-    value: float  # by which beams are compared
-    log_prob: float  # of the beam with the token
-    token_log_prob: float
-    parent: int
-    token: int
-    written: Written
+# What may extend a beam: a value by which these are compared, negated; the beam; the token; its log-probability; what
+# the beam would have written, and its level. A step has a hundred of them: objects would take twice as long.
+_Candidate = tuple[float, int, int, float, Written, int]
 
 
 class TermSearch(BeamSearch):
@@ -73,24 +67,28 @@ class TermSearch(BeamSearch):
         candidates = self._term_candidates(tokens)
         is_last = self.num_tokens == self._max_tokens
         if is_last:
-            candidates.sort(key=lambda each: -self._terms.level(each.written))
+            candidates.sort(key=lambda each: -each[-1])
         for candidate in candidates[: self._beam_size]:
-            if is_last or candidate.token == self._eos_id:
+            if is_last or candidate[2] == self._eos_id:
                 self._end(candidate)
-        chosen = self._choose([each for each in candidates if each.token != self._eos_id])
-        self._of_tokens = [self._with(each.parent, each.token_log_prob) for each in chosen] if self._of_tokens else []
+        chosen = self._choose(candidates)
         self._stepped = self._prefixes
-        self._prefixes = [[*self._stepped[each.parent], each.token] for each in chosen]
-        self._log_probs = [each.log_prob for each in chosen]
-        self.last_ids = [each.token for each in chosen]
-        self._written = [each.written for each in chosen]
+        self._prefixes, self.last_ids, log_probs, of_tokens, self._written = [], [], [], [], []
+        for _, parent, token, log_prob, written, _ in chosen:
+            self._prefixes.append([*self._stepped[parent], token])
+            self.last_ids.append(token)
+            log_probs.append(self._log_probs[parent] + log_prob - self._charge_of(parent, token))
+            of_tokens.append(self._with(parent, log_prob))
+            self._written.append(written)
+        self._log_probs = log_probs
+        self._of_tokens = of_tokens if self._of_tokens else []
         self._want()
         if is_last or not chosen or (len(self._finished) == self._beam_size and self._is_over()):
             return []
         if self.num_tokens == self._last_step:
             self._finish_live()
             return []
-        return [each.parent for each in chosen]
+        return [parent for _, parent, *_ in chosen]
 
     def best(self) -> list[Hypothesis]:
         """See `BeamSearch.best`.
@@ -118,11 +116,16 @@ class TermSearch(BeamSearch):
         ]
 
     def _end(self, candidate: _Candidate) -> None:
-        is_end = candidate.token == self._eos_id
-        ids = [*self._prefixes[candidate.parent], *([] if is_end else [candidate.token])]
-        self._ended[tuple(ids)] = candidate.written, self.num_tokens
+        _, parent, token, log_prob, written, _ = candidate
+        is_end = token == self._eos_id
+        ids = [*self._prefixes[parent], *([] if is_end else [token])]
+        self._ended[tuple(ids)] = written, self.num_tokens
+        total = self._log_probs[parent] + log_prob - self._charge_of(parent, token)
         reason = FinishReason.STOP if is_end else FinishReason.LENGTH
-        self._finish(ids, candidate.log_prob, reason, self._with(candidate.parent, candidate.token_log_prob))
+        self._finish(ids, total, reason, self._with(parent, log_prob))
+
+    def _charge_of(self, beam: int, token: int) -> float:
+        return self._charge(beam, token) if self._placeholders else 0.0
 
     def _finish_live(self) -> None:
         for prefix, written in zip(self._prefixes, self._written, strict=True):
@@ -130,33 +133,50 @@ class TermSearch(BeamSearch):
         super()._finish_live()
 
     def _term_candidates(self, tokens: Sequence[Mapping[int, float]]) -> list[_Candidate]:
-        """Returns what may extend a beam, best first, of tokens with their log-probabilities for each beam."""
-        candidates = []
+        """Returns what may extend a beam, best first, of tokens with their log-probabilities for each beam.
+
+        Of tokens that change nothing, the best of each beam will do.
+        """
+        terms, candidates = self._terms, []
         for parent, own in enumerate(tokens):
-            before = self._written[parent]
-            starts = self._terms.replaced(before)
+            before, total = self._written[parent], self._log_probs[parent]
+            of_word, of_part, leading = terms.usual(before)
+            usual = self._compared(of_word), self._compared(of_part)
+            starts = terms.replaced(before)
             wishes: dict[int, float] = {}
             for replaced in own.keys() & starts:
                 wishes |= {start: max(wishes.get(start, -math.inf), own[replaced]) for start in starts[replaced]}
+            left = self._beam_size
             for token, log_prob in own.items():
-                written = self._terms.after(before, token, log_prob, wishes.get(token, -math.inf))
-                if token in starts or (token == self._eos_id and not self._terms.is_done(written)):
+                if token in leading:
+                    after = terms.after(before, token, log_prob, wishes.get(token, -math.inf))
+                    gain, written, level = self._compared(after)
+                elif token in starts or (token == self._eos_id and not terms.is_done(of_word)):
                     continue
-                total = self._log_probs[parent] + log_prob
+                elif token == self._eos_id or left:
+                    left -= token != self._eos_id
+                    gain, written, level = usual[token in terms.word_parts]
+                else:
+                    continue
+                value = total + log_prob + gain
                 if self._placeholders:
-                    total -= self._charge(parent, token)
-                bonus = _BONUS * (written.done.bit_count() + (written.node > 0))
-                value = total - written.spared - written.spared_here + bonus
-                candidates.append(_Candidate(value, total, log_prob, parent, token, written))
-        candidates.sort(key=lambda each: (-each.value, each.parent, each.token))
+                    value -= self._charge(parent, token)
+                candidates.append((-value, parent, token, log_prob, written, level))
+        candidates.sort()
         return candidates
+
+    def _compared(self, written: Written) -> tuple[float, Written, int]:
+        """Returns what a beam is given for terms when it is compared, what it has written, and its level."""
+        bonus = _BONUS * (written.done.bit_count() + (written.node > 0))
+        return bonus - written.spared - written.spared_here, written, self._terms.level(written)
 
     def _choose(self, candidates: Sequence[_Candidate]) -> list[_Candidate]:
         """Returns the beams that live on, best first: of the highest levels the best, then the best of all."""
+        going_on = [each for each in candidates if each[2] != self._eos_id]
         best_of_level: dict[int, int] = {}
-        for index, candidate in enumerate(candidates):
-            best_of_level.setdefault(self._terms.level(candidate.written), index)
+        for index, candidate in enumerate(going_on):
+            best_of_level.setdefault(candidate[-1], index)
         kept = {best_of_level[level] for level in sorted(best_of_level, reverse=True)[: self._beam_size - 1]}
-        others = (index for index in range(len(candidates)) if index not in kept)
+        others = (index for index in range(len(going_on)) if index not in kept)
         kept |= set(itertools.islice(others, self._beam_size - len(kept)))
-        return [candidates[index] for index in sorted(kept)]
+        return [going_on[index] for index in sorted(kept)]

@@ -5,6 +5,7 @@ goes on with a word makes another word of it. So "Hund" is not written in "Hunde
 """
 
 import math
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -52,10 +53,14 @@ class Written(NamedTuple):
 
 
 class TermTrie:
-    """Follows beams through the forms of all terms of a sentence."""
+    """Follows beams through the forms of all terms of a sentence.
+
+    Attributes:
+        word_parts: tokens that go on with the word before them.
+    """
 
     def __init__(self, terms: Terms) -> None:
-        self._word_parts = terms.word_parts
+        self.word_parts = terms.word_parts
         self._all = (1 << len(terms.forms)) - 1
         self._replaced = terms.replaced
         self._children: list[dict[int, int]] = [{}]
@@ -96,7 +101,7 @@ class TermTrie:
             wish: log-probability of the word in whose place a term begins.
         """
         done, node, paid, spared, paid_here, spared_here = written
-        if node and (ends := self._ends[node] & ~done) and token not in self._word_parts:
+        if node and (ends := self._ends[node] & ~done) and token not in self.word_parts:
             done |= ends & -ends  # the first of equal ones
             paid, spared = paid + paid_here, spared + spared_here
         elif node and (child := self._child(node, token, done)):
@@ -105,6 +110,15 @@ class TermTrie:
         if not child:
             return Written(done, 0, paid, spared)
         return Written(done, child, paid, spared, max(log_prob, wish), min(0.0, log_prob - wish))
+
+    def usual(self, written: Written) -> tuple[Written, Written, AbstractSet[int]]:
+        """Returns what `after` returns for begins of words, for parts of words, and the tokens for which it does not."""
+        root, here = self._children[0], self._children[written.node]
+        left = written if not written.node else Written(written.done, 0, written.paid, written.spared)
+        if not written.node or not self._ends[written.node] & ~written.done:
+            return left, left, root.keys() | here.keys()
+        whole = self.after(written, -1, 0.0)
+        return whole, left, root.keys() | here.keys()
 
     def wanted(self, written: Written) -> list[int]:
         """Returns the tokens that bring a beam nearer to the terms that it has not written."""
