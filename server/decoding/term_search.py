@@ -72,16 +72,15 @@ class TermSearch(BeamSearch):
             if is_last or candidate[2] == self._eos_id:
                 self._end(candidate)
         chosen = self._choose(candidates)
+        self._log_probs = [
+            self._log_probs[parent] + log_prob - self._charge_of(parent, token)
+            for _, parent, token, log_prob, *_ in chosen
+        ]
+        self._of_tokens = [self._with(parent, own) for _, parent, _, own, *_ in chosen] if self._of_tokens else []
         self._stepped = self._prefixes
-        self._prefixes, self.last_ids, log_probs, of_tokens, self._written = [], [], [], [], []
-        for _, parent, token, log_prob, written, _ in chosen:
-            self._prefixes.append([*self._stepped[parent], token])
-            self.last_ids.append(token)
-            log_probs.append(self._log_probs[parent] + log_prob - self._charge_of(parent, token))
-            of_tokens.append(self._with(parent, log_prob))
-            self._written.append(written)
-        self._log_probs = log_probs
-        self._of_tokens = of_tokens if self._of_tokens else []
+        self._prefixes = [[*self._stepped[parent], token] for _, parent, token, *_ in chosen]
+        self.last_ids = [token for _, _, token, *_ in chosen]
+        self._written = [written for *_, written, _ in chosen]
         self._want()
         if is_last or not chosen or (len(self._finished) == self._beam_size and self._is_over()):
             return []

@@ -112,7 +112,7 @@ class TermTrie:
         return Written(done, child, paid, spared, max(log_prob, wish), min(0.0, log_prob - wish))
 
     def usual(self, written: Written) -> tuple[Written, Written, AbstractSet[int]]:
-        """Returns what `after` returns for begins of words, for parts of words, and the tokens for which it does not."""
+        """Returns what `after` returns for begins of words and for parts of words, and the other tokens."""
         root, here = self._children[0], self._children[written.node]
         left = written if not written.node else Written(written.done, 0, written.paid, written.spared)
         if not written.node or not self._ends[written.node] & ~written.done:

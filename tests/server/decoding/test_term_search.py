@@ -23,13 +23,21 @@ def search(
     replaced: tuple[frozenset[int], ...] = (),
     max_tokens: int = 12,
     rules: SearchRules | None = None,
+    placeholders: Mapping[int, int] | None = None,
     **options: Any,
 ) -> list[Hypothesis]:
     """Searches to the end, with a network that gives every token's log-probability after those before it."""
     told = Terms(terms, replaced or (frozenset(),) * len(terms), frozenset({PART}))
     options = {"beam_size": 4, "num_hypotheses": 4, "with_tokens": True, **options}
     chosen = DecodingOptions(**options, terms=told)
-    searched = TermSearch(chosen, max_tokens=max_tokens, bos_id=BOS, eos_id=EOS, rules=rules or SearchRules())
+    searched = TermSearch(
+        chosen,
+        max_tokens=max_tokens,
+        bos_id=BOS,
+        eos_id=EOS,
+        rules=rules or SearchRules(),
+        placeholders=placeholders or {},
+    )
     beams: list[tuple[int, ...]] = [()]
     while beams:
         rows = [sorted(network(beam).items(), key=lambda each: -each[1])[: searched.top_k] for beam in beams]
@@ -93,6 +101,14 @@ def test_a_limit_ends_a_sentence_without_its_terms_and_those_with_more_are_bette
     levels = [(40, 41) in itertools.pairwise(each.ids) for each in found]
     assert levels == sorted(levels, reverse=True)
     assert levels[0]
+
+
+def test_placeholders_are_charged_for_as_without_terms() -> None:
+    network = saying(10, 11, 12, others={20: -0.5})
+    best, *_ = search(network, ((40,),), placeholders={20: 1})
+
+    assert {20, 40} <= set(best.ids)
+    assert best.ids.count(20) == 1
 
 
 def test_scores_are_those_of_the_tokens() -> None:
