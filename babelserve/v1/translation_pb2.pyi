@@ -14,6 +14,12 @@ class Priority(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PRIORITY_NORMAL: _ClassVar[Priority]
     PRIORITY_LOW: _ClassVar[Priority]
 
+class TermStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TERM_STATUS_UNSPECIFIED: _ClassVar[TermStatus]
+    TERM_STATUS_APPLIED: _ClassVar[TermStatus]
+    TERM_STATUS_MISSED: _ClassVar[TermStatus]
+
 class Placement(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     PLACEMENT_UNSPECIFIED: _ClassVar[Placement]
@@ -31,6 +37,9 @@ PRIORITY_UNSPECIFIED: Priority
 PRIORITY_HIGH: Priority
 PRIORITY_NORMAL: Priority
 PRIORITY_LOW: Priority
+TERM_STATUS_UNSPECIFIED: TermStatus
+TERM_STATUS_APPLIED: TermStatus
+TERM_STATUS_MISSED: TermStatus
 PLACEMENT_UNSPECIFIED: Placement
 PLACEMENT_BY_MODEL: Placement
 PLACEMENT_BY_POSITION: Placement
@@ -41,7 +50,7 @@ FINISH_REASON_LENGTH: FinishReason
 FINISH_REASON_COPIED: FinishReason
 
 class TranslateRequest(_message.Message):
-    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "mime_type", "decoding", "output", "priority", "traffic_key", "text")
+    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "mime_type", "decoding", "output", "priority", "traffic_key", "text", "glossary")
     CONTENTS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
@@ -52,6 +61,7 @@ class TranslateRequest(_message.Message):
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     TRAFFIC_KEY_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
+    GLOSSARY_FIELD_NUMBER: _ClassVar[int]
     contents: _containers.RepeatedScalarFieldContainer[str]
     source_language_code: str
     target_language_code: str
@@ -62,7 +72,28 @@ class TranslateRequest(_message.Message):
     priority: Priority
     traffic_key: str
     text: TextOptions
-    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., decoding: _Optional[_Union[DecodingOptions, _Mapping]] = ..., output: _Optional[_Union[OutputOptions, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., traffic_key: _Optional[str] = ..., text: _Optional[_Union[TextOptions, _Mapping]] = ...) -> None: ...
+    glossary: Glossary
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., decoding: _Optional[_Union[DecodingOptions, _Mapping]] = ..., output: _Optional[_Union[OutputOptions, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., traffic_key: _Optional[str] = ..., text: _Optional[_Union[TextOptions, _Mapping]] = ..., glossary: _Optional[_Union[Glossary, _Mapping]] = ...) -> None: ...
+
+class Glossary(_message.Message):
+    __slots__ = ("terms", "ignore_case")
+    TERMS_FIELD_NUMBER: _ClassVar[int]
+    IGNORE_CASE_FIELD_NUMBER: _ClassVar[int]
+    terms: _containers.RepeatedCompositeFieldContainer[Term]
+    ignore_case: bool
+    def __init__(self, terms: _Optional[_Iterable[_Union[Term, _Mapping]]] = ..., ignore_case: _Optional[bool] = ...) -> None: ...
+
+class Term(_message.Message):
+    __slots__ = ("source", "target", "target_forms", "source_forms")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FORMS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FORMS_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    target: str
+    target_forms: _containers.RepeatedScalarFieldContainer[str]
+    source_forms: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ..., target_forms: _Optional[_Iterable[str]] = ..., source_forms: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TextOptions(_message.Message):
     __slots__ = ("refuse_unknown_scripts", "translate_attributes", "keep")
@@ -129,7 +160,7 @@ class TranslateResponse(_message.Message):
     def __init__(self, translations: _Optional[_Iterable[_Union[Translation, _Mapping]]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ...) -> None: ...
 
 class Translation(_message.Message):
-    __slots__ = ("text", "score", "finish_reason", "hypotheses", "sentences", "source_tokens", "target_tokens", "status", "detected_language_code", "detection_confidence", "route", "kept", "confidence")
+    __slots__ = ("text", "score", "finish_reason", "hypotheses", "sentences", "source_tokens", "target_tokens", "status", "detected_language_code", "detection_confidence", "route", "kept", "confidence", "terms")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
@@ -143,6 +174,7 @@ class Translation(_message.Message):
     ROUTE_FIELD_NUMBER: _ClassVar[int]
     KEPT_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    TERMS_FIELD_NUMBER: _ClassVar[int]
     text: str
     score: float
     finish_reason: FinishReason
@@ -156,7 +188,26 @@ class Translation(_message.Message):
     route: _containers.RepeatedCompositeFieldContainer[RouteLeg]
     kept: _containers.RepeatedCompositeFieldContainer[KeptPart]
     confidence: float
-    def __init__(self, text: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., hypotheses: _Optional[_Iterable[_Union[Hypothesis, _Mapping]]] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., status: _Optional[_Union[Status, _Mapping]] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., route: _Optional[_Iterable[_Union[RouteLeg, _Mapping]]] = ..., kept: _Optional[_Iterable[_Union[KeptPart, _Mapping]]] = ..., confidence: _Optional[float] = ...) -> None: ...
+    terms: _containers.RepeatedCompositeFieldContainer[UsedTerm]
+    def __init__(self, text: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., hypotheses: _Optional[_Iterable[_Union[Hypothesis, _Mapping]]] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., status: _Optional[_Union[Status, _Mapping]] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., route: _Optional[_Iterable[_Union[RouteLeg, _Mapping]]] = ..., kept: _Optional[_Iterable[_Union[KeptPart, _Mapping]]] = ..., confidence: _Optional[float] = ..., terms: _Optional[_Iterable[_Union[UsedTerm, _Mapping]]] = ...) -> None: ...
+
+class UsedTerm(_message.Message):
+    __slots__ = ("source", "target", "source_begin", "source_end", "begin", "end", "status")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_BEGIN_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_END_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    target: str
+    source_begin: int
+    source_end: int
+    begin: int
+    end: int
+    status: TermStatus
+    def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ..., source_begin: _Optional[int] = ..., source_end: _Optional[int] = ..., begin: _Optional[int] = ..., end: _Optional[int] = ..., status: _Optional[_Union[TermStatus, str]] = ...) -> None: ...
 
 class KeptPart(_message.Message):
     __slots__ = ("text", "placement")
@@ -195,7 +246,7 @@ class Hypothesis(_message.Message):
     def __init__(self, text: _Optional[str] = ..., score: _Optional[float] = ...) -> None: ...
 
 class Sentence(_message.Message):
-    __slots__ = ("source_text", "text", "separator", "score", "finish_reason", "source_tokens", "target_tokens", "kept", "links", "source_begin", "source_end", "begin", "end", "tokens", "confidence")
+    __slots__ = ("source_text", "text", "separator", "score", "finish_reason", "source_tokens", "target_tokens", "kept", "links", "source_begin", "source_end", "begin", "end", "tokens", "confidence", "terms")
     SOURCE_TEXT_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     SEPARATOR_FIELD_NUMBER: _ClassVar[int]
@@ -211,6 +262,7 @@ class Sentence(_message.Message):
     END_FIELD_NUMBER: _ClassVar[int]
     TOKENS_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    TERMS_FIELD_NUMBER: _ClassVar[int]
     source_text: str
     text: str
     separator: str
@@ -226,7 +278,8 @@ class Sentence(_message.Message):
     end: int
     tokens: _containers.RepeatedCompositeFieldContainer[Token]
     confidence: float
-    def __init__(self, source_text: _Optional[str] = ..., text: _Optional[str] = ..., separator: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[KeptPart, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., source_begin: _Optional[int] = ..., source_end: _Optional[int] = ..., begin: _Optional[int] = ..., end: _Optional[int] = ..., tokens: _Optional[_Iterable[_Union[Token, _Mapping]]] = ..., confidence: _Optional[float] = ...) -> None: ...
+    terms: _containers.RepeatedCompositeFieldContainer[UsedTerm]
+    def __init__(self, source_text: _Optional[str] = ..., text: _Optional[str] = ..., separator: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[KeptPart, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., source_begin: _Optional[int] = ..., source_end: _Optional[int] = ..., begin: _Optional[int] = ..., end: _Optional[int] = ..., tokens: _Optional[_Iterable[_Union[Token, _Mapping]]] = ..., confidence: _Optional[float] = ..., terms: _Optional[_Iterable[_Union[UsedTerm, _Mapping]]] = ...) -> None: ...
 
 class Token(_message.Message):
     __slots__ = ("text", "begin", "end", "log_prob")

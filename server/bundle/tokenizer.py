@@ -15,11 +15,7 @@ Models of our own fall back to bytes, so any text has ids. They copy placeholder
 import functools
 import itertools
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-
-from sentencepiece import SentencePieceProcessor
-from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]
 
 from server.bundle.byte_pairs import END_OF_WORD
 from server.bundle.languages import Ids
@@ -35,9 +31,9 @@ from server.bundle.manifest import (
 from server.bundle.masking import FIRST_PLACEHOLDER
 from server.bundle.moses import MosesFile, MosesSource, MosesTarget
 from server.bundle.parsing import parse, parse_json
+from server.bundle.sentence_pieces import MAX_FAULTS, SentencePieces, read_table
 from server.errors import BundleError
 
-_MAX_FAULTS = 3  # of a table, that are named
 _SPACE = "\u2581"  # as pieces have it
 
 
@@ -57,8 +53,8 @@ class Tokenizer:
 
     def __init__(self, manifest: Manifest, read: Callable[[str], bytes]) -> None:
         special_ids = manifest.special_ids
-        self._source: _Side | MosesSource
-        self._target: _Side | MosesTarget
+        self._source: SentencePieces | MosesSource
+        self._target: SentencePieces | MosesTarget
         is_moses = MOSES_FILE in manifest.extra_files
         self._source, self._target = _open_moses(manifest, read) if is_moses else _open_sides(manifest, read)
         self._unk_id, self._eos_id = special_ids.unk, special_ids.eos
@@ -81,6 +77,20 @@ class Tokenizer:
         """Returns a translation's ids, with eos; None if the target's tokenizer can only put texts together."""
         target = self._target
         return None if isinstance(target, MosesTarget) else (*target.encode(text, self._unk_id), self._eos_id)
+
+    @property
+    def has_forms(self) -> bool:
+        """Whether `encode_forms` can encode."""
+        return not isinstance(self._target, MosesTarget)
+
+    def encode_forms(self, forms: Sequence[str]) -> tuple[Ids, ...]:
+        """Returns the ids of words or phrases as they may stand in a translation, each with a capital too.
+
+        One that the vocabulary cannot write is left out.
+        """
+        spelt = dict.fromkeys(each for form in forms for each in (form, form[:1].upper() + form[1:]))
+        encoded = [ids[:-1] for each in spelt if (ids := self.encode_target(each)) is not None]
+        return tuple(dict.fromkeys(ids for ids in encoded if ids and self._unk_id not in ids))
 
     def knows(self, character: str) -> bool:
         """Whether a character reaches the network as itself, and comes back: no private character ever does."""
@@ -116,6 +126,11 @@ class Tokenizer:
     def _target_pieces(self) -> Mapping[int, str]:
         return self._target.pieces()
 
+    @functools.cached_property
+    def word_parts(self) -> frozenset[int]:
+        """The target's ids that go on with the word before them, where words are parted by blanks."""
+        return frozenset(token for token, piece in self._target_pieces.items() if piece[:1].isalnum())
+
     def num_added(self, prefix: Ids = ()) -> int:
         """Returns how many of the ids that `encode` returns are not the text's own."""
         return len(prefix) + len(self._suffix)
@@ -129,82 +144,7 @@ class Tokenizer:
         return self._target.decode(ids)
 
 
-class _Side:
-    """The vocabulary of the source, or of the target.
-
-    Args:
-        contents: of the files.
-        model: name of the SentencePiece model.
-        table: name of the pieces table, or None.
-        vocab_size: of the network.
-        control: ids that stand for no text.
-        eos_id: of the network.
-        faults: appended to; if there are any, the side is of no use.
-    """
-
-    def __init__(
-        self,
-        contents: Mapping[str, bytes],
-        model: str,
-        table: str | None,
-        vocab_size: int,
-        control: frozenset[int],
-        eos_id: int,
-        faults: list[str],
-    ) -> None:
-        found: list[str] = []
-        self._pieces = _read_table(table, contents[table], found) if table is not None else None
-        self._processor = _load(model, contents[model], found)
-        faults += found
-        if found:
-            return
-        num_ids = self._processor.vocab_size() if self._pieces is None else len(self._pieces)
-        if num_ids > vocab_size:
-            faults.append(f"{table or model}: has {num_ids} ids, the network has {vocab_size}")
-        if self._pieces is None and self._processor.eos_id() != eos_id:
-            faults.append(f"{model}: ends sentences with id {self._processor.eos_id()}, the manifest with {eos_id}")
-        silenced = [token for token in control if token < num_ids]
-        if self._pieces is not None:
-            silenced = [self._processor.PieceToId(self._pieces[token]) for token in silenced]
-        if any(map(self._processor.IsByte, silenced)):
-            faults.append(f"{model}: its bytes have ids of special tokens or prefixes")
-            return
-        self._processor = _silence(self._processor, contents[model], silenced)
-        pieces = self._pieces or ()
-        # A network may have more ids than the tokenizer, where its vocabulary was padded: they stand for nothing.
-        self._num_ids = num_ids
-        self._silent = control.union(token for token, piece in enumerate(pieces) if not piece)
-        self._ids = {piece: token for token, piece in enumerate(pieces) if token not in self._silent}
-
-    def encode(self, text: str, unk_id: int) -> list[int]:
-        if self._pieces is None:
-            return list[int](self._processor.EncodeAsIds(text))
-        return [self._ids.get(piece, unk_id) for piece in self._processor.EncodeAsPieces(text)]
-
-    def pieces(self) -> dict[int, str]:
-        """Returns the pieces of the ids that a text may become."""
-        pieces: Sequence[str] = self._pieces or self._processor.IdToPiece(list(range(self._num_ids)))
-        return {token: piece for token, piece in enumerate(pieces) if token not in self._silent}
-
-    def decode(self, ids: Sequence[int]) -> str:
-        shown = [token for token in ids if token < self._num_ids and token not in self._silent]
-        if self._pieces is None:
-            decoded: str = self._processor.decode(shown)
-            return decoded
-        text: str = self._processor.DecodePieces([self._pieces[token] for token in shown])
-        return text.replace(_SPACE, " ").strip()  # of pieces that the model does not know
-
-    def unknown_ids(self, unk_id: int) -> frozenset[int]:
-        """Returns the ids of bytes, and unk."""
-        all_ids = list(range(self._processor.vocab_size()))
-        is_unknown = map(max, self._processor.is_byte(all_ids), self._processor.is_unknown(all_ids))
-        unknown: Iterable[int] = itertools.compress(all_ids, is_unknown)
-        if self._pieces is not None:
-            unknown = (self._ids.get(self._processor.IdToPiece(token), unk_id) for token in unknown)
-        return frozenset(unknown)
-
-
-def _open_sides(manifest: Manifest, read: Callable[[str], bytes]) -> tuple[_Side, _Side]:
+def _open_sides(manifest: Manifest, read: Callable[[str], bytes]) -> tuple[SentencePieces, SentencePieces]:
     names, sizes, eos_id = manifest.files(()), manifest.dimensions, manifest.special_ids.eos
     model = TOKENIZER_FILE if manifest.tokenizer is not None else SOURCE_MODEL_FILE
     target_model = TARGET_MODEL_FILE if TARGET_MODEL_FILE in names else model
@@ -215,8 +155,8 @@ def _open_sides(manifest: Manifest, read: Callable[[str], bytes]) -> tuple[_Side
     of_source = (model, table, sizes.encoder_vocab_size, source_control)
     of_target = (target_model, target_table, sizes.vocab_size, target_control)
     faults: list[str] = []
-    source = _Side(contents, *of_source, eos_id, faults)
-    target = source if of_source == of_target else _Side(contents, *of_target, eos_id, faults)
+    source = SentencePieces(contents, *of_source, eos_id, faults)
+    target = source if of_source == of_target else SentencePieces(contents, *of_target, eos_id, faults)
     _raise_any(faults)
     return source, target
 
@@ -225,7 +165,7 @@ def _open_moses(manifest: Manifest, read: Callable[[str], bytes]) -> tuple[Moses
     faults: list[str] = []
     table = SOURCE_PIECES_FILE
     target_table = TARGET_PIECES_FILE if TARGET_PIECES_FILE in manifest.extra_files else table
-    tables = {name: _read_table(name, read(name), faults) for name in (table, target_table)}
+    tables = {name: read_table(name, read(name), faults) for name in (table, target_table)}
     sizes = manifest.dimensions
     for name, vocab_size in ((table, sizes.encoder_vocab_size), (target_table, sizes.vocab_size)):
         if len(tables[name]) > vocab_size:
@@ -249,50 +189,10 @@ def _read_moses(data: bytes, faults: list[str]) -> MosesFile | None:
         found.append(f"cannot be read: {error}")
     if file is not None and not found:
         found += file.faults()
-    faults += [f"{MOSES_FILE}: {fault}" for fault in found[:_MAX_FAULTS]]
+    faults += [f"{MOSES_FILE}: {fault}" for fault in found[:MAX_FAULTS]]
     return file
 
 
 def _raise_any(faults: list[str]) -> None:
     if faults:
         raise BundleError(list(dict.fromkeys(faults)))
-
-
-def _load(name: str, model: bytes, faults: list[str]) -> SentencePieceProcessor:
-    processor = SentencePieceProcessor()
-    try:
-        processor.LoadFromSerializedProto(model)
-    except (OSError, RuntimeError, ValueError):  # the last: its words quote bytes that are no UTF-8
-        faults.append(f"{name}: is no SentencePiece model")
-    return processor
-
-
-def _silence(processor: SentencePieceProcessor, model: bytes, ids: Iterable[int]) -> SentencePieceProcessor:
-    """Returns a processor that cuts none of these pieces out of a text; most are control symbols already."""
-    usable = [
-        token
-        for token in ids
-        if not (processor.IsControl(token) or processor.IsUnknown(token) or processor.IsUnused(token))
-    ]
-    if not usable:
-        return processor
-    proto = ModelProto.FromString(model)
-    for token in usable:
-        proto.pieces[token].type = ModelProto.SentencePiece.UNUSED
-    silenced = SentencePieceProcessor()
-    silenced.LoadFromSerializedProto(proto.SerializeToString())
-    return silenced
-
-
-def _read_table(name: str, data: bytes, faults: list[str]) -> tuple[str, ...]:
-    found: list[str] = []
-    table: tuple[str, ...] = ()
-    try:
-        table = parse(tuple[str, ...], parse_json(data), "the table", found)
-    except ValueError as error:
-        found.append(f"cannot be read: {error}")
-    if not found:
-        counts = Counter(filter(None, table)).most_common(_MAX_FAULTS)
-        found += [f"has {piece!r:.40} {count} times" for piece, count in counts if count > 1]
-    faults += [f"{name}: {fault}" for fault in found[:_MAX_FAULTS]]
-    return () if found else table

@@ -4,7 +4,7 @@ The rules are those of `model.search`, the oracle, restated for one step at a ti
 Those that a model may choose are `SearchRules`; without early stopping they are Hugging Face's (transformers 5).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from server.decoding.options import DecodingOptions, SearchRules
@@ -35,7 +35,7 @@ class BeamSearch:
             self-attention cache.
         top_k: how many best tokens of each row a step must return: 2W, or 1 for greedy search.
         is_greedy: it has a beam of 1 and is past its prefix, so that `advance_greedily` does.
-        given_id: what it takes next of a given target, by `take_given`; None if it searches, and within the prefix.
+        wanted: beams and tokens whose log-probabilities `advance` has to be given, as they may not be among the best.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class BeamSearch:
         self._placeholders = placeholders if options.beam_size > 1 else {}
         self._num_forced = len(options.forced_prefix)
         self.is_greedy = False
-        self.given_id: int | None = None
+        self.wanted: list[tuple[int, int]] = []
         self._prefixes: list[list[int]] = [[]]
         self._stepped = self._prefixes  # of the last step's beams
         self._log_probs = [0.0]
@@ -74,17 +74,20 @@ class BeamSearch:
 
     def _begin(self) -> None:
         """Notes that the prefix, if there is one, is behind."""
-        if self._options.given_target is not None:
-            self.given_id = self._options.given_target[0]
-        else:
-            self.is_greedy = self._beam_size == 1
+        self.is_greedy = self._beam_size == 1
 
-    def advance(self, top_ids: list[list[int]], top_log_probs: list[list[float]]) -> list[int]:
+    def advance(
+        self,
+        top_ids: list[list[int]],
+        top_log_probs: list[list[float]],
+        wanted_log_probs: Sequence[float] = (),  # noqa: ARG002  # of searches that want any
+    ) -> list[int]:
         """Takes one step.
 
         Args:
             top_ids: for each live beam at least `top_k`, best first.
             top_log_probs: their exact log-probabilities; greedy search chooses the same by logits.
+            wanted_log_probs: of what is `wanted`, in its order.
 
         Returns:
             For each beam that lives on, best first, the index of the beam it extends; empty when the search is over.
@@ -205,15 +208,6 @@ class BeamSearch:
             self._finish_live()
             return False
         return True
-
-    def take_given(self, log_prob: float) -> bool:
-        """Takes the next token of the given target, of this log-probability; says whether more follow."""
-        target = self._options.given_target
-        assert target is not None, "it is given a target"
-        assert self.given_id is not None, "it is past the prefix"
-        lives = self.advance_greedily(self.given_id, log_prob)
-        self.given_id = target[self.num_tokens - self._num_forced] if lives else None
-        return lives
 
     def _finish(self, ids: list[int], log_prob: float, reason: FinishReason, of_tokens: list[float]) -> None:
         if len(self._finished) == self._beam_size and self._rules.early_stopping:

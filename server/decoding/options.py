@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from server.decoding.terms import Terms
+
 MAX_LENGTH_PENALTY = 10.0
 
 
@@ -39,6 +41,7 @@ class DecodingOptions:
         given_target: ids, without bos and prefix, with eos, that a beam of 1 takes one after the other whatever the
             network would choose, so that they get their log-probabilities; at most the model's limit on target tokens,
             with the prefix. None to search.
+        terms: that the target must have; with a beam of at least 2 and the whole vocabulary. None without any.
     """
 
     beam_size: int = 4
@@ -51,6 +54,7 @@ class DecodingOptions:
     use_shortlist: bool = False
     forced_prefix: tuple[int, ...] = ()
     given_target: tuple[int, ...] | None = None
+    terms: Terms | None = None
 
     @property
     def needs_log_probs(self) -> bool:

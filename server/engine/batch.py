@@ -1,5 +1,6 @@
 """The sentences of one kind that a lane steps together: `Batch.step` is one iteration of continuous batching."""
 
+import itertools
 import math
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
@@ -195,7 +196,7 @@ class Batch:
         best_ids, best_log_probs = top_ids[:, 0].tolist(), top_log_probs[:, 0].tolist()
         finished: list[Sentence] = []
         broken: list[Sentence] = []
-        given: list[Sentence] = []
+        steered: list[Sentence] = []
         for sentence in self.plan.running:
             rows = sentence.rows
             if not all_finite and not is_finite[rows].all():
@@ -203,31 +204,39 @@ class Batch:
             elif sentence.search.is_greedy:
                 if not sentence.search.advance_greedily(best_ids[rows[0]], best_log_probs[rows[0]]):
                     finished.append(sentence)
-            elif sentence.search.given_id is not None:
-                given.append(sentence)
+            elif sentence.search.wanted:
+                steered.append(sentence)
             elif parents := sentence.search.advance(top_ids[rows].tolist(), top_log_probs[rows].tolist()):
                 self._parents[sentence] = parents
             else:
                 finished.append(sentence)
         if broken:
             self.fail(FloatingPointError("log-probabilities that are not finite"), broken)
-        return finished + self._take_given(given, decoder) if given else finished
+        return finished + self._steer(steered, top_ids, top_log_probs, decoder) if steered else finished
 
-    def _take_given(self, sentences: list[Sentence], decoder: Decoder) -> list[Sentence]:
-        """Gives each sentence the next token of its given target, and returns the sentences that are finished.
+    def _steer(
+        self,
+        sentences: list[Sentence],
+        top_ids: NDArray[np.int64],
+        top_log_probs: NDArray[np.float32],
+        decoder: Decoder,
+    ) -> list[Sentence]:
+        """Gives each search its tokens and what else it wants, and returns the sentences that are finished.
 
         If that fails, they are answered with an error.
         """
-        ids = [sentence.search.given_id or 0 for sentence in sentences]
+        wanted = [(sentence.rows[beam], token) for sentence in sentences for beam, token in sentence.search.wanted]
         try:
-            log_probs = decoder.log_probs([sentence.rows[0] for sentence in sentences], ids).tolist()
+            log_probs = iter(decoder.log_probs(*zip(*wanted, strict=True)).tolist())
         except Exception as error:  # noqa: BLE001  # as in step
             self.fail(error, sentences)
             return []
         finished = []
-        for sentence, log_prob in zip(sentences, log_probs, strict=True):
-            if sentence.search.take_given(log_prob):
-                self._parents[sentence] = [0]
+        for sentence in sentences:
+            rows, search = sentence.rows, sentence.search
+            own = list(itertools.islice(log_probs, len(search.wanted)))
+            if parents := search.advance(top_ids[rows].tolist(), top_log_probs[rows].tolist(), own):
+                self._parents[sentence] = parents
             else:
                 finished.append(sentence)
         return finished

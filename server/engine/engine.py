@@ -16,9 +16,10 @@ from concurrent.futures import Future
 from functools import partial
 
 from server.bundle.manifest import Manifest
-from server.decoding.beam_search import BeamSearch, default_max_tokens
+from server.decoding.beam_search import default_max_tokens
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
+from server.decoding.searches import new_search
 from server.engine.cores import Cores, Gate
 from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
@@ -171,8 +172,10 @@ class Engine:
         max_tokens = options.max_output_tokens or default_max_tokens(len(source_ids), self._max_target_tokens)
         if options.given_target is not None:
             max_tokens = self._max_target_tokens
+        elif options.terms is not None and options.max_output_tokens is None:
+            max_tokens += options.terms.num_tokens
         has_none = self._placeholder_ids.isdisjoint(source_ids)
-        search = BeamSearch(
+        search = new_search(
             options,
             max_tokens=min(len(options.forced_prefix) + max_tokens, self._max_target_tokens),
             bos_id=self._special_ids.bos,

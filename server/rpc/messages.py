@@ -14,6 +14,7 @@ from server.errors import Code, InvalidRequest, TranslationError
 from server.models.model import ServedModel
 from server.rpc.intake import Intake
 from server.rpc.sentence_messages import FINISH_REASONS, kept_parts, sentence_message, sentence_messages
+from server.rpc.term_messages import read_glossary, term_messages
 from server.telemetry.log import request_id
 from server.translation.answer import TextAnswer
 from server.translation.job import Job
@@ -135,6 +136,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
             translate_attributes=message.text.translate_attributes,
             keep=[_read_keep_rule(index, rule) for index, rule in enumerate(message.text.keep)],
         ),
+        glossary=read_glossary(message.glossary),
         traffic_key=message.traffic_key or request_id.get() or "",
         arrived=arrived,
         deadline=float("inf") if remaining is None else arrived + remaining,
@@ -253,6 +255,7 @@ def _translation(answer: TextAnswer, num_hypotheses: int, output: pb.OutputOptio
         detection_confidence=answer.detected.confidence if answer.detected else 0.0,
         kept=kept_parts(answer.kept),
         confidence=answer.confidence if output.include_confidence else None,
+        terms=term_messages(answer),
     )
 
 

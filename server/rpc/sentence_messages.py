@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from babelserve.v1 import translation_pb2 as pb
 from server.decoding.result import FinishReason
+from server.rpc.term_messages import sentence_term_messages
 from server.text.masked import KeptPart, Placement
 from server.translation.answer import TextAnswer, Token, TranslatedSentence
 
@@ -69,6 +70,7 @@ def sentence_message(
         end=0 if begin is None else begin + len(text),
         tokens=token_messages(sentence.tokens()) if output.include_tokens else [],
         confidence=sentence.confidence if output.include_confidence else None,
+        terms=sentence_term_messages(sentence),
     )
 
 

@@ -138,8 +138,8 @@ class DeviceDecoder:
         """See `Decoder.log_probs`. It takes the last step again for this, as captured steps do not return logits."""
         last = self._last
         step = _Step(self._step, self._device, self._caches, len(last.input_ids), 1, _NO_GRAPH, has_logits=True)
-        step.run(last.input_ids, last.past_lengths, last.source_lengths)
-        return log_probs_of(step.logits()[list(rows)], ids)
+        best_ids, best_log_probs = step.run(last.input_ids, last.past_lengths, last.source_lengths)
+        return log_probs_of(step.logits(), best_ids[:, 0], best_log_probs[:, 0], rows, ids)
 
     @taking_turns
     @telling_failures_apart

@@ -46,7 +46,7 @@ class HostDecoder:
         # What steps project to, all tokens or whole blocks of a shortlist's columns: ONNX Runtime would take memory for
         # it anew in every step, and leave its heap in pieces.
         self._projected = np.empty(max_rows * (self._vocab_size + COLUMNS), np.float32)
-        self._num_stepped = 0  # rows of the last step
+        self._chosen = np.empty((0, 0), np.int64), np.empty((0, 0), np.float32)  # what the last step returned
 
     @property
     def cache_bytes(self) -> int:
@@ -88,13 +88,14 @@ class HostDecoder:
             inputs.with_log_probs,
             slots.rows if form.shares_slots else None,
         )
-        self._num_stepped = slots.num_rows
-        return self._step(form, inputs.is_alone).run(controls)
+        self._chosen = self._step(form, inputs.is_alone).run(controls)
+        return self._chosen
 
     def log_probs(self, rows: Sequence[int], ids: Sequence[int]) -> NDArray[np.float32]:
         """See `Decoder.log_probs`."""
-        logits = self._projected[: self._num_stepped * self._vocab_size].reshape(-1, self._vocab_size)
-        return log_probs_of(logits[list(rows)], ids)
+        top_ids, top_log_probs = self._chosen
+        logits = self._projected[: len(top_ids) * self._vocab_size].reshape(-1, self._vocab_size)
+        return log_probs_of(logits, top_ids[:, 0], top_log_probs[:, 0], rows, ids)
 
     @telling_failures_apart
     def align(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from server.errors import InvalidRequest
+from server.text.glossary import FoundTerm, locate
 from server.text.markup.sentence_markup import SentenceMarkup
 from server.text.masked import Masked
 
@@ -28,6 +29,9 @@ class SourceSentence:
         masked: what the ids stand for, if that is not the text itself or has numbers; None else, and if it is copied.
         markup: of a document's sentence; None for a plain text.
         given: its translation, which is scored; None for the model to translate it.
+        terms: that its translation must have.
+        replaced: of each term, the tokens with which a translation that lacked a term has begun the words that it had
+            instead. None if there was no such translation: then the search is not told of the terms.
     """
 
     text: str
@@ -37,6 +41,12 @@ class SourceSentence:
     masked: Masked | None = None
     markup: SentenceMarkup | None = None
     given: Given | None = None
+    terms: tuple[FoundTerm, ...] = ()
+    replaced: tuple[frozenset[int], ...] | None = None
+
+    def lacks_terms(self, translation: str) -> bool:
+        """Whether a translation lacks a term."""
+        return bool(self.terms) and any(used.span is None for used in locate(self.terms, translation))
 
     @property
     def num_tokens(self) -> int:

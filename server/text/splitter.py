@@ -14,10 +14,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
+from server.text.glossary import Glossary
 from server.text.markup.document import Document, MalformedDocument, Read
 from server.text.markup.marking import split_document
 from server.text.masking import NO_MASKING, Masker
@@ -53,6 +54,7 @@ class SplitRules:
         num_added: ids of a sentence that are not its text's: eos and prefixes.
         masker: says what `encode` is shown of a sentence.
         read: reads a text that has markup; None for plain texts.
+        glossary: finds the terms of a sentence; None for none.
     """
 
     language: str
@@ -61,6 +63,7 @@ class SplitRules:
     num_added: int = 1
     masker: Masker = NO_MASKING
     read: Read | None = None
+    glossary: Glossary | None = None
 
 
 class Splitter:
@@ -170,13 +173,25 @@ def _split_text(field: str, text: str, rules: SplitRules, room: _Room, is_over: 
         def watch_all(num_sentences: int) -> None:
             watch(num_before + num_sentences)
 
-        return split_text(
+        plain_split = split_text(
             plain, rules.language, rules.encode, rules.max_tokens, watch_all, rules.num_added, rules.masker
         )
+        return plain_split if rules.glossary is None else _with_terms(plain_split, rules.glossary, is_over)
 
     if rules.read is None:
         return split(text)
     return split_document(_read(field, text, rules.read, room, is_over), split)
+
+
+def _with_terms(split: SplitText, glossary: Glossary, is_over: IsOver) -> SplitText:
+    sentences = []
+    for sentence in split.sentences:
+        _check_time(is_over)
+        if sentence.source_ids is not None:
+            shown = sentence.masked.source if sentence.masked is not None else sentence.text
+            sentence = replace(sentence, terms=tuple(glossary.find(shown)))
+        sentences.append(sentence)
+    return replace(split, sentences=tuple(sentences))
 
 
 def _read(field: str, text: str, read: Read, room: _Room, is_over: IsOver) -> Document:

@@ -10,6 +10,7 @@ from server.decoding.result import FinishReason, Result, Timings
 from server.errors import TranslationError
 from server.text.alignment import Link, WordWeights, find_spans, link_words, weigh_words
 from server.text.garbled import is_garbled
+from server.text.glossary import UsedTerm, locate
 from server.text.masked import KeptPart, Restored, clean
 from server.text.source import SourceSentence, SplitText
 from server.translation.detection import DetectedLanguage
@@ -117,6 +118,10 @@ class TranslatedSentence:
     def links(self) -> list[Link]:
         """Returns the words of source and best candidate that belong together; none unless the request asks for it."""
         return link_words(self.weigh()) if self.weigh is not None else []
+
+    def terms(self) -> list[UsedTerm]:
+        """Returns the terms of the source, and where the best candidate has them."""
+        return locate(self.source.terms, self.candidates[0].text)
 
     def tokens(self) -> list[Token]:
         """Returns the tokens of the best candidate, or of the given translation, eos included if it ended so.

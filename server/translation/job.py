@@ -225,7 +225,7 @@ class Job:
         """Returns what a leg has made of a sentence or piece; None if a part is lost and it is submitted again."""
         result, tokenizer = part.future.result(), leg.model.tokenizer
         restored = restore(part.source, result, tokenizer)
-        if not restored[0].is_whole and self._ask_again(leg, part, restored[0]):
+        if self._ask_again(leg, part, restored[0], result):
             return None
         best, timings, metrics = result.hypotheses[0], result.timings, leg.model.metrics.translations
         metrics.observe(
@@ -240,9 +240,9 @@ class Job:
         current_trace.get().add_sentence(timings.queue_seconds, timings.encode_seconds, timings.decode_seconds)
         return TranslatedSentence.decoded(part.source, result, restored, tokenizer, leg.model.manifest.confidence)
 
-    def _ask_again(self, leg: Leg, part: Submitted, restored: Restored) -> bool:
-        """Submits a sentence again with other carriers for its parts. Returns False if there are none, or no room."""
-        source = leg.ask_again(part.source, restored)
+    def _ask_again(self, leg: Leg, part: Submitted, restored: Restored, result: Result) -> bool:
+        """Submits a sentence again if it lacks a part or a term. Returns False if it does not, or there is no room."""
+        source = leg.ask_again(part.source, restored, result.hypotheses[0], result.attention)
         if source is None:
             return False
         try:

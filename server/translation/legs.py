@@ -6,11 +6,16 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from server.bundle.languages import LanguagePair
 from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
+from server.decoding.result import Hypothesis
 from server.engine.flow import Flow
 from server.models.model import Model
+from server.text.glossary import Glossary
 from server.text.markup.document import Read
 from server.text.masked import Restored
 from server.text.masking import Masker
@@ -24,9 +29,11 @@ from server.translation.rules import (
     check_alignment,
     check_confidence,
     check_decoding,
+    check_glossary,
     check_mime_type,
     check_scores,
 )
+from server.translation.search_terms import TERMS_BEAM_SIZE, find_replaced, terms_of
 
 _BEAM_SIZE = 4  # for a model that names none
 # Share of a document that is translated. Half, and more documents are split and then refused. Twice, and more are
@@ -45,6 +52,7 @@ class Leg:
         is_only: whether the route has no other leg. Words are not aligned over a language between.
         read: reads texts that have markup; None for plain texts.
         own_parts: that the caller wants kept.
+        glossary: of the caller; None without one.
         spared_seconds: the part of the request's time that this leg leaves to the next one.
     """
 
@@ -54,26 +62,54 @@ class Leg:
     is_only: bool = True
     read: Read | None = None
     own_parts: OwnParts = NO_OWN_PARTS
+    glossary: Glossary | None = None
     spared_seconds: float = 0.0
 
-    def ask_again(self, sentence: SourceSentence, restored: Restored) -> SourceSentence | None:
-        """Returns the sentence as its model is shown it the next time, after a translation that has lost a part.
+    def ask_again(
+        self,
+        sentence: SourceSentence,
+        restored: Restored,
+        hypothesis: Hypothesis,
+        attention: NDArray[np.float32] | None,
+    ) -> SourceSentence | None:
+        """Returns the sentence as its model is asked for it again, after a translation that lacks a part or a term.
 
-        None if the model is not asked again.
+        Args:
+            sentence: as the model was asked for it.
+            restored: its translation.
+            hypothesis: the tokens of this.
+            attention: of these; None if they were not aligned.
+
+        Returns:
+            None if the model is not asked again.
         """
-        rules, last = self.split_rules, sentence.masked
-        masked = rules.masker.mask_again(last, restored.missing) if last is not None else None
-        if masked is None:
-            return None
-        ids = rules.encode(masked.text)
-        if not rules.num_added < len(ids) <= rules.max_tokens:
-            return None
-        return replace(sentence, source_ids=ids, masked=masked)
+        again = sentence
+        if not restored.is_whole and sentence.masked is not None:
+            rules = self.split_rules
+            if masked := rules.masker.mask_again(sentence.masked, restored.missing):
+                ids = rules.encode(masked.text)
+                if rules.num_added < len(ids) <= rules.max_tokens:
+                    again = replace(sentence, source_ids=ids, masked=masked)
+        if sentence.replaced is None and sentence.lacks_terms(restored.text):
+            again = replace(again, replaced=find_replaced(self.model.tokenizer, sentence, hypothesis, attention))
+        return None if again is sentence else again
 
     def options_for(self, sentence: SourceSentence) -> DecodingOptions:
-        """Returns the decoding options of a sentence: with alignment too if it has tags, and the model can align."""
-        has_tags = sentence.markup is not None and sentence.markup.marks
-        return self._aligned_options if has_tags and self.is_only and self.model.manifest.alignment else self.options
+        """Returns the decoding options of a sentence.
+
+        A sentence with tags or terms is aligned too, if the model can. The search for terms has a beam of 8 or more,
+        and the whole vocabulary.
+        """
+        is_marked = sentence.terms or (sentence.markup is not None and sentence.markup.marks)
+        is_aligned = is_marked and self.is_only and self.model.manifest.alignment
+        options = self._aligned_options if is_aligned else self.options
+        if sentence.replaced is None:
+            return options
+        terms = terms_of(self.model.tokenizer, sentence)
+        if terms is None:
+            return options
+        width = min(max(options.beam_size, TERMS_BEAM_SIZE), self.model.manifest.limits.max_beam_size)
+        return replace(options, beam_size=width, use_shortlist=False, with_scores=True, terms=terms)
 
     @functools.cached_property
     def _aligned_options(self) -> DecodingOptions:
@@ -96,6 +132,7 @@ class Leg:
                 language=self.pair.target,
                 own_parts=self.own_parts,
             ),
+            glossary=self.glossary,
         )
 
 
@@ -200,11 +237,21 @@ def _borrowed_legs(
     leg = _leg(decoding, last, models, beam_size)
     read = check_mime_type(request, leg.options.num_hypotheses)
     own = own_parts(tuple(request.text.keep))
+    if request.glossary is not None:
+        check_glossary(leg.model.manifest, leg.model.tokenizer.has_forms, is_only=not before)
     if before:
         first, second = (replace(each, is_only=False, own_parts=own) for each in [*legs, leg])
         return replace(first, read=read), second
     # Words are not aligned over a language between, and nobody has calibrated two models together.
-    return (replace(leg, options=_with_wishes(request, leg.options, leg.model.manifest), read=read, own_parts=own),)
+    return (
+        replace(
+            leg,
+            options=_with_wishes(request, leg.options, leg.model.manifest),
+            read=read,
+            own_parts=own,
+            glossary=request.glossary,
+        ),
+    )
 
 
 def _with_wishes(request: TranslationRequest, options: DecodingOptions, manifest: Manifest) -> DecodingOptions:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from server.access.tenants import ANONYMOUS, Priority, Tenant
+from server.text.glossary import Glossary
 
 
 def transit_seconds(seconds: float) -> float:
@@ -56,6 +57,7 @@ class TranslationRequest:
         targets: a translation for each of the contents, to be scored; None to translate them.
         tenant: the tenant that the caller belongs to.
         priority: among the tenant's own requests.
+        glossary: what words must become; None without one.
         traffic_key: decides which version of the model serves the request; at most 256 characters.
         is_bulk: whether it is one text of a bulk call. It is of the tenant's flow of bulk calls, has no deadline but
             the caller's, and is tried again when it is refused, so that its refusals are not counted as such.
@@ -76,6 +78,7 @@ class TranslationRequest:
     targets: Sequence[str] | None = None
     tenant: Tenant = ANONYMOUS
     priority: Priority = Priority.NORMAL
+    glossary: Glossary | None = None
     traffic_key: str = ""
     is_bulk: bool = False
     arrived: float

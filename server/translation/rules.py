@@ -11,7 +11,7 @@ import re
 from server.access.tenants import Priority, Tenant
 from server.bundle.alignment import Alignment
 from server.bundle.confidence import Confidence
-from server.bundle.manifest import Limits
+from server.bundle.manifest import Limits, Manifest
 from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
 from server.text.markup.document import Read
@@ -122,6 +122,14 @@ def check_confidence(confidence: Confidence | None) -> None:
     if confidence is None:
         message = "must be false: the bundle of the model does not say how sure the model is of its translations"
         raise InvalidRequest("output.include_confidence", message)
+
+
+def check_glossary(manifest: Manifest, has_forms: bool, *, is_only: bool) -> None:
+    """Checks that a model can be told terms, and that it is the only one of its route. Raises InvalidRequest."""
+    if not is_only:
+        raise InvalidRequest("glossary", "must be empty for texts that go over a language between")
+    if not has_forms or manifest.limits.max_beam_size == 1:
+        raise InvalidRequest("glossary", f"must be empty: the model {manifest.name} cannot be told terms")
 
 
 def check_scores(options: DecodingOptions) -> None:

@@ -1,4 +1,4 @@
-"""Log-probabilities of tokens, and targets that are given."""
+"""Log-probabilities of tokens."""
 
 from typing import Any
 
@@ -39,18 +39,3 @@ def test_a_translation_that_a_limit_ends_has_no_log_probability_of_eos() -> None
     assert best.finish_reason is FinishReason.LENGTH
     assert best.log_probs == (-0.5,) * 4
     assert new_search().best() == []
-
-
-def test_a_given_target_is_asked_for_token_by_token() -> None:
-    search = with_tokens(1, given_target=(7, 8, EOS), forced_prefix=(5,))
-    assert (search.given_id, search.is_greedy) == (None, False)
-
-    advance(search, {9: -1.0})
-    asked = [search.given_id]
-    while search.take_given(-0.25 * len(asked)):
-        asked.append(search.given_id)
-
-    assert asked == [7, 8, EOS]
-    (best,) = search.best()
-    assert (best.ids, best.finish_reason, best.log_probs) == ((7, 8), FinishReason.STOP, (-0.25, -0.5, -0.75))
-    assert best.score == pytest.approx(-1.5 / 4)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 
-from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
+from server.decoding.searches import new_search
 from server.engine.batch import Batch
 from server.engine.cores import Cores, Gate
 from server.engine.cost import CostModel, Demand
@@ -45,7 +45,7 @@ def sentence_of(
     flow: Flow = ANYONE,
 ) -> Sentence:
     """Returns a sentence that was submitted at instant 0 and may be translated to 50 tokens."""
-    search = BeamSearch(options, max_tokens=50, bos_id=BOS, eos_id=EOS)
+    search = new_search(options, max_tokens=50, bos_id=BOS, eos_id=EOS)
     return Sentence(source_ids=source_ids, options=options, search=search, deadline=deadline, submitted=0.0, flow=flow)
 
 

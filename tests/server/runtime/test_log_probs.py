@@ -11,12 +11,17 @@ from server.runtime.runner import HostRunner, open_runner
 
 def test_they_are_the_logarithms_of_a_softmax() -> None:
     logits = np.log(np.array([[1, 2, 5], [4, 4, 8]], np.float32)) + np.float32(300)
+    best_ids, best_log_probs = np.array([2, 2]), np.log(np.array([5 / 8, 8 / 16], np.float32))
 
-    assert np.exp(log_probs_of(logits, [2, 0])) == pytest.approx([5 / 8, 4 / 16], rel=1e-4)
+    found = log_probs_of(logits, best_ids, best_log_probs, [1, 0, 1, 1], [0, 1, 1, 2])
+
+    assert np.exp(found) == pytest.approx([4 / 16, 2 / 8, 4 / 16, 8 / 16], rel=1e-4)
 
 
 def test_a_token_that_cannot_be_written_has_minus_infinity() -> None:
-    assert log_probs_of(np.array([[0, -np.inf]], np.float32), [1]).tolist() == [-np.inf]
+    logits = np.array([[0, -np.inf]], np.float32)
+
+    assert log_probs_of(logits, np.array([0]), np.zeros(1, np.float32), [0], [1]).tolist() == [-np.inf]
 
 
 def stepped(runner: Runner, top_k: int) -> tuple[Decoder, np.ndarray, np.ndarray]:
@@ -29,7 +34,7 @@ def stepped(runner: Runner, top_k: int) -> tuple[Decoder, np.ndarray, np.ndarray
     decoder.admit(0, runner.encode(ids, lengths), sources)
     for past, fed in enumerate(([2, 2, 2], [20, 21, 22])):
         decoder.reserve(3, past + 1, 5)
-        inputs = StepInputs(np.array(fed), np.full(3, past, np.int32), lengths, top_k)
+        inputs = StepInputs(np.array(fed), np.full(3, past, np.int32), lengths, top_k, with_log_probs=True)
         top_ids, top_log_probs = decoder.step(inputs)
     return decoder, top_ids.copy(), top_log_probs.copy()
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from server.text.alignment import find_spans, link_words, weigh_words
+from server.text.alignment import attending, find_spans, link_words, weigh_words, words_of
 
 SOURCE = ["\u2581The", "\u2581cat", "\u2581sleep", "s", ".", ""]
 TARGET = ["\u2581Die", "\u2581Katze", "\u2581schlä", "ft", "."]
@@ -107,3 +107,17 @@ def test_equal_ends_of_a_long_text_keep_their_places() -> None:
 
     assert spans[:2] == [(0, 1), (2, 3)]
     assert spans[-2:] == [(len(text) - 3, len(text) - 2), (len(text) - 1, len(text))]
+
+
+def test_pieces_are_put_together_to_words_and_marks() -> None:
+    assert words_of(TARGET) == [(0, 1), (1, 2), (2, 4), (4, 5)]
+    assert words_of([]) == []
+
+
+def test_words_attend_to_a_part_of_the_source_with_most_of_what_they_have() -> None:
+    spans = find_spans(SOURCE, "The cat sleeps.")
+
+    assert attending(ATTENTION, spans, (4, 7), words_of(TARGET)) == [1]
+    assert attending(ATTENTION, spans, (8, 14), words_of(TARGET)) == [2], "the mean of its pieces"
+    assert attending(ATTENTION, spans, (4, 14), words_of(TARGET)) == [1, 2]
+    assert attending(ATTENTION[:3], spans, (8, 14), words_of(TARGET)) == [], "a limit came before its end"

@@ -7,9 +7,11 @@ import pytest
 from server.bundle.languages import LanguagePair
 from server.bundle.masking import Masking
 from server.decoding.options import DecodingOptions
+from server.decoding.result import FinishReason, Hypothesis
 from server.engine.flow import ANYONE, Flow
 from server.errors import InvalidRequest, Overloaded
 from server.models.model import Model
+from server.text.glossary import Glossary, Term
 from server.text.masked import Restored
 from server.text.masking import Masker
 from server.text.source import SourceSentence, SplitText
@@ -19,6 +21,8 @@ from server.translation.request import DecodingRequest, TextOptions, Translation
 from server.translation.routes import Routes, TextRoute
 from tests.server.echo_engine import EchoEngine
 from tests.server.translation.parts import of_pairs, with_manifest
+
+HYPOTHESIS = Hypothesis((5,), 0.0, FinishReason.STOP, ())
 
 
 class AskedEngine(EchoEngine):
@@ -203,8 +207,39 @@ def test_a_sentence_that_lost_a_part_is_shown_with_other_carriers(model: Model) 
     masked = rules.masker.mask("A dog a.txt runs.")
     sentence = SourceSentence("A dog a.txt runs.", "", rules.encode(masked.text), masked=masked)
 
-    again = leg.ask_again(sentence, masked.restore("Ein Hund"))
+    again = leg.ask_again(sentence, masked.restore("Ein Hund"), HYPOTHESIS, None)
 
     assert again is not None
     assert again.source_ids == model.tokenizer.encode("A dog %1 runs.")
-    assert leg.ask_again(dataclasses.replace(sentence, masked=None), Restored("Ein Hund")) is None
+    assert leg.ask_again(dataclasses.replace(sentence, masked=None), Restored("Ein Hund"), HYPOTHESIS, None) is None
+
+
+def test_terms_are_refused_over_a_language_between_and_of_models_that_cannot_be_told(
+    models: dict[str, Model],
+) -> None:
+    asked = dataclasses.replace(request(), glossary=Glossary([Term(("dog",), ("Hund",))]))
+
+    with pytest.raises(InvalidRequest, match=r"^glossary: must be empty for texts that go over a language between"):
+        legs_of(asked, models)
+
+
+def test_a_sentence_that_lacks_a_term_is_asked_for_again_once(model: Model) -> None:
+    terms = (Term(("dog",), ("Hund",)), Term(("cat",), ("Katze",)))
+    leg = Leg(
+        model=model,
+        pair=model.manifest.language_pairs[0],
+        options=DecodingOptions(beam_size=1, with_scores=False),
+        glossary=Glossary(terms),
+    )
+    found = tuple(Glossary(terms).find("A dog runs."))
+    sentence = SourceSentence("A dog runs.", "", model.tokenizer.encode("A dog runs."), terms=found)
+
+    assert leg.options_for(sentence).terms is None
+    assert leg.ask_again(sentence, Restored("Ein Hund rennt."), HYPOTHESIS, None) is None
+    again = leg.ask_again(sentence, Restored("Ein Köter rennt."), HYPOTHESIS, None)
+    assert again == dataclasses.replace(sentence, replaced=(frozenset(),))
+    assert again is not None
+    assert leg.ask_again(again, Restored("Ein Köter rennt."), HYPOTHESIS, None) is None
+    options = leg.options_for(again)
+    assert (options.beam_size, options.with_scores) == (8, True)
+    assert options.terms is not None

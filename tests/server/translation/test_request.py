@@ -14,7 +14,9 @@ OF_THE_OUTPUT = {"with_alignment", "with_tokens"}  # but what the engine must do
 OF_CONFIDENCE = {"with_confidence"}  # which the engine need not know: it is made of tokens
 OF_SCORES = {"targets"}  # of the other method
 OF_THE_PAIR = {"given_target"}
+OF_THE_GLOSSARY = {"terms"}
 OF_THE_LANGUAGE = {"forced_prefix"}  # comes of the target language
+OF_THE_ENGINE = OF_THE_LANGUAGE | OF_THE_OUTPUT | OF_THE_PAIR | OF_THE_GLOSSARY
 OF_THE_CALL = {"arrived", "deadline", "tenant", "is_bulk"}  # come with the call, not in its message
 
 
@@ -35,7 +37,7 @@ def test_its_fields_are_those_of_the_contract() -> None:
 def test_its_decoding_fields_are_those_of_the_contract_and_of_the_engine() -> None:
     contract = {field.name for field in pb.DecodingOptions.DESCRIPTOR.fields}
 
-    assert names(DecodingRequest) == contract == names(DecodingOptions) - OF_THE_LANGUAGE - OF_THE_OUTPUT - OF_THE_PAIR
+    assert names(DecodingRequest) == contract == names(DecodingOptions) - OF_THE_ENGINE
     assert not OF_THE_LANGUAGE & contract
 
 

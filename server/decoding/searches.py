@@ -1,0 +1,15 @@
+"""Which search a sentence's options ask for."""
+
+from typing import Any
+
+from server.decoding.beam_search import BeamSearch
+from server.decoding.given_search import GivenSearch
+from server.decoding.options import DecodingOptions
+from server.decoding.term_search import TermSearch
+
+
+def new_search(options: DecodingOptions, **others: Any) -> BeamSearch:
+    """Returns the search; the arguments are those of `BeamSearch`."""
+    if options.given_target is not None:
+        return GivenSearch(options, **others)
+    return BeamSearch(options, **others) if options.terms is None else TermSearch(options, **others)

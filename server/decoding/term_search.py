@@ -1,0 +1,181 @@
+"""Beam search whose translations have given terms.
+
+The first tokens of terms, and the next tokens of the term that a beam is in, are candidates beside the best tokens. A
+beam may end once it has written every term. Until then, three rules see to it that terms are written, and where they
+belong:
+
+- Of the beams that have come furthest with their terms, the best of each level goes on.
+- What the tokens of a term cost does not count against a beam, because every beam has to pay for them. Only the first
+  token counts, because it tells where the term belongs.
+- If it is known which word the network has said instead of a term, that word is forbidden until the term is written,
+  and the term is as likely as the word.
+
+Hypotheses have their usual scores.
+
+Sources of the ideas: Anderson et al., "Guided Open Vocabulary Image Captioning with Constrained Beam Search", EMNLP
+2017; Post and Vilar, "Fast Lexically Constrained Decoding with Dynamic Beam Allocation", NAACL 2018.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from server.decoding.beam_search import BeamSearch
+from server.decoding.options import DecodingOptions
+from server.decoding.result import FinishReason, Hypothesis
+from server.decoding.terms import TermTrie, Written
+
+# In nats, for each term that a beam has written or is in. Half of it, and terms come late, behind what they should
+# replace; twice that, and they come early.
+_BONUS = 3.0
+
+
+# What may extend a beam: a value by which these are compared, negated; the beam; the token; its log-probability; what
+# the beam would have written, and its level. A step has a hundred of them: objects would take twice as long.
+_Candidate = tuple[float, int, int, float, Written, int]
+
+
+class TermSearch(BeamSearch):
+    """See `BeamSearch`; its options have a beam of at least 2, and `terms`.
+
+    Args:
+        options: its own.
+        others: as `BeamSearch` takes them.
+    """
+
+    def __init__(self, options: DecodingOptions, **others: Any) -> None:
+        assert options.terms is not None, "there are terms"
+        self._terms = TermTrie(options.terms)
+        self._written = [Written()]  # by each live beam
+        self._ended: dict[tuple[int, ...], tuple[Written, int]] = {}  # by each hypothesis, and its length
+        super().__init__(options, **others)
+
+    def advance(
+        self, top_ids: list[list[int]], top_log_probs: list[list[float]], wanted_log_probs: Sequence[float] = ()
+    ) -> list[int]:
+        """See `BeamSearch.advance`."""
+        if self.num_tokens < self._num_forced:
+            return self._follow_prefix()
+        tokens = [
+            dict(zip(ids[: self.top_k], log_probs, strict=False))
+            for ids, log_probs in zip(top_ids, top_log_probs, strict=True)
+        ]
+        for (beam, token), log_prob in zip(self.wanted, wanted_log_probs, strict=True):
+            tokens[beam].setdefault(token, log_prob)
+        self.num_tokens += 1
+        candidates = self._term_candidates(tokens)
+        is_last = self.num_tokens == self._max_tokens
+        if is_last:
+            candidates.sort(key=lambda each: -each[-1])
+        for candidate in candidates[: self._beam_size]:
+            if is_last or candidate[2] == self._eos_id:
+                self._end(candidate)
+        chosen = self._choose(candidates)
+        self._log_probs = [
+            self._log_probs[parent] + log_prob - self._charge_of(parent, token)
+            for _, parent, token, log_prob, *_ in chosen
+        ]
+        self._of_tokens = [self._with(parent, own) for _, parent, _, own, *_ in chosen] if self._of_tokens else []
+        self._stepped = self._prefixes
+        self._prefixes = [[*self._stepped[parent], token] for _, parent, token, *_ in chosen]
+        self.last_ids = [token for _, _, token, *_ in chosen]
+        self._written = [written for *_, written, _ in chosen]
+        self._want()
+        if is_last or not chosen or (len(self._finished) == self._beam_size and self._is_over()):
+            return []
+        if self.num_tokens == self._last_step:
+            self._finish_live()
+            return []
+        return [parent for _, parent, *_ in chosen]
+
+    def best(self) -> list[Hypothesis]:
+        """See `BeamSearch.best`.
+
+        Hypotheses with more terms come first. Those with equally many are compared by their scores, without what each
+        of them has to pay for terms. With it, hypotheses would win that repeat themselves: the more tokens one has, the
+        less its terms cost in the mean.
+        """
+        paid = max((written.paid for written, _ in self._ended.values()), default=0.0)
+
+        def key(hypothesis: Hypothesis) -> tuple[int, float]:
+            written, num_tokens = self._ended.get(hypothesis.ids, (Written(), self.num_tokens))
+            spared = (written.spared + paid) / num_tokens**self._options.length_penalty
+            return -self._terms.level(written), spared - hypothesis.score
+
+        return sorted(self._finished, key=key)[: self._options.num_hypotheses]
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._want()
+
+    def _want(self) -> None:
+        self.wanted = [
+            (beam, token) for beam, written in enumerate(self._written) for token in self._terms.wanted(written)
+        ]
+
+    def _end(self, candidate: _Candidate) -> None:
+        _, parent, token, log_prob, written, _ = candidate
+        is_end = token == self._eos_id
+        ids = [*self._prefixes[parent], *([] if is_end else [token])]
+        self._ended[tuple(ids)] = written, self.num_tokens
+        total = self._log_probs[parent] + log_prob - self._charge_of(parent, token)
+        reason = FinishReason.STOP if is_end else FinishReason.LENGTH
+        self._finish(ids, total, reason, self._with(parent, log_prob))
+
+    def _charge_of(self, beam: int, token: int) -> float:
+        return self._charge(beam, token) if self._placeholders else 0.0
+
+    def _finish_live(self) -> None:
+        for prefix, written in zip(self._prefixes, self._written, strict=True):
+            self._ended[tuple(prefix)] = written, self._max_tokens
+        super()._finish_live()
+
+    def _term_candidates(self, tokens: Sequence[Mapping[int, float]]) -> list[_Candidate]:
+        """Returns what may extend a beam, best first, of tokens with their log-probabilities for each beam.
+
+        Of tokens that change nothing, the best of each beam will do.
+        """
+        terms, candidates = self._terms, []
+        for parent, own in enumerate(tokens):
+            before, total = self._written[parent], self._log_probs[parent]
+            of_word, of_part, leading = terms.usual(before)
+            usual = self._compared(of_word), self._compared(of_part)
+            starts = terms.replaced(before)
+            wishes: dict[int, float] = {}
+            for replaced in own.keys() & starts:
+                wishes |= {start: max(wishes.get(start, -math.inf), own[replaced]) for start in starts[replaced]}
+            left = self._beam_size
+            for token, log_prob in own.items():
+                if token in leading:
+                    after = terms.after(before, token, log_prob, wishes.get(token, -math.inf))
+                    gain, written, level = self._compared(after)
+                elif token in starts or (token == self._eos_id and not terms.is_done(of_word)):
+                    continue
+                elif token == self._eos_id or left:
+                    left -= token != self._eos_id
+                    gain, written, level = usual[token in terms.word_parts]
+                else:
+                    continue
+                value = total + log_prob + gain
+                if self._placeholders:
+                    value -= self._charge(parent, token)
+                candidates.append((-value, parent, token, log_prob, written, level))
+        candidates.sort()
+        return candidates
+
+    def _compared(self, written: Written) -> tuple[float, Written, int]:
+        """Returns what a beam is given for terms when it is compared, what it has written, and its level."""
+        bonus = _BONUS * (written.done.bit_count() + (written.node > 0))
+        return bonus - written.spared - written.spared_here, written, self._terms.level(written)
+
+    def _choose(self, candidates: Sequence[_Candidate]) -> list[_Candidate]:
+        """Returns the beams that live on, best first: of the highest levels the best, then the best of all."""
+        going_on = [each for each in candidates if each[2] != self._eos_id]
+        best_of_level: dict[int, int] = {}
+        for index, candidate in enumerate(going_on):
+            best_of_level.setdefault(candidate[-1], index)
+        kept = {best_of_level[level] for level in sorted(best_of_level, reverse=True)[: self._beam_size - 1]}
+        others = (index for index in range(len(going_on)) if index not in kept)
+        kept |= set(itertools.islice(others, self._beam_size - len(kept)))
+        return [going_on[index] for index in sorted(kept)]

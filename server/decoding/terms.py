@@ -1,0 +1,146 @@
+"""Terms that a translation must have, each in one of its forms: which of them a beam has written.
+
+A form is a run of tokens that begins with a word. A beam has written it when its last word ends there, because what
+goes on with a word makes another word of it. So "Hund" is not written in "Hunde", unless that is a form, too.
+"""
+
+import math
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import NamedTuple
+
+Form = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of one sentence. A term that is there twice must be written twice.
+
+    Attributes:
+        forms: of each term, at least one; each form has at least one token.
+        replaced: of each term, the first tokens of the words that the network has said instead; empty if they are not
+            known.
+        word_parts: tokens that go on with the word before them.
+    """
+
+    forms: tuple[tuple[Form, ...], ...]
+    replaced: tuple[frozenset[int], ...]
+    word_parts: frozenset[int] = frozenset()
+
+    @property
+    def num_tokens(self) -> int:
+        """Most tokens that the terms take."""
+        return sum(max(map(len, forms)) for forms in self.forms)
+
+
+class Written(NamedTuple):
+    """What a beam has written of the terms.
+
+    Attributes:
+        done: a bit for each term.
+        node: how far it is in a form, as a node of the trie of all forms; 0 if in none.
+        paid: log-probability of the first tokens of the forms that it has written, or of the words that they replace.
+        spared: what else of its log-probability is of these forms.
+        paid_here, spared_here: the same of the form that it is in.
+    """
+
+    done: int = 0
+    node: int = 0
+    paid: float = 0.0
+    spared: float = 0.0
+    paid_here: float = 0.0
+    spared_here: float = 0.0
+
+
+class TermTrie:
+    """Follows beams through the forms of all terms of a sentence.
+
+    Attributes:
+        word_parts: tokens that go on with the word before them.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        self.word_parts = terms.word_parts
+        self._all = (1 << len(terms.forms)) - 1
+        self._replaced = terms.replaced
+        self._children: list[dict[int, int]] = [{}]
+        self._ends = [0]  # for each node the terms of which a form ends there
+        self._below = [0]  # and there or below
+        for index, forms in enumerate(terms.forms):
+            for form in forms:
+                self._add(form, 1 << index)
+
+    def _add(self, form: Form, term: int) -> None:
+        node = 0
+        for token in form:
+            if token not in self._children[node]:
+                self._children[node][token] = len(self._children)
+                self._children.append({})
+                self._ends.append(0)
+                self._below.append(0)
+            node = self._children[node][token]
+            self._below[node] |= term
+        self._ends[node] |= term
+
+    def is_done(self, written: Written) -> bool:
+        """Whether all terms are written."""
+        return written.done == self._all
+
+    def level(self, written: Written) -> int:
+        """Returns how far a beam is: 2 for each term that it has all tokens of, and 1 if it is within one."""
+        is_whole = bool(self._ends[written.node] & ~written.done)
+        return 2 * (written.done.bit_count() + is_whole) + (written.node > 0 and not is_whole)
+
+    def after(self, written: Written, token: int, log_prob: float, wish: float = -math.inf) -> Written:
+        """Returns what a beam has written when it goes on with a token, eos included.
+
+        Args:
+            written: before.
+            token: any.
+            log_prob: of it.
+            wish: log-probability of the word in whose place a term begins.
+        """
+        done, node, paid, spared, paid_here, spared_here = written
+        if node and (ends := self._ends[node] & ~done) and token not in self.word_parts:
+            done |= ends & -ends  # the first of equal ones
+            paid, spared = paid + paid_here, spared + spared_here
+        elif node and (child := self._child(node, token, done)):
+            return Written(done, child, paid, spared, paid_here, spared_here + log_prob)
+        child = self._child(0, token, done)
+        if not child:
+            return Written(done, 0, paid, spared)
+        return Written(done, child, paid, spared, max(log_prob, wish), min(0.0, log_prob - wish))
+
+    def usual(self, written: Written) -> tuple[Written, Written, AbstractSet[int]]:
+        """Returns what `after` returns for begins of words and for parts of words, and the other tokens."""
+        root, here = self._children[0], self._children[written.node]
+        left = written if not written.node else Written(written.done, 0, written.paid, written.spared)
+        if not written.node or not self._ends[written.node] & ~written.done:
+            return left, left, root.keys() | here.keys()
+        whole = self.after(written, -1, 0.0)
+        return whole, left, root.keys() | here.keys()
+
+    def wanted(self, written: Written) -> list[int]:
+        """Returns the tokens that bring a beam nearer to the terms that it has not written."""
+        done, node, *_ = written
+        nodes = [node] if node else [0]
+        if node and (ends := self._ends[node] & ~done):
+            done |= ends & -ends
+            nodes.append(0)
+        return [token for each in nodes for token, child in self._children[each].items() if self._below[child] & ~done]
+
+    def replaced(self, written: Written) -> dict[int, frozenset[int]]:
+        """Returns the tokens in whose place terms stand that a beam has not written, with the terms' first tokens."""
+        starts: dict[int, frozenset[int]] = {}
+        if written.node and not self._ends[written.node] & ~written.done:  # it is within a term
+            return starts
+        for index, tokens in enumerate(self._replaced):
+            if tokens and not written.done >> index & 1:
+                first = {token for token, child in self._children[0].items() if self._below[child] >> index & 1}
+                starts |= {token: starts.get(token, frozenset()) | first for token in tokens - first}
+        return starts
+
+    def _child(self, node: int, token: int, done: int) -> int:
+        """Returns the node behind another one; 0 if there is none that leads to a term that is not written."""
+        child = self._children[node].get(token, 0)
+        return child if self._below[child] & ~done else 0

@@ -1,0 +1,44 @@
+"""Reads glossaries from messages, and writes the terms of texts into messages."""
+
+from babelserve.v1 import translation_pb2 as pb
+from server.text.glossary import Glossary, Term, compile_glossary
+from server.translation.answer import TextAnswer, TranslatedSentence
+
+
+def read_glossary(glossary: pb.Glossary) -> Glossary | None:
+    """Returns the glossary of a message; None if it has no terms. Raises InvalidRequest if one breaks a rule."""
+    terms = tuple(Term((term.source, *term.source_forms), (term.target, *term.target_forms)) for term in glossary.terms)
+    return compile_glossary(terms, glossary.ignore_case)
+
+
+def term_messages(answer: TextAnswer) -> list[pb.UsedTerm]:
+    """Returns the terms of a text in its order."""
+    sentences = answer.in_order()
+    if not any(sentence.source.terms for sentence in sentences):
+        return []
+    begins = answer.split.begins([sentence.text(0) for sentence in sentences])
+    return [
+        message
+        for index, sentence in enumerate(sentences)
+        for message in sentence_term_messages(sentence, answer.source_begin(index), begins[index])
+    ]
+
+
+def sentence_term_messages(sentence: TranslatedSentence, source_begin: int = 0, begin: int = 0) -> list[pb.UsedTerm]:
+    """Returns the terms of a sentence that begins there in its text, and its translation there in that of the text."""
+    text, has_places = sentence.candidates[0].text, sentence.source.markup is None
+    messages = []
+    for used in sentence.terms():
+        is_applied = used.span is not None
+        start, end = used.span or (0, 0)
+        message = pb.UsedTerm(
+            source=used.found.term.sources[0],
+            target=text[start:end],
+            status=pb.TERM_STATUS_APPLIED if is_applied else pb.TERM_STATUS_MISSED,
+        )
+        if has_places:
+            message.source_begin, message.source_end = source_begin + used.found.start, source_begin + used.found.end
+        if has_places and is_applied:
+            message.begin, message.end = begin + start, begin + end
+        messages.append(message)
+    return messages

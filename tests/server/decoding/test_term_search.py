@@ -1,0 +1,144 @@
+"""Beam search with terms, over a network whose next token depends on the last one."""
+
+import itertools
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from server.decoding.options import DecodingOptions, SearchRules
+from server.decoding.result import FinishReason, Hypothesis
+from server.decoding.term_search import TermSearch
+from server.decoding.terms import Form, Terms
+from tests.server.decoding.test_beam_search import BOS, EOS
+
+PART = 50
+Network = Callable[[tuple[int, ...]], Mapping[int, float]]
+
+
+def search(
+    network: Network,
+    *terms: tuple[Form, ...],
+    replaced: tuple[frozenset[int], ...] = (),
+    max_tokens: int = 12,
+    rules: SearchRules | None = None,
+    placeholders: Mapping[int, int] | None = None,
+    **options: Any,
+) -> list[Hypothesis]:
+    """Searches to the end, with a network that gives every token's log-probability after those before it."""
+    told = Terms(terms, replaced or (frozenset(),) * len(terms), frozenset({PART}))
+    options = {"beam_size": 4, "num_hypotheses": 4, "with_tokens": True, **options}
+    chosen = DecodingOptions(**options, terms=told)
+    searched = TermSearch(
+        chosen,
+        max_tokens=max_tokens,
+        bos_id=BOS,
+        eos_id=EOS,
+        rules=rules or SearchRules(),
+        placeholders=placeholders or {},
+    )
+    beams: list[tuple[int, ...]] = [()]
+    while beams:
+        rows = [sorted(network(beam).items(), key=lambda each: -each[1])[: searched.top_k] for beam in beams]
+        wanted = [network(beams[beam]).get(token, -30.0) for beam, token in searched.wanted]
+        ids = [[token for token, _ in row] for row in rows]
+        parents = searched.advance(ids, [[value for _, value in row] for row in rows], wanted)
+        beams = [(*beams[parent], token) for parent, token in zip(parents, searched.last_ids, strict=bool(parents))]
+    return searched.best()
+
+
+def saying(*tokens: int, others: Mapping[int, float] | None = None) -> Network:
+    """A network that says some tokens one after the other, whatever it has said; it finds others less likely."""
+
+    def network(before: tuple[int, ...]) -> Mapping[int, float]:
+        own = tokens[len(before)] if len(before) < len(tokens) else EOS
+        unlikely = {token: -8.0 - token / 1000 for token in range(4, 60)}
+        return {**unlikely, EOS: -12.0, **(others or {}), own: -0.1}
+
+    return network
+
+
+def test_a_translation_that_has_its_terms_is_what_it_would_be() -> None:
+    assert search(saying(10, 11, 12), ((11,),))[0].ids == (10, 11, 12)
+    assert search(saying(10, 11, 12), ((11, 12), (40,)))[0].ids == (10, 11, 12)
+
+
+def test_a_term_is_written_although_the_network_never_would() -> None:
+    best, *_ = search(saying(10, 11, 12), ((40, PART, 41),))
+
+    assert "40, 50, 41" in str(best.ids)
+    assert best.finish_reason is FinishReason.STOP
+
+
+def test_all_hypotheses_have_all_terms() -> None:
+    found = search(saying(10, 11, 12, 13), ((40,),), ((41, PART),), ((10,),))
+
+    assert len(found) == 4
+    for each in found:
+        assert {(40,), (41, PART), (10,)} <= {each.ids[a:b] for a, b in itertools.combinations(range(8), 2)}
+
+
+def test_a_term_stands_in_the_place_of_the_word_that_it_replaces() -> None:
+    assert search(saying(10, 11, 9, 12), ((40, PART),), replaced=(frozenset({11}),))[0].ids == (10, 40, PART, 12)
+    assert search(saying(10, 11, 12), ((40,),), replaced=(frozenset({12}),))[0].ids == (10, 11, 40)
+
+
+def test_a_word_that_a_term_replaces_may_stand_behind_it() -> None:
+    assert search(saying(11, 10, 11), ((40,),), replaced=(frozenset({11}),))[0].ids == (40, 10, 11)
+
+
+def test_the_prefix_of_the_target_is_no_part_of_a_term() -> None:
+    best, *_ = search(lambda before: saying(10, 11)(before[1:]), ((40,),), forced_prefix=(40,))
+
+    assert 40 in best.ids
+
+
+def test_a_limit_ends_a_sentence_without_its_terms_and_those_with_more_are_better() -> None:
+    found = search(saying(*range(10, 30)), ((40, 41),), ((42,),), max_tokens=4)
+
+    assert {each.finish_reason for each in found} == {FinishReason.LENGTH}
+    levels = [(40, 41) in itertools.pairwise(each.ids) for each in found]
+    assert levels == sorted(levels, reverse=True)
+    assert levels[0]
+
+
+def test_placeholders_are_charged_for_as_without_terms() -> None:
+    network = saying(10, 11, 12, others={20: -0.5})
+    best, *_ = search(network, ((40,),), placeholders={20: 1})
+
+    assert {20, 40} <= set(best.ids)
+    assert best.ids.count(20) == 1
+
+
+def test_scores_are_those_of_the_tokens() -> None:
+    network = saying(10, 11, 12)
+    for each in search(network, ((40,),), replaced=(frozenset({11}),)):
+        tokens = [*each.ids, EOS]
+        expected = [network(tuple(tokens[:place])).get(token, -30.0) for place, token in enumerate(tokens)]
+        assert each.log_probs == pytest.approx(expected)
+        assert each.score == pytest.approx(sum(expected) / len(tokens))
+
+
+def test_a_forced_eos_ends_beams_at_the_limit() -> None:
+    best, *_ = search(saying(10, 11, 12, 13, 14), ((40,),), max_tokens=5, rules=SearchRules(forced_eos=True))
+
+    assert (40 in best.ids, len(best.ids)) == (True, 4)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_terms_are_always_written(seed: int) -> None:
+    generator = random.Random(seed)
+    values = {(last, token): generator.uniform(-9, 0) for last in range(60) for token in range(3, 60)}
+
+    def network(before: tuple[int, ...]) -> Mapping[int, float]:
+        return {token: values[before[-1] if before else BOS, token] for token in range(3, 60)}
+
+    terms = [
+        tuple(tuple(generator.sample(range(4, 49), generator.randint(1, 3))) for _ in range(generator.randint(1, 3)))
+        for _ in range(generator.randint(1, 4))
+    ]
+    for each in search(network, *terms, max_tokens=40):
+        if each.finish_reason is FinishReason.STOP:
+            parts = {each.ids[a:b] for a in range(len(each.ids)) for b in range(a + 1, len(each.ids) + 1)}
+            assert all(parts.intersection(forms) for forms in terms)

@@ -1,0 +1,94 @@
+"""What beams have written of terms."""
+
+import math
+
+import pytest
+
+from server.decoding.terms import Form, Terms, TermTrie, Written
+
+PART = 50  # goes on with a word
+EOS = 3
+
+
+def trie(*terms: tuple[Form, ...], replaced: tuple[frozenset[int], ...] = ()) -> TermTrie:
+    return TermTrie(Terms(terms, replaced or (frozenset(),) * len(terms), frozenset({PART})))
+
+
+def write(terms: TermTrie, *tokens: int) -> Written:
+    written = Written()
+    for token in tokens:
+        written = terms.after(written, token, -1.0)
+    return written
+
+
+def test_a_term_is_written_once_its_word_ends() -> None:
+    terms = trie(((10, 11),))
+
+    assert [terms.level(write(terms, *[9, 10, 11, 12][:end])) for end in range(5)] == [0, 0, 1, 2, 2]
+    assert not terms.is_done(write(terms, 10, 11))
+    assert terms.is_done(write(terms, 10, 11, 12))
+    assert terms.is_done(write(terms, 10, 11, EOS))
+
+
+@pytest.mark.parametrize("tokens", [(10, 11, PART, 12), (10, 12), (11, 12), (10, 10, 12)])
+def test_other_words_are_not_the_term(tokens: tuple[int, ...]) -> None:
+    terms = trie(((10, 11),))
+
+    assert not terms.is_done(write(terms, *tokens, EOS))
+
+
+@pytest.mark.parametrize("tokens", [(10,), (10, PART), (20, 21)])
+def test_any_form_will_do(tokens: tuple[int, ...]) -> None:
+    terms = trie(((10,), (10, PART), (20, 21)))
+
+    assert terms.is_done(write(terms, *tokens, 9))
+
+
+def test_a_term_that_is_there_twice_must_be_written_twice() -> None:
+    terms = trie(((10,),), ((10,),))
+
+    assert not terms.is_done(write(terms, 10, 9))
+    assert terms.is_done(write(terms, 10, 9, 10, 9))
+    assert terms.is_done(write(terms, 10, 10, 9))
+
+
+def test_the_next_tokens_of_terms_are_wanted() -> None:
+    terms = trie(((10, 11),), ((20,), (21, 22)))
+
+    assert terms.wanted(Written()) == [10, 20, 21]
+    assert terms.wanted(write(terms, 10)) == [11]
+    assert terms.wanted(write(terms, 10, 11)) == [20, 21], "the first may be done"
+    assert terms.wanted(write(terms, 20, 9)) == [10]
+    assert terms.wanted(write(terms, 20, 10, 11, 9)) == []
+
+
+def test_only_the_first_token_of_a_term_is_paid_for() -> None:
+    terms = trie(((10, 11),))
+
+    assert write(terms, 9, 10, 11, 12)[2:] == (-1.0, -1.0, 0.0, 0.0)
+    assert write(terms, 9, 10, 11)[2:] == (0.0, 0.0, -1.0, -1.0)
+    assert write(terms, 9, 10, 12)[2:] == (0.0, 0.0, 0.0, 0.0), "it has left the term"
+
+
+def test_a_term_is_as_likely_as_the_word_that_it_replaces() -> None:
+    terms = trie(((10, 11),))
+
+    written = terms.after(Written(), 10, -9.0, -0.5)
+    assert (written.paid_here, written.spared_here) == (-0.5, -8.5)
+    written = terms.after(Written(), 10, -0.25, -0.5)
+    assert (written.paid_here, written.spared_here) == (-0.25, 0.0), "it is likelier by itself"
+    written = terms.after(Written(), 10, -9.0, -math.inf)
+    assert (written.paid_here, written.spared_here) == (-9.0, 0.0)
+
+
+def test_words_are_replaced_until_their_term_is_written_and_not_within_one() -> None:
+    terms = trie(((10, 11),), ((20,),), replaced=(frozenset({30, 10}), frozenset({31})))
+
+    assert terms.replaced(Written()) == {30: {10}, 31: {20}}, "10 begins the term itself"
+    assert terms.replaced(write(terms, 10)) == {}
+    assert terms.replaced(write(terms, 10, 11, 9)) == {31: {20}}
+    assert terms.replaced(write(terms, 10, 11, 20, 9)) == {}
+
+
+def test_terms_tell_how_many_tokens_they_take_at_most() -> None:
+    assert Terms((((1,), (2, 3)), ((4, 5, 6),)), (frozenset(),) * 2).num_tokens == 5

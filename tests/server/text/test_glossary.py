@@ -1,0 +1,113 @@
+"""Terms in texts, and in their translations."""
+
+import pytest
+
+from server.errors import InvalidRequest
+from server.text.glossary import Glossary, Term, compile_glossary, locate
+
+
+def glossary(*sources: str, ignore_case: bool = False) -> Glossary:
+    return Glossary([Term((source,), ("x",)) for source in sources], ignore_case=ignore_case)
+
+
+def found_in(terms: Glossary, text: str) -> list[str]:
+    return [text[found.start : found.end] for found in terms.find(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The hard disk of a hard-disk recorder.", ["hard disk"]),
+        ("A disk, the disk's edge, disks and diskettes.", ["disk", "disk"]),
+        ("A hard hard disk drive", ["hard disk drive"]),
+        ("(disk)", ["disk"]),
+        ("floppy-disk", []),
+        ("a Disk", []),
+        ("Disk, please.", ["Disk"]),
+        ('"Disk" is it.', ["Disk"]),
+        ("Hard disk drives", ["Hard disk"]),
+        ("Hard Disk", []),
+        ("A DISK", ["DISK"]),
+        ("NO HARD DISK DRIVE!", ["HARD DISK DRIVE"]),
+        ("", []),
+        ("...", []),
+    ],
+)
+def test_terms_are_whole_words_the_longest_first(text: str, found: list[str]) -> None:
+    assert found_in(glossary("disk", "hard disk", "hard disk drive"), text) == found
+
+
+def test_case_may_be_ignored() -> None:
+    assert found_in(glossary("Apple"), "An apple, an Apple, an APPLE") == ["Apple"]
+    assert found_in(glossary("Apple", ignore_case=True), "An apple, an Apple, an APPLE") == ["apple", "Apple", "APPLE"]
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [("图书馆", "他去图书馆了。"), ("C++", "I write C++ code."), ("$", "5 $ each"), ("Straße", "die Straße")],
+)
+def test_scripts_without_blanks_and_marks_are_found(source: str, text: str) -> None:
+    assert found_in(glossary(source), text) == [source]
+
+
+def test_other_forms_of_a_source_are_found() -> None:
+    terms = Glossary([Term(("mouse", "mice"), ("Maus", "Mäuse"))])
+
+    assert [found.term.targets[1] for found in terms.find("Mice and a mouse")] == ["Mäuse", "Mäuse"]
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ([Term((f"a{index}",), ("b",)) for index in range(1001)], r"^glossary.terms: must be at most 1000, not 1001"),
+        ([Term((" ",), ("b",))], r"^glossary.terms\[0\].source: must have 1 to 200 characters"),
+        (
+            [Term(("a",), ("",))],
+            r"^glossary.terms\[0\].target: must have 1 to 200 characters, not all white space, not 0",
+        ),
+        ([Term(("a",), ("b", "x" * 201))], r"^glossary.terms\[0\].target_forms\[0\]: must .* not 201"),
+        ([Term(("a", *"bcdefg" * 6), ("b",))], r"^glossary.terms\[0\].source_forms: must be at most 31, not 36"),
+        ([Term(("a\nb",), ("b",))], r"^glossary.terms\[0\].source: must have no control characters"),
+        ([Term(("a",), ("b",)), Term(("a",), ("c",))], r"^glossary.terms\[1\]: has a source that glossary.terms\[0\]"),
+    ],
+)
+def test_a_glossary_that_breaks_a_rule_is_refused(terms: list[Term], message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        Glossary(terms)
+
+
+def test_sources_that_differ_in_case_alone_are_the_same_if_case_is_ignored() -> None:
+    assert found_in(glossary("polish", "Polish"), "We polish Polish cars.") == ["polish", "Polish"]
+    with pytest.raises(InvalidRequest, match="has already"):
+        glossary("polish", "Polish", ignore_case=True)
+
+
+def test_the_glossaries_of_the_last_callers_are_kept() -> None:
+    terms = (Term(("a",), ("b",)),)
+
+    assert compile_glossary(terms, False) is compile_glossary(terms, False)
+    assert compile_glossary((), False) is None
+
+
+@pytest.mark.parametrize(
+    ("translation", "spans"),
+    [
+        ("Der Hund und die Katze.", [(4, 8), None]),
+        ("Die Hunde.", [(4, 9), None]),
+        ("Hund. Hund!", [(0, 4), (6, 10)]),
+        ("Hundehütte, Windhund, hund", [None, None]),
+        ("DER HUND", [(4, 8), None]),
+        ("Der HUND", [None, None]),
+    ],
+)
+def test_each_term_has_its_own_place_in_a_translation(translation: str, spans: list[tuple[int, int] | None]) -> None:
+    terms = Glossary([Term(("dog",), ("Hund", "Hunde"))])
+    found = list(terms.find("A dog and a dog."))
+
+    assert [used.span for used in locate(found, translation)] == spans
+
+
+def test_a_target_in_small_letters_may_begin_a_translation() -> None:
+    (found,) = Glossary([Term(("red",), ("rot",))]).find("It is red.")
+
+    assert [used.span for used in locate([found], "Rot ist es, rot")] == [(0, 3)]

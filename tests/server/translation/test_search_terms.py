@@ -1,0 +1,52 @@
+"""What a search is told of terms, with the tiny model's tokenizer."""
+
+import numpy as np
+
+from server.decoding.result import FinishReason, Hypothesis
+from server.models.model import Model
+from server.text.alignment import find_spans, words_of
+from server.text.glossary import Glossary, Term
+from server.text.source import SourceSentence
+from server.translation.search_terms import find_replaced, terms_of
+
+TEXT = "A dog runs."
+
+
+def sentence(model: Model, *terms: Term, text: str = TEXT) -> SourceSentence:
+    found = tuple(Glossary(terms).find(text))
+    return SourceSentence(text, "", model.tokenizer.encode(text), terms=found, replaced=(frozenset(),) * len(found))
+
+
+def test_terms_are_told_in_all_forms_each_with_a_capital_too(model: Model) -> None:
+    told = terms_of(model.tokenizer, sentence(model, Term(("dog",), ("hund", "Hunde"))))
+
+    assert told is not None
+    (forms,) = told.forms
+    assert [model.tokenizer.decode(form) for form in forms] == ["hund", "Hund", "Hunde"]
+    assert told.replaced == (frozenset(),)
+
+
+def test_no_more_terms_are_told_than_a_sentence_may_have(model: Model) -> None:
+    words = [f"{chr(97 + index)}{index}" for index in range(20)]
+    terms = (Term((each,), ("Hund",)) for each in words)
+    told = terms_of(model.tokenizer, sentence(model, *terms, text=" ".join(words)))
+
+    assert told is not None
+    assert (len(told.forms), len(told.replaced)) == (16, 16)
+
+
+def test_words_that_attend_to_a_term_are_replaced(model: Model) -> None:
+    """Here all words attend to the end of the sentence, but for one."""
+    asked = sentence(model, Term(("dog",), ("Köter",)))
+    ids = model.tokenizer.encode("Ein Hund rennt.")
+    of_source = find_spans(model.tokenizer.spell_source(asked.source_ids or ()), TEXT)
+    dog = [index for index, span in enumerate(of_source) if span is not None and 2 <= span[0] < 5]
+    first, end = words_of(model.tokenizer.spell_target(ids))[1]
+    attention = np.zeros((len(ids), len(of_source)), np.float32)
+    attention[:, -1] = 1.0
+    attention[first:end] = 0.0
+    attention[first:end, dog] = 1.0 / len(dog)
+
+    hypothesis = Hypothesis(tuple(ids), 0.0, FinishReason.STOP, ())
+    assert find_replaced(model.tokenizer, asked, hypothesis, attention) == (frozenset({ids[first]}),)
+    assert find_replaced(model.tokenizer, asked, hypothesis, None) == (frozenset(),)
