@@ -1,7 +1,7 @@
 """Requests from arguments and results from answers: all that the sync and the asyncio client share about messages."""
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypedDict, Unpack, get_args, get_type_hints
 
 from google.protobuf.message import Message
@@ -120,6 +120,7 @@ def translate_request(
                 include_alignment=options.get("include_alignment"),
                 include_tokens=options.get("include_tokens"),
                 include_confidence=options.get("include_confidence"),
+                text_once=True,
             ),
         )
     except ValueError as error:  # protobuf's, for a number outside uint32: "Value out of range: -1"
@@ -259,7 +260,7 @@ def _translation(message: translation_pb2.Translation) -> Translation:
         text=message.text,
         score=message.score,
         finish_reason=read_finish_reason(message.finish_reason),
-        hypotheses=tuple(Hypothesis(text=best.text, score=best.score) for best in message.hypotheses),
+        hypotheses=tuple(_hypotheses(message)),
         sentences=tuple(read_sentence(sentence) for sentence in message.sentences),
         source_tokens=message.source_tokens,
         target_tokens=message.target_tokens,
@@ -269,3 +270,8 @@ def _translation(message: translation_pb2.Translation) -> Translation:
         kept=read_kept(message),
         confidence=message.confidence if message.HasField("confidence") else None,
     )
+
+
+def _hypotheses(message: translation_pb2.Translation) -> Iterator[Hypothesis]:
+    for rank, each in enumerate(message.hypotheses):
+        yield Hypothesis(text=each.text if rank else message.text, score=each.score)
