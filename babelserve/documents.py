@@ -6,11 +6,11 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from babelserve.files import UsageError
 from babelserve.formats.document import BadFile, Document
 from babelserve.formats.readers import READERS
 from babelserve.journal import Journal
 from babelserve.lines import MAX_TEXT_BYTES, Line, TranslatedLine
+from babelserve.parts import UsageError
 
 _Translate = Callable[[Iterator[Line]], Iterator[list[TranslatedLine]]]
 
