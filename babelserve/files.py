@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from babelserve.lines import Line, lines_of
-from babelserve.parts import UsageError, claim, close_part, is_gzip, places, write_whole
+from babelserve.parts import UsageError, check_at, claim, close_part, is_gzip, places, whole_lines, write_whole
 
-_GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
 
 
 def is_gzipped(file: BufferedReader) -> bool:
     """Whether what comes next is a gzip header; waits for the first bytes."""
-    return file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
+    return file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
 
 
 def read_lines(file: BufferedReader, name: str) -> Iterator[Line]:
@@ -116,6 +116,8 @@ class Output:
         """Gives the file its name. Raises OSError; UsageError if something stands in the way."""
         file = self.file
         file.flush()
+        if self.part is not None:
+            check_at(file, self.part)
         if self.part is not None and self._is_gzip:
             file.seek(0)
             write_whole(self._path, self.part, lambda whole: shutil.copyfileobj(file, whole), gzipped=True)
@@ -134,9 +136,7 @@ class Output:
 def _skip_done(file: BinaryIO, part: Path, lines: Iterator[Line], *, as_json: bool) -> Done:
     """Takes the lines off the input that a stopped job has translated. Raises UsageError if it was another job."""
     num_lines = num_output_bytes = num_input_bytes = num_failed = 0
-    for written in file:
-        if not written.endswith(b"\n"):
-            break  # torn
+    for written in whole_lines(file):
         line = next(lines, None)
         if line is None:
             raise UsageError(f"{part} has more lines than the input: it is another job's; remove it")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from babelserve.parts import UsageError, claim, close_part, is_gzip, places, write_whole
+from babelserve.parts import UsageError, claim, close_part, is_gzip, places, whole_lines, write_whole
 from babelserve.terminal import write_shown
 
 
@@ -50,9 +50,7 @@ class Journal:
         self._file = claim(self.part)
         num_bytes = 0
         try:
-            for line in self._file if resume else ():
-                if not line.endswith(b"\n"):
-                    break  # torn
+            for line in whole_lines(self._file) if resume else ():
                 self._take(line)
                 num_bytes += len(line)
             self._file.truncate(num_bytes)
@@ -82,7 +80,8 @@ class Journal:
                 write_shown(file, output)
         else:
             write_whole(self._path, self.part, lambda whole: whole.write(output), gzipped=self._is_gzip)
-            self.part.unlink(missing_ok=True)
+            if self._file is not None:
+                self._file.truncate(0)
             self.leave()
 
     def leave(self) -> bool:

@@ -6,12 +6,13 @@ import fcntl
 import gzip
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
 _OTHER_PACKERS = (".7z", ".br", ".bz2", ".lz", ".lz4", ".lzma", ".rar", ".tgz", ".xz", ".z", ".zip", ".zst")
 _MOST_TRIES = 100  # to open a file that others rename and remove meanwhile
+_LONGEST_LINE = 6 * 64 * 2**20  # of an answer's most bytes JSON makes at most six times as many
 _NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO)  # of a link, a folder, a socket
 
 
@@ -66,10 +67,9 @@ def claim(path: Path) -> BinaryIO:
                 break
             if os.fstat(descriptor).st_nlink > 1:
                 raise UsageError(_not_own(path))
-            with contextlib.suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(descriptor), os.lstat(path)):
-                    opened.pop_all()
-                    return os.fdopen(descriptor, "r+b")
+            if _is_at(descriptor, path):
+                opened.pop_all()
+                return os.fdopen(descriptor, "r+b")
     raise UsageError(f"another job writes {path}: wait for it, or give another --output")
 
 
@@ -112,13 +112,33 @@ def _not_own(path: Path) -> str:
     return f"{path} is a link, a pipe or the like, and no file of one name: remove it"
 
 
+def whole_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Yields the lines of a `.part` up to what a stopped job has torn, or what is longer than any line of ours."""
+    while (line := file.readline(_LONGEST_LINE)).endswith(b"\n"):
+        yield line
+
+
+def check_at(file: BinaryIO, path: Path) -> None:
+    """Raises UsageError if a claimed file is no longer in its place, because somebody has renamed or replaced it."""
+    if not _is_at(file.fileno(), path):
+        raise UsageError(f"{path} is no longer the file that this job writes: somebody has renamed or replaced it")
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
 def close_part(file: BinaryIO, part: Path | None) -> bool:
     """Closes a `.part`; returns whether there is something to go on from. It is removed if not."""
     with contextlib.suppress(OSError):  # a full disk was complained of already
         file.flush()
-    is_left = part is not None and os.fstat(file.fileno()).st_size > 0
-    if part is not None and not is_left:
-        part.unlink(missing_ok=True)
+    is_ours = part is not None and _is_at(file.fileno(), part)
+    is_left = is_ours and os.fstat(file.fileno()).st_size > 0
+    if part is not None and is_ours and not is_left:
+        part.unlink()
     with contextlib.suppress(OSError):
         file.close()
     return is_left

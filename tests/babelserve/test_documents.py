@@ -1,3 +1,4 @@
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,3 +70,10 @@ def test_a_file_of_another_format_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match=r"in\.docx is no ZIP archive, or a damaged one"):
         read_document("docx", tmp_path / "in.docx")
+
+
+def test_a_gzipped_file_is_said_to_be_one(tmp_path: Path) -> None:
+    (tmp_path / "in.html.gz").write_bytes(gzip.compress(b"<p>a</p>"))
+
+    with pytest.raises(UsageError, match=r"in\.html\.gz is gzip: unpack it first$"):
+        read_document("html", tmp_path / "in.html.gz")

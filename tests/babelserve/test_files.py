@@ -226,3 +226,20 @@ def test_what_cannot_be_gzipped_stays_to_go_on_with(tmp_path: Path) -> None:
 
     assert output.leave()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.gz", "out.gz.part"]
+
+
+def test_what_others_put_in_the_place_of_the_part_is_left_to_them(tmp_path: Path) -> None:
+    part = tmp_path / "out.part"
+    for has_other in (False, True):
+        output = Output(tmp_path / "out")
+        begin(output)
+        output.file.write(b"A\n")
+        part.unlink()
+        if has_other:
+            part.write_text("other")
+
+        with pytest.raises(UsageError, match=r"out\.part is no longer the file that this job writes: somebody has"):
+            output.finish()
+        assert not output.leave()
+
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("out.part", "other")]

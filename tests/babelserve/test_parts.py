@@ -1,3 +1,4 @@
+import io
 import os
 import socket
 import threading
@@ -5,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from babelserve.parts import UsageError, claim, places, write_whole
+from babelserve.parts import UsageError, claim, places, whole_lines, write_whole
 
 
 def make(kind: str, path: Path) -> None:
@@ -103,6 +104,13 @@ def test_a_pipe_is_not_gzipped(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match=r"out\.gz is no regular file, and is not written as gzip"):
         places(tmp_path / "out.gz")
+
+
+def test_lines_end_where_they_are_torn_or_longer_than_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("babelserve.parts._LONGEST_LINE", 5)
+
+    assert list(whole_lines(io.BytesIO(b"a\n\n1234\ntor"))) == [b"a\n", b"\n", b"1234\n"]
+    assert list(whole_lines(io.BytesIO(b"a\n123456\nb\n"))) == [b"a\n"]
 
 
 def test_what_fails_while_it_is_written_leaves_the_older_one(tmp_path: Path) -> None:
