@@ -56,6 +56,12 @@ def answer(response: Any) -> Any:
     return response
 
 
+def check_count(num_answers: int, num_texts: int) -> None:
+    """Raises ServerFailed if a server has not answered as many texts as it was sent."""
+    if num_answers != num_texts:
+        raise ServerFailed(f"the server answered {num_texts} texts with {num_answers} answers")
+
+
 def _read(kind: type[Message], data: bytes) -> Message | ServerFailed:
     try:
         if len(data) > _SHORT_BYTES:

@@ -38,7 +38,8 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="write to FILE, which is FILE.part until all is translated (default: standard output)",
+        help="write to FILE, which is FILE.part until all is translated, and gzipped if it ends in .gz "
+        "(default: standard output)",
     )
     add(
         "--format",

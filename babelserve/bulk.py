@@ -239,7 +239,7 @@ class _Deadline:
 def _read(response: translation_pb2.TranslateBulkResponse, texts: _Unanswered) -> BulkTranslation:
     texts.answered(response.id)
     (translation,) = translate_result(
-        translation_pb2.TranslateResponse(translations=[response.translation])
+        translation_pb2.TranslateResponse(translations=[response.translation]), 1
     ).translations
     return BulkTranslation(
         index=response.id, translation=translation, model=response.model, model_version=response.model_version

@@ -87,7 +87,8 @@ class Client:
             TranslationError: One of its subclasses; a text that fails alone carries its own `error` instead.
         """
         request = translate_request(contents, target, **options)
-        return translate_result(self._call(self._stub.Translate, request, deadline_seconds))
+        response = self._call(self._stub.Translate, request, deadline_seconds)
+        return translate_result(response, len(request.contents))
 
     def score(
         self, pairs: Pairs, *, target: str, deadline_seconds: float | None = None, **options: Unpack[ScoreOptions]
@@ -104,7 +105,8 @@ class Client:
             TranslationError: One of its subclasses; a pair that fails alone carries its own `error` instead.
         """
         request = score_request(pairs, target, **options)
-        return score_result(self._call(self._stub.Score, request, deadline_seconds))
+        response = self._call(self._stub.Score, request, deadline_seconds)
+        return score_result(response, len(request.pairs))
 
     def translate_stream(
         self,
@@ -127,7 +129,7 @@ class Client:
         call = self._stub.TranslateStream(request, **self._connection.terms(deadline_seconds))
         try:
             for response in call:
-                yield streamed_sentence(self._connection.taken(response))
+                yield streamed_sentence(self._connection.taken(response), len(request.request.contents))
         except grpc.RpcError as error:
             raise self._connection.failure(error) from error
         finally:

@@ -56,14 +56,16 @@ class AsyncClient:
     ) -> TranslateResult:
         """As `Client.translate`."""
         request = translate_request(contents, target, **options)
-        return translate_result(await self._call(self._stub.Translate, request, deadline_seconds))
+        response = await self._call(self._stub.Translate, request, deadline_seconds)
+        return translate_result(response, len(request.contents))
 
     async def score(
         self, pairs: Pairs, *, target: str, deadline_seconds: float | None = None, **options: Unpack[ScoreOptions]
     ) -> ScoreResult:
         """As `Client.score`."""
         request = score_request(pairs, target, **options)
-        return score_result(await self._call(self._stub.Score, request, deadline_seconds))
+        response = await self._call(self._stub.Score, request, deadline_seconds)
+        return score_result(response, len(request.pairs))
 
     def translate_stream(
         self,
@@ -83,7 +85,7 @@ class AsyncClient:
         call = self._stub.TranslateStream(request, **self._connection.terms(deadline_seconds))
         try:
             async for response in call:
-                yield streamed_sentence(self._connection.taken(response))
+                yield streamed_sentence(self._connection.taken(response), len(request.request.contents))
         except grpc.aio.AioRpcError as error:
             raise await asyncio.to_thread(self._connection.failure, error) from error
         finally:

@@ -6,7 +6,8 @@ from typing import Any, TypedDict, Unpack, get_args, get_type_hints
 
 from google.protobuf.message import Message
 
-from babelserve.errors import InvalidRequest
+from babelserve.answers import check_count
+from babelserve.errors import InvalidRequest, ServerFailed
 from babelserve.results import Hypothesis, ModelInfo, StreamedSentence, Timings, TranslateResult, Translation
 from babelserve.sentences import (
     read_detected,
@@ -197,8 +198,9 @@ def priority_of(name: str | None) -> translation_pb2.Priority:
     return _PRIORITIES[name]
 
 
-def translate_result(response: translation_pb2.TranslateResponse) -> TranslateResult:
-    """Reads the answer to Translate."""
+def translate_result(response: translation_pb2.TranslateResponse, num_texts: int) -> TranslateResult:
+    """Reads the answer to Translate. Raises ServerFailed if it does not have as many translations as were asked for."""
+    check_count(len(response.translations), num_texts)
     return TranslateResult(
         translations=tuple(_translation(message) for message in response.translations),
         model=response.model,
@@ -214,8 +216,10 @@ def translate_result(response: translation_pb2.TranslateResponse) -> TranslateRe
     )
 
 
-def streamed_sentence(response: translation_pb2.TranslateStreamResponse) -> StreamedSentence:
-    """Reads one item of the answer to TranslateStream."""
+def streamed_sentence(response: translation_pb2.TranslateStreamResponse, num_texts: int) -> StreamedSentence:
+    """Reads one item of the answer to TranslateStream. Raises ServerFailed if it is of none of the texts."""
+    if response.content_index >= num_texts:
+        raise ServerFailed(f"the server answered text {response.content_index} of {num_texts}")
     return StreamedSentence(
         content_index=response.content_index,
         sentence_index=response.sentence_index,

@@ -142,6 +142,32 @@ async def test_an_answer_that_is_no_message_is_a_failure_of_the_server(
     assert not [record for record in caplog.records if record.exc_info]
 
 
+@pytest.mark.parametrize("num_answers", [0, 2])
+async def test_there_is_an_answer_for_each_text(num_answers: int, raw: tuple[Raw, str]) -> None:
+    handler, address = raw
+    handler.data = field(1) * num_answers
+    expected = rf"^the server answered 1 texts with {num_answers} answers$"
+
+    with Client(address) as client:
+        with pytest.raises(ServerFailed, match=expected):
+            client.translate(["a"], target="de")
+        with pytest.raises(ServerFailed, match=expected):
+            client.score([("a", "b")], target="de")
+    async with AsyncClient(address) as asynchronous:
+        with pytest.raises(ServerFailed, match=expected):
+            await asynchronous.translate(["a"], target="de")
+        with pytest.raises(ServerFailed, match=expected):
+            await asynchronous.score([("a", "b")], target="de")
+
+
+def test_a_sentence_of_a_stream_is_of_one_of_its_texts(raw: tuple[Raw, str]) -> None:
+    handler, address = raw
+    handler.data = pb.TranslateStreamResponse(content_index=1).SerializeToString()
+
+    with Client(address) as client, pytest.raises(ServerFailed, match=r"^the server answered text 1 of 1$"):
+        list(client.translate_stream(["a"], target="de"))
+
+
 def test_what_gzip_makes_long_is_refused(raw: tuple[Raw, str]) -> None:
     handler, address = raw
     handler.data, handler.compression = field(2, b"x" * (65 * MEBIBYTE)), grpc.Compression.Gzip

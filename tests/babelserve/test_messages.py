@@ -114,7 +114,7 @@ def test_the_best_translation_is_read_the_same_if_it_is_sent_once_or_twice() -> 
         for hypotheses in (twice, once)
     ]
 
-    first, second = (translate_result(answer).translations[0] for answer in answers)
+    first, second = (translate_result(answer, 1).translations[0] for answer in answers)
 
     assert first == second
     assert [(each.text, each.score) for each in first.hypotheses] == [("A", -1.0), ("B", -2.0)]
