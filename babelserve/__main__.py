@@ -32,7 +32,7 @@ from babelserve.journal import Journal
 from babelserve.lines import Line, TranslatedLine
 from babelserve.messages import TranslateOptions
 from babelserve.models import only_target, table
-from babelserve.parts import UsageError, places, whole_of
+from babelserve.outputs import UsageError, places, whole_of
 from babelserve.terminal import in_one_line
 from babelserve.written import to_json, write_lines
 

@@ -11,7 +11,7 @@ from babelserve.formats.document import BadFile, Document
 from babelserve.formats.readers import READERS
 from babelserve.journal import Journal
 from babelserve.lines import MAX_TEXT_BYTES, Line, TranslatedLine
-from babelserve.parts import UsageError
+from babelserve.outputs import UsageError
 
 _Translate = Callable[[Iterator[Line]], Iterator[list[TranslatedLine]]]
 

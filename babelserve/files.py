@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from babelserve.lines import Line, lines_of
-from babelserve.parts import UsageError, check_at, claim, close_part, is_gzip, places, whole_lines, write_whole
+from babelserve.outputs import UsageError, check_at, claim, close_part, is_gzip, places, whole_lines, write_whole
 
 GZIP_MAGIC = b"\x1f\x8b"
 

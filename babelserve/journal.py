@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from babelserve.parts import UsageError, claim, close_part, is_gzip, places, whole_lines, write_whole
+from babelserve.outputs import UsageError, claim, close_part, is_gzip, places, whole_lines, write_whole
 from babelserve.terminal import write_shown
 
 

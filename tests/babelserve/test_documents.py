@@ -13,7 +13,7 @@ from babelserve.formats.document import Document
 from babelserve.job import translate_lines
 from babelserve.journal import Journal
 from babelserve.lines import MAX_TEXT_BYTES, Line, TranslatedLine
-from babelserve.parts import UsageError
+from babelserve.outputs import UsageError
 from tests.babelserve.scripted_server import ScriptedService
 
 SOURCE = '["one", "!INVALID_ARGUMENT too odd", "three", 4]'

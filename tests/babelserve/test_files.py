@@ -9,7 +9,7 @@ import pytest
 
 from babelserve.files import Done, Output, read_lines
 from babelserve.lines import Line, read_line
-from babelserve.parts import UsageError
+from babelserve.outputs import UsageError
 
 
 def lines_of(*texts: str) -> list[Line]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from babelserve.journal import Journal
-from babelserve.parts import UsageError
+from babelserve.outputs import UsageError
 
 TEXTS = ["one", "two", "two"]
 

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from babelserve.channel import MAX_RESPONSE_BYTES
+
 _OTHER_PACKERS = (".7z", ".br", ".bz2", ".lz", ".lz4", ".lzma", ".rar", ".tgz", ".xz", ".z", ".zip", ".zst")
 _MOST_TRIES = 100  # to open a file that others rename and remove meanwhile
-_LONGEST_LINE = 6 * 64 * 2**20  # of an answer's most bytes JSON makes at most six times as many
+_LONGEST_LINE = 6 * MAX_RESPONSE_BYTES  # JSON may take six characters for one
 _NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO)  # of a link, a folder, a socket
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from babelserve.parts import UsageError, claim, places, whole_lines, write_whole
+from babelserve.outputs import UsageError, claim, places, whole_lines, write_whole
 
 
 def make(kind: str, path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_pipe_is_not_gzipped(tmp_path: Path) -> None:
 
 
 def test_lines_end_where_they_are_torn_or_longer_than_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("babelserve.parts._LONGEST_LINE", 5)
+    monkeypatch.setattr("babelserve.outputs._LONGEST_LINE", 5)
 
     assert list(whole_lines(io.BytesIO(b"a\n\n1234\ntor"))) == [b"a\n", b"\n", b"1234\n"]
     assert list(whole_lines(io.BytesIO(b"a\n123456\nb\n"))) == [b"a\n"]
