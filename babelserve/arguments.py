@@ -5,7 +5,7 @@ from pathlib import Path
 
 import shtab
 
-from babelserve.connection import add_connection_flags, add_version_flag, non_negative_float
+from babelserve.connection import Parser, add_connection_flags, add_version_flag, non_negative_float
 from babelserve.formats.readers import READERS
 
 DEFAULT_WAIT_SECONDS = 300.0  # of a job of lines: longer than a host takes to start anew
@@ -13,7 +13,7 @@ DEFAULT_WAIT_SECONDS = 300.0  # of a job of lines: longer than a host takes to s
 
 def build_parser() -> argparse.ArgumentParser:
     """All flags, with defaults and units in their help."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="babelserve-translate",
         description="Translate texts by a babelserve server: arguments, a file, or standard input line by line.",
         epilog="Exit codes: 0 all translated, 1 some texts failed, 2 usage or refused by the server, "
@@ -38,7 +38,8 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="write to FILE, which is FILE.part until all is translated (default: standard output)",
+        help="write to FILE, which is FILE.part until all is translated, and gzipped if it ends in .gz "
+        "(default: standard output)",
     )
     add(
         "--format",

@@ -1,12 +1,13 @@
 """Requests from arguments and results from answers: all that the sync and the asyncio client share about messages."""
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypedDict, Unpack, get_args, get_type_hints
 
 from google.protobuf.message import Message
 
-from babelserve.errors import InvalidRequest
+from babelserve.answers import check_count
+from babelserve.errors import InvalidRequest, ServerFailed
 from babelserve.results import Hypothesis, ModelInfo, StreamedSentence, Timings, TranslateResult, Translation
 from babelserve.sentences import (
     read_detected,
@@ -120,6 +121,7 @@ def translate_request(
                 include_alignment=options.get("include_alignment"),
                 include_tokens=options.get("include_tokens"),
                 include_confidence=options.get("include_confidence"),
+                text_once=True,
             ),
         )
     except ValueError as error:  # protobuf's, for a number outside uint32: "Value out of range: -1"
@@ -196,8 +198,9 @@ def priority_of(name: str | None) -> translation_pb2.Priority:
     return _PRIORITIES[name]
 
 
-def translate_result(response: translation_pb2.TranslateResponse) -> TranslateResult:
-    """Reads the answer to Translate."""
+def translate_result(response: translation_pb2.TranslateResponse, num_texts: int) -> TranslateResult:
+    """Reads the answer to Translate. Raises ServerFailed if it does not have as many translations as were asked for."""
+    check_count(len(response.translations), num_texts)
     return TranslateResult(
         translations=tuple(_translation(message) for message in response.translations),
         model=response.model,
@@ -213,8 +216,10 @@ def translate_result(response: translation_pb2.TranslateResponse) -> TranslateRe
     )
 
 
-def streamed_sentence(response: translation_pb2.TranslateStreamResponse) -> StreamedSentence:
-    """Reads one item of the answer to TranslateStream."""
+def streamed_sentence(response: translation_pb2.TranslateStreamResponse, num_texts: int) -> StreamedSentence:
+    """Reads one item of the answer to TranslateStream. Raises ServerFailed if it is of none of the texts."""
+    if response.content_index >= num_texts:
+        raise ServerFailed(f"the server answered text {response.content_index} of {num_texts}")
     return StreamedSentence(
         content_index=response.content_index,
         sentence_index=response.sentence_index,
@@ -259,7 +264,7 @@ def _translation(message: translation_pb2.Translation) -> Translation:
         text=message.text,
         score=message.score,
         finish_reason=read_finish_reason(message.finish_reason),
-        hypotheses=tuple(Hypothesis(text=best.text, score=best.score) for best in message.hypotheses),
+        hypotheses=tuple(_hypotheses(message)),
         sentences=tuple(read_sentence(sentence) for sentence in message.sentences),
         source_tokens=message.source_tokens,
         target_tokens=message.target_tokens,
@@ -269,3 +274,8 @@ def _translation(message: translation_pb2.Translation) -> Translation:
         kept=read_kept(message),
         confidence=message.confidence if message.HasField("confidence") else None,
     )
+
+
+def _hypotheses(message: translation_pb2.Translation) -> Iterator[Hypothesis]:
+    for rank, each in enumerate(message.hypotheses):
+        yield Hypothesis(text=each.text if rank else message.text, score=each.score)

@@ -13,6 +13,7 @@ from babelserve.results import (
     TextError,
     Token,
 )
+from babelserve.terminal import in_one_line
 from babelserve.v1 import translation_pb2
 
 _FINISH_REASONS: dict[int, FinishReason] = {
@@ -93,4 +94,4 @@ def read_finish_reason(value: translation_pb2.FinishReason) -> FinishReason:
 
 def read_text_error(status: translation_pb2.Status) -> TextError:
     """Reads the error of a text."""
-    return TextError(code=STATUS_CODES.get(status.code, grpc.StatusCode.UNKNOWN), message=status.message)
+    return TextError(code=STATUS_CODES.get(status.code, grpc.StatusCode.UNKNOWN), message=in_one_line(status.message))

@@ -34,7 +34,7 @@ from server.rpc.admin import ModelAdminService
 from server.rpc.health import Health
 from server.rpc.intake import MAX_MESSAGE_BYTES, Intake, messages_at_once
 from server.rpc.interceptors import CallInterceptor
-from server.rpc.servers import RpcServers, address, open_servers
+from server.rpc.servers import RpcServers, address, open_servers, other_ports
 from server.rpc.service import TranslationService
 from server.settings.next_steps import next_steps
 from server.settings.settings import Settings
@@ -157,7 +157,7 @@ async def _listening(
         except SettingsError as error:
             faults += error.faults
         if faults:
-            raise SettingsError(faults + bundle_faults(settings))
+            raise SettingsError([*faults, *other_ports(faults), *bundle_faults(settings)])
         renewing = asyncio.create_task(access.watch(reload))
         try:
             await servers.start()

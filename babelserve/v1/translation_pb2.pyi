@@ -132,16 +132,18 @@ class DecodingOptions(_message.Message):
     def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., with_scores: _Optional[bool] = ..., use_shortlist: _Optional[bool] = ...) -> None: ...
 
 class OutputOptions(_message.Message):
-    __slots__ = ("include_sentences", "include_alignment", "include_tokens", "include_confidence")
+    __slots__ = ("include_sentences", "include_alignment", "include_tokens", "include_confidence", "text_once")
     INCLUDE_SENTENCES_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_ALIGNMENT_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_ONCE_FIELD_NUMBER: _ClassVar[int]
     include_sentences: bool
     include_alignment: bool
     include_tokens: bool
     include_confidence: bool
-    def __init__(self, include_sentences: _Optional[bool] = ..., include_alignment: _Optional[bool] = ..., include_tokens: _Optional[bool] = ..., include_confidence: _Optional[bool] = ...) -> None: ...
+    text_once: bool
+    def __init__(self, include_sentences: _Optional[bool] = ..., include_alignment: _Optional[bool] = ..., include_tokens: _Optional[bool] = ..., include_confidence: _Optional[bool] = ..., text_once: _Optional[bool] = ...) -> None: ...
 
 class TranslateResponse(_message.Message):
     __slots__ = ("translations", "model", "model_version", "timings", "source_language_code", "target_language_code")

@@ -77,7 +77,8 @@ class TranslationServiceServicer:
     """
 
     def Translate(self, request, context):
-        """Translates a list of texts and answers when the last of them is done.
+        """Translates a list of texts and answers when the last of them is done. An answer may be longer than the 4 MiB that
+        clients of gRPC take by default: set their limit to 64 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -243,8 +243,11 @@ def _translation(answer: TextAnswer, num_hypotheses: int, output: pb.OutputOptio
     if answer.error is not None:
         return pb.Translation(status=status_message(answer.error))
     hypotheses = [pb.Hypothesis(text=answer.text(rank), score=answer.score(rank)) for rank in range(num_hypotheses)]
+    text = hypotheses[0].text
+    if output.text_once:
+        hypotheses[0].text = ""
     return pb.Translation(
-        text=hypotheses[0].text,
+        text=text,
         score=hypotheses[0].score,
         finish_reason=FINISH_REASONS[answer.finish_reason],
         hypotheses=hypotheses,

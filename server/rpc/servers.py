@@ -112,6 +112,13 @@ def address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def other_ports(faults: list[str]) -> list[str]:
+    """Returns a line with flags in place of those whose ports cannot be had; nothing if all can."""
+    flags = [f"{fault.partition(':')[0]} 0" for fault in faults if "cannot listen" in fault]
+    told = "for a second server on this machine give it ports of its own, or free ones, which it tells: "
+    return [told + " ".join(flags)] if flags else []
+
+
 def _options(num_files: int, share: float) -> tuple[tuple[str, int], ...]:
     """Returns the options of a server with its share of connections.
 

@@ -25,7 +25,7 @@ class ScriptedService(TranslationServiceServicer):
 
     It has no room for requests of more than `most_texts`, answers DEADLINE_EXCEEDED to those with `late_text`, refuses
     those with `refused_text`, and lets each of `failing_texts` fail alone, once for each time that it stands there.
-    Once, it ends a bulk call after `most_bulk_texts`.
+    Once, it ends a bulk call after `most_bulk_texts`. It answers each text of one under the ids of `bulk_ids`.
 
     `before_answer` runs in the handler, with the request, before an answer is made; a test may wait there.
     `is_closing` is set when the server goes, so that nothing waits for ever.
@@ -47,6 +47,7 @@ class ScriptedService(TranslationServiceServicer):
         self.late_text = self.refused_text = "none has this"
         self.failing_texts: list[str] = []
         self.most_bulk_texts = -1  # for any number
+        self.bulk_ids: Callable[[int], list[int]] = lambda identity: [identity]
 
     def Translate(
         self, request: translation_pb2.TranslateRequest, context: grpc.ServicerContext
@@ -98,12 +99,13 @@ class ScriptedService(TranslationServiceServicer):
             if number == self.most_bulk_texts:
                 self.most_bulk_texts = -1
                 context.abort(grpc.StatusCode.UNAVAILABLE, "shutting down")
-            yield translation_pb2.TranslateBulkResponse(
-                id=message.text.id,
-                translation=_translation(options, message.text.content),
-                model="scripted",
-                model_version="1",
-            )
+            for identity in self.bulk_ids(message.text.id):
+                yield translation_pb2.TranslateBulkResponse(
+                    id=identity,
+                    translation=_translation(options, message.text.content),
+                    model="scripted",
+                    model_version="1",
+                )
 
     def ListModels(
         self, request: translation_pb2.ListModelsRequest, context: grpc.ServicerContext
