@@ -28,9 +28,10 @@ from babelserve.connection import connect, parse
 from babelserve.documents import read_document, translate_document
 from babelserve.errors import InvalidRequest, ModelNotFound, PermissionDenied, TranslationError, Unauthenticated
 from babelserve.files import Done, Output, UsageError, is_gzipped, read_lines
+from babelserve.glossary import read_terms, tell_missed
 from babelserve.job import patiently, translate_lines
 from babelserve.journal import Journal
-from babelserve.lines import Line, TranslatedLine
+from babelserve.lines import Line, TranslatedLine, facts
 from babelserve.messages import TranslateOptions
 from babelserve.models import only_target, table
 
@@ -42,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     arguments = parse(build_parser(), argv)
     try:
+        terms = read_terms(arguments.term, arguments.glossary, ignore_case=bool(arguments.ignore_case))
+        arguments.glossary = terms or None
         if arguments.list_models:
             return _list_models(arguments)
         return _run_file(arguments) if arguments.format else _run(arguments)
@@ -128,7 +131,8 @@ def _results(
         tell=_complain,
         **options,
     )
-    return stack.enter_context(contextlib.closing(results))
+    stack.enter_context(contextlib.closing(results))
+    return stack.enter_context(contextlib.closing(tell_missed(results, _complain)))
 
 
 def _reach(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> tuple[Client, str]:
@@ -199,7 +203,7 @@ def _write(
                 exit_code = EXIT_SOME_FAILED
                 reason = f"{line.translation.error.code.name}: {line.translation.error.message}"
                 _complain(f"{'line' if one_line else 'text'} {number}: {reason}")
-            output.write((_facts(line) if as_json else _plain(line, one_line)).encode() + b"\n")
+            output.write((_as_json(facts(line)) if as_json else _plain(line, one_line)).encode() + b"\n")
             progress.update(line.num_bytes)
         output.flush()
     return exit_code
@@ -208,29 +212,6 @@ def _write(
 def _plain(line: TranslatedLine, one_line: bool) -> str:
     # A model may make a line break of its own; it must not shift the lines that follow.
     return line.translation.text.replace("\n", " ") if one_line else line.translation.text
-
-
-def _facts(line: TranslatedLine) -> str:
-    translation = line.translation
-    fields: dict[str, object] = {
-        "text": translation.text,
-        "score": translation.score,
-        "finish_reason": translation.finish_reason.value,
-        "source_tokens": translation.source_tokens,
-        "target_tokens": translation.target_tokens,
-        "hypotheses": [dataclasses.asdict(hypothesis) for hypothesis in translation.hypotheses],
-        "model": line.model,
-        "model_version": line.model_version,
-    }
-    if translation.detected is not None:
-        fields["detected"] = dataclasses.asdict(translation.detected)
-    if translation.route:
-        fields["route"] = [dataclasses.asdict(leg) for leg in translation.route]
-    if translation.kept:
-        fields["kept"] = [{"text": part.text, "placement": part.placement.value} for part in translation.kept]
-    if translation.error is not None:
-        fields["error"] = {"code": translation.error.code.name, "message": translation.error.message}
-    return _as_json(fields)
 
 
 def _as_json(fields: dict[str, object]) -> str:

@@ -3,6 +3,7 @@ r"""Lines of the input, and what becomes of them.
 Only "\n" ends a line; every other kind of white space, "\r" included, is part of it and comes back as it was.
 """
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -76,3 +77,29 @@ def failed_line(line: Line, code: grpc.StatusCode, message: str) -> TranslatedLi
         error=TextError(code=code, message=message),
     )
     return TranslatedLine(translation=translation, num_bytes=line.num_bytes, model="", model_version="")
+
+
+def facts(line: TranslatedLine) -> dict[str, object]:
+    """Returns what `--json` shows of a line, without what it has not."""
+    translation = line.translation
+    fields: dict[str, object] = {
+        "text": translation.text,
+        "score": translation.score,
+        "finish_reason": translation.finish_reason.value,
+        "source_tokens": translation.source_tokens,
+        "target_tokens": translation.target_tokens,
+        "hypotheses": [dataclasses.asdict(hypothesis) for hypothesis in translation.hypotheses],
+        "model": line.model,
+        "model_version": line.model_version,
+    }
+    if translation.detected is not None:
+        fields["detected"] = dataclasses.asdict(translation.detected)
+    if translation.route:
+        fields["route"] = [dataclasses.asdict(leg) for leg in translation.route]
+    if translation.kept:
+        fields["kept"] = [{"text": part.text, "placement": part.placement.value} for part in translation.kept]
+    if translation.terms:
+        fields["terms"] = [dataclasses.asdict(term) for term in translation.terms]
+    if translation.error is not None:
+        fields["error"] = {"code": translation.error.code.name, "message": translation.error.message}
+    return fields

@@ -1,4 +1,6 @@
-from babelserve.lines import MAX_BATCH_BYTES, MAX_TEXT_BYTES, Line, batches, read_line
+import grpc
+
+from babelserve.lines import MAX_BATCH_BYTES, MAX_TEXT_BYTES, Line, batches, facts, failed_line, read_line
 
 
 def make_line(text: str) -> Line:
@@ -23,3 +25,10 @@ def test_batches_are_bounded_in_lines_and_bytes() -> None:
     sizes = [len(batch) for batch in batches([small] * 5 + [large] * 3 + [larger, small], lambda: 3)]
 
     assert sizes == [3, 3, 1, 1, 1, 1]
+
+
+def test_facts_of_a_line_are_those_that_it_has() -> None:
+    line = failed_line(make_line("a"), grpc.StatusCode.INTERNAL, "oops")
+
+    assert facts(line)["error"] == {"code": "INTERNAL", "message": "oops"}
+    assert facts(line).keys().isdisjoint({"terms", "kept", "route", "detected"})
