@@ -146,13 +146,13 @@ def _add_word_flags(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SOURCE=TARGET",
-        help="translate SOURCE as TARGET, or as SOURCE=TARGET|FORM|FORM says by what fits; may be given often",
+        help="translate SOURCE as TARGET, or by the form that fits: SOURCE=TARGET|FORM|FORM; may be given often",
     )
     add(
         "--glossary",
         type=Path,
         metavar="FILE",
-        help="the same of a file with SOURCE, TARGET and FORMs a line, parted by tabs, semicolons or commas; "
+        help="file of such terms, each a line of source, target and forms, parted by tabs, semicolons or commas; "
         "up to 1000 terms with those of --term",
     )
     add(
