@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         Token,
         TranslateResult,
         Translation,
+        UsedTerm,
     )
 
 __all__ = [
@@ -80,6 +81,7 @@ __all__ = [
     "TranslationError",
     "Unauthenticated",
     "Unavailable",
+    "UsedTerm",
 ]
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of this package

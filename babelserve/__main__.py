@@ -27,6 +27,7 @@ from babelserve.connection import connect, parse
 from babelserve.documents import read_document, translate_document
 from babelserve.errors import InvalidRequest, ModelNotFound, PermissionDenied, TranslationError, Unauthenticated
 from babelserve.files import Done, Output, is_gzipped, read_lines
+from babelserve.glossary import read_terms, tell_missed
 from babelserve.job import patiently, translate_lines
 from babelserve.journal import Journal
 from babelserve.lines import Line, TranslatedLine
@@ -44,6 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     arguments = parse(build_parser(), argv)
     try:
+        terms = read_terms(arguments.term, arguments.glossary, ignore_case=bool(arguments.ignore_case))
+        arguments.glossary = terms or None
         if arguments.list_models:
             return _list_models(arguments)
         return _run_file(arguments) if arguments.format else _run(arguments)
@@ -129,7 +132,8 @@ def _results(
         tell=_complain,
         **options,
     )
-    return stack.enter_context(contextlib.closing(results))
+    stack.enter_context(contextlib.closing(results))
+    return stack.enter_context(contextlib.closing(tell_missed(results, _complain)))
 
 
 def _reach(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> tuple[Client, str]:

@@ -23,6 +23,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("texts", nargs="*", default=[], metavar="TEXT", help="texts to translate; none: the input's lines")
     _add_file_flags(parser)
     _add_translation_flags(parser)
+    _add_word_flags(parser)
     add("--list-models", action="store_true", help="show the server's models and their languages, and end")
     add("--address", default="localhost:50051", metavar="HOST:PORT", help="the server (default: %(default)s)")
     add_connection_flags(parser)
@@ -114,12 +115,6 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
         help="translate attributes that people read, such as alt, too, with --mime-type text/html (default: they stay)",
     )
     add(
-        "--keep",
-        action="append",
-        metavar="TEXT",
-        help="keep TEXT, such as a name, as it is; may be given up to 100 times",
-    )
-    add(
         "--no-scores",
         dest="with_scores",
         action="store_false",
@@ -135,6 +130,37 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
         "--traffic-key",
         metavar="KEY",
         help="where versions of a model share its requests, those with the same key go to the same one",
+    )
+
+
+def _add_word_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds what says how certain words are translated."""
+    add = parser.add_argument
+    add(
+        "--keep",
+        action="append",
+        metavar="TEXT",
+        help="keep TEXT, such as a name, as it is; may be given up to 100 times",
+    )
+    add(
+        "--term",
+        action="append",
+        default=[],
+        metavar="SOURCE=TARGET",
+        help="translate SOURCE as TARGET, or by the form that fits: SOURCE=TARGET|FORM|FORM; may be given often",
+    )
+    add(
+        "--glossary",
+        type=Path,
+        metavar="FILE",
+        help="file of such terms, each a line of source, target and forms, parted by tabs, semicolons or commas; "
+        "up to 1000 terms with those of --term",
+    )
+    add(
+        "--ignore-case",
+        action="store_true",
+        default=None,
+        help="find the terms in whatever case (default: as they are written, or with a capital at a beginning)",
     )
 
 

@@ -1,20 +1,22 @@
 """Requests from arguments and results from answers: all that the sync and the asyncio client share about messages."""
 
 import numbers
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypedDict, Unpack, get_args, get_type_hints
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypedDict, Unpack, get_args, get_type_hints
 
 from google.protobuf.message import Message
 
 from babelserve.answers import check_count
 from babelserve.errors import InvalidRequest, ServerFailed
 from babelserve.results import Hypothesis, ModelInfo, StreamedSentence, Timings, TranslateResult, Translation
+from babelserve.rules import check_text, glossary_message, keep_rules
 from babelserve.sentences import (
     read_detected,
     read_finish_reason,
     read_kept,
     read_route,
     read_sentence,
+    read_terms,
     read_text_error,
 )
 from babelserve.v1 import translation_pb2
@@ -44,6 +46,10 @@ class TranslateOptions(TypedDict, total=False):
         translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
         keep: What translations keep as it is: literals, and pairs of an opening and a closing, such as
             `["ACME", ("<<", ">>")]`; at most 100 of 1 to 100 characters each, and 4000 together.
+        glossary: Words or phrases, and what each must become: a target, or a list of a target and its other forms, such
+            as `{"printer": ["Drucker", "Druckern", "Druckers"]}`; at most 1000 of 1 to 200 characters each, with at
+            most 31 other forms. Refused where texts go over a language between.
+        ignore_case: True finds the sources of `glossary` in whatever case.
         priority: "high", "normal" or "low", among the caller's own requests.
         traffic_key: Requests of the same go to the same version where versions of a model share them; 256 characters.
         include_sentences: Fill `Translation.sentences` (`translate` only).
@@ -64,6 +70,8 @@ class TranslateOptions(TypedDict, total=False):
     refuse_unknown_scripts: bool | None
     translate_attributes: bool | None
     keep: Sequence[str | tuple[str, str]] | None
+    glossary: Mapping[str, str | Sequence[str]] | None
+    ignore_case: bool | None
     priority: str | None
     traffic_key: str | None
     include_sentences: bool | None
@@ -112,7 +120,7 @@ def translate_request(
             text=translation_pb2.TextOptions(
                 refuse_unknown_scripts=options.get("refuse_unknown_scripts"),
                 translate_attributes=options.get("translate_attributes"),
-                keep=_keep_rules(options.get("keep")),
+                keep=keep_rules(options.get("keep")),
             ),
             priority=priority_of(options.get("priority")),
             traffic_key=options.get("traffic_key"),
@@ -123,6 +131,7 @@ def translate_request(
                 include_confidence=options.get("include_confidence"),
                 text_once=True,
             ),
+            glossary=glossary_message(options.get("glossary"), options.get("ignore_case")),
         )
     except ValueError as error:  # protobuf's, for a number outside uint32: "Value out of range: -1"
         raise InvalidRequest(str(error)) from error
@@ -147,22 +156,12 @@ def _checked_contents(contents: Sequence[str]) -> list[str]:
     return contents
 
 
-def check_text(name: str, text: object) -> None:
-    """Raises TypeError if something is no text, and InvalidRequest if the text is not valid Unicode."""
-    if not isinstance(text, str):
-        raise TypeError(f"{name} must be a string, not {type(text).__name__}")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidRequest(f"{name} is not valid Unicode: it holds a lone surrogate") from error
-
-
 def _check_options(options: TranslateOptions) -> None:
     if unknown := sorted(options.keys() - _OPTION_TYPES.keys()):
         raise TypeError(f"unknown option: {', '.join(unknown)}")
     for name, value in options.items():
         declared = _OPTION_TYPES[name]
-        if value is None or name == "keep":  # which `_keep_rules` checks
+        if value is None or name in ("keep", "glossary"):  # which rules.py checks
             continue
         if declared is str:
             check_text(name, value)
@@ -170,23 +169,6 @@ def _check_options(options: TranslateOptions) -> None:
         accepted, said = _ACCEPTED[declared]
         if isinstance(value, bool) != (declared is bool) or not isinstance(value, accepted):
             raise TypeError(f"{name} must be {said}, not {type(value).__name__}")
-
-
-def _keep_rules(keep: Sequence[Any] | None) -> list[translation_pb2.KeepRule]:
-    """Returns rules as they are sent. Raises TypeError if one is neither a string nor a pair of strings."""
-    if isinstance(keep, str | bytes):
-        raise TypeError("keep must be a sequence of rules, not one string: use [literal]")
-    rules = []
-    for index, rule in enumerate(keep or ()):
-        fields = {"literal": rule}
-        if not isinstance(rule, str):
-            if not isinstance(rule, tuple | list) or len(rule) != 2:
-                raise TypeError(f"keep[{index}] must be a string, or an opening and a closing, not {rule!r}")
-            fields = dict(zip(("opening", "closing"), rule, strict=True))
-        for text in fields.values():
-            check_text(f"keep[{index}]", text)
-        rules.append(translation_pb2.KeepRule(**fields))
-    return rules
 
 
 def priority_of(name: str | None) -> translation_pb2.Priority:
@@ -272,6 +254,7 @@ def _translation(message: translation_pb2.Translation) -> Translation:
         detected=read_detected(message),
         route=read_route(message),
         kept=read_kept(message),
+        terms=read_terms(message),
         confidence=message.confidence if message.HasField("confidence") else None,
     )
 

@@ -38,6 +38,29 @@ class KeptPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UsedTerm:
+    """A term of the glossary that a text or a sentence has; positions count code points, and are 0 with markup.
+
+    Attributes:
+        source: As the glossary has it.
+        target: As the translation has it; empty if it lacks it.
+        source_begin: Where the term begins in the text, or in `Sentence.source_text`.
+        source_end: Where it ends there.
+        begin: Where its target begins in the translation; 0 if it lacks it.
+        end: Where it ends there; 0 if it lacks it.
+        is_applied: Whether the translation has it.
+    """
+
+    source: str
+    target: str
+    source_begin: int
+    source_end: int
+    begin: int
+    end: int
+    is_applied: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """A word of a sentence and the word of its translation that stands for it; positions count code points.
 
@@ -102,6 +125,7 @@ class Sentence:
         end: Where it ends there; 0 in a stream.
         tokens: Of its translation, the end of the sentence last, if that was asked for.
         confidence: 0 to 1, if that was asked for and it was translated: it ranks, see `docs/guides/translate.md`.
+        terms: Of the glossary, in the sentence's order.
     """
 
     source_text: str
@@ -119,6 +143,7 @@ class Sentence:
     end: int = 0
     tokens: tuple[Token, ...] = ()
     confidence: float | None = None
+    terms: tuple[UsedTerm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +170,7 @@ class Translation:
 
     `detected` is None unless the request left the source language open, and there were several. `route` is empty where
     the result's `model` translated the text alone; two models over a pivot are two legs. `confidence` is None unless it
-    was asked for and a sentence was translated.
+    was asked for and a sentence was translated. `terms` are those of the glossary that the text has, in its order.
     """
 
     text: str
@@ -160,6 +185,7 @@ class Translation:
     route: tuple[RouteLeg, ...] = ()
     kept: tuple[KeptPart, ...] = ()
     confidence: float | None = None
+    terms: tuple[UsedTerm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

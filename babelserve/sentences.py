@@ -12,6 +12,7 @@ from babelserve.results import (
     Sentence,
     TextError,
     Token,
+    UsedTerm,
 )
 from babelserve.terminal import in_one_line
 from babelserve.v1 import translation_pb2
@@ -70,6 +71,7 @@ def read_sentence(message: translation_pb2.Sentence) -> Sentence:
         begin=message.begin,
         end=message.end,
         tokens=read_tokens(message),
+        terms=read_terms(message),
         confidence=message.confidence if message.HasField("confidence") else None,
     )
 
@@ -85,6 +87,22 @@ def read_kept(message: translation_pb2.Translation | translation_pb2.Sentence) -
     """Reads the parts that no model was shown."""
     placements = [_PLACEMENTS.get(part.placement, Placement.UNSPECIFIED) for part in message.kept]
     return tuple(KeptPart(text=part.text, placement=each) for part, each in zip(message.kept, placements, strict=True))
+
+
+def read_terms(message: translation_pb2.Translation | translation_pb2.Sentence) -> tuple[UsedTerm, ...]:
+    """Reads the terms that a text has."""
+    return tuple(
+        UsedTerm(
+            source=term.source,
+            target=term.target,
+            source_begin=term.source_begin,
+            source_end=term.source_end,
+            begin=term.begin,
+            end=term.end,
+            is_applied=term.status == translation_pb2.TERM_STATUS_APPLIED,
+        )
+        for term in message.terms
+    )
 
 
 def read_finish_reason(value: translation_pb2.FinishReason) -> FinishReason:

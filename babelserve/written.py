@@ -94,6 +94,8 @@ def _facts(line: TranslatedLine) -> str:
         fields["route"] = [dataclasses.asdict(leg) for leg in translation.route]
     if translation.kept:
         fields["kept"] = [{"text": part.text, "placement": part.placement.value} for part in translation.kept]
+    if translation.terms:
+        fields["terms"] = [dataclasses.asdict(term) for term in translation.terms]
     if translation.error is not None:
         fields["error"] = {"code": translation.error.code.name, "message": translation.error.message}
     return to_json(fields)

@@ -1,6 +1,7 @@
 """A real gRPC server on a free port whose answers a test decides: it translates by upper case, and fails as told.
 
 A text of the form "!CODE message" fails alone with that status; "?CODE message", as the first text, fails the call.
+A translation has a term of the glossary if its target is its source in capitals.
 """
 
 import re
@@ -177,6 +178,22 @@ def _translation(request: translation_pb2.TranslateRequest, text: str) -> transl
         sentences=[_sentence(text)] if request.output.include_sentences else [],
         source_tokens=len(text),
         target_tokens=len(text),
+        terms=[_used(term, in_capitals) for term in request.glossary.terms if term.source in text],
+    )
+
+
+def _used(term: translation_pb2.Term, translation: str) -> translation_pb2.UsedTerm:
+    if term.target not in translation:
+        return translation_pb2.UsedTerm(source=term.source, status=translation_pb2.TERM_STATUS_MISSED)
+    begin = translation.index(term.target)
+    return translation_pb2.UsedTerm(
+        source=term.source,
+        target=term.target,
+        source_begin=begin,
+        source_end=begin + len(term.source),
+        begin=begin,
+        end=begin + len(term.target),
+        status=translation_pb2.TERM_STATUS_APPLIED,
     )
 
 
