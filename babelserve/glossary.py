@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from babelserve.files import UsageError
 from babelserve.lines import TranslatedLine
 from babelserve.messages import MAX_REQUEST_BYTES
+from babelserve.outputs import UsageError
 
 _MAX_TERMS, _MAX_FORMS, _MAX_CHARACTERS = 1000, 32, 200  # as translation.proto says of Glossary and Term
 _DELIMITERS = ("\t", ";", ",")

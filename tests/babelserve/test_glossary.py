@@ -3,9 +3,9 @@ from pathlib import Path
 import grpc
 import pytest
 
-from babelserve.files import UsageError
 from babelserve.glossary import read_terms, tell_missed
 from babelserve.lines import Line, TranslatedLine, failed_line
+from babelserve.outputs import UsageError
 from babelserve.results import FinishReason, Translation, UsedTerm
 
 TERMS = {"printer": ["Drucker", "Druckers"], "tray": ["Fach"]}
