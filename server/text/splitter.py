@@ -176,7 +176,8 @@ def _split_text(field: str, text: str, rules: SplitRules, room: _Room, is_over: 
 
     if rules.read is None:
         return split(text)
-    return split_document(_read(field, text, rules.read, room, is_over), split)
+    look = functools.partial(_check_time, is_over)
+    return split_document(_read(field, text, rules.read, room, is_over), split, look)
 
 
 def _read(field: str, text: str, read: Read, room: _Room, is_over: IsOver) -> Document:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from server.text.markup.builder import BLANK_RUN, Builder, unescape
+from server.text.markup.document import looking
 
 _TARGET = (
     r"""\([ \t\n]*+(?:<[^<>\n]*+>|[^\s()<]*+(?:\([^\s()]*+\)[^\s()]*+)*+)"""
@@ -66,7 +67,7 @@ def read_inline(text: str, labels: Collection[str], builder: Builder) -> None:
         labels: of the links that the document defines, normalised.
         builder: to which it is added.
     """
-    for piece in _Inline(text, labels, builder.count).pieces():
+    for piece in looking(_Inline(text, labels, builder.count).pieces(), builder.look):
         if piece.is_break:
             builder.stay(piece.source)
         elif piece.text is not None:
