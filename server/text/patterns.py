@@ -89,10 +89,10 @@ _EMPHASIS = re.compile(
     r"|(?<![\w_])(__)(?![\s_])(?=\S*\s)[^_\n]{1,200}+(?<!\s)(__)(?![\w_])"
     r"|\A(\*{1,3}+)(?=\w)"  # round several sentences, of which this is the first one
 )
-# Codes of languages, which only programs read if they are all of a text. English and German words are none of them.
-_LANGUAGE = re.compile(
+# What only programs read if it is all of a text: codes of languages but for words of English and German, and torch.nn.
+_OF_PROGRAMS = re.compile(
     "a[frz]|b[gns]|c[asy]|de|e[lntu]|f[air]|g[alu]|h[ruy]|k[akmnou]|l[btv]|m[klnrst]|n[beln]|p[lt]|r[ou]|s[iklqrvw]"
-    "|t[eghlrt]|u[krz]|vi|xh|y[io]|zh"
+    r"|t[eghlrt]|u[krz]|vi|xh|y[io]|zh|[a-z]\w++(?:\.[A-Za-z]\w++)++"
 )
 _INLINE = (
     "a|abbr|b|bdi|bdo|big|c|cite|code|del|dfn|em|font|g|i|ins|kbd|mark|mrk|pc|q|rp|rt|ruby|s|samp|small|span|strike|strong"
@@ -108,7 +108,7 @@ def find_parts(text: str) -> Iterator[tuple[int, int]]:
     Args:
         text: a sentence.
     """
-    if _LANGUAGE.fullmatch(text):
+    if _OF_PROGRAMS.fullmatch(text):
         yield 0, len(text)
     elif _SIGNS.search(text):
         yield from (match.span() for match in _parts().finditer(text))

@@ -27,6 +27,7 @@ from server.text.patterns import find_parts
         ("max_tokens is too small", ["max_tokens"]),
         ("getUserName sets maxRows", ["getUserName", "maxRows"]),
         ("en", ["en"]),
+        ("torch.nn", ["torch.nn"]),
         ("Use $ here and $x there, or $name.", ["$", "$x", "$name"]),
         ("It is $5 and $, or 5 \u20ac and \u20ac.", ["$", "\u20ac"]),
         ("Call +49 30 901820.", ["+49 30 901820"]),
