@@ -24,7 +24,8 @@ _FENCE = re.compile(r"(`{3,}+(?=[^`\n]*+$)|~{3,}+)", re.MULTILINE)
 _RULE = re.compile(r"(?:(?:\*[ \t]*+){3,}|(?:-[ \t]*+){3,}|(?:_[ \t]*+){3,}|=++[ \t]*|-++[ \t]*)\r?$", re.MULTILINE)
 _HEADING = re.compile(r"#{1,6}(?=\s)[ \t]*+")
 _HEADING_END = re.compile(r"(?<=[ \t])#++[ \t]*\r?$", re.MULTILINE)
-_MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])(?=\s)[ \t]*+(?:\[[ xX]\](?=\s)[ \t]*+)?|\[\^[^\]\s]++\]:[ \t]*+")
+_ALERT = re.compile(r"\[![A-Za-z]{1,20}+\][ \t]*\r?$", re.MULTILINE)  # of GitHub, in a line of its own
+_MARKER = re.compile(r"(?:[-+*:]|\d{1,9}[.)])(?=\s)[ \t]*+(?:\[[ xX]\](?=\s)[ \t]*+)?|\[\^[^\]\s]++\]:[ \t]*+")
 _TABLE_RULE = re.compile(r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+\r?\n?")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _HTML_BLOCK = re.compile(
@@ -169,7 +170,7 @@ class _Reader:
             self._html.append(content)
             if self._html_end and self._html_end.search(content):
                 self._end()
-        elif _RULE.match(content) or _DEFINITION.match(content):
+        elif _RULE.match(content) or _DEFINITION.match(content) or _ALERT.match(content):
             self.builder.stay(content)
         elif heading := _HEADING.match(content):
             end = found.start() if (found := _HEADING_END.search(content, heading.end())) else len(content)

@@ -27,6 +27,7 @@ from tests.server.text.markup.identity import identity
         ("One\n\n    > code\n    code\n\n- two\n\n      > code\n", ["One", "two"]),
         ("[a]: http://x 'title'\n\nOne\n", ["One"]),
         ("[^1]: One\n", ["One"]),
+        ("One\n: Two\n\n> [!NOTE]\n> Three\n", ["One", "Two", "Three"]),
         ("12\n\n`code`\n", []),
         ("", []),
     ],
