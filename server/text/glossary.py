@@ -21,7 +21,7 @@ _BY_CHARACTER = (  # scripts that part no words by blanks: each letter is one
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _LETTER = rf"[^\W{_BY_CHARACTER}]"
-_WORD = re.compile(rf"[{_BY_CHARACTER}]|{_LETTER}+(?:-{_LETTER}+)*|[^\w\s]")
+_WORD = re.compile(rf"[{_BY_CHARACTER}]|{_LETTER}+(?:-{_LETTER}+|['\u2019]t\b)*|[^\w\s]")
 _END = 0  # key of a node's term; words are strings
 
 

@@ -103,6 +103,19 @@ def test_a_limit_ends_a_sentence_without_its_terms_and_those_with_more_are_bette
     assert levels[0]
 
 
+@pytest.mark.parametrize("number", ["singular", "plural"])
+def test_the_likelier_of_two_forms_is_written_although_the_other_is_longer(number: str) -> None:
+    part, end = (-6.0, -0.5) if number == "singular" else (-0.5, -6.0)
+
+    def network(before: tuple[int, ...]) -> Mapping[int, float]:
+        if before[-1:] == (40,):
+            return {**dict.fromkeys(range(4, 60), -9.0), EOS: -12.0, PART: part, 12: end}
+        return saying(10, 11, 12)(before[:2] + before[3:] if PART in before else before)
+
+    best, *_ = search(network, ((40,), (40, PART)), replaced=(frozenset({11}),))
+    assert (PART in best.ids) == (number == "plural")
+
+
 def test_placeholders_are_charged_for_as_without_terms() -> None:
     network = saying(10, 11, 12, others={20: -0.5})
     best, *_ = search(network, ((40,),), placeholders={20: 1})

@@ -22,6 +22,7 @@ def found_in(terms: Glossary, text: str) -> list[str]:
         ("A hard hard disk drive", ["hard disk drive"]),
         ("(disk)", ["disk"]),
         ("floppy-disk", []),
+        ("The hard disk's light, a disk\u2019t", ["hard disk"]),
         ("a Disk", []),
         ("Disk, please.", ["Disk"]),
         ('"Disk" is it.', ["Disk"]),
