@@ -3,10 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from export.imports.formats.marian_bin import MAX_CANDIDATES
 from export.imports.formats.tensors import FormatError
 from server.bundle.shortlist import Shortlist
-
-_MAX_PER_TOKEN = 192  # candidates: what a bundle's table may hold
 
 
 def shortlist_of(first: int, candidates: list[NDArray[np.uint32]], vocab_size: int, num_targets: int) -> Shortlist:
@@ -22,8 +21,8 @@ def shortlist_of(first: int, candidates: list[NDArray[np.uint32]], vocab_size: i
         FormatError: it names other ids, or more for a token than a bundle may have.
     """
     longest = max((len(ids) for ids in candidates), default=0)
-    if longest > _MAX_PER_TOKEN:
-        raise FormatError(f"has {longest} candidates for a token, at most {_MAX_PER_TOKEN} are read")
+    if longest > MAX_CANDIDATES:
+        raise FormatError(f"has {longest} candidates for a token, at most {MAX_CANDIDATES} are read")
     largest = max((int(ids.max(initial=0)) for ids in candidates), default=0)
     if max(largest, first - 1) >= num_targets:
         raise FormatError(f"names target id {max(largest, first - 1)}, the model has {num_targets}")

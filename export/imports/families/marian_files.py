@@ -145,9 +145,10 @@ def _find_vocabularies(names: list[str]) -> list[str]:
 def _read_search(settings: ForeignSettings) -> SearchDefaults:
     settings.expect("word-penalty", 0, 0.0, remedy="translations are not paid for by the word here")
     normalize = settings.get("normalize", 0)
+    has_power = type(normalize) is not bool
     defaults = SearchDefaults(
         beam_size=min(settings.whole("beam-size", 12, least=1, most=1024), 16),
-        length_penalty=float(normalize) if type(normalize) in (int, float) else 1.0,
+        length_penalty=settings.number("normalize", 0, least=0, most=10) if has_power else float(normalize),
     )
     settings.expect("n-best", False)
     settings.get("allow-unk", None)
