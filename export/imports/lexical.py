@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from export.imports.formats.marian_bin import MAX_CANDIDATES
 from export.imports.formats.tensors import FormatError
+from server.bundle.graphs import MAX_BEAM_SIZE
 from server.bundle.shortlist import Shortlist
 
 
@@ -12,7 +13,8 @@ def shortlist_of(first: int, candidates: list[NDArray[np.uint32]], vocab_size: i
     """Makes a bundle's shortlist.
 
     Args:
-        first: so many of the first target ids every sentence may use.
+        first: so many of the first target ids every sentence may use; at least as many as the widest beam needs are
+            taken, which is twice its size.
         candidates: target ids of each source id.
         vocab_size: rows of the bundle's table, one for each id of the network.
         num_targets: ids that a target may have.
@@ -31,4 +33,4 @@ def shortlist_of(first: int, candidates: list[NDArray[np.uint32]], vocab_size: i
         if len(ids):
             by_token[token] = ids[0]
             by_token[token, : len(ids)] = ids
-    return Shortlist(by_token, np.arange(max(first, 2), dtype=np.int32))
+    return Shortlist(by_token, np.arange(min(max(first, 2 * MAX_BEAM_SIZE), num_targets), dtype=np.int32))

@@ -23,7 +23,8 @@ from server.bundle.manifest import (
 
 EOS, UNK = 0, 1
 _CONTROL = ("</s>", "<unk>")
-_LANGUAGES = re.compile(r"\.([a-z]{2,3})([a-z]{2,3})\.")
+# In names such as model.ende.bin; those of OPUS-MT's vocabularies and of checkpoints have words there.
+_LANGUAGES = re.compile(r"\.(?!(?:vocab|best|bleu|chrf)\.)([a-z]{2,3})([a-z]{2,3})\.")
 _NOT_SEARCHED_WORDS = """
     relative-paths models vocabs shortlist mini-batch mini-batch-words maxi-batch maxi-batch-sort workspace
     max-length-factor max-length max-length-crop max-length-break gemm-precision gemm-type quiet quiet-translation

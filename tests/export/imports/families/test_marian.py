@@ -162,7 +162,7 @@ def test_its_shortlist_comes_along(directory: Path) -> None:
     model, _ = read_whole(directory)
 
     assert model.shortlist is not None
-    assert model.shortlist.candidates((9, 0)).tolist() == [0, 1, 2, 3, 9]
+    assert model.shortlist.candidates((50, 0)).tolist() == [*range(32), 50]
 
 
 @pytest.mark.parametrize(
@@ -235,3 +235,15 @@ def test_a_penalty_that_no_search_has_is_named(directory: Path, normalize: str) 
 
     with pytest.raises(ImportFault, match=r"decoder\.yml: normalize: .*; expected a number from 0 to 10"):
         read_whole(directory)
+
+
+@pytest.mark.parametrize("name", ["opus.vocab.yml", "opus.vocab.yaml"])
+def test_the_word_vocab_is_no_pair_of_languages(directory: Path, vocabulary: bytes, name: str) -> None:
+    pieces = ["</s>", "<unk>", *(f"x{number}" for number in range(2, V))]
+    write_native(directory, vocabulary, [f"{piece}: {number}" for number, piece in enumerate(pieces)])
+    (directory / "model.ende.npz").rename(directory / "model.npz")
+    (directory / "opus.vocab.yml").rename(directory / name)
+
+    model, _ = read_whole(directory.rename(directory.with_name("opus-en-de")))
+
+    assert [(pair.source, pair.target) for pair in model.language_pairs] == [("en", "de")]
