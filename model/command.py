@@ -1,12 +1,15 @@
-"""What the commands share that take more than a model: what the caller can mend is a line and not a traceback."""
+"""What the commands share that take more than a model: flags, and faults as lines that a terminal shows."""
 
 import argparse
 import contextlib
+import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _MAX_FAULTS = 50  # lines; more of a file's faults than anybody reads
+_MAX_NAME_CHARACTERS = 128  # as in server.bundle.manifest_file
+NAMES = f"1 to {_MAX_NAME_CHARACTERS} printable characters"
 
 
 def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
@@ -37,6 +40,36 @@ def told(command: str, folder: Path, *kinds: type[Exception]) -> Iterator[None]:
         lines = (f"{folder}: {reason}" if reason else str(error)).split("\n")
         if len(lines) > _MAX_FAULTS:
             lines[_MAX_FAULTS:] = [f"and {len(lines) - _MAX_FAULTS} more"]
-        # Names of files and tables are anybody's. What is not printable could clear a terminal or write over a line.
-        printable = ["".join(c if c.isprintable() else ascii(c)[1:-1] for c in line) for line in lines]
-        sys.exit(f"{command}: " + "\n".join(printable))
+        sys.exit(f"{command}: " + "\n".join(map(printable, lines)))
+
+
+def printable(text: str) -> str:
+    """Returns a text of a stranger as one line that a terminal shows as it is and does not obey."""
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+
+
+def number(least: float, most: float) -> Callable[[str], float]:
+    """Returns a type of arguments: a number from `least` to `most`."""
+
+    def value(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            found = math.nan
+        if not least <= found <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number from {least:g} to {most:g}")
+        return found
+
+    return value
+
+
+def name(text: str) -> str:
+    """Returns an argument that a manifest may have for a name or version."""
+    if not is_name(text):
+        raise argparse.ArgumentTypeError(f"{text[:_MAX_NAME_CHARACTERS]!r} is not {NAMES}")
+    return text
+
+
+def is_name(text: str) -> bool:
+    """Whether a manifest may have a text for a name or version: it must be some of `NAMES`."""
+    return text.isprintable() and 0 < len(text) <= _MAX_NAME_CHARACTERS

@@ -19,6 +19,7 @@ from tests.chaos import (
     engine_faults,
     fairness,
     fronts,
+    imports,
     inputs,
     leaving,
     machine,
@@ -50,6 +51,7 @@ _FAMILIES = (
     dependencies,
     elsewhere,
     inputs,
+    imports,
     alerts,
     mutants,
 )
