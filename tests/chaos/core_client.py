@@ -21,8 +21,8 @@ class CoreConnection:
     """One channel with a connection of its own. Use `connect_core`."""
 
     def __init__(self, address: str, path: str, metadata: tuple[tuple[str, str], ...]) -> None:
-        self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
-        self._method: Callable[..., grpc.aio.UnaryUnaryCall[bytes, bytes]] = self._channel.unary_unary(path)
+        self._channel: Any = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self._method: Callable[..., grpc.aio.UnaryUnaryCall[bytes, bytes]] = self._channel.unary_unary(path, None, None)
         self._metadata = metadata
         self._closing: asyncio.Task[None] | None = None
 
