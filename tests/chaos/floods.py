@@ -12,12 +12,14 @@ from collections.abc import Iterator, Sequence
 
 from tests.acceptance.report import Check, print_checks
 from tests.chaos.bench import Bench, Plan, bench
-from tests.chaos.callers import Outcomes, percentile
+from tests.chaos.callers import REFUSED, Outcomes, percentile
 from tests.chaos.case import Case, Options, told
 from tests.chaos.journal import OVERLOAD_CODES
 from tests.chaos.observations import is_serving
 
 _LEAST_GOODPUT = {3.0: 0.9, 10.0: 0.45, 30.0: 0.3}  # of saturation, by how many times of it is offered
+_MOST_REFUSED = 10.0  # times saturation; of more, gRPC itself ends some calls, without a word of ours
+_GRPCS_OWN = ("CANCELLED", "UNAVAILABLE")
 _SETTLE_SECONDS = 5.0
 
 
@@ -40,7 +42,7 @@ def measure(plan: Plan) -> Iterator[Check]:
 def _checks(name: str, system: Bench, outcomes: Outcomes, multiple: float) -> Iterator[Check]:
     share = outcomes.goodput / system.saturation
     least = _LEAST_GOODPUT.get(multiple)
-    found = outcomes.journal.faults(OVERLOAD_CODES)
+    found = outcomes.journal.faults({*OVERLOAD_CODES, *(_GRPCS_OWN if multiple > _MOST_REFUSED else ())})
     yield Check(f"{name}: journal", "; ".join(found) or f"{len(outcomes.journal.entries)} calls", "no fault", not found)
     yield Check(
         f"{name}: goodput",
@@ -50,10 +52,11 @@ def _checks(name: str, system: Bench, outcomes: Outcomes, multiple: float) -> It
     )
     counts = ", ".join(f"{code} {count}" for code, count in outcomes.journal.counts().most_common())
     yield told(f"{name}: outcomes", counts)
-    for what, latencies in (("accepted", outcomes.latencies()), ("refused", outcomes.refusal_latencies())):
+    for what, latencies in (("accepted", outcomes.latencies()), ("refused", outcomes.latencies(REFUSED))):
         p50, p99 = (1000 * percentile(latencies, percent) for percent in (50, 99))
         yield told(f"{name}: {what}", f"p50 {p50:.0f}, p99 {p99:.0f} ms")
-    without = outcomes.num_without_pushback
+    refused = [entry for entry in outcomes.journal.entries if entry.outcome == REFUSED]
+    without = sum(entry.pushback_ms is None for entry in refused)
     yield Check(f"{name}: refusals without pushback", str(without), "0", without == 0)
     healthy = is_serving(system.server.health_address)
     yield Check(f"{name}: health, on its own port", "SERVING" if healthy else "not SERVING", "SERVING", healthy)
