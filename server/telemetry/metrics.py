@@ -73,7 +73,7 @@ class Metrics:
         self.log_messages_total = new.counter("log_messages", "Lines written to the log.", "level")
         self.log_messages_dropped_total = new.counter("log_messages_dropped", "Log lines that nobody took.")
         self.log_messages_suppressed_total = new.counter(
-            "log_messages_suppressed", "Warnings and errors left out of the log, as they repeated too often."
+            "log_messages_suppressed", "Lines left out of the log, as they repeated too often."
         )
         self.native_log_lines_total = new.counter(
             "native_log_lines", "Lines that native libraries wrote to stderr, logged or not."

@@ -18,6 +18,7 @@ from tests.chaos import (
     elsewhere,
     engine_faults,
     fairness,
+    floods,
     fronts,
     imports,
     inputs,
@@ -38,6 +39,7 @@ from tests.chaos.written_report import PATH, write_report
 _FAMILIES = (
     soak,
     overload,
+    floods,
     fairness,
     neighbours,
     on_demand,
