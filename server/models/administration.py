@@ -82,6 +82,8 @@ class Administration:
             PreconditionFailed: the version is faulty, there is no memory for it, or it is loaded and its folder has
                 changed.
         """
+        if version not in self._loaded(name):
+            await self._loader.prove(name, version or None)
         async with self._loader.turn:
             found = await self._found_of(name)
             if not version:
@@ -130,9 +132,11 @@ class Administration:
             ModelNotFound: there is no such model, or the version is neither loaded nor in the folder.
             PreconditionFailed: the version is faulty, or no version came before.
         """
+        version = version or self._version_before(name, (await self._found()).get(name, []))
+        if version not in self._loaded(name):
+            await self._loader.prove(name, version)
         async with self._loader.turn:
             found = (await self._found()).get(name, [])
-            version = version or self._version_before(name, found)
             is_known = version in self._catalogue.history.of(name)
             if version in self._loaded(name):
                 self._split(name, {version: PERCENT})

@@ -81,6 +81,11 @@ def nothing_in(directory: Path) -> str:
     return f"--models: {directory} holds no model{hint}"
 
 
+def bundle_bytes(directory: Path) -> int:
+    """Returns the sizes of a bundle's files together."""
+    return sum(size for _, _, size, _, _ in _stamp(directory))
+
+
 def is_model_name(name: str) -> bool:
     """Returns whether a model may have this name."""
     return _NAME.fullmatch(name) is not None and name not in _RESERVED

@@ -44,9 +44,10 @@ async def test_what_changes_is_served_while_the_server_runs(
             gc.disable()  # a frozen one would find no cycles either
             del old
         await until(lambda: runner() is None)
+        unloads = {"model": "m", "reason": "replaced"}
+        await until(lambda: metrics.registry.get_sample_value("babelserve_model_unloads_total", unloads) == 1)
         shutil.rmtree(models / "m")
         await until(lambda: [each.manifest.name for each in catalogue.models] == ["n"])
-        assert metrics.registry.get_sample_value("babelserve_model_unloads_total", {"model": "m", "reason": "replaced"})
     finally:
         gc.enable()
         watching.cancel()
