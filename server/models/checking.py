@@ -17,6 +17,7 @@ from server.errors import BundleError, TranslationError
 from server.models.choosing import can_run
 from server.models.loading import open_network, start_model
 from server.models.model import Model
+from server.models.warm_up import reason_of
 from server.network import OutOfMemory
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
@@ -74,7 +75,7 @@ def _translate(model: Model, options: DecodingOptions) -> None:
         (future,) = model.engine.submit([model.manifest.golden.source_ids], options, None)
         future.result(_TIMEOUT_SECONDS)
     except (TranslationError, TimeoutError) as error:
-        message = f"{model.variant}: translating with {options} failed: {str(error) or 'no answer'}"
+        message = f"{model.variant}: translating with {options} failed: {reason_of(error)}"
         raise BundleError([message]) from error
 
 

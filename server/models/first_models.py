@@ -89,7 +89,7 @@ async def _prove_first(loader: FolderLoader, catalogue: Catalogue, stop: asyncio
 
 async def _outgrown(settings: Settings, loader: FolderLoader | None) -> str:
     """Returns words for a bundle as soon as it takes more time or memory to load than it should."""
-    directory = None
+    directory, bounds, started, before = None, None, 0.0, 0
     while True:
         now = settings.bundle if loader is None else loader.bundles.directory
         if now != directory:
