@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import grpc
@@ -23,9 +23,16 @@ from tests.acceptance.calls import open_stub
 from tests.acceptance.metrics_page import fetch
 from tests.acceptance.model_swaps import put, rss_mib
 from tests.acceptance.report import Check
-from tests.acceptance.server_process import BUILTIN_BUNDLE, REPOSITORY, ServerProcess, running_server
+from tests.acceptance.server_process import (
+    BUILTIN_BUNDLE,
+    REPOSITORY,
+    ServerNotServing,
+    ServerProcess,
+    launch_server,
+    running_server,
+)
 from tests.chaos.case import Case, Options, at_most, none, told
-from tests.chaos.hostile_bundles import BUNDLES, FOLDERS, VARIANT, make_hostile
+from tests.chaos.hostile_bundles import BUNDLES, FOLDERS, VARIANT, alone, make_hostile
 
 _FLAGS = ("--variant", VARIANT, "--lanes", "1", "--host", "127.0.0.1")
 _EXTRA_SECONDS = 2.0
@@ -96,9 +103,10 @@ def _watched(server: ServerProcess) -> Iterator[_Watch]:
             thread.join()
 
 
-def _seconds_to_load(server: ServerProcess, models: Path, name: str) -> float:
+def _seconds_to_load(server: ServerProcess, good: Path, directory: Path) -> float:
     """Puts a good model into the folder; returns the seconds until it is served, or infinity."""
-    put(BUILTIN_BUNDLE, models / name)
+    put(good, directory)
+    name = directory.name
     started = time.monotonic()
     with open_stub(server.address) as stub:
         while time.monotonic() < started + _TIMEOUT_SECONDS:
@@ -106,6 +114,16 @@ def _seconds_to_load(server: ServerProcess, models: Path, name: str) -> float:
                 return time.monotonic() - started
             time.sleep(0.02)
     return float("inf")
+
+
+def _wait_for(server: ServerProcess, number: int) -> None:
+    """Waits until so many models are served."""
+    end = time.monotonic() + _TIMEOUT_SECONDS
+    with open_stub(server.address) as stub:
+        while time.monotonic() < end:
+            if len(stub.ListModels(ListModelsRequest(), timeout=_TIMEOUT_SECONDS).models) >= number:
+                return
+            time.sleep(0.1)
 
 
 def _kinds(options: Options) -> list[str]:
@@ -129,24 +147,43 @@ def _folder() -> Iterator[Path]:
         subprocess.run(["rm", "-rf", "--", directory], check=False)
 
 
+@contextmanager
+def _started(log: Path, flags: list[str]) -> Iterator[ServerProcess]:
+    """A server that serves, however often its process begins anew, which ends the calls that wait for it."""
+    server = launch_server(log, flags)
+    try:
+        seconds = None
+        while seconds is None:
+            try:
+                seconds = server.wait_until_serving(_TIMEOUT_SECONDS)
+            except ServerNotServing:
+                if server.process.poll() is not None or time.monotonic() > server.started + _TIMEOUT_SECONDS:
+                    raise
+        yield replace(server, seconds_to_serving=seconds)
+    finally:
+        server.stop()
+
+
 def served_all_the_while(options: Options) -> Iterator[Check]:
     """Puts all kinds beside a served model, then good models; takes them away; starts anew with them; stops."""
     kinds = _kinds(options)
-    with _folder() as models:
-        put(BUILTIN_BUNDLE, models / "first")
+    with _folder() as directory:
+        good, models = alone(BUILTIN_BUNDLE, directory / "good"), directory / "models"
+        models.mkdir()
+        put(good, models / "first")
         flags = [*_FLAGS, "--models", str(models)]
         with running_server(flags) as server:
-            alone = rss_mib(server)
-            usual = _seconds_to_load(server, models, "usual")
-            model_mib = rss_mib(server) - alone
+            empty = rss_mib(server)
+            usual = _seconds_to_load(server, good, models / "usual")
+            model_mib = rss_mib(server) - empty
             yield told("a good model is served without hostile ones after", f"{usual:.2f} s")
             before, log_before, began = rss_mib(server), len(server.stderr()), time.monotonic()
             with _watched(server) as watch:
                 for kind in kinds:
-                    make_hostile(models, BUILTIN_BUNDLE, kind)
+                    make_hostile(models, good, kind)
                 for number in range(_PARTS):
                     time.sleep(3.0)
-                    extra = _seconds_to_load(server, models, f"good-{number}") - usual
+                    extra = _seconds_to_load(server, good, models / f"good-{number}") - usual
                     yield at_most(
                         f"good model {number + 1} beside {len(kinds)} kinds, beyond the usual",
                         extra,
@@ -163,12 +200,14 @@ def served_all_the_while(options: Options) -> Iterator[Check]:
             yield at_most("memory of its proofs", watch.most_proofs_mib, _PROOFS_MIB, " MiB")
             yield none("tracebacks", ["in the log"] if "Traceback" in server.stderr() else [])
             for kind in kinds:
-                make_hostile(models, BUILTIN_BUNDLE, kind)
+                make_hostile(models, good, kind)
             time.sleep(3.0)
             yield _stopped("stopped among hostile bundles", server)
-        with running_server(flags) as server:
+        with _started(directory / "stderr.log", flags) as server:
             yield told("started among hostile bundles, serving after", f"{server.seconds_to_serving:.1f} s")
-            yield at_most("a good model then", _seconds_to_load(server, models, "last") - usual, _EXTRA_SECONDS, " s")
+            yield at_most(
+                "a good model then", _seconds_to_load(server, good, models / "last") - usual, _EXTRA_SECONDS, " s"
+            )
             yield _stopped("stopped again", server)
 
 
@@ -196,8 +235,9 @@ def checked(options: Options) -> Iterator[Check]:
     kinds = [kind for kind in _kinds(options) if kind in BUNDLES]
     faults, slowest = [], 0.0
     with _folder() as directory:
+        good = alone(BUILTIN_BUNDLE, directory / "good")
         for kind in kinds:
-            make_hostile(directory, BUILTIN_BUNDLE, kind)
+            make_hostile(directory, good, kind)
             started = time.monotonic()
             done = subprocess.run(
                 [sys.executable, "-m", "server", "--check", str(directory / kind)],

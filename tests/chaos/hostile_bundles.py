@@ -322,6 +322,18 @@ FOLDERS: dict[str, Spoil] = {
 }
 
 
+def alone(bundle: Path, directory: Path) -> Path:
+    """Makes a bundle of one variant of another's, which is soon copied."""
+    others = [each.name for each in bundle.iterdir() if (each / "encoder.onnx").exists() and each.name != VARIANT]
+    shutil.copytree(bundle, directory, ignore=shutil.ignore_patterns(*others))
+
+    def leave_out(manifest: dict[str, dict[str, object]]) -> None:
+        manifest["variants"] = {VARIANT: manifest["variants"][VARIANT]}
+
+    _manifest(leave_out)(directory)
+    return directory
+
+
 def make_hostile(models: Path, good: Path, name: str) -> None:
     """Makes a hostile folder or bundle of one kind in a folder of models.
 

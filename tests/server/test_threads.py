@@ -30,16 +30,10 @@ def test_a_thread_lowers_its_own_priority_alone() -> None:
 
 
 async def test_a_patient_thread_does_one_piece_of_work_after_the_other_and_keeps_no_result() -> None:
-    thread, order = PatientThread("patient", 0), []
+    thread, order = PatientThread("patient", 0), list[int]()
 
-    async def do(number: int) -> threading.Event:
-        result = threading.Event()
-        await thread.do(lambda: order.append(number))
-        return await thread.do(lambda: result)
-
-    results = await asyncio.gather(do(1), do(2))
-    kept = weakref.ref(results[0])
-    del results
+    await asyncio.gather(thread.do(lambda: order.append(1)), thread.do(lambda: order.append(2)))
+    kept = weakref.ref(await thread.do(threading.Event))
 
     assert order == [1, 2]
     assert kept() is None
