@@ -10,7 +10,7 @@ import queue
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 _T = TypeVar("_T")
 _open: set[Callable[[], None]] = set()  # work of patient threads that has not ended
@@ -46,15 +46,12 @@ class PatientThread:
     async def do(self, work: Callable[[], _T]) -> _T:
         """Returns what the work returns. It is done even if nobody waits for it any more."""
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[_T] = loop.create_future()
-        box: list[tuple[Any, BaseException | None]] = []  # emptied by the loop, so that this thread keeps no result
+        done: asyncio.Future[None] = loop.create_future()
+        box: list[tuple[Any, BaseException | None]] = []  # emptied here, so that the thread keeps no result
 
-        def deliver() -> None:
-            result, error = box.pop()
-            if error is not None and not done.done():
-                done.set_exception(error)
-            elif not done.done():
-                done.set_result(result)
+        def tell() -> None:
+            if not done.done():
+                done.set_result(None)
 
         def run() -> None:
             try:
@@ -63,11 +60,15 @@ class PatientThread:
                 box.append((None, error))
             _open.discard(run)
             with contextlib.suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(deliver)
+                loop.call_soon_threadsafe(tell)
 
         _open.add(run)
         self._work.put(run)
-        return await done
+        await done
+        result, error = box.pop()
+        if error is not None:
+            raise error
+        return cast("_T", result)
 
     def _run(self) -> None:
         be_nice(self._niceness)
