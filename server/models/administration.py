@@ -230,9 +230,7 @@ class Administration:
         first, *others = (manifests[version] for version in versions)
         for each in others:
             if (each.language_pairs, each.languages) != (first.language_pairs, first.languages):
-                message = (
-                    f"{each.version} translates other languages than {first.version}: give one of them all requests"
-                )
+                message = f"{each.version} translates other languages than {first.version}: give one all requests"
                 raise PreconditionFailed(f"traffic: {message}")
 
     def _those_loaded(self, name: str) -> str:

@@ -3,8 +3,9 @@
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from server.allocator import collect_garbage, memory_returned
 from server.bundle.manifest import Manifest
@@ -27,8 +28,7 @@ logger = logging.getLogger(__name__)
 _MOST_CHARACTERS = 1000  # of the faults of a bundle, in the log; a manifest may have a million
 
 
-@dataclass(frozen=True, slots=True)
-class _Refusal:
+class _Refusal(NamedTuple):
     """A bundle that was refused, and all its faults."""
 
     bundle: FoundBundle

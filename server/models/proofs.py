@@ -9,7 +9,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from server.models.folder import FoundBundle
@@ -31,15 +30,15 @@ class Task(NamedTuple):
     bounds: Bounds
 
 
-@dataclass(slots=True, eq=False)
 class _Waiting:
     """A task with the number of times that it has been begun, and those who wait for its end, whoever wants it."""
 
-    task: Task
-    num_tries: int = 0
-    is_wanted: bool = False
-    num_waiters: int = 0
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.num_tries = 0
+        self.is_wanted = False
+        self.num_waiters = 0
+        self.ended = asyncio.Event()
 
 
 class Proofs:
