@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 _PROVES_FIRST = "_BABELSERVE_PROVES_FIRST"  # in the environment of a process that has begun anew
 _LOOK_SECONDS = 0.05  # memory may grow by some hundred MiB meanwhile
-_STOP_SECONDS = 3.0  # for models that are being loaded when a signal comes
+_STOP_SECONDS = 2.0  # for models that are being loaded when a signal comes
 
 
 class BeginAnew(Exception):

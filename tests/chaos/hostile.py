@@ -43,6 +43,7 @@ _PROOFS_MIB = 1100.0  # of the processes that prove: their bound, and what is sh
 _CHECK_SECONDS = 40.0  # of `--check`: two variants may take 20 s each before a third is refused
 _CLEAR_SECONDS = 30.0
 _TIMEOUT_SECONDS = 60.0
+_START_SECONDS = 240.0  # among hostile bundles, each of which has its turn first
 _PARTS = 3  # good models, put while the hostile ones lie there
 _QUICK = ("loop", "doubles-in-another-order", "products", "outer-sum", "deep", "long-key", "manifest-of-a-fifo")
 
@@ -155,9 +156,9 @@ def _started(log: Path, flags: list[str]) -> Iterator[ServerProcess]:
         seconds = None
         while seconds is None:
             try:
-                seconds = server.wait_until_serving(_TIMEOUT_SECONDS)
+                seconds = server.wait_until_serving(_START_SECONDS)
             except ServerNotServing:
-                if server.process.poll() is not None or time.monotonic() > server.started + _TIMEOUT_SECONDS:
+                if server.process.poll() is not None or time.monotonic() > server.started + _START_SECONDS:
                     raise
         yield replace(server, seconds_to_serving=seconds)
     finally:

@@ -90,9 +90,8 @@ async def test_faults_are_told_and_all_variants_are_proved(tiny_bundle: Bundle, 
 def test_bounds_grow_with_the_weights(tiny_bundle: Bundle) -> None:
     manifest = tiny_bundle.manifest
     variant = manifest.variants["cpu-fp32"]
-    large = dataclasses.replace(
-        variant, files={"weights.bin": dataclasses.replace(variant.files["weights.bin"], bytes=1 << 30)}
-    )
+    weights = dataclasses.replace(variant.files["weights.bin"], bytes=1 << 30)
+    large = dataclasses.replace(variant, files={"weights.bin": weights}, halves=None)
     bounds = proof_bounds(dataclasses.replace(manifest, variants={"cpu-fp32": large}), "cpu-fp32")
 
     assert bounds == size_bounds(1 << 30)
