@@ -95,6 +95,11 @@ class Metrics:
         for level in LOG_LEVELS:
             self.log_messages_total.labels(level)
 
+    def forget_model(self, model: str) -> None:
+        """Takes the series of a model away whose folder has gone."""
+        self.catalogue.forget_model(model)
+        self._engines.forget(model)
+
     def of_model(self, model: str, version: str) -> ModelMetrics:
         """Returns the metrics of the engine of a model's version."""
         return ModelMetrics(self._engines, model, version)

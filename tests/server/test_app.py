@@ -147,7 +147,7 @@ async def test_a_model_that_is_replaced_leaves_memory(
         engines.append(weakref.ref(model.engine))
         return model
 
-    monkeypatch.setattr("server.models.folder_loader.load_model", load)
+    monkeypatch.setattr("server.models.bundle_loader.load_model", load)
     shutil.copytree(tiny_bundle.directory, tmp_path / "models" / "tiny" / "1")
     with stderr_pipe(monkeypatch) as stderr:
         serving = asyncio.create_task(serve(settings(tmp_path, models=tmp_path / "models"), "1.2.3"))
