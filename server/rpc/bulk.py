@@ -76,5 +76,9 @@ async def _response(answer: BulkAnswer, output: pb.OutputOptions) -> pb.Translat
     whole = await job.assemble(partial(response, job, 0.0, output))
     (translation,) = whole.translations
     return pb.TranslateBulkResponse(
-        id=answer.identity, translation=translation, model=whole.model, model_version=whole.model_version
+        id=answer.identity,
+        translation=translation,
+        model=whole.model,
+        model_version=whole.model_version,
+        glossaries=whole.glossaries,
     )
