@@ -29,7 +29,7 @@ MAX_FILE_BYTES = (
     32 << 20
 )  # half, and a TBX of 100,000 terms does not fit; twice that, and a bad one takes 10 s to refuse
 MAX_GLOSSARIES = 100  # each has series of its own on the metrics page
-MAX_ALL_TERMS = 500_000  # of all glossaries; they take about 300 MiB
+MAX_ALL_WORDS = 1_000_000  # of the sources of all glossaries; 500,000 terms of two words take about 260 MiB
 _MOST_FILES = 1000  # of the folder that are looked at
 
 _Stamp = tuple[int, int, int, int]
@@ -192,10 +192,11 @@ class GlossaryFolder:
         for code in (glossary.source, glossary.target):
             if canonical_code(code) is None:
                 raise MalformedGlossary(f"must be of two languages, but {code} is no BCP-47 code of one")
-        others = sum(each.table.num_terms for each in self.served.values() if each.name != glossary.name)
-        if others + glossary.table.num_terms > MAX_ALL_TERMS:
-            num = others + glossary.table.num_terms
-            raise MalformedGlossary(f"all glossaries together must have at most {MAX_ALL_TERMS} terms, not {num}")
+        others = [each for name, each in self.served.items() if name != glossary.name]
+        num_words = sum(each.table.num_words for each in (*others, glossary))
+        if num_words > MAX_ALL_WORDS:
+            rule = f"the sources of all glossaries together must have at most {MAX_ALL_WORDS} words"
+            raise MalformedGlossary(f"{rule}, not {num_words}")
         return glossary
 
     def _remove(self, name: str) -> None:

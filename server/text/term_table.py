@@ -49,21 +49,28 @@ class TermTable:
 
     Attributes:
         num_terms: how many there are.
+        num_words: of all sources; as many keys at most.
     """
 
-    def __init__(self, terms: Iterable[Term]) -> None:
+    def __init__(self, terms: Iterable[Term] = ()) -> None:
         self._exact: dict[str, str] = {}
         self._folded: dict[str, str] = {}
         self.num_terms = 0
+        self.num_words = 0
         for term in terms:
-            self.num_terms += 1
-            packed = term.packed()
-            for source in term.sources:
-                words = words_of(source)
-                folded = tuple(word.casefold() for word in words)
-                keys = _keys(words)
-                _add(self._exact, keys, packed)
-                _add(self._folded, keys if folded == words else _keys(folded), packed)
+            self.add(term)
+
+    def add(self, term: Term) -> None:
+        """Adds a term, before anything is looked up."""
+        packed = term.packed()
+        self.num_terms += 1
+        for source in term.sources:
+            words = words_of(source)
+            folded = tuple(word.casefold() for word in words)
+            keys = _keys(words)
+            _add(self._exact, keys, packed)
+            _add(self._folded, keys if folded == words else _keys(folded), packed)
+            self.num_words += len(words)
 
     def longest(self, words: Sequence[str], index: int, *, is_folded: bool) -> tuple[Term | None, int]:
         """Returns the longest term that begins with a word, and the index behind its last one.

@@ -255,7 +255,10 @@ HOSTILE: list[tuple[str, bytes | Callable[[Path], object], str]] = [
     ("x.tbx", b"<html><body>dog</body></html>", "line 1: must be a TBX document: its root must be martif or tbx"),
     ("x.tbx", GOOD, "line 1: must be well-formed XML in UTF-8, not so: syntax error"),
     ("x.tbx", xml('<langSec xml:lang="de">' + "x" * 5_000_000), "line 1: must be well-formed XML in UTF-8, not so:"),
-    ("x.tbx", xml(f'<a b="{"x" * 5_000_000}"/>'), "must have terms in two languages"),
+    ("x.tbx", xml(f'<a b="{"x" * 5_000_000}"/>'), "line 1: a tag or a comment must have at most 65536 bytes"),
+    ("x.tbx", xml("<a " + " ".join(f'a{each}=""' for each in range(10**6)) + "/>"), "line 1: a tag or a comment must"),
+    ("x.tbx", xml("<!--" + "x" * 5_000_000), "line 1: a tag or a comment must have at most 65536 bytes"),
+    ("x.tbx", xml("<a/>" * 10**6), "must have terms in two languages"),
     ("x.tbx", xml('<a b="1" b="2"/>'), "line 1: must be well-formed XML in UTF-8, not so: duplicate attribute"),
     ("x.tbx", xml("<conceptEntry><langSec/></conceptEntry>"), "line 1: a language must have xml:lang, its code"),
     ("x.tbx", xml('<langSec xml:lang="de"><tig><term>\x01</term></tig></langSec>'), "must be well-formed XML"),
@@ -310,7 +313,7 @@ def test_what_is_no_glossary_is_told_and_changes_nothing_else(
 def test_there_are_limits_of_glossaries_files_and_terms(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(glossary_folder, "MAX_ALL_TERMS", 3)
+    monkeypatch.setattr(glossary_folder, "MAX_ALL_WORDS", 3)
     monkeypatch.setattr(glossary_folder, "MAX_GLOSSARIES", 3)
     for name in ("a", "b", "c", "d"):
         folder.write(f"{name}.tsv", BETTER if name == "b" else GOOD)
@@ -319,7 +322,7 @@ def test_there_are_limits_of_glossaries_files_and_terms(
     assert folder.num_terms() == {"a": 1, "b": 2}
     assert errors(caplog) == [
         f"glossaries: {folder.directory}/d.tsv: there must be at most 3 glossaries",
-        "a glossary is refused all glossaries together must have at most 3 terms, not 4",
+        "a glossary is refused the sources of all glossaries together must have at most 3 words, not 4",
     ]
 
 

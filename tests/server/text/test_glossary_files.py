@@ -35,3 +35,10 @@ def test_the_name_of_a_file_says_its_languages() -> None:
 def test_a_file_that_says_no_languages_is_refused() -> None:
     with pytest.raises(MalformedGlossary, match="must be codes of two languages"):
         read_glossary_file("animals", ".tsv", b"the dog\tder Hund\n")
+
+
+def test_the_words_of_all_sources_have_a_limit() -> None:
+    rows = "".join("图" * 190 + f"{index}\tx\n" for index in range(2700))
+
+    with pytest.raises(MalformedGlossary, match="must have at most 500000 words; these have more"):
+        read_glossary_file("zh.zh-en", ".tsv", rows.encode())

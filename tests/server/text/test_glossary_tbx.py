@@ -82,6 +82,8 @@ def test_the_name_of_the_file_chooses_among_many_languages() -> None:
         (document(entry("a", "b" * 201)), r"^line 1: a term must have 1 to 200 characters.* not 201$"),
         (document(entry("a", *map(str, range(33)))), r"^line 1: a term must have at most 32 targets, not 33$"),
         (document("<a>" * 64 + "</a>" * 64), r"^line 1: elements must be nested at most 64 deep"),
+        (document("\n<!--" + "x" * 100_000), r"^line 2: a tag or a comment must have at most 65536 bytes"),
+        (document(f'<a b="{"x" * 100_000}"/>'), r"^line 1: a tag or a comment must have at most 65536 bytes"),
         (document("&unknown;"), "^line 1: must be well-formed XML in UTF-8, not so: undefined entity"),
         (
             document("&unknown;", before='<!DOCTYPE tbx SYSTEM "/etc/passwd">'),
@@ -104,8 +106,9 @@ def test_a_fault_is_told_with_its_line(content: bytes, message: str) -> None:
 
 def test_a_long_text_within_a_term_is_refused_and_one_beside_terms_is_not_kept() -> None:
     long = "x" * 1_000_000
+    comment = f"<!--{'x' * 60_000}-->"
 
-    assert read_tbx(document(f"<note>{long}</note>" + entry("a", "b")), None).targets == {"a": ("b",)}
+    assert read_tbx(document(f"<note>{long}</note>{comment}" + entry("a", "b")), None).targets == {"a": ("b",)}
     with pytest.raises(MalformedGlossary, match=r"^line 1: a term must have 1 to 200 characters"):
         read_tbx(document(entry(long, "b")), None)
 

@@ -14,7 +14,7 @@ def test_the_longest_term_is_found_and_of_equal_ones_the_first() -> None:
     sources = ["hard disk", "hard", "hard disk drive", "Hard disk"]
     table = TermTable([Term((source,), (str(index),)) for index, source in enumerate([*sources, "hard"])])
 
-    assert table.num_terms == 5
+    assert (table.num_terms, table.num_words) == (5, 9)
     assert found(table, "hard", "disk", "of") == ("0", 2)
     assert found(table, "hard", "disk", "drive") == ("2", 3)
     assert found(table, "hard", "drive") == ("1", 1)
