@@ -13,7 +13,7 @@ import os
 import stat
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from server.bundle.codes import canonical_code
@@ -189,15 +189,17 @@ class GlossaryFolder:
         self._judged[found.name] = found
 
     def _checked(self, glossary: NamedGlossary) -> NamedGlossary:
-        for code in (glossary.source, glossary.target):
-            if canonical_code(code) is None:
-                raise MalformedGlossary(f"must be of two languages, but {code} is no BCP-47 code of one")
+        """Returns a glossary with its codes as BCP-47 writes them. Raises MalformedGlossary if it cannot be served."""
+        source, target = canonical_code(glossary.source), canonical_code(glossary.target)
+        if source is None or target is None:
+            code = glossary.source if source is None else glossary.target
+            raise MalformedGlossary(f"must be of two languages, but {code} is no BCP-47 code of one")
         others = [each for name, each in self.served.items() if name != glossary.name]
         num_words = sum(each.table.num_words for each in (*others, glossary))
         if num_words > MAX_ALL_WORDS:
             rule = f"the sources of all glossaries together must have at most {MAX_ALL_WORDS} words"
             raise MalformedGlossary(f"{rule}, not {num_words}")
-        return glossary
+        return replace(glossary, source=source, target=target)
 
     def _remove(self, name: str) -> None:
         del self._judged[name]

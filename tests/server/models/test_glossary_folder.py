@@ -150,6 +150,14 @@ def test_a_file_that_vanishes_while_it_is_read_is_no_fault(folder: Folder, caplo
     assert errors(caplog) == []
 
 
+def test_codes_of_languages_are_told_as_bcp_47_writes_them(folder: Folder) -> None:
+    folder.write("a.eng-pt_br.tsv", b"dog\tcachorro\n")
+    folder.glossaries.load_all()
+    (glossary,) = folder.glossaries.served.values()
+
+    assert (glossary.name, glossary.source, glossary.target) == ("a.eng-pt_br", "en", "pt-BR")
+
+
 def test_what_kubernetes_swaps_is_noticed(folder: Folder, tmp_path: Path) -> None:
     for version, content in (("..1", GOOD), ("..2", BETTER)):
         (folder.directory / version).mkdir()
