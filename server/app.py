@@ -26,6 +26,7 @@ from server.models.administration import Administration
 from server.models.catalogue import Catalogue
 from server.models.first_models import load_first_models
 from server.models.folder_watch import watch_folder
+from server.models.glossaries import Glossaries
 from server.models.loading import bundle_faults, process_memory
 from server.models.machine import process_age_seconds, resident_bytes
 from server.models.model import ServedModel
@@ -90,13 +91,17 @@ async def serve(settings: Settings, version: str) -> None:
         memory=memory,
         metrics=metrics.access,
         pivots=settings.pivots,
+        glossaries=Glossaries(settings.glossaries, metrics.glossaries),
     )
     running, health = RunningCalls(), Health(metrics)
     calls = Calls(metrics, running, settings.max_request_seconds + _HANG_SECONDS, tracing)
     service = TranslationService(translator, Intake(memory, messages_at_once(process_memory(settings))), running)
     admin = Administration(catalogue, loader, memory.reserve) if loader and settings.admin_keys else None
     try:
-        async with _listening(settings, metrics, service, calls, health, admin, reload) as (servers, page_port):
+        async with (
+            _listening(settings, metrics, service, calls, health, admin, reload) as (servers, page_port),
+            translator.glossaries.followed(),
+        ):
             if not await load_first_models(settings, metrics, loader, catalogue, stop):
                 return
             memory.max_bytes = _memory_of_requests(settings, catalogue)

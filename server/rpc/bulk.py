@@ -80,5 +80,9 @@ async def _response(answer: BulkAnswer, output: pb.OutputOptions) -> pb.Translat
         status = translation.status
         status.message = status.message.replace("contents[0]", f"contents[{answer.identity}]", 1)
     return pb.TranslateBulkResponse(
-        id=answer.identity, translation=translation, model=whole.model, model_version=whole.model_version
+        id=answer.identity,
+        translation=translation,
+        model=whole.model,
+        model_version=whole.model_version,
+        glossaries=whole.glossaries,
     )

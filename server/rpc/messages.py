@@ -14,7 +14,7 @@ from server.errors import Code, InvalidRequest, TranslationError
 from server.models.model import ServedModel
 from server.rpc.intake import Intake
 from server.rpc.sentence_messages import FINISH_REASONS, kept_parts, sentence_message, sentence_messages
-from server.rpc.term_messages import read_glossary, term_messages
+from server.rpc.term_messages import read_glossary, term_messages, used_glossaries
 from server.telemetry.log import request_id
 from server.translation.answer import TextAnswer
 from server.translation.job import Job
@@ -164,6 +164,7 @@ def response(job: Job, arrived: float, output: pb.OutputOptions) -> pb.Translate
         model_version="" if others else legs[-1].model.manifest.version,
         source_language_code="" if others else legs[0].pair.source,
         target_language_code=legs[-1].pair.target,
+        glossaries=used_glossaries(legs),
         timings=pb.Timings(
             total_seconds=time.monotonic() - arrived,
             queue_seconds=timings.queue_seconds,
@@ -199,6 +200,7 @@ def stream_response(job: Job, place: Place, output: pb.OutputOptions) -> pb.Tran
         detected_language_code=detected.code if detected and is_first else "",
         detection_confidence=detected.confidence if detected and is_first else 0.0,
         route=_route(answer) if is_first else (),
+        glossaries=used_glossaries(answer.legs) if is_first else (),
     )
 
 

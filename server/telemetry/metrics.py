@@ -4,7 +4,8 @@ Rules: prefix `babelserve_`, base units, labels from closed sets only and writte
 never appears because of what a client sent. Counted at the end of a request, beside its duration. An attribute is named
 like its metric, without the prefix. What belongs to a model's engine is in `server.telemetry.model_metrics`, what to
 tenants and certificates in `server.telemetry.access_metrics`, what to models that come and go in
-`server.telemetry.catalogue_metrics`, what to a GPU in `server.telemetry.device_metrics`.
+`server.telemetry.catalogue_metrics`, what to glossaries in `server.telemetry.glossary_metrics`, what to a GPU in
+`server.telemetry.device_metrics`.
 """
 
 import sys
@@ -21,10 +22,11 @@ from server.errors import Code
 from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.catalogue_metrics import CatalogueMetrics
 from server.telemetry.device_metrics import DeviceGauges
+from server.telemetry.glossary_metrics import GlossaryMetrics
 from server.telemetry.metric_factory import MetricFactory
 from server.telemetry.model_metrics import EngineFamilies, ModelMetrics
 
-METHODS = ("Translate", "TranslateStream", "TranslateBulk", "Score", "ListModels", "other")
+METHODS = ("Translate", "TranslateStream", "TranslateBulk", "Score", "ListModels", "ListGlossaries", "other")
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 # From the objective outward; the ones that alerts will name are bounds exactly.
@@ -48,6 +50,7 @@ class Metrics:
         self._engines = EngineFamilies(registry)
         self.access = AccessMetrics(registry)
         self.catalogue = CatalogueMetrics(registry)
+        self.glossaries = GlossaryMetrics(registry)
         self.device = DeviceGauges()
         registry.register(self.device)
         self._build_info = new.gauge(

@@ -238,7 +238,9 @@ class Job:
         metrics.count_kept(kept.placement.value for kept in restored[0].parts)
         metrics.garbled_total.inc(restored[0].is_garbled)
         current_trace.get().add_sentence(timings.queue_seconds, timings.encode_seconds, timings.decode_seconds)
-        return TranslatedSentence.decoded(part.source, result, restored, tokenizer, leg.model.manifest.confidence)
+        sentence = TranslatedSentence.decoded(part.source, result, restored, tokenizer, leg.model.manifest.confidence)
+        metrics.count_terms(used.span is not None for used in sentence.terms())
+        return sentence
 
     def _ask_again(self, leg: Leg, part: Submitted, restored: Restored, result: Result) -> bool:
         """Submits a sentence again if it lacks a part or a term. Returns False if it does not, or there is no room."""

@@ -56,6 +56,16 @@ def test_parts_are_counted_by_who_placed_them(metrics: Metrics) -> None:
     assert count(metrics, "garbled_sentences_total") == 1
 
 
+def test_terms_are_counted_by_whether_translations_have_them(metrics: Metrics) -> None:
+    translations = metrics.of_model("m", "1").translations
+    seen = [[count(metrics, "terms_total", outcome=each) for each in ("applied", "missed")]]
+
+    translations.count_terms([True, False, True])
+    seen.append([count(metrics, "terms_total", outcome=each) for each in ("applied", "missed")])
+
+    assert seen == [[0, 0], [2, 1]]
+
+
 def test_every_placement_has_a_series(metrics: Metrics) -> None:
     for placement in Placement:
         assert count(metrics, "kept_parts_total", placement=placement.value) is None
