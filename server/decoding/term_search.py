@@ -151,6 +151,8 @@ class TermSearch(BeamSearch):
                     wishes[start] = max(wishes.get(start, -math.inf), wish)
             left = self._beam_size
             for token, log_prob in own.items():
+                if terms.forbids(before, token):
+                    continue
                 if token in leading:
                     after = terms.after(before, token, log_prob, wishes.get(token, -math.inf))
                     gain, written, level = self._compared(after)

@@ -69,12 +69,14 @@ class TermTrie:
         self._children: list[dict[int, int]] = [{}]
         self._ends = [0]  # for each node the terms of which a form ends there
         self._below = [0]  # and there or below
-        for index, forms in enumerate(terms.forms):
+        self._bound: set[int] = set()  # nodes of forms that begin as the words do that they replace
+        for index, (forms, replaced) in enumerate(zip(terms.forms, terms.replaced, strict=True)):
             for form in forms:
-                self._add(form, 1 << index)
+                nodes = self._add(form, 1 << index)
+                self._bound.update(nodes if form[0] in replaced else ())
 
-    def _add(self, form: Form, term: int) -> None:
-        node = 0
+    def _add(self, form: Form, term: int) -> list[int]:
+        node, nodes = 0, []
         for token in form:
             if token not in self._children[node]:
                 self._children[node][token] = len(self._children)
@@ -83,7 +85,9 @@ class TermTrie:
                 self._below.append(0)
             node = self._children[node][token]
             self._below[node] |= term
+            nodes.append(node)
         self._ends[node] |= term
+        return nodes
 
     def is_done(self, written: Written) -> bool:
         """Whether all terms are written."""
@@ -136,6 +140,12 @@ class TermTrie:
             done |= ends & -ends
             nodes.append(0)
         return [token for each in nodes for token, child in self._children[each].items() if self._below[child] & ~done]
+
+    def forbids(self, written: Written, token: int) -> bool:
+        """Whether a token would make another word of a form that begins as the word does that it replaces."""
+        if written.node not in self._bound or token in self._children[written.node]:
+            return False
+        return token in self.word_parts or not self._ends[written.node] & ~written.done
 
     def replaced(self, written: Written) -> dict[int, frozenset[int]]:
         """Returns the tokens in whose place terms stand that a beam has not written, with the terms' first tokens."""

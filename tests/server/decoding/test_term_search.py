@@ -84,6 +84,13 @@ def test_a_term_stands_in_the_place_of_the_word_that_it_replaces() -> None:
     assert search(saying(10, 11, 12), ((40,),), replaced=(frozenset({12}),))[0].ids == (10, 11, 40)
 
 
+def test_a_term_that_begins_as_the_word_that_it_replaces_stands_there_once() -> None:
+    best, *_ = search(saying(10, 11, PART, 12), ((11, 41),), replaced=(frozenset({11}),))
+
+    assert best.ids[:3] == (10, 11, 41)
+    assert best.ids.count(11) == 1
+
+
 def test_a_word_that_a_term_replaces_may_stand_behind_it() -> None:
     assert search(saying(11, 10, 11), ((40,),), replaced=(frozenset({11}),))[0].ids == (40, 10, 11)
 

@@ -99,5 +99,14 @@ def test_words_are_replaced_until_their_term_is_written_and_not_within_one() -> 
     assert terms.replaced(write(terms, 10, 11, 20, 9)) == {}
 
 
+def test_a_form_that_begins_as_the_word_that_it_replaces_is_not_left_for_that_word() -> None:
+    terms = trie(((10, 11), (12, 13)), replaced=(frozenset({10}),))
+
+    assert [terms.forbids(write(terms, 10), token) for token in (11, 12, PART, 9)] == [False, True, True, True]
+    assert [terms.forbids(write(terms, 10, 11), token) for token in (PART, 9, EOS)] == [True, False, False]
+    assert not terms.forbids(write(terms, 12), 9)
+    assert not terms.forbids(Written(), 9)
+
+
 def test_terms_tell_how_many_tokens_they_take_at_most() -> None:
     assert Terms((((1,), (2, 3)), ((4, 5, 6),)), (frozenset(),) * 2).num_tokens == 5
