@@ -129,17 +129,19 @@ def _stamp(bundle: Path) -> _Stamp:
     """Returns what tells a bundle's files from others. It changes, too, when Kubernetes swaps a link to a folder.
 
     It looks at the bundle's folder and at the folders in it, where all files of bundles are, and no deeper. It looks at
-    no more than `_MOST_FILES`, because a folder with more, for example a link to `/`, is no bundle.
+    no more than `_MOST_FILES`, because a folder with more is no bundle. Without a manifest it looks into no folder: a
+    link to `/` or `/proc` would take seconds.
     """
     files: list[tuple[str, int, int, int, int]] = []
     folders = [os.path.realpath(bundle)]
     left = itertools.repeat(None, _MOST_FILES)
+    has_manifest = os.path.lexists(bundle / MANIFEST_FILE)
     for folder in folders:
         is_inner = folder != folders[0]
         try:
             with os.scandir(folder) as entries:
                 for _, entry in zip(left, entries, strict=False):  # in this order: a folder takes of what is left, too
-                    if not _is_inner_folder(entry):
+                    if not has_manifest or not _is_inner_folder(entry):
                         files.append(_facts(entry))
                     elif not is_inner:
                         folders.append(entry.path)

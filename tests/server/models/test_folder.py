@@ -189,3 +189,14 @@ def test_of_many_versions_the_highest_are_looked_at(tmp_path: Path) -> None:
     versions = [each.version for each in find_models(tmp_path)[0]["m"]]
 
     assert versions == [str(number) for number in range(1099, 99, -1)]
+
+
+def test_what_has_no_manifest_is_looked_at_one_level_deep_and_changes_with_what_comes(tmp_path: Path) -> None:
+    version = bundle(tmp_path / "m" / "1")
+    (version / "manifest.json").unlink()
+    first = find_models(tmp_path)[0]
+    assert len(first["m"][0].stamp) == 1
+
+    (version / "cpu-fp32" / "encoder.onnx").write_bytes(b"")
+
+    assert find_models(tmp_path)[0] != first
