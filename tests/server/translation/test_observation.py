@@ -3,9 +3,10 @@
 from server.decoding.result import FinishReason, Hypothesis, Result, Timings
 from server.models.model import Model
 from server.telemetry.metrics import Metrics
-from server.text.glossary import Glossary, Term
+from server.text.glossary import Glossary
 from server.text.masked import KeptPart, Placement, Restored
 from server.text.source import SourceSentence
+from server.text.term_table import Term
 from server.translation.answer import TranslatedSentence
 from server.translation.observation import observe
 
