@@ -32,9 +32,11 @@ from babelserve.job import patiently, translate_lines
 from babelserve.journal import Journal
 from babelserve.lines import Line, TranslatedLine
 from babelserve.messages import TranslateOptions
-from babelserve.models import only_target, table
+from babelserve.models import glossary_table, only_target, table
 from babelserve.outputs import UsageError, places, whole_of
+from babelserve.results import ModelInfo
 from babelserve.terminal import in_one_line
+from babelserve.terms import GlossaryInfo
 from babelserve.written import to_json, write_lines
 
 EXIT_OK, EXIT_SOME_FAILED, EXIT_USAGE, EXIT_SERVER, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 0, 1, 2, 3, 130, 141
@@ -47,8 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         terms = read_terms(arguments.term, arguments.glossary, ignore_case=bool(arguments.ignore_case))
         arguments.glossary = terms or None
-        if arguments.list_models:
-            return _list_models(arguments)
+        if arguments.list_models or arguments.list_glossaries:
+            return _list(arguments)
         return _run_file(arguments) if arguments.format else _run(arguments)
     except UsageError as error:
         return _fail(str(error), EXIT_USAGE)
@@ -68,13 +70,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(str(error), EXIT_USAGE)
 
 
-def _list_models(arguments: argparse.Namespace) -> int:
+def _list(arguments: argparse.Namespace) -> int:
+    """Prints the server's models, or its glossaries."""
+    patience = _patience(arguments)
+    infos: Sequence[ModelInfo] | Sequence[GlossaryInfo]
     with _connect(arguments) as client:
-        models = patiently(client.list_models, _patience(arguments), _complain)
-        if arguments.json:
-            print("\n".join(to_json(dataclasses.asdict(info)) for info in models))
+        if arguments.list_glossaries:
+            infos = glossaries = patiently(client.list_glossaries, patience, _complain)
+            shown = glossary_table(glossaries)
         else:
-            print(table(models, patiently(client.list_pivots, _patience(arguments), _complain)))
+            infos = models = patiently(client.list_models, patience, _complain)
+            shown = table(models, patiently(client.list_pivots, patience, _complain))
+    for line in [to_json(dataclasses.asdict(info)) for info in infos] if arguments.json else [shown]:
+        print(line)
     return EXIT_OK
 
 
@@ -219,7 +227,8 @@ def _patience(arguments: argparse.Namespace) -> float:
     """Seconds; a job of lines has some, who waits for an answer to a few texts wants to know at once."""
     if arguments.wait is not None:
         return float(arguments.wait)
-    return 0.0 if arguments.texts or arguments.list_models else DEFAULT_WAIT_SECONDS
+    is_short = arguments.texts or arguments.list_models or arguments.list_glossaries
+    return 0.0 if is_short else DEFAULT_WAIT_SECONDS
 
 
 def _connect(arguments: argparse.Namespace) -> Client:

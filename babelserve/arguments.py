@@ -24,7 +24,9 @@ def build_parser() -> argparse.ArgumentParser:
     _add_file_flags(parser)
     _add_translation_flags(parser)
     _add_word_flags(parser)
-    add("--list-models", action="store_true", help="show the server's models and their languages, and end")
+    add_list = parser.add_mutually_exclusive_group().add_argument
+    add_list("--list-models", action="store_true", help="show the server's models and their languages, and end")
+    add_list("--list-glossaries", action="store_true", help="show the server's glossaries, and end")
     add("--address", default="localhost:50051", metavar="HOST:PORT", help="the server (default: %(default)s)")
     add_connection_flags(parser)
     shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
@@ -55,7 +57,7 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
     add(
         "--json",
         action="store_true",
-        help="one JSON object per text, or with --list-models per model",
+        help="one JSON object per text, or with --list-models or --list-glossaries per entry",
     )
     add(
         "--wait",
@@ -155,6 +157,13 @@ def _add_word_flags(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file of such terms, each a line of source, target and forms, parted by tabs, semicolons or commas; "
         "up to 1000 terms with those of --term",
+    )
+    add(
+        "--server-glossary",
+        action="append",
+        dest="glossaries",
+        metavar="NAME",
+        help="use the terms of this glossary of the server, see --list-glossaries; may be given up to 16 times",
     )
     add(
         "--ignore-case",

@@ -16,6 +16,7 @@ from babelserve.calls import Connection
 from babelserve.errors import InvalidRequest, ServerFailed, TranslationError, Unavailable
 from babelserve.messages import MAX_REQUEST_BYTES, translate_result
 from babelserve.results import BulkTranslation
+from babelserve.terms import read_glossaries
 from babelserve.v1 import translation_pb2
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 
@@ -242,7 +243,11 @@ def _read(response: translation_pb2.TranslateBulkResponse, texts: _Unanswered) -
         translation_pb2.TranslateResponse(translations=[response.translation]), 1
     ).translations
     return BulkTranslation(
-        index=response.id, translation=translation, model=response.model, model_version=response.model_version
+        index=response.id,
+        translation=translation,
+        model=response.model,
+        model_version=response.model_version,
+        glossaries=read_glossaries(response),
     )
 
 

@@ -24,6 +24,7 @@ from babelserve.messages import TranslateOptions, model_infos, streamed_sentence
 from babelserve.proxies import proxy_options
 from babelserve.results import BulkTranslation, ModelInfo, ScoreResult, StreamedSentence, TranslateResult
 from babelserve.scores import Pairs, ScoreOptions, score_request, score_result
+from babelserve.terms import GlossaryInfo, glossary_infos
 from babelserve.v1 import translation_pb2
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 
@@ -176,6 +177,15 @@ class Client:
             TranslationError: One of its subclasses.
         """
         return tuple(self._list(deadline_seconds).pivot_language_codes)
+
+    def list_glossaries(self, *, deadline_seconds: float | None = None) -> tuple[GlossaryInfo, ...]:
+        """Lists the glossaries that the server has loaded, by name.
+
+        Raises:
+            TranslationError: One of its subclasses; ServerFailed from a server of version 0.2.0 or older.
+        """
+        request = translation_pb2.ListGlossariesRequest()
+        return glossary_infos(self._call(self._stub.ListGlossaries, request, deadline_seconds))
 
     def _list(self, deadline_seconds: float | None) -> Any:
         return self._call(self._stub.ListModels, translation_pb2.ListModelsRequest(), deadline_seconds)

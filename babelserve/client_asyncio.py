@@ -18,6 +18,7 @@ from babelserve.messages import TranslateOptions, model_infos, streamed_sentence
 from babelserve.proxies import proxy_options
 from babelserve.results import BulkTranslation, ModelInfo, ScoreResult, StreamedSentence, TranslateResult
 from babelserve.scores import Pairs, ScoreOptions, score_request, score_result
+from babelserve.terms import GlossaryInfo, glossary_infos
 from babelserve.v1 import translation_pb2
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 
@@ -110,6 +111,11 @@ class AsyncClient:
     async def list_pivots(self, *, deadline_seconds: float | None = None) -> tuple[str, ...]:
         """As `Client.list_pivots`."""
         return tuple((await self._list(deadline_seconds)).pivot_language_codes)
+
+    async def list_glossaries(self, *, deadline_seconds: float | None = None) -> tuple[GlossaryInfo, ...]:
+        """As `Client.list_glossaries`."""
+        request = translation_pb2.ListGlossariesRequest()
+        return glossary_infos(await self._call(self._stub.ListGlossaries, request, deadline_seconds))
 
     async def _list(self, deadline_seconds: float | None) -> Any:
         return await self._call(self._stub.ListModels, translation_pb2.ListModelsRequest(), deadline_seconds)

@@ -5,7 +5,7 @@ TranslationError            base: has `code` and `request_id`
                             message that is too long, which gRPC itself refuses, with the code RESOURCE_EXHAUSTED
   Unauthenticated           UNAUTHENTICATED: no API key, or one that is wrong or has expired
   PermissionDenied          PERMISSION_DENIED: known to the server, and not allowed
-  ModelNotFound             NOT_FOUND
+  ModelNotFound             NOT_FOUND: no such model, or no such glossary
   FailedPrecondition        FAILED_PRECONDITION: to `ModelAdmin` only; a change does not fit how things stand
   Overloaded                RESOURCE_EXHAUSTED: the server is full, or the caller's quota is used up (retried first)
   Unavailable               UNAVAILABLE: not reachable, loading or shutting down (retried first)
@@ -72,7 +72,7 @@ class PermissionDenied(TranslationError):
 
 
 class ModelNotFound(TranslationError):
-    """The server has no model of that name."""
+    """The server has no model, or no glossary, of that name; the message says which."""
 
     default_code = grpc.StatusCode.NOT_FOUND
 

@@ -172,6 +172,7 @@ class _Job:
                 num_bytes=line.num_bytes,
                 model=result.model,
                 model_version=result.model_version,
+                glossaries=result.glossaries,
             )
             for line, translation in zip(lines, result.translations, strict=True)
         ]

@@ -10,6 +10,7 @@ from typing import BinaryIO
 import grpc
 
 from babelserve.results import FinishReason, TextError, Translation
+from babelserve.terms import UsedGlossary
 
 MAX_TEXT_BYTES = 2 * 2**20  # as translation.proto says of TranslateRequest.contents
 # Small enough that a batch of long lines is not one long request; the server batches by itself anyway.
@@ -33,6 +34,7 @@ class TranslatedLine:
     num_bytes: int
     model: str
     model_version: str
+    glossaries: tuple[UsedGlossary, ...] = ()
 
 
 def lines_of(file: BinaryIO) -> Iterator[Line]:

@@ -16,9 +16,9 @@ from babelserve.sentences import (
     read_kept,
     read_route,
     read_sentence,
-    read_terms,
     read_text_error,
 )
+from babelserve.terms import read_glossaries, read_terms
 from babelserve.v1 import translation_pb2
 
 _PRIORITIES = {
@@ -49,7 +49,9 @@ class TranslateOptions(TypedDict, total=False):
         glossary: Words or phrases, and what each must become: a target, or a list of a target and its other forms, such
             as `{"printer": ["Drucker", "Druckern", "Druckers"]}`; at most 1000 of 1 to 200 characters each, with at
             most 31 other forms. Refused where texts go over a language between.
-        ignore_case: True finds the sources of `glossary` in whatever case.
+        glossaries: Names of the server's glossaries as `list_glossaries` gives them, at most 16; where several have a
+            source, `glossary` wins, then the first.
+        ignore_case: True finds the sources of all these terms in whatever case.
         priority: "high", "normal" or "low", among the caller's own requests.
         traffic_key: Requests of the same go to the same version where versions of a model share them; 256 characters.
         include_sentences: Fill `Translation.sentences` (`translate` only).
@@ -71,6 +73,7 @@ class TranslateOptions(TypedDict, total=False):
     translate_attributes: bool | None
     keep: Sequence[str | tuple[str, str]] | None
     glossary: Mapping[str, str | Sequence[str]] | None
+    glossaries: Sequence[str] | None
     ignore_case: bool | None
     priority: str | None
     traffic_key: str | None
@@ -131,7 +134,7 @@ def translate_request(
                 include_confidence=options.get("include_confidence"),
                 text_once=True,
             ),
-            glossary=glossary_message(options.get("glossary"), options.get("ignore_case")),
+            glossary=glossary_message(options.get("glossary"), options.get("glossaries"), options.get("ignore_case")),
         )
     except ValueError as error:  # protobuf's, for a number outside uint32: "Value out of range: -1"
         raise InvalidRequest(str(error)) from error
@@ -161,7 +164,7 @@ def _check_options(options: TranslateOptions) -> None:
         raise TypeError(f"unknown option: {', '.join(unknown)}")
     for name, value in options.items():
         declared = _OPTION_TYPES[name]
-        if value is None or name in ("keep", "glossary"):  # which rules.py checks
+        if value is None or name in ("keep", "glossary", "glossaries"):  # which rules.py checks
             continue
         if declared is str:
             check_text(name, value)
@@ -195,6 +198,7 @@ def translate_result(response: translation_pb2.TranslateResponse, num_texts: int
             encode_seconds=response.timings.encode_seconds,
             decode_seconds=response.timings.decode_seconds,
         ),
+        glossaries=read_glossaries(response),
     )
 
 
@@ -213,6 +217,7 @@ def streamed_sentence(response: translation_pb2.TranslateStreamResponse, num_tex
         model_version=response.model_version,
         detected=read_detected(response),
         route=read_route(response),
+        glossaries=read_glossaries(response),
     )
 
 

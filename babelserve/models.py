@@ -1,4 +1,4 @@
-"""What a command does with the list of a server's models: shows it, and takes a target language from it."""
+"""What a command does with the lists of a server's models and glossaries: shows them, and takes a target language."""
 
 import itertools
 from collections import defaultdict
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from babelserve.results import ModelInfo
 from babelserve.terminal import in_one_line
+from babelserve.terms import GlossaryInfo
 
 _MOST_SHOWN = 8  # languages, or pairs
 _WIDEST = 40  # characters that a column is padded to
@@ -56,13 +57,24 @@ def table(models: Sequence[ModelInfo], pivots: Sequence[str] = ()) -> str:
         )
         for info in models
     ]
-    shown = [[in_one_line(cell) for cell in row] for row in rows]
-    widths = [min(_WIDEST, max(len(row[column]) for row in shown)) for column in range(len(rows[0]))]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in shown]
+    lines = _aligned(rows)
     lines += [
         in_one_line(f"over {pivot}: {_directions(pairs)}") for pivot, pairs in _pivoted_pairs(models, pivots).items()
     ]
     return "\n".join(lines)
+
+
+def glossary_table(glossaries: Sequence[GlossaryInfo]) -> str:
+    """Returns the glossaries as lines of aligned columns, the first with their names."""
+    rows = [("NAME", "VERSION", "TERMS", "LANGUAGES")]
+    rows += [(info.name, info.version, str(info.num_terms), f"{info.source} to {info.target}") for info in glossaries]
+    return "\n".join(_aligned(rows))
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    shown = [[in_one_line(cell) for cell in row] for row in rows]
+    widths = [min(_WIDEST, max(len(row[column]) for row in shown)) for column in range(len(rows[0]))]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in shown]
 
 
 def _pivoted_pairs(models: Sequence[ModelInfo], pivots: Sequence[str]) -> dict[str, list[tuple[str, str]]]:

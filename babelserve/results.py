@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import grpc
 
+from babelserve.terms import UsedGlossary, UsedTerm
+
 
 class FinishReason(enum.Enum):
     """Why a translation ended."""
@@ -35,29 +37,6 @@ class KeptPart:
 
     text: str
     placement: Placement
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsedTerm:
-    """A term of the glossary that a text or a sentence has; positions count code points, and are 0 with markup.
-
-    Attributes:
-        source: As the glossary has it.
-        target: As the translation has it; empty if it lacks it.
-        source_begin: Where the term begins in the text, or in `Sentence.source_text`.
-        source_end: Where it ends there.
-        begin: Where its target begins in the translation; 0 if it lacks it.
-        end: Where it ends there; 0 if it lacks it.
-        is_applied: Whether the translation has it.
-    """
-
-    source: str
-    target: str
-    source_begin: int
-    source_end: int
-    begin: int
-    end: int
-    is_applied: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +183,7 @@ class TranslateResult:
 
     `source` and `target` are the models' own codes of the languages that were meant; an older server leaves them
     empty. `model` is the last of the texts' route; it and `source` are empty where texts had different routes.
+    `glossaries` are those of the server that the request named, in that order.
     """
 
     translations: tuple[Translation, ...]
@@ -212,6 +192,7 @@ class TranslateResult:
     timings: Timings
     source: str = ""
     target: str = ""
+    glossaries: tuple[UsedGlossary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,12 +202,14 @@ class BulkTranslation:
     Attributes:
         index: Which text it is, from 0 in the order in which they were given.
         model: The last of the text's route.
+        glossaries: Those of the server that were named, as they were when this text was translated.
     """
 
     index: int
     translation: Translation
     model: str
     model_version: str
+    glossaries: tuple[UsedGlossary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,8 +217,8 @@ class StreamedSentence:
     """One sentence of a streamed answer, as soon as it is done; the indices place it.
 
     A text without any sentence comes as one item with `sentence_count` 0, `sentence` None, and the whole text in
-    `leading`; a text that failed, as one item with `error`. `detected` and `route` come with the sentence of index 0.
-    An older server leaves the model's names empty.
+    `leading`; a text that failed, as one item with `error`. `detected`, `route` and `glossaries` come with the sentence
+    of index 0. An older server leaves the model's names empty.
     """
 
     content_index: int
@@ -248,6 +231,7 @@ class StreamedSentence:
     model_version: str = ""
     detected: DetectedLanguage | None = None
     route: tuple[RouteLeg, ...] = ()
+    glossaries: tuple[UsedGlossary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Rules of a request from arguments: what translations keep, and which terms they must have."""
+"""Rules of a request from arguments: what translations keep, and which terms and glossaries they have."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -41,19 +41,31 @@ def keep_rules(keep: Sequence[Any] | None) -> list[translation_pb2.KeepRule]:
 
 def glossary_message(
     glossary: Mapping[Any, Any] | None,
-    ignore_case: bool | None,  # as `TranslateOptions` has them
+    names: Sequence[Any] | None,
+    ignore_case: bool | None,
 ) -> translation_pb2.Glossary | None:
     """Returns a glossary as it is sent; None without one.
 
+    Args:
+        glossary: as `TranslateOptions` has it.
+        names: `glossaries` of `TranslateOptions`.
+        ignore_case: as `TranslateOptions` has it.
+
     Raises:
-        TypeError: it is no mapping, a source is no string, or a target is neither a string nor a list of some.
+        TypeError: it is no mapping, a source is no string, or a target is neither a string nor a list of some; or the
+            names are no sequence of strings.
         InvalidRequest: a text is not valid Unicode.
     """
-    if glossary is None and ignore_case is None:
+    if glossary is None and names is None and ignore_case is None:
         return None
     if not isinstance(glossary, Mapping | None):
         raise TypeError(f"glossary must be a mapping from sources to targets, not {type(glossary).__name__}")
-    message = translation_pb2.Glossary(ignore_case=ignore_case)
+    if isinstance(names, str | bytes):
+        raise TypeError("glossaries must be a sequence of names, not one string: use [name]")
+    names = list(names or ())
+    for index, name in enumerate(names):
+        check_text(f"glossaries[{index}]", name)
+    message = translation_pb2.Glossary(names=names, ignore_case=ignore_case)
     for source, targets in (glossary or {}).items():
         check_text("a source of glossary", source)
         name = f"glossary[{source!r}]"

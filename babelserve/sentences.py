@@ -12,9 +12,9 @@ from babelserve.results import (
     Sentence,
     TextError,
     Token,
-    UsedTerm,
 )
 from babelserve.terminal import in_one_line
+from babelserve.terms import read_terms
 from babelserve.v1 import translation_pb2
 
 _FINISH_REASONS: dict[int, FinishReason] = {
@@ -87,22 +87,6 @@ def read_kept(message: translation_pb2.Translation | translation_pb2.Sentence) -
     """Reads the parts that no model was shown."""
     placements = [_PLACEMENTS.get(part.placement, Placement.UNSPECIFIED) for part in message.kept]
     return tuple(KeptPart(text=part.text, placement=each) for part, each in zip(message.kept, placements, strict=True))
-
-
-def read_terms(message: translation_pb2.Translation | translation_pb2.Sentence) -> tuple[UsedTerm, ...]:
-    """Reads the terms that a text has."""
-    return tuple(
-        UsedTerm(
-            source=term.source,
-            target=term.target,
-            source_begin=term.source_begin,
-            source_end=term.source_end,
-            begin=term.begin,
-            end=term.end,
-            is_applied=term.status == translation_pb2.TERM_STATUS_APPLIED,
-        )
-        for term in message.terms
-    )
 
 
 def read_finish_reason(value: translation_pb2.FinishReason) -> FinishReason:

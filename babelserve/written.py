@@ -96,6 +96,8 @@ def _facts(line: TranslatedLine) -> str:
         fields["kept"] = [{"text": part.text, "placement": part.placement.value} for part in translation.kept]
     if translation.terms:
         fields["terms"] = [dataclasses.asdict(term) for term in translation.terms]
+    if line.glossaries:
+        fields["glossaries"] = [dataclasses.asdict(glossary) for glossary in line.glossaries]
     if translation.error is not None:
         fields["error"] = {"code": translation.error.code.name, "message": translation.error.message}
     return to_json(fields)

@@ -1,7 +1,8 @@
 """A real gRPC server on a free port whose answers a test decides: it translates by upper case, and fails as told.
 
 A text of the form "!CODE message" fails alone with that status; "?CODE message", as the first text, fails the call.
-A translation has a term of the glossary if its target is its source in capitals.
+A translation has a term of the glossary if its target is its source in capitals. Glossaries that a request names are
+said to be of version 1.
 """
 
 import re
@@ -44,6 +45,7 @@ class ScriptedService(TranslationServiceServicer):
         self.language_pairs = [("en", "de")]
         self.target_languages: list[str] = []
         self.pivots: list[str] = []
+        self.glossaries: list[translation_pb2.GlossaryInfo] = []
         self.most_texts = 1024
         self.late_text = self.refused_text = "none has this"
         self.failing_texts: list[str] = []
@@ -61,6 +63,7 @@ class ScriptedService(TranslationServiceServicer):
             source_language_code="en",
             target_language_code="de",
             timings=translation_pb2.Timings(total_seconds=0.5, queue_seconds=0.125),
+            glossaries=_used_glossaries(request),
         )
 
     def Score(
@@ -89,6 +92,7 @@ class ScriptedService(TranslationServiceServicer):
                     sentence=_sentence(text),
                     model="scripted",
                     model_version="1",
+                    glossaries=_used_glossaries(request.request),
                 )
 
     def TranslateBulk(
@@ -106,6 +110,7 @@ class ScriptedService(TranslationServiceServicer):
                     translation=_translation(options, message.text.content),
                     model="scripted",
                     model_version="1",
+                    glossaries=_used_glossaries(options),
                 )
 
     def ListModels(
@@ -124,6 +129,11 @@ class ScriptedService(TranslationServiceServicer):
             target_language_codes=self.target_languages,
         )
         return translation_pb2.ListModelsResponse(models=[model], pivot_language_codes=self.pivots)
+
+    def ListGlossaries(
+        self, request: translation_pb2.ListGlossariesRequest, context: grpc.ServicerContext
+    ) -> translation_pb2.ListGlossariesResponse:
+        return translation_pb2.ListGlossariesResponse(glossaries=self.glossaries)
 
     def _translation(self, request: translation_pb2.TranslateRequest, text: str) -> translation_pb2.Translation:
         if text in self.failing_texts:
@@ -180,6 +190,10 @@ def _translation(request: translation_pb2.TranslateRequest, text: str) -> transl
         target_tokens=len(text),
         terms=[_used(term, in_capitals) for term in request.glossary.terms if term.source in text],
     )
+
+
+def _used_glossaries(request: translation_pb2.TranslateRequest) -> list[translation_pb2.UsedGlossary]:
+    return [translation_pb2.UsedGlossary(name=name, version="1") for name in request.glossary.names]
 
 
 def _used(term: translation_pb2.Term, translation: str) -> translation_pb2.UsedTerm:

@@ -6,7 +6,8 @@ import pytest
 from babelserve.glossary import read_terms, tell_missed
 from babelserve.lines import Line, TranslatedLine, failed_line
 from babelserve.outputs import UsageError
-from babelserve.results import FinishReason, Translation, UsedTerm
+from babelserve.results import FinishReason, Translation
+from babelserve.terms import UsedTerm
 
 TERMS = {"printer": ["Drucker", "Druckers"], "tray": ["Fach"]}
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from babelserve.__main__ import main
+from babelserve.v1 import translation_pb2
 from tests.babelserve.command_line import translate
 from tests.babelserve.scripted_server import ScriptedServer, ScriptedService
 
@@ -48,6 +49,28 @@ def test_json_has_the_terms_of_each_text(server: ScriptedServer) -> None:
     ]
     assert [(term["source"], term["is_applied"]) for term in missed["terms"]] == [("cat", False)]
     assert "terms" not in without
+
+
+def test_glossaries_of_the_server_are_named_and_listed(server: ScriptedServer, service: ScriptedService) -> None:
+    service.glossaries = [
+        translation_pb2.GlossaryInfo(name=name, source_language_code="en", target_language_code="de", num_terms=7)
+        for name in ("it", "law")
+    ]
+
+    flags = ["--server-glossary", "law", "--server-glossary", "it"]
+    done = translate(server, *TERMS, *flags, "--json", "a dog")
+    shown, as_json = translate(server, "--list-glossaries"), translate(server, "--list-glossaries", "--json")
+    service.glossaries = []
+    none = translate(server, "--list-glossaries", "--json")
+
+    (request,) = service.requests
+    assert (list(request.glossary.names), len(request.glossary.terms)) == (["law", "it"], 2)
+    assert json.loads(done.stdout)["glossaries"] == [{"name": "law", "version": "1"}, {"name": "it", "version": "1"}]
+    assert [line.split()[0] for line in shown.stdout.decode().splitlines()] == ["NAME", "it", "law"]
+    assert [json.loads(line) for line in as_json.stdout.splitlines()] == [
+        {"name": name, "source": "en", "target": "de", "num_terms": 7, "version": ""} for name in ("it", "law")
+    ]
+    assert (none.returncode, none.stdout, none.stderr) == (0, b"", b"")
 
 
 def test_missed_terms_of_a_file_with_a_format_are_told_too(server: ScriptedServer) -> None:

@@ -2,8 +2,9 @@ import dataclasses
 
 import pytest
 
-from babelserve.models import only_target, table
+from babelserve.models import glossary_table, only_target, table
 from babelserve.results import ModelInfo
+from babelserve.terms import GlossaryInfo
 
 PAIRS = ModelInfo(
     name="pairs",
@@ -72,6 +73,16 @@ def test_names_cannot_move_in_the_table_nor_make_lines_of_their_own() -> None:
         r"a\x1b[2J\n  \r1      cpu-int8  to 8  yes        en to d\x9be",
         r"b           1.1      cpu-int8  to 8  yes        d\x9be to \x07",
         r"over d\x9be: en to \x07",
+    ]
+
+
+def test_the_table_of_glossaries_has_a_line_for_each() -> None:
+    info = GlossaryInfo(name="it", source="en", target="d\x9be", num_terms=12345, version="0123456789ab")
+
+    assert glossary_table([info, dataclasses.replace(info, name="lawyers", num_terms=1)]).splitlines() == [
+        "NAME     VERSION       TERMS  LANGUAGES",
+        r"it       0123456789ab  12345  en to d\x9be",
+        r"lawyers  0123456789ab  1      en to d\x9be",
     ]
 
 

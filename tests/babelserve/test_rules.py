@@ -5,8 +5,8 @@ import pytest
 
 from babelserve import Client
 from babelserve.errors import InvalidRequest
-from babelserve.results import UsedTerm
 from babelserve.rules import glossary_message, keep_rules
+from babelserve.terms import UsedGlossary, UsedTerm
 from babelserve.v1 import translation_pb2 as pb
 from tests.babelserve.scripted_server import ScriptedService
 
@@ -30,10 +30,28 @@ def test_a_glossary_reaches_the_server_and_the_answer_says_what_became_of_it(
 
 
 def test_any_mapping_is_a_glossary_and_none_is_none() -> None:
-    message = glossary_message(MappingProxyType({"a": ("b", "c")}), None)
+    message = glossary_message(MappingProxyType({"a": ("b", "c")}), None, None)
 
     assert message == pb.Glossary(terms=[pb.Term(source="a", target="b", target_forms=["c"])])
-    assert glossary_message(None, None) is None
+    assert glossary_message(None, None, None) is None
+
+
+def test_glossaries_of_the_server_go_by_name_beside_terms(client: Client, service: ScriptedService) -> None:
+    result = client.translate(["a"], target="de", glossary={"a": "b"}, glossaries=("it", "law"))
+
+    assert service.requests[0].glossary == pb.Glossary(terms=[pb.Term(source="a", target="b")], names=["it", "law"])
+    assert result.glossaries == (UsedGlossary(name="it", version="1"), UsedGlossary(name="law", version="1"))
+
+
+def test_what_are_no_names_of_glossaries_is_refused_by_its_name(client: Client, service: ScriptedService) -> None:
+    wrong: list[Any] = ["it", b"it", ["it", 1]]
+    for names, message in zip(wrong, ["glossaries must be"] * 2 + [r"glossaries\[1\] must be a string"], strict=True):
+        with pytest.raises(TypeError, match=f"^{message}"):
+            client.translate(["a"], target="de", glossaries=names)
+    with pytest.raises(InvalidRequest, match=r"^glossaries\[0\] is not valid Unicode"):
+        client.translate(["a"], target="de", glossaries=["\udcff"])
+
+    assert service.num_attempts == 0
 
 
 @pytest.mark.parametrize(
@@ -60,8 +78,8 @@ def test_whether_case_is_ignored_is_true_or_false(client: Client) -> None:
 
 def test_what_is_not_valid_unicode_cannot_be_sent() -> None:
     with pytest.raises(InvalidRequest, match=r"a source of glossary is not valid Unicode"):
-        glossary_message({"\udcff": "a"}, None)
+        glossary_message({"\udcff": "a"}, None, None)
     with pytest.raises(InvalidRequest, match=r"glossary\['a'\] is not valid Unicode"):
-        glossary_message({"a": ["b", "\udcff"]}, None)
+        glossary_message({"a": ["b", "\udcff"]}, None, None)
     with pytest.raises(InvalidRequest, match=r"keep\[1\] is not valid Unicode"):
         keep_rules(["a", "\udcff"])

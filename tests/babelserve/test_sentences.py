@@ -1,5 +1,6 @@
-from babelserve.results import Link, Token, UsedTerm
+from babelserve.results import Link, Token
 from babelserve.sentences import read_finish_reason, read_sentence, read_text_error
+from babelserve.terms import UsedTerm
 from babelserve.v1 import translation_pb2 as pb
 
 
