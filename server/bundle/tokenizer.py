@@ -84,12 +84,8 @@ class Tokenizer:
         return not isinstance(self._target, MosesTarget)
 
     def encode_forms(self, forms: Sequence[str]) -> tuple[Ids, ...]:
-        """Returns the ids of words or phrases as they may stand in a translation, each with a capital too.
-
-        One that the vocabulary cannot write is left out.
-        """
-        spelt = dict.fromkeys(each for form in forms for each in (form, form[:1].upper() + form[1:]))
-        encoded = [ids[:-1] for each in spelt if (ids := self.encode_target(each)) is not None]
+        """Returns the ids of words or phrases, each once. One that the vocabulary cannot write is left out."""
+        encoded = [ids[:-1] for each in forms if (ids := self.encode_target(each)) is not None]
         return tuple(dict.fromkeys(ids for ids in encoded if ids and self._unk_id not in ids))
 
     def knows(self, character: str) -> bool:

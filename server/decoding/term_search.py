@@ -7,8 +7,8 @@ belong:
 - Of the beams that have come furthest with their terms, the best of each level goes on.
 - What the tokens of a term cost does not count against a beam, because every beam has to pay for them. Only the first
   token counts, because it tells where the term belongs.
-- If it is known which word the network has said instead of a term, that word is forbidden until the term is written,
-  and the term is as likely as the word.
+- If it is known which word the network has said instead of a term, that word is forbidden, and the term is as likely
+  as the word. If the network has said the word elsewhere, too, it is forbidden until the term is written.
 
 Hypotheses have their usual scores.
 
@@ -142,7 +142,7 @@ class TermSearch(BeamSearch):
             before, total = self._written[parent], self._log_probs[parent]
             of_word, of_part, leading = terms.usual(before)
             usual = self._compared(of_word), self._compared(of_part)
-            starts = terms.replaced(before)
+            starts = terms.replaced(before, self._prefixes[parent])
             wishes: dict[int, float] = {}
             for replaced in own.keys() & starts:
                 best = max(own[start] for start in starts[replaced])
@@ -156,7 +156,7 @@ class TermSearch(BeamSearch):
                 if token in leading:
                     after = terms.after(before, token, log_prob, wishes.get(token, -math.inf))
                     gain, written, level = self._compared(after)
-                elif token in starts or (token == self._eos_id and not terms.is_done(of_word)):
+                elif token in starts or token in terms.gone or (token == self._eos_id and not terms.is_done(of_word)):
                     continue
                 elif token == self._eos_id or left:
                     left -= token != self._eos_id

@@ -5,11 +5,38 @@ goes on with a word makes another word of it. So "Hund" is not written in "Hunde
 """
 
 import math
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
 Form = tuple[int, ...]
+
+
+class ReplacedWord(NamedTuple):
+    """A word of a translation that stands in the place of a term.
+
+    Attributes:
+        place: its number among the translation's words.
+        token: its first token.
+        num_before: how often this token begins words before it that stay.
+    """
+
+    place: int
+    token: int
+    num_before: int
+
+
+class Replaced(NamedTuple):
+    """What a translation that lacks terms has in their place.
+
+    Attributes:
+        words: of each term, in order; empty if they are not known.
+        gone: those of their first tokens with which the translation begins no word that stays.
+    """
+
+    words: tuple[tuple[ReplacedWord, ...], ...]
+    gone: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +45,12 @@ class Terms:
 
     Attributes:
         forms: of each term, at least one; each form has at least one token.
-        replaced: of each term, the first tokens of the words that the network has said instead; empty if they are not
-            known.
+        replaced: what the network has said instead, for each of them.
         word_parts: tokens that go on with the word before them.
     """
 
     forms: tuple[tuple[Form, ...], ...]
-    replaced: tuple[frozenset[int], ...]
+    replaced: Replaced
     word_parts: frozenset[int] = frozenset()
 
     @property
@@ -60,20 +86,22 @@ class TermTrie:
 
     Attributes:
         word_parts: tokens that go on with the word before them.
+        gone: tokens that are not written at all, because they begin words that are replaced and no others.
     """
 
     def __init__(self, terms: Terms) -> None:
         self.word_parts = terms.word_parts
         self._all = (1 << len(terms.forms)) - 1
-        self._replaced = terms.replaced
+        self._replaced = terms.replaced.words
+        self.gone = terms.replaced.gone.difference(form[0] for forms in terms.forms for form in forms)
         self._children: list[dict[int, int]] = [{}]
         self._ends = [0]  # for each node the terms of which a form ends there
         self._below = [0]  # and there or below
         self._bound: set[int] = set()  # nodes of forms that begin as the words do that they replace
-        for index, (forms, replaced) in enumerate(zip(terms.forms, terms.replaced, strict=True)):
+        for index, (forms, replaced) in enumerate(zip(terms.forms, terms.replaced.words, strict=True)):
             for form in forms:
                 nodes = self._add(form, 1 << index)
-                self._bound.update(nodes if form[0] in replaced else ())
+                self._bound.update(nodes if form[0] in {word.token for word in replaced} else ())
 
     def _add(self, form: Form, term: int) -> list[int]:
         node, nodes = 0, []
@@ -147,18 +175,27 @@ class TermTrie:
             return False
         return token in self.word_parts or not self._ends[written.node] & ~written.done
 
-    def replaced(self, written: Written) -> dict[int, frozenset[int]]:
-        """Returns the tokens in whose place terms stand that a beam has not written, with the terms' first tokens."""
-        starts: dict[int, frozenset[int]] = {}
+    def replaced(self, written: Written, prefix: Sequence[int]) -> dict[int, frozenset[int]]:
+        """Returns the tokens in whose place terms stand that a beam has not written, with the terms' first tokens.
+
+        Args:
+            written: by the beam.
+            prefix: its tokens.
+        """
         ends = self._ends[written.node] & ~written.done
         if written.node and not ends:  # it is within a term
-            return starts
+            return {}
         done = written.done | ends & -ends
-        for index, tokens in enumerate(self._replaced):
-            if tokens and not done >> index & 1:
-                first = {token for token, child in self._children[0].items() if self._below[child] >> index & 1}
-                starts |= {token: starts.get(token, frozenset()) | first for token in tokens - first}
-        return starts
+        nearest: dict[int, tuple[int, frozenset[int]]] = {}  # of each token the first word that is still to come
+        for index, words in enumerate(self._replaced):
+            if words and not done >> index & 1:
+                below = self._children[0].items()
+                first = frozenset(token for token, child in below if self._below[child] >> index & 1)
+                for word in words:
+                    is_next = word.token not in nearest or word.place < nearest[word.token][0]
+                    if word.token not in first and is_next and prefix.count(word.token) == word.num_before:
+                        nearest[word.token] = word.place, first
+        return {token: first for token, (_, first) in nearest.items()}
 
     def _child(self, node: int, token: int, done: int) -> int:
         """Returns the node behind another one; 0 if there is none that leads to a term that is not written."""

@@ -123,8 +123,12 @@ def attending(
         words: of the translation, as `words_of` returns them.
     """
     inside = [index for index, own in enumerate(spans) if own is not None and own[0] < span[1] and span[0] < own[1]]
-    shares = attention[:, inside].sum(axis=1)
-    return [first for first, end in words if end <= len(shares) and shares[first:end].mean() >= _LEAST_SHARE]
+    of_pieces = attention[:, inside].sum(axis=1)
+    shares = {first: of_pieces[first:end].mean() for first, end in words if end <= len(of_pieces)}
+    if not shares or max(shares.values()) < _LEAST_WEIGHT:
+        return []
+    least = min(_LEAST_SHARE, max(shares.values()))  # the best one if none has as much
+    return [first for first, share in shares.items() if share >= least]
 
 
 def find_spans(pieces: Sequence[str], text: str) -> list[_Span | None]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from server.decoding.terms import Replaced
 from server.errors import InvalidRequest
 from server.text.glossary import FoundTerm, locate
 from server.text.markup.sentence_markup import SentenceMarkup
@@ -30,8 +31,8 @@ class SourceSentence:
         markup: of a document's sentence; None for a plain text.
         given: its translation, which is scored; None for the model to translate it.
         terms: that its translation must have.
-        replaced: of each term, the tokens with which a translation that lacked a term has begun the words that it had
-            instead. None if there was no such translation: then the search is not told of the terms.
+        replaced: what a translation that lacked a term has in the place of terms. None without such a translation:
+            then the search is not told of the terms.
     """
 
     text: str
@@ -42,7 +43,7 @@ class SourceSentence:
     markup: SentenceMarkup | None = None
     given: Given | None = None
     terms: tuple[FoundTerm, ...] = ()
-    replaced: tuple[frozenset[int], ...] | None = None
+    replaced: Replaced | None = None
 
     def lacks_terms(self, translation: str) -> bool:
         """Whether a translation lacks a term."""

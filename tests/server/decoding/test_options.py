@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from server.decoding.options import DecodingOptions
-from server.decoding.terms import Terms
+from server.decoding.terms import Replaced, Terms
 
 
 def test_defaults_are_those_that_the_contract_names() -> None:
@@ -39,7 +39,7 @@ def test_equal_options_are_one_key_and_any_difference_makes_another() -> None:
         DecodingOptions(with_tokens=True),
         DecodingOptions(forced_prefix=(5,)),
         DecodingOptions(given_target=(5, 3)),
-        DecodingOptions(terms=Terms((((5,),),), (frozenset(),))),
+        DecodingOptions(terms=Terms((((5,),),), Replaced(((),)))),
     ]
 
     assert len({DecodingOptions(), DecodingOptions()}) == 1

@@ -5,7 +5,7 @@ from server.decoding.given_search import GivenSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.searches import new_search
 from server.decoding.term_search import TermSearch
-from server.decoding.terms import Terms
+from server.decoding.terms import Replaced, Terms
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from server.decoding.terms import Terms
     [
         (DecodingOptions(), BeamSearch),
         (DecodingOptions(beam_size=1, given_target=(5, 3)), GivenSearch),
-        (DecodingOptions(terms=Terms((((5,),),), (frozenset(),))), TermSearch),
+        (DecodingOptions(terms=Terms((((5,),),), Replaced(((),)))), TermSearch),
     ],
 )
 def test_options_decide(options: DecodingOptions, kind: type[BeamSearch]) -> None:

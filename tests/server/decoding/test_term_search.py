@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from server.decoding.result import FinishReason, Hypothesis
 from server.decoding.term_search import TermSearch
 from server.decoding.terms import Form, Terms
 from tests.server.decoding.test_beam_search import BOS, EOS
+from tests.server.decoding.test_terms import replaced_by
 
 PART = 50
 Network = Callable[[tuple[int, ...]], Mapping[int, float]]
@@ -20,14 +21,15 @@ Network = Callable[[tuple[int, ...]], Mapping[int, float]]
 def search(
     network: Network,
     *terms: tuple[Form, ...],
-    replaced: tuple[frozenset[int], ...] = (),
+    replaced: Sequence[Sequence[int]] = (),
+    gone: frozenset[int] = frozenset(),
     max_tokens: int = 12,
     rules: SearchRules | None = None,
     placeholders: Mapping[int, int] | None = None,
     **options: Any,
 ) -> list[Hypothesis]:
     """Searches to the end, with a network that gives every token's log-probability after those before it."""
-    told = Terms(terms, replaced or (frozenset(),) * len(terms), frozenset({PART}))
+    told = Terms(terms, replaced_by(replaced or ((),) * len(terms), gone), frozenset({PART}))
     options = {"beam_size": 4, "num_hypotheses": 4, "with_tokens": True, **options}
     chosen = DecodingOptions(**options, terms=told)
     searched = TermSearch(
@@ -80,19 +82,26 @@ def test_all_hypotheses_have_all_terms() -> None:
 
 
 def test_a_term_stands_in_the_place_of_the_word_that_it_replaces() -> None:
-    assert search(saying(10, 11, 9, 12), ((40, PART),), replaced=(frozenset({11}),))[0].ids == (10, 40, PART, 12)
-    assert search(saying(10, 11, 12), ((40,),), replaced=(frozenset({12}),))[0].ids == (10, 11, 40)
+    assert search(saying(10, 11, 9, 12), ((40, PART),), replaced=((11,),))[0].ids == (10, 40, PART, 12)
+    assert search(saying(10, 11, 12), ((40,),), replaced=((12,),))[0].ids == (10, 11, 40)
 
 
 def test_a_term_that_begins_as_the_word_that_it_replaces_stands_there_once() -> None:
-    best, *_ = search(saying(10, 11, PART, 12), ((11, 41),), replaced=(frozenset({11}),))
+    best, *_ = search(saying(10, 11, PART, 12), ((11, 41),), replaced=((11,),))
 
     assert best.ids[:3] == (10, 11, 41)
     assert best.ids.count(11) == 1
 
 
 def test_a_word_that_a_term_replaces_may_stand_behind_it() -> None:
-    assert search(saying(11, 10, 11), ((40,),), replaced=(frozenset({11}),))[0].ids == (40, 10, 11)
+    assert search(saying(11, 10, 11), ((40,),), replaced=((11,),))[0].ids == (40, 10, 11)
+
+
+def test_a_word_that_is_gone_stands_nowhere() -> None:
+    network = saying(10, 11, 11, 12)
+
+    assert 11 in search(network, ((40,),), replaced=((11,),))[0].ids
+    assert all(11 not in each.ids for each in search(network, ((40,),), replaced=((11,),), gone=frozenset({11})))
 
 
 def test_the_prefix_of_the_target_is_no_part_of_a_term() -> None:
@@ -119,7 +128,7 @@ def test_the_likelier_of_two_forms_is_written_although_the_other_is_longer(numbe
             return {**dict.fromkeys(range(4, 60), -9.0), EOS: -12.0, PART: part, 12: end}
         return saying(10, 11, 12)(before[:2] + before[3:] if PART in before else before)
 
-    best, *_ = search(network, ((40,), (40, PART)), replaced=(frozenset({11}),))
+    best, *_ = search(network, ((40,), (40, PART)), replaced=((11,),))
     assert (PART in best.ids) == (number == "plural")
 
 
@@ -133,7 +142,7 @@ def test_placeholders_are_charged_for_as_without_terms() -> None:
 
 def test_scores_are_those_of_the_tokens() -> None:
     network = saying(10, 11, 12)
-    for each in search(network, ((40,),), replaced=(frozenset({11}),)):
+    for each in search(network, ((40,),), replaced=((11,),)):
         tokens = [*each.ids, EOS]
         expected = [network(tuple(tokens[:place])).get(token, -30.0) for place, token in enumerate(tokens)]
         assert each.log_probs == pytest.approx(expected)

@@ -1,17 +1,26 @@
 """What beams have written of terms."""
 
+import itertools
 import math
+from collections.abc import Sequence
 
 import pytest
 
-from server.decoding.terms import Form, Terms, TermTrie, Written
+from server.decoding.terms import Form, Replaced, ReplacedWord, Terms, TermTrie, Written
 
 PART = 50  # goes on with a word
 EOS = 3
 
 
-def trie(*terms: tuple[Form, ...], replaced: tuple[frozenset[int], ...] = ()) -> TermTrie:
-    return TermTrie(Terms(terms, replaced or (frozenset(),) * len(terms), frozenset({PART})))
+def trie(*terms: tuple[Form, ...], replaced: Sequence[Sequence[int]] = ()) -> TermTrie:
+    """Terms in the place of words that begin with these tokens, of which none stands elsewhere, in their order."""
+    return TermTrie(Terms(terms, replaced_by(replaced or ((),) * len(terms)), frozenset({PART})))
+
+
+def replaced_by(tokens: Sequence[Sequence[int]], gone: frozenset[int] = frozenset()) -> Replaced:
+    """What is replaced: for each term the first tokens of words."""
+    places = itertools.count()
+    return Replaced(tuple(tuple(ReplacedWord(next(places), token, 0) for token in own) for own in tokens), gone)
 
 
 def write(terms: TermTrie, *tokens: int) -> Written:
@@ -90,17 +99,33 @@ def test_a_term_is_as_likely_as_the_word_that_it_replaces() -> None:
 
 
 def test_words_are_replaced_until_their_term_is_written_and_not_within_one() -> None:
-    terms = trie(((10, 11),), ((20,),), replaced=(frozenset({30, 10}), frozenset({31})))
+    terms = trie(((10, 11),), ((20,),), replaced=((30, 10), (31,)))
 
-    assert terms.replaced(Written()) == {30: {10}, 31: {20}}, "10 begins the term itself"
-    assert terms.replaced(write(terms, 10)) == {}
-    assert terms.replaced(write(terms, 10, 11)) == {31: {20}}
-    assert terms.replaced(write(terms, 10, 11, 9)) == {31: {20}}
-    assert terms.replaced(write(terms, 10, 11, 20, 9)) == {}
+    assert terms.replaced(Written(), ()) == {30: {10}, 31: {20}}, "10 begins the term itself"
+    assert terms.replaced(write(terms, 10), ()) == {}
+    assert terms.replaced(write(terms, 10, 11), ()) == {31: {20}}
+    assert terms.replaced(write(terms, 10, 11, 9), ()) == {31: {20}}
+    assert terms.replaced(write(terms, 10, 11, 20, 9), ()) == {}
+
+
+def test_a_word_is_replaced_where_it_stood_and_no_other_of_its_token() -> None:
+    """The translation has the token 30 twice, and its second word stands for the term."""
+    told = Replaced(((ReplacedWord(5, 30, 1),),))
+    terms = TermTrie(Terms((((10,),),), told))
+
+    assert [terms.replaced(Written(), prefix) for prefix in ((), (9, 30), (30, 9, 30))] == [{}, {30: {10}}, {}]
+
+
+def test_of_two_terms_in_the_place_of_equal_tokens_the_first_comes_first() -> None:
+    told = Replaced(((ReplacedWord(7, 30, 0),), (ReplacedWord(2, 30, 0),)))
+    terms = TermTrie(Terms((((10,),), ((20,),)), told))
+
+    assert terms.replaced(Written(), ()) == {30: {20}}
+    assert terms.replaced(write(terms, 20, 9), ()) == {30: {10}}
 
 
 def test_a_form_that_begins_as_the_word_that_it_replaces_is_not_left_for_that_word() -> None:
-    terms = trie(((10, 11), (12, 13)), replaced=(frozenset({10}),))
+    terms = trie(((10, 11), (12, 13)), replaced=((10,),))
 
     assert [terms.forbids(write(terms, 10), token) for token in (11, 12, PART, 9)] == [False, True, True, True]
     assert [terms.forbids(write(terms, 10, 11), token) for token in (PART, 9, EOS)] == [True, False, False]
@@ -109,4 +134,4 @@ def test_a_form_that_begins_as_the_word_that_it_replaces_is_not_left_for_that_wo
 
 
 def test_terms_tell_how_many_tokens_they_take_at_most() -> None:
-    assert Terms((((1,), (2, 3)), ((4, 5, 6),)), (frozenset(),) * 2).num_tokens == 5
+    assert Terms((((1,), (2, 3)), ((4, 5, 6),)), Replaced(((), ()))).num_tokens == 5

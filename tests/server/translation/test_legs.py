@@ -8,6 +8,7 @@ from server.bundle.languages import LanguagePair
 from server.bundle.masking import Masking
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Hypothesis
+from server.decoding.terms import Replaced
 from server.engine.flow import ANYONE, Flow
 from server.errors import InvalidRequest, Overloaded
 from server.models.model import Model
@@ -238,7 +239,7 @@ def test_a_sentence_that_lacks_a_term_is_asked_for_again_once(model: Model) -> N
     assert leg.options_for(sentence).terms is None
     assert leg.ask_again(sentence, Restored("Ein Hund rennt."), HYPOTHESIS, None) is None
     again = leg.ask_again(sentence, Restored("Ein Köter rennt."), HYPOTHESIS, None)
-    assert again == dataclasses.replace(sentence, replaced=(frozenset(),))
+    assert again == dataclasses.replace(sentence, replaced=Replaced(((),)))
     assert again is not None
     assert leg.ask_again(again, Restored("Ein Köter rennt."), HYPOTHESIS, None) is None
     options = leg.options_for(again)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from server.decoding.result import FinishReason, Hypothesis
+from server.decoding.terms import Replaced, ReplacedWord
 from server.models.model import Model
 from server.text.alignment import find_spans, words_of
 from server.text.glossary import Glossary
@@ -15,16 +16,23 @@ TEXT = "A dog runs."
 
 def sentence(model: Model, *terms: Term, text: str = TEXT) -> SourceSentence:
     found = tuple(Glossary(terms).find(text))
-    return SourceSentence(text, "", model.tokenizer.encode(text), terms=found, replaced=(frozenset(),) * len(found))
+    return SourceSentence(text, "", model.tokenizer.encode(text), terms=found, replaced=Replaced(((),) * len(found)))
 
 
-def test_terms_are_told_in_all_forms_each_with_a_capital_too(model: Model) -> None:
+def test_terms_are_told_in_all_forms(model: Model) -> None:
     told = terms_of(model.tokenizer, sentence(model, Term(("dog",), ("hund", "Hunde"))))
 
     assert told is not None
     (forms,) = told.forms
-    assert [model.tokenizer.decode(form) for form in forms] == ["hund", "Hund", "Hunde"]
-    assert told.replaced == (frozenset(),)
+    assert [model.tokenizer.decode(form) for form in forms] == ["hund", "Hunde"]
+    assert told.replaced == Replaced(((),))
+
+
+def test_a_term_that_begins_a_sentence_may_begin_its_translation(model: Model) -> None:
+    told = terms_of(model.tokenizer, sentence(model, Term(("dog",), ("hund",)), text='"Dog" runs.'))
+
+    assert told is not None
+    assert [model.tokenizer.decode(form) for form in told.forms[0]] == ["hund", "Hund"]
 
 
 def test_no_more_terms_are_told_than_a_sentence_may_have(model: Model) -> None:
@@ -33,7 +41,7 @@ def test_no_more_terms_are_told_than_a_sentence_may_have(model: Model) -> None:
     told = terms_of(model.tokenizer, sentence(model, *terms, text=" ".join(words)))
 
     assert told is not None
-    assert (len(told.forms), len(told.replaced)) == (16, 16)
+    assert (len(told.forms), len(told.replaced.words)) == (16, 16)
 
 
 def test_words_that_attend_to_a_term_are_replaced(model: Model) -> None:
@@ -49,5 +57,7 @@ def test_words_that_attend_to_a_term_are_replaced(model: Model) -> None:
     attention[first:end, dog] = 1.0 / len(dog)
 
     hypothesis = Hypothesis(tuple(ids), 0.0, FinishReason.STOP, ())
-    assert find_replaced(model.tokenizer, asked, hypothesis, attention) == (frozenset({ids[first]}),)
-    assert find_replaced(model.tokenizer, asked, hypothesis, None) == (frozenset(),)
+    assert find_replaced(model.tokenizer, asked, hypothesis, attention).words == (
+        (ReplacedWord(first, ids[first], 0),),
+    )
+    assert find_replaced(model.tokenizer, asked, hypothesis, None) == Replaced(((),))
