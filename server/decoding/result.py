@@ -13,6 +13,7 @@ class FinishReason(enum.Enum):
 
     STOP = "stop"  # the model ended the sentence
     LENGTH = "length"  # the limit on output tokens did
+    REPETITION = "repetition"  # it repeated itself, and the repeats are cut off
     COPIED = "copied"  # there was nothing to translate: no search was made
 
 

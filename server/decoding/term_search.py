@@ -82,12 +82,7 @@ class TermSearch(BeamSearch):
         self.last_ids = [token for _, _, token, *_ in chosen]
         self._written = [written for *_, written, _ in chosen]
         self._want()
-        if is_last or not chosen or (len(self._finished) == self._beam_size and self._is_over()):
-            return []
-        if self.num_tokens == self._last_step:
-            self._finish_live()
-            return []
-        return [parent for _, parent, *_ in chosen]
+        return [] if is_last else self._go_on([parent for _, parent, *_ in chosen])
 
     def best(self) -> list[Hypothesis]:
         """See `BeamSearch.best`.
@@ -103,7 +98,13 @@ class TermSearch(BeamSearch):
             spared = (written.spared + paid) / num_tokens**self._options.length_penalty
             return -self._terms.level(written), spared - hypothesis.score
 
-        return sorted(self._finished, key=key)[: self._options.num_hypotheses]
+        ranked = [*sorted(self._finished, key=key), *sorted(self._repetitive, key=key)]
+        return ranked[: self._options.num_hypotheses]
+
+    def _keep(self, beams: Sequence[int], parents: Sequence[int]) -> list[int]:
+        self._written = [self._written[beam] for beam in beams]
+        self._want()
+        return super()._keep(beams, parents)
 
     def _begin(self) -> None:
         super()._begin()

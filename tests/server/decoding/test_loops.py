@@ -1,0 +1,52 @@
+"""What is a loop, and how much of it is kept."""
+
+import random
+
+import pytest
+
+from server.decoding.loops import LoopWatch
+
+EOS = 3
+SOURCE = (*range(100, 110), EOS)  # repeats nothing
+
+
+@pytest.mark.parametrize(
+    ("ids", "kept"),
+    [
+        ([7] * 8, 1),
+        ([7] * 7, None),  # too short
+        ([5, 6, *[7] * 9], 3),
+        ([5, *[7, 8] * 4], 3),
+        ([5, *[7, 8, 9] * 3], 4),
+        ([5, *[7, 8, 9] * 2], None),  # too seldom
+        ([5, *range(20, 32), *range(20, 32), *range(20, 32)], 13),  # the longest unit
+        ([5, *range(20, 33), *range(20, 33), *range(20, 33)], None),
+        ([7] * 20 + [8], None),  # it has come to an end
+        ([5, 8, *[7, 8, 9] * 3, 7, 8], 5),  # it ends within a unit
+        ([], None),
+    ],
+)
+def test_a_loop_is_a_unit_that_is_there_three_times_in_eight_tokens(ids: list[int], kept: int | None) -> None:
+    assert LoopWatch(SOURCE).find(ids) == kept
+
+
+def test_a_translation_may_repeat_itself_as_often_as_its_source() -> None:
+    watch = LoopWatch((50, *[60, 61] * 5, 62, EOS))
+
+    assert watch.find([7, 8, 9] * 5) is None
+    assert watch.find([7, 8, 9] * 6) == 15, "as often as the source"
+
+
+def test_no_loop_is_longer_than_its_source_and_sixteen_tokens() -> None:
+    watch = LoopWatch((*[60] * 10, EOS))
+
+    assert watch.find([7, 8, 9] * 8) is None
+    assert watch.find([7, 8, 9] * 9) == 24
+    assert watch.find([5] * 30 + [7, 8, 9] * 4) == 33, "one is kept whatever is before it"
+
+
+def test_what_repeats_nothing_is_no_loop() -> None:
+    chance = random.Random(1)
+    watch = LoopWatch(SOURCE)
+
+    assert all(watch.find([chance.randrange(50) for _ in range(40)]) is None for _ in range(200))
