@@ -234,6 +234,7 @@ class Job:
             best.ids,
             timings.decode_seconds,
             is_truncated=best.finish_reason is FinishReason.LENGTH,
+            is_looped=best.finish_reason is FinishReason.REPETITION,
         )
         metrics.count_kept(kept.placement.value for kept in restored[0].parts)
         current_trace.get().add_sentence(timings.queue_seconds, timings.encode_seconds, timings.decode_seconds)
