@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from server.decoding.loops import INTERVAL, LoopWatch
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import FinishReason, Hypothesis
-from server.decoding.steering import Steering, best_of, log_softmax
+from server.decoding.steering import Steering
 
 DEFAULT_RULES = SearchRules()
 # In nats, for a placeholder that a beam ends without, and for one that it has too often. With all of them it is seldom
@@ -134,15 +134,18 @@ class BeamSearch:
         self._of_tokens = of_tokens
         return self._go_on(parents)
 
-    def advance_steered(self, logits: NDArray[np.float32]) -> list[int]:
-        """Does what `advance` does, with whole rows of logits.
-
-        Args:
-            logits: of each live beam, [beams, V]; it changes them.
-        """
+    def steer(self, logits: NDArray[np.float32]) -> None:
+        """Changes the logits of the live beams, [beams, V], before `advance_steered` gets their log-probabilities."""
         self._steering.steer(logits, self._prefixes)
-        log_probs = log_softmax(logits)
-        return self.advance(*best_of(log_probs, self.top_k), [float(log_probs[each]) for each in self.wanted])
+
+    def advance_steered(
+        self, log_probs: NDArray[np.float32], top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32]
+    ) -> list[int]:
+        """Does what `advance` does, with log-probabilities of all tokens after `steer`, [beams, V], and the best."""
+        if self._beam_size == 1:
+            return [0] if self.advance_greedily(int(top_ids[0, 0]), float(top_log_probs[0, 0])) else []
+        wanted = [float(log_probs[each]) for each in self.wanted]
+        return self.advance(top_ids.tolist(), top_log_probs.tolist(), wanted)
 
     def _go_on(self, parents: list[int]) -> list[int]:
         """Ends loops, and the search if it is over; returns the parents of the beams that live on."""
@@ -152,7 +155,8 @@ class BeamSearch:
             if len(live) < len(kept):
                 for beam, length in enumerate(kept):
                     if length is not None:
-                        self._note_repetition(beam, length)
+                        prefix, total = self._prefixes[beam], self._log_probs[beam]
+                        self._note_repetition(prefix[:length], total, self._with(beam)[:length])
                 parents = self._keep(live, parents)
         if not parents or (len(self._finished) == self._most_finished and self._is_over()):
             return []
@@ -169,10 +173,9 @@ class BeamSearch:
         self.last_ids = [self.last_ids[beam] for beam in beams]
         return [parents[beam] for beam in beams]
 
-    def _note_repetition(self, beam: int, length: int) -> None:
-        """Takes a beam without its loop for a hypothesis."""
-        ids, own = self._prefixes[beam][:length], self._with(beam)[:length]
-        self._repetitive.append(self._hypothesis(ids, self._log_probs[beam], FinishReason.REPETITION, own))
+    def _note_repetition(self, ids: list[int], log_prob: float, of_tokens: list[float]) -> None:
+        """Takes a beam without its loop for a hypothesis; its score is of the whole beam."""
+        self._repetitive.append(self._hypothesis(ids, log_prob, FinishReason.REPETITION, of_tokens))
 
     def _with(self, beam: int, *log_probs: float) -> list[float]:
         """Returns the log-probabilities of a beam's tokens, and more; none unless the options ask for them."""
@@ -260,7 +263,7 @@ class BeamSearch:
         if self._loops is not None and self.num_tokens % INTERVAL == 0:
             length = self._loops.find(self._prefixes[0])
             if length is not None:
-                self._note_repetition(0, length)
+                self._note_repetition(self._prefixes[0][:length], self._log_probs[0], self._with(0)[:length])
                 return False
         if self.num_tokens == self._last_step:
             self._finish_live()
@@ -268,6 +271,11 @@ class BeamSearch:
         return True
 
     def _finish(self, ids: list[int], log_prob: float, reason: FinishReason, of_tokens: list[float]) -> None:
+        if self._loops is not None and len(ids) > self._loops.most_tokens:
+            length = self._loops.find(ids)
+            if length is not None:
+                self._note_repetition(ids[:length], log_prob, of_tokens[:length])
+                return
         if len(self._finished) == self._most_finished and self._rules.early_stopping:
             return
         self._finished.append(self._hypothesis(ids, log_prob, reason, of_tokens))

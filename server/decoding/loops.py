@@ -10,8 +10,12 @@ from functools import cached_property
 # Half, and dashes, digits and songs are taken for loops; twice, and loops take twice as many steps until they are seen.
 _LONGEST_UNIT, _REPEATS, _LEAST_TOKENS = 12, 3, 8
 # A loop ends at so many tokens more than its source, even if the source repeats itself as often. Half, and songs are
-# cut; twice, and a short source gets a long answer.
+# cut; twice, and a short source gets a long answer. Behind so many, the last `_TAIL` tokens are a loop, too,
+# if at most `_FEW` of them are different: half as many, and loops that vary a little go on; twice, and any long
+# translation ends. Or a loop has come and gone in the last `_PAST` tokens: half, and more of them are forgotten; twice,
+# and it takes twice as long to know.
 _MORE_TOKENS = 16
+_TAIL, _FEW, _PAST = 24, 12, 96
 # A search looks for loops whenever it has a multiple of so many tokens. Half, and greedy search becomes slower; twice,
 # and loops take more steps.
 INTERVAL = 8
@@ -22,38 +26,51 @@ class LoopWatch:
 
     Args:
         source_ids: with eos. A translation may repeat itself as often as its source.
+
+    Attributes:
+        most_tokens: with which a translation that repeats itself ends.
     """
 
     def __init__(self, source_ids: Sequence[int]) -> None:
         self._source_ids = source_ids
+        self.most_tokens = len(source_ids) - 1 + _MORE_TOKENS
 
     def find(self, ids: Sequence[int]) -> int | None:
         """Returns how many of the tokens to keep if they end with a loop, else None.
 
-        Of the unit it keeps as many repeats as the source has, and fewer if that is too long, but always one.
+        Of the unit it keeps as many repeats as the source has, and fewer if that is too long.
         """
         for unit in range(1, min(_LONGEST_UNIT, len(ids) // _REPEATS) + 1):
             if ids[-1] == ids[-1 - unit] and ids[-unit:] == ids[-2 * unit : -unit] == ids[-3 * unit : -2 * unit]:
                 run = _tail_run(ids, unit)
                 repeats = 1 + run // unit
-                most = len(self._source_ids) - 1 + _MORE_TOKENS
-                if repeats * unit < _LEAST_TOKENS or (repeats <= self._of_source and len(ids) <= most):
+                if repeats * unit < _LEAST_TOKENS or (repeats <= self._of_source and len(ids) <= self.most_tokens):
                     continue
                 start = len(ids) - unit - run
-                kept = min(repeats, self._of_source, (most - start) // unit)
-                return start + max(1, kept) * unit
-        return None
+                kept = min(repeats, self._of_source, (self.most_tokens - start) // unit)
+                return min(start + max(1, kept) * unit, self.most_tokens)
+        if len(ids) <= self.most_tokens:
+            return None
+        past = ids[-_PAST:]
+        has_loop = len(set(ids[-_TAIL:])) <= _FEW or any(
+            unit + _longest_run(past, unit) >= max(_REPEATS * unit, _LEAST_TOKENS)
+            for unit in range(1, _LONGEST_UNIT + 1)
+        )
+        return self.most_tokens if has_loop else None
 
     @cached_property
     def _of_source(self) -> int:
         """How often the source repeats a unit at most; 1 if it repeats none."""
-        ids, most = self._source_ids, 1
-        for unit in range(1, _LONGEST_UNIT + 1):
-            run = 0
-            for index in range(unit, len(ids)):
-                run = run + 1 if ids[index] == ids[index - unit] else 0
-                most = max(most, 1 + run // unit)
-        return most
+        return max(1 + _longest_run(self._source_ids, unit) // unit for unit in range(1, _LONGEST_UNIT + 1))
+
+
+def _longest_run(ids: Sequence[int], unit: int) -> int:
+    """Returns how many tokens in a row are the same as `unit` tokens before."""
+    run = longest = 0
+    for index in range(unit, len(ids)):
+        run = run + 1 if ids[index] == ids[index - unit] else 0
+        longest = max(longest, run)
+    return longest
 
 
 def _tail_run(ids: Sequence[int], unit: int) -> int:

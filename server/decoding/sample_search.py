@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions, Sampling
 from server.decoding.result import FinishReason
-from server.decoding.steering import log_softmax
+from server.decoding.steering import best_of
+
+_BLOCK = 128  # about the root of a vocabulary's size; half or twice, and sums take a tenth longer
 
 
 class SampleSearch(BeamSearch):
@@ -25,15 +27,18 @@ class SampleSearch(BeamSearch):
         self._random = [_random(options.sampling.seed, source_ids, number) for number in range(options.beam_size)]
         super().__init__(options, source_ids=source_ids, **others)
 
-    def advance_steered(self, logits: NDArray[np.float32]) -> list[int]:
+    def advance_steered(
+        self,
+        log_probs: NDArray[np.float32],
+        top_ids: NDArray[np.int64],  # noqa: ARG002  # it draws others
+        top_log_probs: NDArray[np.float32],  # noqa: ARG002
+    ) -> list[int]:
         """See `BeamSearch.advance_steered`."""
-        self._steering.steer(logits, self._prefixes)
         parents = list(range(len(self._prefixes))) if len(self._prefixes) > 1 else [0] * len(self._random)
         drawn = [
-            draw(logits[parent], self._sampling, random.random())
+            draw(log_probs[parent], self._sampling, random.random())
             for parent, random in zip(parents, self._random, strict=True)
         ]
-        log_probs = log_softmax(logits)
         self.num_tokens += 1
         self._stepped, totals = self._prefixes, self._log_probs
         self._prefixes = [[*self._stepped[parent], token] for parent, token in zip(parents, drawn, strict=True)]
@@ -52,26 +57,38 @@ class SampleSearch(BeamSearch):
         return super()._keep(beams, parents)
 
 
-def draw(logits: NDArray[np.float32], sampling: Sampling, number: float) -> int:
+def draw(log_probs: NDArray[np.float32], sampling: Sampling, number: float) -> int:
     """Returns a token: of the `top_k` best, with the temperature, of the `top_p` most probable.
 
     Args:
-        logits: [V].
+        log_probs: [V].
         sampling: which says how.
         number: 0 or more, less than 1: which of the tokens.
     """
-    tokens = np.arange(len(logits))
-    if 0 < sampling.top_k < len(logits):
-        tokens = np.sort(np.argpartition(logits, -sampling.top_k)[-sampling.top_k :])
-    scaled = logits[tokens].astype(np.float64) / sampling.temperature
-    weights = np.exp(scaled - scaled.max())
+    tokens, scaled = None, log_probs
+    if 0 < sampling.top_k < len(log_probs):
+        tokens = np.sort(best_of(log_probs[np.newaxis], sampling.top_k)[0][0])
+        scaled = log_probs[tokens]
+    weights = np.exp((scaled - scaled.max()) / np.float32(sampling.temperature))
     if sampling.top_p < 1:
         descending = -np.sort(-weights)
-        before = np.cumsum(descending) - descending
-        least = descending[np.flatnonzero(before < sampling.top_p * weights.sum())[-1]]
-        tokens, weights = tokens[weights >= least], weights[weights >= least]
-    sums = np.cumsum(weights)
-    return int(tokens[min(np.searchsorted(sums, number * sums[-1], side="right"), len(tokens) - 1)])
+        before = np.cumsum(descending, dtype=np.float64) - descending
+        weights[weights < descending[np.flatnonzero(before < sampling.top_p * weights.sum())[-1]]] = 0.0
+    place = _place(weights, number)
+    return place if tokens is None else int(tokens[place])
+
+
+def _place(weights: NDArray[np.float32], number: float) -> int:
+    """Returns the first place up to which the weights have more than this part of their sum.
+
+    It adds up blocks first, because sums of all places would take five times as long.
+    """
+    blocks = np.cumsum(np.add.reduceat(weights, range(0, len(weights), _BLOCK), dtype=np.float64))
+    sought = min(number * blocks[-1], np.nextafter(blocks[-1], 0.0))
+    block = int(np.searchsorted(blocks, sought, side="right"))
+    within = np.cumsum(weights[block * _BLOCK : (block + 1) * _BLOCK], dtype=np.float64)
+    place = int(np.searchsorted(within, sought - (blocks[block - 1] if block else 0.0), side="right"))
+    return block * _BLOCK + min(place, int(np.searchsorted(within, within[-1])))
 
 
 def _random(seed: int, source_ids: Sequence[int], number: int) -> np.random.Generator:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from server.decoding.options import DecodingOptions
 
 BANNED = np.finfo(np.float32).min  # the logit of a token that is banned; finite, so that beams can be compared
+_BLOCK = 128  # about the root of a vocabulary's size; half or twice, and the best tokens take a tenth longer to find
 
 
 class Steering:
@@ -48,10 +49,10 @@ class Steering:
                 row[seen] = np.where(
                     values < 0, values * options.repetition_penalty, values / options.repetition_penalty
                 )
-            row[self._never] = BANNED
             if len(own) < options.min_output_tokens:
                 row[self._eos_id] = BANNED
-            row[[*self._ends_of_phrases(ids), *self._ends_of_ngrams(ids)]] = BANNED
+            if banned := [*self._never, *self._ends_of_phrases(ids), *self._ends_of_ngrams(ids)]:
+                row[banned] = BANNED
 
     def _ends_of_phrases(self, ids: list[int]) -> Iterator[int]:
         for phrase in self._by_token.get(ids[-1], ()) if ids else ():
@@ -77,11 +78,26 @@ def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     return logits
 
 
-def best_of(values: NDArray[np.float32], top_k: int) -> tuple[list[list[int]], list[list[float]]]:
-    """Returns the best tokens of each row [n, V], best first, at most `top_k`, and their values."""
-    top_k = min(top_k, values.shape[1])
-    ids = np.argpartition(values, -top_k, axis=1)[:, -top_k:]
-    ids.sort(axis=1)  # of equals the lower id first, as in steps
+def best_of(values: NDArray[np.float32], top_k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Returns the best tokens of each row [n, V], best first, at most `top_k`, and their values.
+
+    The k best are in the k blocks whose best are best. To look for them in whole rows would take three times as long.
+    """
+    if top_k == 1:
+        best = values.argmax(axis=1)[:, np.newaxis]
+        return best, np.take_along_axis(values, best, axis=1)
+    num_rows, size = values.shape
+    num_blocks = size // _BLOCK
+    top_k, num_best = min(top_k, size), min(top_k, num_blocks)
+    ids = np.broadcast_to(np.arange(num_blocks * _BLOCK, size), (num_rows, size - num_blocks * _BLOCK))
+    if num_best:
+        best_of_block = values[:, : num_blocks * _BLOCK].reshape(num_rows, num_blocks, _BLOCK).max(axis=2)
+        blocks = np.argpartition(best_of_block, -num_best, axis=1)[:, -num_best:]
+        within = (blocks[:, :, np.newaxis] * _BLOCK + np.arange(_BLOCK)).reshape(num_rows, -1)
+        ids = np.concatenate([within, ids], axis=1)
+    own = np.take_along_axis(values, ids, axis=1)
+    places = np.argpartition(own, -top_k, axis=1)[:, -top_k:]
+    ids = np.sort(np.take_along_axis(ids, places, axis=1), axis=1)
     best = np.take_along_axis(values, ids, axis=1)
     order = np.argsort(-best, axis=1, kind="stable")
-    return np.take_along_axis(ids, order, axis=1).tolist(), np.take_along_axis(best, order, axis=1).tolist()
+    return np.take_along_axis(ids, order, axis=1), np.take_along_axis(best, order, axis=1)

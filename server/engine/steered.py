@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from server.decoding.steering import best_of, log_softmax
 from server.engine.sentence import Sentence
 from server.network import Decoder
 
@@ -31,12 +32,17 @@ def advance_steered(
         wanted = [(sentence.rows[beam], token) for sentence in others for beam, token in sentence.search.wanted]
         log_probs = iter(decoder.log_probs(*zip(*wanted, strict=True)).tolist())
         for sentence in others:
-            rows, search = sentence.rows, sentence.search
-            own = list(itertools.islice(log_probs, len(search.wanted)))
-            parents[sentence] = search.advance(top_ids[rows].tolist(), top_log_probs[rows].tolist(), own)
+            search, top = sentence.search, (top_ids[sentence.rows].tolist(), top_log_probs[sentence.rows].tolist())
+            parents[sentence] = search.advance(*top, list(itertools.islice(log_probs, len(search.wanted))))
     if whole:
         logits = decoder.logits([row for sentence in whole for row in sentence.rows])
         ends = itertools.accumulate(len(sentence.rows) for sentence in whole)
-        for sentence, end in zip(whole, ends, strict=True):
-            parents[sentence] = sentence.search.advance_steered(logits[end - len(sentence.rows) : end])
+        own = {sentence: slice(end - len(sentence.rows), end) for sentence, end in zip(whole, ends, strict=True)}
+        for sentence, rows in own.items():
+            sentence.search.steer(logits[rows])
+        # All at once, because numpy takes nearly as long for one row as for some.
+        all_log_probs = log_softmax(logits)
+        best_ids, best = best_of(all_log_probs, max(sentence.search.top_k for sentence in whole))
+        for sentence, rows in own.items():
+            parents[sentence] = sentence.search.advance_steered(all_log_probs[rows], best_ids[rows], best[rows])
     return parents

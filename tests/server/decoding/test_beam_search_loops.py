@@ -6,7 +6,7 @@ import pytest
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason
-from tests.server.decoding.test_beam_search import BOS, EOS, advance
+from tests.server.decoding.test_beam_search import BOS, EOS, advance, advance_steered
 
 SOURCE = (20, 21, 22, EOS)
 
@@ -90,7 +90,7 @@ def test_a_search_over_logits_is_a_search_over_their_best_tokens() -> None:
             allowed = np.where(np.arange(12) == EOS, -100.0, logits)
             log_probs = allowed - np.log(np.exp(allowed).sum(axis=1, keepdims=True))
         order = np.argsort(-log_probs, axis=1)[:, :6]
-        parents = steered.advance_steered(logits)
+        parents = advance_steered(steered, logits)
         assert plain.advance(order.tolist(), np.take_along_axis(log_probs, order, 1).tolist()) == parents
 
     assert [each.ids for each in steered.best()] == [each.ids for each in plain.best()]
@@ -106,5 +106,5 @@ def test_a_greedy_search_with_a_penalty_is_steered_behind_its_prefix() -> None:
     assert (search.is_steered, search.is_greedy, search.last_ids) == (True, False, [8])
     logits = np.zeros((1, 12), np.float32)
     logits[0, 8], logits[0, 6] = 3.0, 2.0
-    assert search.advance_steered(logits) == [0]
+    assert advance_steered(search, logits) == [0]
     assert search.last_ids == [6], "8 is in the prefix"

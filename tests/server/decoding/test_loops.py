@@ -42,7 +42,7 @@ def test_no_loop_is_longer_than_its_source_and_sixteen_tokens() -> None:
 
     assert watch.find([7, 8, 9] * 8) is None
     assert watch.find([7, 8, 9] * 9) == 24
-    assert watch.find([5] * 30 + [7, 8, 9] * 4) == 33, "one is kept whatever is before it"
+    assert watch.find([*range(20, 44), *[7, 8, 9] * 4]) == 26
 
 
 def test_what_repeats_nothing_is_no_loop() -> None:
@@ -50,3 +50,20 @@ def test_what_repeats_nothing_is_no_loop() -> None:
     watch = LoopWatch(SOURCE)
 
     assert all(watch.find([chance.randrange(50) for _ in range(40)]) is None for _ in range(200))
+
+
+def test_a_long_translation_of_few_tokens_is_a_loop_that_varies() -> None:
+    watch = LoopWatch((*range(100, 120), EOS))
+    varied = [5, 6, 7, 8, 6, 5, 8, 7, 9, 5, 6, 8, 5, 9, 7, 6, 8, 9, 5, 7, 8, 6, 9, 7]
+
+    assert watch.find([*range(200, 212), *varied]) is None, "it is as long as it may be"
+    assert watch.find([*range(200, 213), *varied]) == 36
+    assert watch.find([*range(200, 213), *range(300, 324)]) is None
+
+
+def test_a_long_translation_has_no_loop_that_has_come_and_gone() -> None:
+    watch = LoopWatch((*range(100, 120), EOS))
+    others = [*range(300, 315)]
+
+    assert watch.find([*range(200, 213), *[7, 8, 9] * 3, *others]) == 36
+    assert watch.find([*range(200, 213), *[7, 8, 9] * 2, 7, 8, 10, *others]) is None

@@ -9,6 +9,7 @@ import pytest
 from server.decoding.options import DecodingOptions, Sampling
 from server.decoding.result import FinishReason, Hypothesis
 from server.decoding.sample_search import SampleSearch, draw
+from tests.server.decoding.test_beam_search import advance_steered
 
 BOS, EOS = 2, 3
 LOGITS = np.log(np.array([1, 2, 3, 4, 10, 20, 20, 40], np.float32) / 100)
@@ -63,7 +64,7 @@ def sampled(source_ids: tuple[int, ...] = (9, 8, EOS), num: int = 3, seed: int =
     parents = [0]
     while parents:
         if search.is_steered:
-            parents = search.advance_steered(np.tile(logits, (len(search.last_ids), 1)))
+            parents = advance_steered(search, np.tile(logits, (len(search.last_ids), 1)))
         else:
             parents = search.advance([[5]], [[0.0]])
     return search.best()
@@ -109,6 +110,6 @@ def test_a_sample_that_repeats_itself_ends() -> None:
         eos_id=EOS,
     )
     for _ in range(7):
-        assert search.advance_steered(np.tile(LOGITS, (len(search.last_ids), 1)))
-    assert search.advance_steered(np.tile(LOGITS, (2, 1))) == []
+        assert advance_steered(search, np.tile(LOGITS, (len(search.last_ids), 1)))
+    assert advance_steered(search, np.tile(LOGITS, (2, 1))) == []
     assert [(best.ids, best.finish_reason) for best in search.best()] == [((7,), FinishReason.REPETITION)] * 2

@@ -66,8 +66,23 @@ def test_suppressed_phrases_are_never_completed() -> None:
 def test_the_best_are_in_order_and_of_equals_the_lower_id_is_first() -> None:
     logits = np.array([[1, 5, 2, 5, 0], [0, 1, 2, 3, 4]], np.float32)
 
-    assert best_of(logits, 3) == ([[1, 3, 2], [4, 3, 2]], [[5, 5, 2], [4, 3, 2]])
-    assert best_of(logits, 9)[0] == [[1, 3, 2, 0, 4], [4, 3, 2, 1, 0]]
+    ids, best = best_of(logits, 3)
+    assert (ids.tolist(), best.tolist()) == ([[1, 3, 2], [4, 3, 2]], [[5, 5, 2], [4, 3, 2]])
+    assert best_of(logits, 9)[0].tolist() == [[1, 3, 2, 0, 4], [4, 3, 2, 1, 0]]
+    assert best_of(logits, 1)[0].tolist() == [[1], [4]]
+
+
+@pytest.mark.parametrize("size", [5, 127, 128, 300, 1000, 4096])
+@pytest.mark.parametrize("top_k", [1, 2, 8, 16])
+def test_the_best_of_large_vocabularies_are_those_of_a_sort(size: int, top_k: int) -> None:
+    logits = np.random.Generator(np.random.Philox(size)).normal(0, 2, (6, size)).astype(np.float32)
+    logits[0] = np.sort(logits[0])  # all of the best are in the last block
+
+    ids, best = best_of(logits, top_k)
+
+    expected = np.argsort(-logits, axis=1)[:, :top_k]
+    assert ids.tolist() == expected.tolist()
+    assert best.tolist() == np.take_along_axis(logits, expected, axis=1).tolist()
 
 
 def test_log_probabilities_sum_to_one_beside_banned_tokens() -> None:
