@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from server.decoding.options import DecodingOptions
 
 BANNED = np.finfo(np.float32).min  # the logit of a token that is banned; finite, so that beams can be compared
-_BLOCK = 128  # about the root of a vocabulary's size; half or twice, and the best tokens take a tenth longer to find
+_BLOCK = 32  # tokens; half, and the best ones are found as fast; twice, and it takes a third longer
 
 
 class Steering:
@@ -91,9 +91,10 @@ def best_of(values: NDArray[np.float32], top_k: int) -> tuple[NDArray[np.int64],
     top_k, num_best = min(top_k, size), min(top_k, num_blocks)
     ids = np.broadcast_to(np.arange(num_blocks * _BLOCK, size), (num_rows, size - num_blocks * _BLOCK))
     if num_best:
-        best_of_block = values[:, : num_blocks * _BLOCK].reshape(num_rows, num_blocks, _BLOCK).max(axis=2)
+        # A block is every n-th token, because numpy compares runs of rows five times as fast as within them.
+        best_of_block = values[:, : num_blocks * _BLOCK].reshape(num_rows, _BLOCK, num_blocks).max(axis=1)
         blocks = np.argpartition(best_of_block, -num_best, axis=1)[:, -num_best:]
-        within = (blocks[:, :, np.newaxis] * _BLOCK + np.arange(_BLOCK)).reshape(num_rows, -1)
+        within = (blocks[:, :, np.newaxis] + num_blocks * np.arange(_BLOCK)).reshape(num_rows, -1)
         ids = np.concatenate([within, ids], axis=1)
     own = np.take_along_axis(values, ids, axis=1)
     places = np.argpartition(own, -top_k, axis=1)[:, -top_k:]
