@@ -67,7 +67,8 @@ class BeamSearch:
         self._rules = rules
         self._placeholders = placeholders if options.beam_size > 1 else {}
         self._num_forced = len(options.forced_prefix)
-        self._loops = LoopWatch(source_ids) if options.end_loops else None
+        may_end = options.end_loops and options.given_target is None
+        self._loops = LoopWatch(source_ids) if may_end else None
         self._steering = Steering(options, eos_id)
         self._most_finished = math.floor(options.beam_size * options.patience + 0.5)
         self.is_greedy = self.is_steered = False

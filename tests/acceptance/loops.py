@@ -51,11 +51,11 @@ def loops(best: Hypothesis, source: Ids) -> bool:
     """Whether a translation is too long, and has a part three times in a row."""
     if len(best.ids) <= len(source) - 1 + _MORE_TOKENS and best.finish_reason is not FinishReason.LENGTH:
         return False
-    for unit in range(1, 13):
+    for size in range(1, 13):
         run = 0
-        for index in range(unit, len(best.ids)):
-            run = run + 1 if best.ids[index] == best.ids[index - unit] else 0
-            if run >= max(2 * unit, 8 - unit):
+        for index in range(size, len(best.ids)):
+            run = run + 1 if best.ids[index] == best.ids[index - size] else 0
+            if run >= max(2 * size, 8 - size):
                 return True
     return False
 

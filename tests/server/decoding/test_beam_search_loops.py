@@ -17,7 +17,7 @@ def new_search(**options: object) -> BeamSearch:
 
 
 @pytest.mark.parametrize("with_tokens", [False, True])
-def test_greedy_search_ends_a_loop_and_keeps_the_unit_once(with_tokens: bool) -> None:
+def test_greedy_search_ends_a_loop_and_keeps_the_phrase_once(with_tokens: bool) -> None:
     search = new_search(beam_size=1, with_tokens=with_tokens)
 
     lived = [search.advance_greedily(token, -0.5) for token in (5, 6, *[7] * 14)]

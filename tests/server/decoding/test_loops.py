@@ -19,14 +19,14 @@ SOURCE = (*range(100, 110), EOS)  # repeats nothing
         ([5, *[7, 8] * 4], 3),
         ([5, *[7, 8, 9] * 3], 4),
         ([5, *[7, 8, 9] * 2], None),  # too seldom
-        ([5, *range(20, 32), *range(20, 32), *range(20, 32)], 13),  # the longest unit
+        ([5, *range(20, 32), *range(20, 32), *range(20, 32)], 13),  # the longest phrase
         ([5, *range(20, 33), *range(20, 33), *range(20, 33)], None),
         ([7] * 20 + [8], None),  # it has come to an end
-        ([5, 8, *[7, 8, 9] * 3, 7, 8], 5),  # it ends within a unit
+        ([5, 8, *[7, 8, 9] * 3, 7, 8], 5),  # it ends within a phrase
         ([], None),
     ],
 )
-def test_a_loop_is_a_unit_that_is_there_three_times_in_eight_tokens(ids: list[int], kept: int | None) -> None:
+def test_a_loop_is_a_phrase_that_is_there_three_times_in_eight_tokens(ids: list[int], kept: int | None) -> None:
     assert LoopWatch(SOURCE).find(ids) == kept
 
 
