@@ -31,7 +31,7 @@ from tests.bench.text import DEFAULT_TEXT, read_text
 
 _MOST_TOKENS = 160  # of a translation; one as long as that is left out, as the systems count its end differently
 _WAYS: list[tuple[str, dict[str, Any], dict[str, Any], tuple[int, ...]]] = [
-    ("none", {}, {}, (1, 4)),
+    ("none", {}, {}, (1, 2, 4)),
     ("repetition_penalty 1.3", {"repetition_penalty": 1.3}, {"repetition_penalty": 1.3}, (1, 4)),
     ("no_repeat_ngram_size 1", {"no_repeat_ngram_size": 1}, {"no_repeat_ngram_size": 1}, (1, 4)),
     ("no_repeat_ngram_size 2", {"no_repeat_ngram_size": 2}, {"no_repeat_ngram_size": 2}, (1, 4)),
@@ -66,6 +66,7 @@ def main() -> int:
     checkpoint = read_checkpoint(BUILTIN_BUNDLE)
     sources = read_text(DEFAULT_TEXT, checkpoint.tokenizer).source_ids[: arguments.sentences]
     checks: list[Check] = []
+    usual: dict[int, _Found] = {}  # by the beam's width
     with tempfile.TemporaryDirectory() as work, contextlib.closing(_Ours()) as ours:
         theirs = _Theirs(checkpoint, Path(work) / "model")
         phrases = _phrases([ids for ids, _ in ours.translate(sources, {}, 1)])
@@ -74,6 +75,10 @@ def main() -> int:
                 mine = ours.translate(sources, _with(our_options, "suppressed", phrases), beam_size)
                 other = theirs.translate(sources, _with(their_options, "suppress_sequences", phrases), beam_size)
                 checks.append(_check(f"{name}, beam {beam_size}", mine, other, arguments.show))
+                usual.setdefault(beam_size, mine)
+                num_changed = sum(ids != before for (ids, _), (before, _) in zip(mine, usual[beam_size], strict=True))
+                is_useful = None if name == "none" else num_changed > 0
+                checks.append(Check("  translations that it changes", str(num_changed), "some", is_useful))
     return print_checks(checks)
 
 
