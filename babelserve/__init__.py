@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         TranslateResult,
         Translation,
     )
+    from babelserve.terms import GlossaryInfo, UsedGlossary, UsedTerm
 
 __all__ = [
     "AsyncClient",
@@ -55,6 +56,7 @@ __all__ = [
     "DetectedLanguage",
     "FailedPrecondition",
     "FinishReason",
+    "GlossaryInfo",
     "Hypothesis",
     "InvalidRequest",
     "KeptPart",
@@ -80,6 +82,8 @@ __all__ = [
     "TranslationError",
     "Unauthenticated",
     "Unavailable",
+    "UsedGlossary",
+    "UsedTerm",
 ]
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of this package
@@ -88,7 +92,10 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of this pack
         if name in __all__:
             for module in map(
                 import_module,
-                [f"babelserve.{each}" for each in ("channel", "client", "client_asyncio", "errors", "results")],
+                [
+                    f"babelserve.{each}"
+                    for each in ("channel", "client", "client_asyncio", "errors", "results", "terms")
+                ],
             ):
                 if hasattr(module, name):
                     return getattr(module, name)

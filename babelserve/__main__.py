@@ -13,12 +13,11 @@ import argparse
 import contextlib
 import dataclasses
 import itertools
-import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from io import BufferedReader
-from typing import BinaryIO, cast
+from typing import cast
 
 from tqdm import tqdm
 
@@ -27,12 +26,18 @@ from babelserve.client import Client
 from babelserve.connection import connect, parse
 from babelserve.documents import read_document, translate_document
 from babelserve.errors import InvalidRequest, ModelNotFound, PermissionDenied, TranslationError, Unauthenticated
-from babelserve.files import Done, Output, UsageError, is_gzipped, read_lines
+from babelserve.files import Done, Output, is_gzipped, read_lines
+from babelserve.glossary import read_terms, tell_missed
 from babelserve.job import patiently, translate_lines
 from babelserve.journal import Journal
 from babelserve.lines import Line, TranslatedLine
 from babelserve.messages import TranslateOptions
-from babelserve.models import only_target, table
+from babelserve.models import glossary_table, only_target, table
+from babelserve.outputs import UsageError, places, whole_of
+from babelserve.results import ModelInfo
+from babelserve.terminal import in_one_line
+from babelserve.terms import GlossaryInfo
+from babelserve.written import to_json, write_lines
 
 EXIT_OK, EXIT_SOME_FAILED, EXIT_USAGE, EXIT_SERVER, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 0, 1, 2, 3, 130, 141
 _ATTEMPTS = 4  # of a call that nobody wants to wait for
@@ -42,8 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     arguments = parse(build_parser(), argv)
     try:
-        if arguments.list_models:
-            return _list_models(arguments)
+        terms = read_terms(arguments.term, arguments.glossary, ignore_case=bool(arguments.ignore_case))
+        arguments.glossary = terms or None
+        if arguments.list_models or arguments.list_glossaries:
+            return _list(arguments)
         return _run_file(arguments) if arguments.format else _run(arguments)
     except UsageError as error:
         return _fail(str(error), EXIT_USAGE)
@@ -63,13 +70,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(str(error), EXIT_USAGE)
 
 
-def _list_models(arguments: argparse.Namespace) -> int:
+def _list(arguments: argparse.Namespace) -> int:
+    """Prints the server's models, or its glossaries."""
+    patience = _patience(arguments)
+    infos: Sequence[ModelInfo] | Sequence[GlossaryInfo]
     with _connect(arguments) as client:
-        models = patiently(client.list_models, _patience(arguments), _complain)
-        if arguments.json:
-            print("\n".join(_as_json(dataclasses.asdict(info)) for info in models))
+        if arguments.list_glossaries:
+            infos = glossaries = patiently(client.list_glossaries, patience, _complain)
+            shown = glossary_table(glossaries)
         else:
-            print(table(models, patiently(client.list_pivots, _patience(arguments), _complain)))
+            infos = models = patiently(client.list_models, patience, _complain)
+            shown = table(models, patiently(client.list_pivots, patience, _complain))
+    for line in [to_json(dataclasses.asdict(info)) for info in infos] if arguments.json else [shown]:
+        print(line)
     return EXIT_OK
 
 
@@ -78,19 +91,18 @@ def _run(arguments: argparse.Namespace) -> int:
     output = Output(arguments.output) if arguments.output else None
     with contextlib.ExitStack() as stack:
         lines, progress = _open_input(arguments, stack)
-        done = Done()
-        if output and arguments.resume:
-            done = output.skip_done(lines, as_json=arguments.json)
-            progress.update(done.num_input_bytes)
-            if done.num_lines:
-                _complain(f"goes on after {done.num_lines} lines of {output.part}")
-        file = output.open(done) if output else sys.stdout.buffer
+        done = output.open(lines, resume=arguments.resume, as_json=arguments.json) if output else Done()
         try:
+            progress.update(done.num_input_bytes)
+            if output and done.num_lines:
+                _complain(f"goes on after {done.num_lines} lines of {output.part}")
             results = _translate(arguments, lines, done, stack)
-            exit_code = _write(results, file, progress, done, as_json=arguments.json, one_line=not arguments.texts)
+            file = output.file if output else sys.stdout.buffer
+            form = {"as_json": arguments.json, "one_line": not arguments.texts}
+            is_whole = write_lines(results, file, progress, done, _complain, **form)
             if output:
                 output.finish()
-            return exit_code
+            return EXIT_OK if is_whole else EXIT_SOME_FAILED
         finally:
             if output and output.leave():
                 _complain(f"what is done is in {output.part}; --resume goes on from there")
@@ -128,7 +140,8 @@ def _results(
         tell=_complain,
         **options,
     )
-    return stack.enter_context(contextlib.closing(results))
+    stack.enter_context(contextlib.closing(results))
+    return stack.enter_context(contextlib.closing(tell_missed(results, _complain)))
 
 
 def _reach(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> tuple[Client, str]:
@@ -178,65 +191,6 @@ def _options(arguments: argparse.Namespace) -> TranslateOptions:
     return cast("TranslateOptions", options)
 
 
-def _write(
-    results: Iterator[list[TranslatedLine]],
-    output: BinaryIO,
-    progress: tqdm,
-    done: Done,
-    *,
-    as_json: bool,
-    one_line: bool,
-) -> int:
-    exit_code = EXIT_OK
-    number = done.num_lines
-    if done.num_failed:
-        exit_code = EXIT_SOME_FAILED
-        _complain(f"of the {number} lines that were done, {done.num_failed} have no translation")
-    for batch in results:
-        for line in batch:
-            number += 1
-            if line.translation.error is not None:
-                exit_code = EXIT_SOME_FAILED
-                reason = f"{line.translation.error.code.name}: {line.translation.error.message}"
-                _complain(f"{'line' if one_line else 'text'} {number}: {reason}")
-            output.write((_facts(line) if as_json else _plain(line, one_line)).encode() + b"\n")
-            progress.update(line.num_bytes)
-        output.flush()
-    return exit_code
-
-
-def _plain(line: TranslatedLine, one_line: bool) -> str:
-    # A model may make a line break of its own; it must not shift the lines that follow.
-    return line.translation.text.replace("\n", " ") if one_line else line.translation.text
-
-
-def _facts(line: TranslatedLine) -> str:
-    translation = line.translation
-    fields: dict[str, object] = {
-        "text": translation.text,
-        "score": translation.score,
-        "finish_reason": translation.finish_reason.value,
-        "source_tokens": translation.source_tokens,
-        "target_tokens": translation.target_tokens,
-        "hypotheses": [dataclasses.asdict(hypothesis) for hypothesis in translation.hypotheses],
-        "model": line.model,
-        "model_version": line.model_version,
-    }
-    if translation.detected is not None:
-        fields["detected"] = dataclasses.asdict(translation.detected)
-    if translation.route:
-        fields["route"] = [dataclasses.asdict(leg) for leg in translation.route]
-    if translation.kept:
-        fields["kept"] = [{"text": part.text, "placement": part.placement.value} for part in translation.kept]
-    if translation.error is not None:
-        fields["error"] = {"code": translation.error.code.name, "message": translation.error.message}
-    return _as_json(fields)
-
-
-def _as_json(fields: dict[str, object]) -> str:
-    return json.dumps(fields, ensure_ascii=False)
-
-
 def _check_files(arguments: argparse.Namespace) -> None:
     """Refuses flags that do not go together."""
     if arguments.texts and arguments.input:
@@ -245,8 +199,9 @@ def _check_files(arguments: argparse.Namespace) -> None:
         raise UsageError("--resume goes on with the lines of an --output; it needs one, and no texts")
     if not (arguments.input and arguments.output):
         return
-    for output in (arguments.output, Output(arguments.output).part):
-        if output.exists() and output.samefile(arguments.input):
+    part = places(arguments.output)[1]
+    for output in (arguments.output, part, part and whole_of(part)):
+        if output and output.exists() and output.samefile(arguments.input):
             raise UsageError(f"{output} is the input; write to another file")
 
 
@@ -272,7 +227,8 @@ def _patience(arguments: argparse.Namespace) -> float:
     """Seconds; a job of lines has some, who waits for an answer to a few texts wants to know at once."""
     if arguments.wait is not None:
         return float(arguments.wait)
-    return 0.0 if arguments.texts or arguments.list_models else DEFAULT_WAIT_SECONDS
+    is_short = arguments.texts or arguments.list_models or arguments.list_glossaries
+    return 0.0 if is_short else DEFAULT_WAIT_SECONDS
 
 
 def _connect(arguments: argparse.Namespace) -> Client:
@@ -285,7 +241,7 @@ def _connect(arguments: argparse.Namespace) -> Client:
 
 
 def _complain(message: str) -> None:
-    tqdm.write(f"babelserve-translate: {message}", file=sys.stderr)
+    tqdm.write(f"babelserve-translate: {in_one_line(message)}", file=sys.stderr)
 
 
 def _fail(message: str, exit_code: int) -> int:

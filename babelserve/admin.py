@@ -11,9 +11,12 @@ from pathlib import Path
 import grpc
 import shtab
 
+from babelserve.answers import BoundedChannel, answer
 from babelserve.channel import call_metadata
-from babelserve.connection import add_version_flag, parse, positive_float, read_key
+from babelserve.connection import Parser, add_version_flag, parse, positive_float, read_key
 from babelserve.errors import ServerFailed, TranslationError, Unavailable, from_rpc_error
+from babelserve.proxies import proxy_options, with_proxy
+from babelserve.terminal import in_one_line
 from babelserve.v1 import model_admin_pb2 as pb
 from babelserve.v1.model_admin_pb2_grpc import ModelAdminStub
 
@@ -41,42 +44,45 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace, metadata: tuple[tuple[str, str], ...]) -> Sequence[pb.ModelStatus]:
     """Does what the command line asks for; returns how the models stand then."""
     how = {"timeout": arguments.deadline, "metadata": metadata}
-    with grpc.insecure_channel(arguments.address) as channel:
-        stub = ModelAdminStub(channel)
+    with grpc.insecure_channel(arguments.address, proxy_options(arguments.address)) as channel:
+        stub = ModelAdminStub(BoundedChannel(channel))
         try:
             match arguments.action:
                 case "list":
-                    response: pb.ListVersionsResponse = stub.ListVersions(pb.ListVersionsRequest(), **how)
+                    response: pb.ListVersionsResponse = answer(stub.ListVersions(pb.ListVersionsRequest(), **how))
                     return response.models
                 case "load":
-                    return [stub.Load(pb.LoadRequest(model=arguments.model, version=arguments.version), **how)]
+                    status = stub.Load(pb.LoadRequest(model=arguments.model, version=arguments.version), **how)
                 case "unload":
-                    return [stub.Unload(pb.UnloadRequest(model=arguments.model, version=arguments.version), **how)]
+                    status = stub.Unload(pb.UnloadRequest(model=arguments.model, version=arguments.version), **how)
                 case "rollback":
-                    return [stub.Rollback(pb.RollbackRequest(model=arguments.model, version=arguments.version), **how)]
+                    status = stub.Rollback(pb.RollbackRequest(model=arguments.model, version=arguments.version), **how)
                 case _:
                     traffic = [
                         pb.TrafficShare(version=version, percent=percent) for version, percent in arguments.shares
                     ]
-                    return [stub.SetTraffic(pb.SetTrafficRequest(model=arguments.model, traffic=traffic), **how)]
+                    status = stub.SetTraffic(pb.SetTrafficRequest(model=arguments.model, traffic=traffic), **how)
+            return [answer(status)]
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 why = "this is no admin port, or the server was started without --admin-keys"
                 raise ServerFailed(why, code=error.code()) from error
-            raise from_rpc_error(error) from error
+            raise with_proxy(from_rpc_error(error), arguments.address) from error
 
 
 def _show(status: pb.ModelStatus) -> None:
-    print(f"{status.model}{'' if status.follows_folder else ' (pinned: new versions in its folder are not taken)'}")
+    name = in_one_line(status.model)
+    print(f"{name}{'' if status.follows_folder else ' (pinned: new versions in its folder are not taken)'}")
     for each in status.versions:
-        state = pb.VersionStatus.State.Name(each.state).lower()
+        is_known = each.state in pb.VersionStatus.State.values()  # a newer server may have others
+        state = pb.VersionStatus.State.Name(each.state).lower() if is_known else "unknown"
         fault = f"  refused: {each.fault}" if each.fault else ""
-        print(f"  {each.version}  {state}  {each.traffic_percent} %{fault}")
+        print(f"  {in_one_line(f'{each.version}  {state}  {each.traffic_percent} %{fault}')}")
 
 
 def build_parser() -> argparse.ArgumentParser:
     """All actions and flags, with defaults and units in their help."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="babelserve-models",
         description="Change the versions of a babelserve server's models while it serves; prints how they stand then.",
         epilog="Exit codes: 0 done, 2 usage or refused by the server, 3 server unreachable or failed.",
@@ -125,7 +131,7 @@ def _share(text: str) -> tuple[str, int]:
 
 
 def _fail(message: str, exit_code: int) -> int:
-    print(f"babelserve-models: {message}", file=sys.stderr)
+    print(f"babelserve-models: {in_one_line(message)}", file=sys.stderr)
     return exit_code
 
 

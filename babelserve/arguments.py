@@ -5,7 +5,7 @@ from pathlib import Path
 
 import shtab
 
-from babelserve.connection import add_connection_flags, add_version_flag, non_negative_float
+from babelserve.connection import Parser, add_connection_flags, add_version_flag, non_negative_float
 from babelserve.formats.readers import READERS
 
 DEFAULT_WAIT_SECONDS = 300.0  # of a job of lines: longer than a host takes to start anew
@@ -13,7 +13,7 @@ DEFAULT_WAIT_SECONDS = 300.0  # of a job of lines: longer than a host takes to s
 
 def build_parser() -> argparse.ArgumentParser:
     """All flags, with defaults and units in their help."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="babelserve-translate",
         description="Translate texts by a babelserve server: arguments, a file, or standard input line by line.",
         epilog="Exit codes: 0 all translated, 1 some texts failed, 2 usage or refused by the server, "
@@ -23,7 +23,10 @@ def build_parser() -> argparse.ArgumentParser:
     add("texts", nargs="*", default=[], metavar="TEXT", help="texts to translate; none: the input's lines")
     _add_file_flags(parser)
     _add_translation_flags(parser)
-    add("--list-models", action="store_true", help="show the server's models and their languages, and end")
+    _add_word_flags(parser)
+    add_list = parser.add_mutually_exclusive_group().add_argument
+    add_list("--list-models", action="store_true", help="show the server's models and their languages, and end")
+    add_list("--list-glossaries", action="store_true", help="show the server's glossaries, and end")
     add("--address", default="localhost:50051", metavar="HOST:PORT", help="the server (default: %(default)s)")
     add_connection_flags(parser)
     shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
@@ -38,7 +41,8 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="write to FILE, which is FILE.part until all is translated (default: standard output)",
+        help="write to FILE, which is FILE.part until all is translated, and gzipped if it ends in .gz "
+        "(default: standard output)",
     )
     add(
         "--format",
@@ -53,7 +57,7 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
     add(
         "--json",
         action="store_true",
-        help="one JSON object per text, or with --list-models per model",
+        help="one JSON object per text, or with --list-models or --list-glossaries per entry",
     )
     add(
         "--wait",
@@ -114,12 +118,6 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
         help="translate attributes that people read, such as alt, too, with --mime-type text/html (default: they stay)",
     )
     add(
-        "--keep",
-        action="append",
-        metavar="TEXT",
-        help="keep TEXT, such as a name, as it is; may be given up to 100 times",
-    )
-    add(
         "--no-scores",
         dest="with_scores",
         action="store_false",
@@ -155,6 +153,44 @@ def _add_decoding_flags(parser: argparse.ArgumentParser) -> None:
         action="store_false",
         default=None,
         help="let translations go on that say the same again and again (default: they end)",
+    )
+
+
+def _add_word_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds what says how certain words are translated."""
+    add = parser.add_argument
+    add(
+        "--keep",
+        action="append",
+        metavar="TEXT",
+        help="keep TEXT, such as a name, as it is; may be given up to 100 times",
+    )
+    add(
+        "--term",
+        action="append",
+        default=[],
+        metavar="SOURCE=TARGET",
+        help="translate SOURCE as TARGET, or by the form that fits: SOURCE=TARGET|FORM|FORM; may be given often",
+    )
+    add(
+        "--glossary",
+        type=Path,
+        metavar="FILE",
+        help="file of such terms, each a line of source, target and forms, parted by tabs, semicolons or commas; "
+        "up to 1000 terms with those of --term",
+    )
+    add(
+        "--server-glossary",
+        action="append",
+        dest="glossaries",
+        metavar="NAME",
+        help="use the terms of this glossary of the server, see --list-glossaries; may be given up to 16 times",
+    )
+    add(
+        "--ignore-case",
+        action="store_true",
+        default=None,
+        help="find the terms in whatever case (default: as they are written, or with a capital at a beginning)",
     )
 
 

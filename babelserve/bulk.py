@@ -16,6 +16,7 @@ from babelserve.calls import Connection
 from babelserve.errors import InvalidRequest, ServerFailed, TranslationError, Unavailable
 from babelserve.messages import MAX_REQUEST_BYTES, translate_result
 from babelserve.results import BulkTranslation
+from babelserve.terms import read_glossaries
 from babelserve.v1 import translation_pb2
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 
@@ -42,8 +43,9 @@ class _Unanswered:
         self._num_texts = 0
 
     def answered(self, number: int) -> None:
-        """Forgets a text."""
-        self._messages.pop(number, None)
+        """Forgets a text. Raises ServerFailed if it is none that waits for an answer."""
+        if self._messages.pop(number, None) is None:
+            raise ServerFailed(f"the server has answered text {number}, which it was not sent, or has answered before")
 
     def finish(self) -> None:
         """Raises what the given texts have raised, or ServerFailed if a text has no answer."""
@@ -135,7 +137,7 @@ class AsyncBulkTexts(_Unanswered):
         return self._messages_of(self._new_call())
 
     def answered(self, number: int) -> None:
-        """Forgets a text."""
+        """See `_Unanswered`."""
         super().answered(number)
         self._has_answer.set()
 
@@ -182,9 +184,8 @@ def translate_bulk(
         call = stub.TranslateBulk(texts.messages(), **connection.bulk_terms(deadline.left()))
         try:
             for response in call:
-                has_answered = connection.is_proven = True
-                texts.answered(response.id)
-                yield _read(response)
+                has_answered = True
+                yield _read(connection.taken(response), texts)
             break
         except grpc.RpcError as error:
             failure = connection.failure(error)
@@ -207,9 +208,8 @@ async def translate_bulk_async(
             call = stub.TranslateBulk(texts.messages(), **connection.bulk_terms(deadline.left()))
             try:
                 async for response in call:
-                    has_answered = connection.is_proven = True
-                    texts.answered(response.id)
-                    yield _read(response)
+                    has_answered = True
+                    yield _read(connection.taken(response), texts)
                 break
             except grpc.aio.AioRpcError as error:
                 failure: TranslationError = await asyncio.to_thread(connection.failure, error)
@@ -237,12 +237,17 @@ class _Deadline:
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
 
-def _read(response: translation_pb2.TranslateBulkResponse) -> BulkTranslation:
+def _read(response: translation_pb2.TranslateBulkResponse, texts: _Unanswered) -> BulkTranslation:
+    texts.answered(response.id)
     (translation,) = translate_result(
-        translation_pb2.TranslateResponse(translations=[response.translation])
+        translation_pb2.TranslateResponse(translations=[response.translation]), 1
     ).translations
     return BulkTranslation(
-        index=response.id, translation=translation, model=response.model, model_version=response.model_version
+        index=response.id,
+        translation=translation,
+        model=response.model,
+        model_version=response.model_version,
+        glossaries=read_glossaries(response),
     )
 
 

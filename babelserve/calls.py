@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from babelserve.answers import answer
 from babelserve.channel import TlsOptions, call_metadata
 from babelserve.diagnosis import explain
 from babelserve.errors import TlsFailed, TranslationError, Unavailable, from_rpc_error
+from babelserve.proxies import with_proxy
 
 
 class Connection:
@@ -35,11 +37,16 @@ class Connection:
         """Returns what goes with a call that may take for ever, if its deadline is None."""
         return {"timeout": deadline_seconds, "metadata": self._metadata}
 
+    def taken(self, response: Any) -> Any:
+        """Takes note that the server has answered; returns the answer. Raises ServerFailed if it is none."""
+        self.is_proven = True
+        return answer(response)
+
     def failure(self, error: Any) -> TranslationError:
         """Makes our error of gRPC's; may take some seconds to find out more."""
         failure = from_rpc_error(error)
         self.is_proven = self.is_proven or failure.request_id is not None
-        if self.is_proven or not isinstance(failure, Unavailable):
+        if self.is_proven:
             return failure
-        reason = explain(self._address, self._tls)
-        return TlsFailed(reason) if reason else failure
+        reason = explain(self._address, self._tls) if isinstance(failure, Unavailable) else None
+        return TlsFailed(reason) if reason else with_proxy(failure, self._address)

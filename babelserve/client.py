@@ -16,12 +16,15 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
+from babelserve.answers import BoundedChannel
 from babelserve.bulk import BulkTexts, translate_bulk
 from babelserve.calls import Connection
 from babelserve.channel import TlsOptions, channel_options
 from babelserve.messages import TranslateOptions, model_infos, streamed_sentence, translate_request, translate_result
+from babelserve.proxies import proxy_options
 from babelserve.results import BulkTranslation, ModelInfo, ScoreResult, StreamedSentence, TranslateResult
 from babelserve.scores import Pairs, ScoreOptions, score_request, score_result
+from babelserve.terms import GlossaryInfo, glossary_infos
 from babelserve.v1 import translation_pb2
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 
@@ -58,12 +61,12 @@ class Client:
         watch_health: bool = True,
     ) -> None:
         self._connection = Connection(address, tls, api_key, deadline_seconds)
-        options = channel_options(max_attempts, tls, watch_health=watch_health)
+        options = channel_options(max_attempts, tls, watch_health=watch_health) + proxy_options(address)
         if tls is None:
             self._channel = grpc.insecure_channel(address, options=options)
         else:
             self._channel = grpc.secure_channel(address, tls.credentials(), options=options)
-        self._stub = TranslationServiceStub(self._channel)
+        self._stub = TranslationServiceStub(BoundedChannel(self._channel))
 
     def translate(
         self,
@@ -85,7 +88,8 @@ class Client:
             TranslationError: One of its subclasses; a text that fails alone carries its own `error` instead.
         """
         request = translate_request(contents, target, **options)
-        return translate_result(self._call(self._stub.Translate, request, deadline_seconds))
+        response = self._call(self._stub.Translate, request, deadline_seconds)
+        return translate_result(response, len(request.contents))
 
     def score(
         self, pairs: Pairs, *, target: str, deadline_seconds: float | None = None, **options: Unpack[ScoreOptions]
@@ -102,7 +106,8 @@ class Client:
             TranslationError: One of its subclasses; a pair that fails alone carries its own `error` instead.
         """
         request = score_request(pairs, target, **options)
-        return score_result(self._call(self._stub.Score, request, deadline_seconds))
+        response = self._call(self._stub.Score, request, deadline_seconds)
+        return score_result(response, len(request.pairs))
 
     def translate_stream(
         self,
@@ -125,8 +130,7 @@ class Client:
         call = self._stub.TranslateStream(request, **self._connection.terms(deadline_seconds))
         try:
             for response in call:
-                self._connection.is_proven = True
-                yield streamed_sentence(response)
+                yield streamed_sentence(self._connection.taken(response), len(request.request.contents))
         except grpc.RpcError as error:
             raise self._connection.failure(error) from error
         finally:
@@ -174,6 +178,15 @@ class Client:
         """
         return tuple(self._list(deadline_seconds).pivot_language_codes)
 
+    def list_glossaries(self, *, deadline_seconds: float | None = None) -> tuple[GlossaryInfo, ...]:
+        """Lists the glossaries that the server has loaded, by name.
+
+        Raises:
+            TranslationError: One of its subclasses; ServerFailed from a server of version 0.2.0 or older.
+        """
+        request = translation_pb2.ListGlossariesRequest()
+        return glossary_infos(self._call(self._stub.ListGlossaries, request, deadline_seconds))
+
     def _list(self, deadline_seconds: float | None) -> Any:
         return self._call(self._stub.ListModels, translation_pb2.ListModelsRequest(), deadline_seconds)
 
@@ -182,8 +195,7 @@ class Client:
             response = method(request, **self._connection.terms(deadline_seconds))
         except grpc.RpcError as error:
             raise self._connection.failure(error) from error
-        self._connection.is_proven = True
-        return response
+        return self._connection.taken(response)
 
     def close(self) -> None:
         """Closes the connection; calls in flight end with CANCELLED."""

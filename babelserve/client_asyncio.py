@@ -9,13 +9,16 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
+from babelserve.answers import BoundedChannel
 from babelserve.bulk import AsyncBulkTexts, translate_bulk_async
 from babelserve.calls import Connection
 from babelserve.channel import TlsOptions, channel_options
 from babelserve.client import DEFAULT_DEADLINE_SECONDS
 from babelserve.messages import TranslateOptions, model_infos, streamed_sentence, translate_request, translate_result
+from babelserve.proxies import proxy_options
 from babelserve.results import BulkTranslation, ModelInfo, ScoreResult, StreamedSentence, TranslateResult
 from babelserve.scores import Pairs, ScoreOptions, score_request, score_result
+from babelserve.terms import GlossaryInfo, glossary_infos
 from babelserve.v1 import translation_pb2
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 
@@ -37,12 +40,12 @@ class AsyncClient:
         watch_health: bool = True,
     ) -> None:
         self._connection = Connection(address, tls, api_key, deadline_seconds)
-        options = channel_options(max_attempts, tls, watch_health=watch_health)
+        options = channel_options(max_attempts, tls, watch_health=watch_health) + proxy_options(address)
         if tls is None:
             self._channel = grpc.aio.insecure_channel(address, options=options)
         else:
             self._channel = grpc.aio.secure_channel(address, tls.credentials(), options=options)
-        self._stub = TranslationServiceStub(self._channel)
+        self._stub = TranslationServiceStub(BoundedChannel(self._channel))
 
     async def translate(
         self,
@@ -54,14 +57,16 @@ class AsyncClient:
     ) -> TranslateResult:
         """As `Client.translate`."""
         request = translate_request(contents, target, **options)
-        return translate_result(await self._call(self._stub.Translate, request, deadline_seconds))
+        response = await self._call(self._stub.Translate, request, deadline_seconds)
+        return translate_result(response, len(request.contents))
 
     async def score(
         self, pairs: Pairs, *, target: str, deadline_seconds: float | None = None, **options: Unpack[ScoreOptions]
     ) -> ScoreResult:
         """As `Client.score`."""
         request = score_request(pairs, target, **options)
-        return score_result(await self._call(self._stub.Score, request, deadline_seconds))
+        response = await self._call(self._stub.Score, request, deadline_seconds)
+        return score_result(response, len(request.pairs))
 
     def translate_stream(
         self,
@@ -81,8 +86,7 @@ class AsyncClient:
         call = self._stub.TranslateStream(request, **self._connection.terms(deadline_seconds))
         try:
             async for response in call:
-                self._connection.is_proven = True
-                yield streamed_sentence(response)
+                yield streamed_sentence(self._connection.taken(response), len(request.request.contents))
         except grpc.aio.AioRpcError as error:
             raise await asyncio.to_thread(self._connection.failure, error) from error
         finally:
@@ -108,6 +112,11 @@ class AsyncClient:
         """As `Client.list_pivots`."""
         return tuple((await self._list(deadline_seconds)).pivot_language_codes)
 
+    async def list_glossaries(self, *, deadline_seconds: float | None = None) -> tuple[GlossaryInfo, ...]:
+        """As `Client.list_glossaries`."""
+        request = translation_pb2.ListGlossariesRequest()
+        return glossary_infos(await self._call(self._stub.ListGlossaries, request, deadline_seconds))
+
     async def _list(self, deadline_seconds: float | None) -> Any:
         return await self._call(self._stub.ListModels, translation_pb2.ListModelsRequest(), deadline_seconds)
 
@@ -116,8 +125,7 @@ class AsyncClient:
             response = await method(request, **self._connection.terms(deadline_seconds))
         except grpc.aio.AioRpcError as error:
             raise await asyncio.to_thread(self._connection.failure, error) from error
-        self._connection.is_proven = True
-        return response
+        return self._connection.taken(response)
 
     async def close(self) -> None:
         """Closes the connection; calls in flight are cancelled."""

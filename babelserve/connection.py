@@ -4,9 +4,11 @@ import argparse
 import importlib.metadata
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from babelserve.channel import TlsOptions, call_metadata
 from babelserve.client import DEFAULT_DEADLINE_SECONDS, Client
+from babelserve.terminal import in_one_line
 
 
 def add_connection_flags(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +39,14 @@ def add_version_flag(parser: argparse.ArgumentParser) -> None:
     """Adds `--version`, which prints the command's name and this distribution's version."""
     version = importlib.metadata.version("babelserve-client")
     parser.add_argument("--version", action="version", version=f"%(prog)s {version}")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors repeat what it was given without what a terminal would obey."""
+
+    def error(self, message: str) -> NoReturn:
+        """See `argparse.ArgumentParser.error`."""
+        super().error(in_one_line(message))
 
 
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:

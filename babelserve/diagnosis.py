@@ -10,7 +10,7 @@ import ssl
 from babelserve.channel import TlsOptions
 
 _SECONDS = 2.0  # for each of connecting, shaking hands and a first byte
-_HOST_AND_PORT = re.compile(r"(?:(?:dns|passthrough):/{0,3})?(\[[^]]+\]|[^:/]+):(\d+)")
+_HOST_AND_PORT = re.compile(r"(?:(?:dns|passthrough):/{0,3})?(\[[^]]+\]|[^:/]+):(\d{1,5})")
 
 
 def explain(address: str, tls: TlsOptions | None) -> str | None:
@@ -34,7 +34,7 @@ def explain(address: str, tls: TlsOptions | None) -> str | None:
         return f"the server's certificate is not trusted: {error.verify_message}"
     except ssl.SSLError as error:
         return "the server does not speak TLS at this port" if tls and error.reason == "WRONG_VERSION_NUMBER" else None
-    except OSError:
+    except (OSError, ValueError, OverflowError):  # also of a name, or a port, that can be none
         return None
     if is_greeted:
         return None

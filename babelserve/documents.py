@@ -6,11 +6,12 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from babelserve.files import UsageError
+from babelserve.files import GZIP_MAGIC
 from babelserve.formats.document import BadFile, Document
 from babelserve.formats.readers import READERS
 from babelserve.journal import Journal
 from babelserve.lines import MAX_TEXT_BYTES, Line, TranslatedLine
+from babelserve.outputs import UsageError
 
 _Translate = Callable[[Iterator[Line]], Iterator[list[TranslatedLine]]]
 
@@ -23,6 +24,8 @@ def read_document(format_name: str, path: Path | None) -> Document:
         OSError: it cannot be read.
     """
     data = path.read_bytes() if path else sys.stdin.buffer.read()
+    if data.startswith(GZIP_MAGIC):
+        raise UsageError(f"{path or 'standard input'} is gzip: unpack it first")
     try:
         return READERS[format_name](data)
     except BadFile as error:

@@ -5,7 +5,7 @@ TranslationError            base: has `code` and `request_id`
                             message that is too long, which gRPC itself refuses, with the code RESOURCE_EXHAUSTED
   Unauthenticated           UNAUTHENTICATED: no API key, or one that is wrong or has expired
   PermissionDenied          PERMISSION_DENIED: known to the server, and not allowed
-  ModelNotFound             NOT_FOUND
+  ModelNotFound             NOT_FOUND: no such model, or no such glossary
   FailedPrecondition        FAILED_PRECONDITION: to `ModelAdmin` only; a change does not fit how things stand
   Overloaded                RESOURCE_EXHAUSTED: the server is full, or the caller's quota is used up (retried first)
   Unavailable               UNAVAILABLE: not reachable, loading or shutting down (retried first)
@@ -24,9 +24,11 @@ from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
+from babelserve.terminal import in_one_line
+
 
 class TranslationError(Exception):
-    """A call that got no answer; `str(error)` is the server's text, safe to show.
+    """A call that got no answer; `str(error)` is the server's text in one line, with control characters escaped.
 
     Args:
         message: What happened, for people.
@@ -45,7 +47,7 @@ class TranslationError(Exception):
         request_id: str | None = None,
         retry_after_seconds: float | None = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(in_one_line(message))
         self.code = code or self.default_code
         self.request_id = request_id
         self.retry_after_seconds = retry_after_seconds
@@ -70,7 +72,7 @@ class PermissionDenied(TranslationError):
 
 
 class ModelNotFound(TranslationError):
-    """The server has no model of that name."""
+    """The server has no model, or no glossary, of that name; the message says which."""
 
     default_code = grpc.StatusCode.NOT_FOUND
 
@@ -125,14 +127,16 @@ CLASSES: dict[grpc.StatusCode, type[TranslationError]] = {
 }
 
 
-_ESCAPED = re.compile(r"\b(?:ipv6|unix|unix-abstract):\S*%\S*")  # as gRPC's core writes one: ipv6:%5B::1%5D:1
+_ESCAPED = re.compile(r"\b(?:ipv6|unix|unix-abstract):\S*")  # as gRPC's core writes one: ipv6:%5B::1%5D:1
+# More than a day is not waited for, and Python cannot wait for 300 years.
+_MOST_RETRY_SECONDS = 86_400.0
 _TOO_LONG = "message larger than max"  # so gRPC says, of either side; our server never does
 
 
 def from_rpc_error(error: Any) -> TranslationError:
     """Makes our error of gRPC's, sync (`grpc.RpcError`, which is a `grpc.Call`) or asyncio (`AioRpcError`)."""
     code: grpc.StatusCode = error.code()
-    details = _ESCAPED.sub(_as_typed, error.details() or code.name)
+    details = _ESCAPED.sub(lambda found: unquote(found[0]), error.details() or code.name)
     trailing = error.trailing_metadata()
     kind = CLASSES.get(code, ServerFailed)
     if kind is Overloaded and _TOO_LONG in details:
@@ -146,16 +150,11 @@ def from_rpc_error(error: Any) -> TranslationError:
     )
 
 
-def _as_typed(escaped: re.Match[str]) -> str:
-    """Returns an address as people write it; control characters, which a terminal would obey, stay visible."""
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in unquote(escaped[0]))
-
-
 def _retry_after_seconds(trailing: Sequence[tuple[str, str | bytes]] | None) -> float | None:
     """What gRPC's own pushback says, or `google.rpc.RetryInfo`, which a proxy may have left of the two."""
     pushback = _metadata_value(trailing, "grpc-retry-pushback-ms")
     if isinstance(pushback, str):
-        return int(pushback) / 1000 if pushback.isdecimal() else None
+        return min(float(pushback) / 1000, _MOST_RETRY_SECONDS) if pushback.isdecimal() else None
     details = _metadata_value(trailing, "grpc-status-details-bin")
     if not isinstance(details, bytes):
         return None
@@ -164,7 +163,8 @@ def _retry_after_seconds(trailing: Sequence[tuple[str, str | bytes]] | None) -> 
         found = [any_.Unpack(retry) for any_ in Status.FromString(details).details]
     except DecodeError:
         return None
-    return max(0.0, retry.retry_delay.ToTimedelta().total_seconds()) if any(found) else None
+    seconds = retry.retry_delay.seconds + retry.retry_delay.nanos / 1e9
+    return min(max(0.0, seconds), _MOST_RETRY_SECONDS) if any(found) else None
 
 
 def _metadata_value(metadata: Sequence[tuple[str, str | bytes]] | None, key: str) -> str | bytes | None:

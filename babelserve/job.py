@@ -164,8 +164,6 @@ class _Job:
 
     def _send(self, lines: list[Line]) -> list[TranslatedLine]:
         result = self.client.translate([line.text for line in lines], target=self.target, **self.options)
-        if len(result.translations) != len(lines):
-            raise ServerFailed(f"the server answered {len(lines)} texts with {len(result.translations)} translations")
         self.has_succeeded = True
         self.pace.answered()
         return [
@@ -174,6 +172,7 @@ class _Job:
                 num_bytes=line.num_bytes,
                 model=result.model,
                 model_version=result.model_version,
+                glossaries=result.glossaries,
             )
             for line, translation in zip(lines, result.translations, strict=True)
         ]

@@ -1,6 +1,5 @@
 """What has been translated of a file with a format, a line of JSON for each text: a stopped job goes on from there."""
 
-import contextlib
 import hashlib
 import json
 import sys
@@ -8,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from babelserve.files import UsageError
+from babelserve.outputs import UsageError, claim, close_part, is_gzip, places, whole_lines, write_whole
+from babelserve.terminal import write_shown
 
 
 class Journal:
@@ -16,19 +16,24 @@ class Journal:
 
     Args:
         path: of the output, which need not exist; None: standard output. That, and what is no regular file, is written
-            at the end without a journal.
+            at the end without a journal. If it ends in ".gz", the output is gzipped.
         texts: of the file.
         target: code of the target language.
 
     Attributes:
         part: path of the journal; None without.
         translations: one for each text; None where it is not translated yet.
+
+    Raises:
+        UsageError, OSError: as `places`.
     """
 
     def __init__(self, path: Path | None, texts: Sequence[str], target: str) -> None:
-        self._path = path and path.resolve()  # a link stays one
-        is_special = self._path is None or (self._path.exists() and not self._path.is_file())
-        self.part = None if is_special or self._path is None else self._path.with_name(self._path.name + ".part")
+        self._path: Path | None = None
+        self.part: Path | None = None
+        self._is_gzip = path is not None and is_gzip(path)
+        if path:
+            self._path, self.part = places(path)
         self.translations: list[str | None] = [None] * len(texts)
         self._hashes = [hashlib.sha256(f"{target}\n{text}".encode()).hexdigest()[:16] for text in texts]
         self._file: BinaryIO | None = None
@@ -37,22 +42,23 @@ class Journal:
         """Opens it, and with `resume` reads what a stopped job has left; returns how many texts that has translated.
 
         Raises:
-            UsageError: that job had another file, or another target.
+            UsageError: that job had another file, or another target; or another job has it.
             OSError: it cannot be read or written.
         """
         if self.part is None:
             return 0
+        self._file = claim(self.part)
         num_bytes = 0
-        if resume and self.part.is_file():
-            with self.part.open("rb") as file:
-                for line in file:
-                    if not line.endswith(b"\n"):
-                        break  # torn
-                    self._take(line)
-                    num_bytes += len(line)
-        self._file = self.part.open("r+b" if num_bytes else "wb")
-        self._file.truncate(num_bytes)
-        self._file.seek(num_bytes)
+        try:
+            for line in whole_lines(self._file) if resume else ():
+                self._take(line)
+                num_bytes += len(line)
+            self._file.truncate(num_bytes)
+            self._file.seek(num_bytes)
+        except BaseException:
+            self._file.close()
+            self._file = None
+            raise
         return len(self.translations) - self.translations.count(None)
 
     def add(self, index: int, translation: str) -> None:
@@ -65,37 +71,33 @@ class Journal:
         self._file.flush()
 
     def finish(self, output: bytes) -> None:
-        """Writes the output, whole or not at all, and removes the journal. Raises OSError."""
+        """Writes the output, whole or not at all, and removes the journal. Raises OSError, UsageError."""
         if self._path is None:
-            sys.stdout.buffer.write(output)
+            write_shown(sys.stdout.buffer, output)
             sys.stdout.buffer.flush()
         elif self.part is None:
-            self._path.write_bytes(output)
+            with self._path.open("wb") as file:
+                write_shown(file, output)
         else:
-            whole = self.part.with_name(self.part.name + ".whole")
-            whole.write_bytes(output)
-            whole.replace(self._path)
+            write_whole(self._path, self.part, lambda whole: whole.write(output), gzipped=self._is_gzip)
+            if self._file is not None:
+                self._file.truncate(0)
             self.leave()
-            self.part.unlink(missing_ok=True)
 
     def leave(self) -> bool:
         """Closes it; returns whether it has anything to go on from. It is removed if not."""
-        if self._file is None or self.part is None:
+        if self._file is None:
             return False
-        with contextlib.suppress(OSError):  # a full disk was complained of already
-            self._file.close()
-        self._file = None
-        if self.part.stat().st_size == 0:
-            self.part.unlink()
-            return False
-        return True
+        file, self._file = self._file, None
+        return close_part(file, self.part)
 
     def _take(self, line: bytes) -> None:
         try:
             entry = json.loads(line)
             index, hash_, translation = entry["text"], entry["hash"], str(entry["translation"])
+            translation.encode()  # JSON can have what no text may
             is_ours = 0 <= index < len(self._hashes) and self._hashes[index] == hash_
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise UsageError(f"{self.part} is no journal of a file with a format: remove it") from error
         if not is_ours:
             raise UsageError(f"{self.part} is of another file, or of another target language: remove it")

@@ -5,10 +5,12 @@ Only "\n" ends a line; every other kind of white space, "\r" included, is part o
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import grpc
 
 from babelserve.results import FinishReason, TextError, Translation
+from babelserve.terms import UsedGlossary
 
 MAX_TEXT_BYTES = 2 * 2**20  # as translation.proto says of TranslateRequest.contents
 # Small enough that a batch of long lines is not one long request; the server batches by itself anyway.
@@ -32,18 +34,34 @@ class TranslatedLine:
     num_bytes: int
     model: str
     model_version: str
+    glossaries: tuple[UsedGlossary, ...] = ()
+
+
+def lines_of(file: BinaryIO) -> Iterator[Line]:
+    """Yields the lines of a file; of one that is too long it keeps no more than it takes to know that."""
+    most = MAX_TEXT_BYTES + 2  # with the end, and one that is too many
+    while raw := file.readline(most):
+        num_bytes, more = len(raw), raw
+        while len(more) == most and not more.endswith(b"\n"):
+            more = file.readline(most)
+            num_bytes += len(more)
+        yield read_line(raw) if num_bytes == len(raw) else _too_long(num_bytes, ends=more.endswith(b"\n"))
 
 
 def read_line(raw: bytes) -> Line:
     """Makes a line of its bytes; one that is too long or no UTF-8 fails alone, like a text in a request."""
     content = raw.removesuffix(b"\n")
     if len(content) > MAX_TEXT_BYTES:
-        error = f"the line has {len(content)} bytes; the limit is {MAX_TEXT_BYTES}"
-        return Line(text="", num_bytes=len(raw), error=error)
+        return _too_long(len(raw), ends=raw.endswith(b"\n"))
     try:
         return Line(text=content.decode(), num_bytes=len(raw))
     except UnicodeDecodeError as fault:
         return Line(text="", num_bytes=len(raw), error=f"byte {fault.start} of the line is not valid UTF-8")
+
+
+def _too_long(num_bytes: int, *, ends: bool) -> Line:
+    error = f"the line has {num_bytes - ends} bytes; the limit is {MAX_TEXT_BYTES}"
+    return Line(text="", num_bytes=num_bytes, error=error)
 
 
 def batches(lines: Iterable[Line], max_lines: Callable[[], int]) -> Iterator[list[Line]]:

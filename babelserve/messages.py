@@ -1,14 +1,16 @@
 """Requests from arguments and results from answers: all that the sync and the asyncio client share about messages."""
 
 import numbers
-from collections.abc import Iterable, Sequence
-from typing import Any, TypedDict, Unpack, get_args, get_type_hints
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypedDict, Unpack, get_args, get_type_hints
 
 from google.protobuf.message import Message
 
-from babelserve.decoding import decoding_options
-from babelserve.errors import InvalidRequest
+from babelserve.answers import check_count
+from babelserve.decoding import check_phrases, decoding_options
+from babelserve.errors import InvalidRequest, ServerFailed
 from babelserve.results import Hypothesis, ModelInfo, StreamedSentence, Timings, TranslateResult, Translation
+from babelserve.rules import check_text, glossary_message, keep_rules
 from babelserve.sentences import (
     read_detected,
     read_finish_reason,
@@ -17,6 +19,7 @@ from babelserve.sentences import (
     read_sentence,
     read_text_error,
 )
+from babelserve.terms import read_glossaries, read_terms
 from babelserve.v1 import translation_pb2
 
 _PRIORITIES = {
@@ -54,6 +57,12 @@ class TranslateOptions(TypedDict, total=False):
         translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
         keep: What translations keep as it is: literals, and pairs of an opening and a closing, such as
             `["ACME", ("<<", ">>")]`; at most 100 of 1 to 100 characters each, and 4000 together.
+        glossary: Words or phrases, and what each must become: a target, or a list of a target and its other forms, such
+            as `{"printer": ["Drucker", "Druckern", "Druckers"]}`; at most 1000 of 1 to 200 characters each, with at
+            most 31 other forms. Refused where texts go over a language between.
+        glossaries: Names of the server's glossaries as `list_glossaries` gives them, at most 16; where several have a
+            source, `glossary` wins, then the first.
+        ignore_case: True finds the sources of all these terms in whatever case.
         priority: "high", "normal" or "low", among the caller's own requests.
         traffic_key: Requests of the same go to the same version where versions of a model share them; 256 characters.
         include_sentences: Fill `Translation.sentences` (`translate` only).
@@ -84,6 +93,9 @@ class TranslateOptions(TypedDict, total=False):
     refuse_unknown_scripts: bool | None
     translate_attributes: bool | None
     keep: Sequence[str | tuple[str, str]] | None
+    glossary: Mapping[str, str | Sequence[str]] | None
+    glossaries: Sequence[str] | None
+    ignore_case: bool | None
     priority: str | None
     traffic_key: str | None
     include_sentences: bool | None
@@ -125,7 +137,7 @@ def translate_request(
             text=translation_pb2.TextOptions(
                 refuse_unknown_scripts=options.get("refuse_unknown_scripts"),
                 translate_attributes=options.get("translate_attributes"),
-                keep=_keep_rules(options.get("keep")),
+                keep=keep_rules(options.get("keep")),
             ),
             priority=priority_of(options.get("priority")),
             traffic_key=options.get("traffic_key"),
@@ -134,7 +146,9 @@ def translate_request(
                 include_alignment=options.get("include_alignment"),
                 include_tokens=options.get("include_tokens"),
                 include_confidence=options.get("include_confidence"),
+                text_once=True,
             ),
+            glossary=glossary_message(options.get("glossary"), options.get("glossaries"), options.get("ignore_case")),
         )
     except ValueError as error:  # protobuf's, for a number outside uint32: "Value out of range: -1"
         raise InvalidRequest(str(error)) from error
@@ -159,25 +173,15 @@ def _checked_contents(contents: Sequence[str]) -> list[str]:
     return contents
 
 
-def check_text(name: str, text: object) -> None:
-    """Raises TypeError if something is no text, and InvalidRequest if the text is not valid Unicode."""
-    if not isinstance(text, str):
-        raise TypeError(f"{name} must be a string, not {type(text).__name__}")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidRequest(f"{name} is not valid Unicode: it holds a lone surrogate") from error
-
-
 def _check_options(options: TranslateOptions) -> None:
     if unknown := sorted(options.keys() - _OPTION_TYPES.keys()):
         raise TypeError(f"unknown option: {', '.join(unknown)}")
     for name, value in options.items():
         declared = _OPTION_TYPES[name]
-        if value is None or name == "keep":  # which `_keep_rules` checks
+        if value is None or name in ("keep", "glossary", "glossaries"):  # which rules.py checks
             continue
         if name == "suppress":
-            _check_phrases(value)
+            check_phrases(value)
             continue
         if declared is str:
             check_text(name, value)
@@ -185,30 +189,6 @@ def _check_options(options: TranslateOptions) -> None:
         accepted, said = _ACCEPTED[declared]
         if isinstance(value, bool) != (declared is bool) or not isinstance(value, accepted):
             raise TypeError(f"{name} must be {said}, not {type(value).__name__}")
-
-
-def _check_phrases(phrases: object) -> None:
-    if isinstance(phrases, str | bytes) or not isinstance(phrases, Sequence):
-        raise TypeError("suppress must be a sequence of phrases, not one string: use [phrase]")
-    for index, phrase in enumerate(phrases):
-        check_text(f"suppress[{index}]", phrase)
-
-
-def _keep_rules(keep: Sequence[Any] | None) -> list[translation_pb2.KeepRule]:
-    """Returns rules as they are sent. Raises TypeError if one is neither a string nor a pair of strings."""
-    if isinstance(keep, str | bytes):
-        raise TypeError("keep must be a sequence of rules, not one string: use [literal]")
-    rules = []
-    for index, rule in enumerate(keep or ()):
-        fields = {"literal": rule}
-        if not isinstance(rule, str):
-            if not isinstance(rule, tuple | list) or len(rule) != 2:
-                raise TypeError(f"keep[{index}] must be a string, or an opening and a closing, not {rule!r}")
-            fields = dict(zip(("opening", "closing"), rule, strict=True))
-        for text in fields.values():
-            check_text(f"keep[{index}]", text)
-        rules.append(translation_pb2.KeepRule(**fields))
-    return rules
 
 
 def priority_of(name: str | None) -> translation_pb2.Priority:
@@ -220,8 +200,9 @@ def priority_of(name: str | None) -> translation_pb2.Priority:
     return _PRIORITIES[name]
 
 
-def translate_result(response: translation_pb2.TranslateResponse) -> TranslateResult:
-    """Reads the answer to Translate."""
+def translate_result(response: translation_pb2.TranslateResponse, num_texts: int) -> TranslateResult:
+    """Reads the answer to Translate. Raises ServerFailed if it does not have as many translations as were asked for."""
+    check_count(len(response.translations), num_texts)
     return TranslateResult(
         translations=tuple(_translation(message) for message in response.translations),
         model=response.model,
@@ -234,11 +215,14 @@ def translate_result(response: translation_pb2.TranslateResponse) -> TranslateRe
             encode_seconds=response.timings.encode_seconds,
             decode_seconds=response.timings.decode_seconds,
         ),
+        glossaries=read_glossaries(response),
     )
 
 
-def streamed_sentence(response: translation_pb2.TranslateStreamResponse) -> StreamedSentence:
-    """Reads one item of the answer to TranslateStream."""
+def streamed_sentence(response: translation_pb2.TranslateStreamResponse, num_texts: int) -> StreamedSentence:
+    """Reads one item of the answer to TranslateStream. Raises ServerFailed if it is of none of the texts."""
+    if response.content_index >= num_texts:
+        raise ServerFailed(f"the server answered text {response.content_index} of {num_texts}")
     return StreamedSentence(
         content_index=response.content_index,
         sentence_index=response.sentence_index,
@@ -250,6 +234,7 @@ def streamed_sentence(response: translation_pb2.TranslateStreamResponse) -> Stre
         model_version=response.model_version,
         detected=read_detected(response),
         route=read_route(response),
+        glossaries=read_glossaries(response),
     )
 
 
@@ -283,7 +268,7 @@ def _translation(message: translation_pb2.Translation) -> Translation:
         text=message.text,
         score=message.score,
         finish_reason=read_finish_reason(message.finish_reason),
-        hypotheses=tuple(Hypothesis(text=best.text, score=best.score) for best in message.hypotheses),
+        hypotheses=tuple(_hypotheses(message)),
         sentences=tuple(read_sentence(sentence) for sentence in message.sentences),
         source_tokens=message.source_tokens,
         target_tokens=message.target_tokens,
@@ -291,5 +276,11 @@ def _translation(message: translation_pb2.Translation) -> Translation:
         detected=read_detected(message),
         route=read_route(message),
         kept=read_kept(message),
+        terms=read_terms(message),
         confidence=message.confidence if message.HasField("confidence") else None,
     )
+
+
+def _hypotheses(message: translation_pb2.Translation) -> Iterator[Hypothesis]:
+    for rank, each in enumerate(message.hypotheses):
+        yield Hypothesis(text=each.text if rank else message.text, score=each.score)

@@ -1,11 +1,17 @@
-"""What a command does with the list of a server's models: shows it, and takes a target language from it."""
+"""What a command does with the lists of a server's models and glossaries: shows them, and takes a target language."""
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from babelserve.results import ModelInfo
+from babelserve.terminal import in_one_line
+from babelserve.terms import GlossaryInfo
 
 _MOST_SHOWN = 8  # languages, or pairs
+_WIDEST = 40  # characters that a column is padded to
+# Pairs that are looked at. Half would leave out some of 700 languages, twice takes two seconds.
+_MOST_PAIRS = 500_000
 
 
 def only_target(models: Sequence[ModelInfo], *, model: str | None, source: str | None) -> str:
@@ -51,32 +57,48 @@ def table(models: Sequence[ModelInfo], pivots: Sequence[str] = ()) -> str:
         )
         for info in models
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    pivot_of = _pivoted_pairs(models, pivots)
+    lines = _aligned(rows)
     lines += [
-        f"over {pivot}: {_directions([pair for pair, own in pivot_of.items() if own == pivot])}"
-        for pivot in dict.fromkeys(pivot_of.values())
+        in_one_line(f"over {pivot}: {_directions(pairs)}") for pivot, pairs in _pivoted_pairs(models, pivots).items()
     ]
     return "\n".join(lines)
 
 
-def _pivoted_pairs(models: Sequence[ModelInfo], pivots: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Returns the pairs that no model translates and two do, each with the first pivot that joins them."""
-    direct = {pair: None for info in models for pair in _pairs(info)}
+def glossary_table(glossaries: Sequence[GlossaryInfo]) -> str:
+    """Returns the glossaries as lines of aligned columns, the first with their names."""
+    rows = [("NAME", "VERSION", "TERMS", "LANGUAGES")]
+    rows += [(info.name, info.version, str(info.num_terms), f"{info.source} to {info.target}") for info in glossaries]
+    return "\n".join(_aligned(rows))
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    shown = [[in_one_line(cell) for cell in row] for row in rows]
+    widths = [min(_WIDEST, max(len(row[column]) for row in shown)) for column in range(len(rows[0]))]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in shown]
+
+
+def _pivoted_pairs(models: Sequence[ModelInfo], pivots: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    """Returns the pairs that no model translates and two do, by the first pivot that joins them."""
+    direct = dict.fromkeys(itertools.islice(itertools.chain.from_iterable(map(_pairs, models)), _MOST_PAIRS))
+    before, behind = defaultdict(list), defaultdict(list)
+    for source, target in direct:
+        before[target].append(source)
+        behind[source].append(target)
+    joined = (
+        (pair, pivot) for pivot in dict.fromkeys(pivots) for pair in itertools.product(before[pivot], behind[pivot])
+    )
     pivot_of: dict[tuple[str, str], str] = {}
-    for pivot in pivots:
-        before = [source for source, target in direct if target == pivot]
-        behind = [target for source, target in direct if source == pivot]
-        for source, target in itertools.product(before, behind):
-            if source != target and (source, target) not in direct:
-                pivot_of.setdefault((source, target), pivot)
-    return pivot_of
+    for pair, pivot in itertools.islice(joined, _MOST_PAIRS):
+        if pair[0] != pair[1] and pair not in direct:
+            pivot_of.setdefault(pair, pivot)
+    pairs_of = defaultdict(list)
+    for pair, pivot in pivot_of.items():
+        pairs_of[pivot].append(pair)
+    return pairs_of
 
 
 def _pairs(info: ModelInfo) -> Iterable[tuple[str, str]]:
-    pairs = info.language_pairs or itertools.product(info.source_languages, info.target_languages)
-    return ((source, target) for source, target in pairs if source != target)
+    return info.language_pairs or itertools.product(info.source_languages, info.target_languages)
 
 
 def _languages(info: ModelInfo) -> str:

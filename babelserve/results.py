@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import grpc
 
+from babelserve.terms import UsedGlossary, UsedTerm
+
 
 class FinishReason(enum.Enum):
     """Why a translation ended."""
@@ -103,6 +105,7 @@ class Sentence:
         end: Where it ends there; 0 in a stream.
         tokens: Of its translation, the end of the sentence last, if that was asked for.
         confidence: 0 to 1, if that was asked for and it was translated: it ranks, see `docs/guides/translate.md`.
+        terms: Of the glossary, in the sentence's order.
     """
 
     source_text: str
@@ -120,6 +123,7 @@ class Sentence:
     end: int = 0
     tokens: tuple[Token, ...] = ()
     confidence: float | None = None
+    terms: tuple[UsedTerm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +150,7 @@ class Translation:
 
     `detected` is None unless the request left the source language open, and there were several. `route` is empty where
     the result's `model` translated the text alone; two models over a pivot are two legs. `confidence` is None unless it
-    was asked for and a sentence was translated.
+    was asked for and a sentence was translated. `terms` are those of the glossary that the text has, in its order.
     """
 
     text: str
@@ -161,6 +165,7 @@ class Translation:
     route: tuple[RouteLeg, ...] = ()
     kept: tuple[KeptPart, ...] = ()
     confidence: float | None = None
+    terms: tuple[UsedTerm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +184,7 @@ class TranslateResult:
 
     `source` and `target` are the models' own codes of the languages that were meant; an older server leaves them
     empty. `model` is the last of the texts' route; it and `source` are empty where texts had different routes.
+    `glossaries` are those of the server that the request named, in that order.
     """
 
     translations: tuple[Translation, ...]
@@ -187,6 +193,7 @@ class TranslateResult:
     timings: Timings
     source: str = ""
     target: str = ""
+    glossaries: tuple[UsedGlossary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,12 +203,14 @@ class BulkTranslation:
     Attributes:
         index: Which text it is, from 0 in the order in which they were given.
         model: The last of the text's route.
+        glossaries: Those of the server that were named, as they were when this text was translated.
     """
 
     index: int
     translation: Translation
     model: str
     model_version: str
+    glossaries: tuple[UsedGlossary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,8 +218,8 @@ class StreamedSentence:
     """One sentence of a streamed answer, as soon as it is done; the indices place it.
 
     A text without any sentence comes as one item with `sentence_count` 0, `sentence` None, and the whole text in
-    `leading`; a text that failed, as one item with `error`. `detected` and `route` come with the sentence of index 0.
-    An older server leaves the model's names empty.
+    `leading`; a text that failed, as one item with `error`. `detected`, `route` and `glossaries` come with the sentence
+    of index 0. An older server leaves the model's names empty.
     """
 
     content_index: int
@@ -223,6 +232,7 @@ class StreamedSentence:
     model_version: str = ""
     detected: DetectedLanguage | None = None
     route: tuple[RouteLeg, ...] = ()
+    glossaries: tuple[UsedGlossary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from typing import TypedDict, Unpack
 
-from babelserve.messages import check_size, check_text, priority_of
+from babelserve.answers import check_count
+from babelserve.messages import check_size, priority_of
 from babelserve.results import Score, ScoreResult
+from babelserve.rules import check_text
 from babelserve.sentences import read_text_error, read_tokens
 from babelserve.v1 import translation_pb2
 
@@ -54,8 +56,9 @@ def score_request(pairs: Pairs, target: str, **options: Unpack[ScoreOptions]) ->
     return request
 
 
-def score_result(response: translation_pb2.ScoreResponse) -> ScoreResult:
-    """Reads the answer."""
+def score_result(response: translation_pb2.ScoreResponse, num_pairs: int) -> ScoreResult:
+    """Reads the answer. Raises ServerFailed if it does not have as many scores as were asked for."""
+    check_count(len(response.scores), num_pairs)
     return ScoreResult(
         scores=tuple(_score(message) for message in response.scores),
         model=response.model,

@@ -13,6 +13,8 @@ from babelserve.results import (
     TextError,
     Token,
 )
+from babelserve.terminal import in_one_line
+from babelserve.terms import read_terms
 from babelserve.v1 import translation_pb2
 
 _FINISH_REASONS: dict[int, FinishReason] = {
@@ -70,6 +72,7 @@ def read_sentence(message: translation_pb2.Sentence) -> Sentence:
         begin=message.begin,
         end=message.end,
         tokens=read_tokens(message),
+        terms=read_terms(message),
         confidence=message.confidence if message.HasField("confidence") else None,
     )
 
@@ -94,4 +97,4 @@ def read_finish_reason(value: translation_pb2.FinishReason) -> FinishReason:
 
 def read_text_error(status: translation_pb2.Status) -> TextError:
     """Reads the error of a text."""
-    return TextError(code=STATUS_CODES.get(status.code, grpc.StatusCode.UNKNOWN), message=status.message)
+    return TextError(code=STATUS_CODES.get(status.code, grpc.StatusCode.UNKNOWN), message=in_one_line(status.message))

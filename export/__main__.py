@@ -8,13 +8,14 @@ import shtab
 
 from export.bundle import MAX_BLEU_LOSS, export_bundle
 from export.description import described_quality, described_sizes
+from export.drafts import check_new
 from export.endings import endings
 from export.files import FOR_CPUS
 from export.restore import read_checkpoint
 from export.shortlist import learn_shortlist
 from export.subject import DevSet, subject_of
 from model.augment import Pair
-from model.command import parse
+from model.command import name, number, parse
 from model.data import read_corpus
 from model.recipe import CorpusConfig
 from server.bundle.bundle import Bundle
@@ -25,6 +26,7 @@ def main() -> None:
     """Entry point; exit code 1 when a check fails or the export is interrupted, 2 for wrong arguments."""
     arguments = _parse_arguments()
     with endings("babelserve-export", arguments.out):
+        check_new(arguments.out)
         pairs = _read_pairs(arguments.dev)
         dev = DevSet(sources=[source for source, _ in pairs], references=[target for _, target in pairs])
         training = [pair for files in arguments.shortlist for pair in _read_pairs(files)]
@@ -66,7 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
         required=True,
         help="line-aligned real sentences, at least 200, to calibrate and prove with; not those of a test set",
     )
-    parser.add_argument("--version", default="1", help="the model's version in the manifest (default 1)")
+    parser.add_argument("--version", type=name, default="1", help="the model's version in the manifest (default 1)")
     parser.add_argument(
         "--variants",
         nargs="+",
@@ -76,7 +78,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--max-bleu-loss",
-        type=float,
+        type=number(0, 100),
         default=MAX_BLEU_LOSS,
         help=f"what a variant or its shortlist may lose to cpu-fp32 on the dev set (default {MAX_BLEU_LOSS})",
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from export.verify import VerificationError
+from model.command import printable
 from server.errors import StartupError
 
 
@@ -39,5 +40,5 @@ def endings(program: str, out: Path | None, *refusals: type[Exception], subject:
 
 
 def _end(code: int, message: str) -> None:
-    sys.stderr.write(f"{message}\n")
+    sys.stderr.write("\n".join(map(printable, message.split("\n"))) + "\n")
     sys.exit(code)

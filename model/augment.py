@@ -5,7 +5,7 @@ Each is a function of one pair and a random generator, applied to the text befor
 
 import random
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
@@ -107,13 +107,13 @@ class Interchange:
 
     def __call__(self, pair: Pair, rng: random.Random) -> Pair:
         """Returns the pair with one word of either side exchanged, or as it is where no such words stand once."""
-        source, target = (_WHOLE_WORD.findall(side) for side in pair)
+        source, target = (Counter(_WHOLE_WORD.findall(side)) for side in pair)
         found = [
             (word, translation, word_class)
-            for word in source
-            if source.count(word) == 1
+            for word, count in source.items()
+            if count == 1
             for translation, word_class in self._translations.get(word, {}).items()
-            if target.count(translation) == 1
+            if target[translation] == 1
         ]
         if not found:
             return pair
@@ -172,19 +172,25 @@ def fill_slots(pair: Pair, rng: random.Random, num_placeholders: int = 0) -> Pai
 
     ⟦url⟧, ⟦time⟧, ⟦time2⟧, ... get the same text on both sides (`model.verbatim`). Half of those that a server would
     mask (`server.text.masking`) get a placeholder symbol, each its own, if there are so many. ⟦price:en⟧ and ⟦price:de⟧
-    get the same price as each language writes it (`model.localised`).
+    get the same price as each language writes it (`model.localised`). What is no such slot stays as it is.
     """
     slots = {slot["name"]: slot for slot in _SLOT.finditer(pair[0])}
-    texts = {name: KINDS[slot["kind"]](rng) for name, slot in slots.items() if not slot["language"]}
-    localised = {name: LOCALISED[slot["kind"]](rng) for name, slot in slots.items() if slot["language"]}
-    masked = [name for name, slot in slots.items() if slot["kind"] in _MASKED]
+    texts = {
+        name: KINDS[slot["kind"]](rng) for name, slot in slots.items() if not slot["language"] and slot["kind"] in KINDS
+    }
+    localised = {
+        name: LOCALISED[slot["kind"]](rng)
+        for name, slot in slots.items()
+        if slot["language"] and slot["kind"] in LOCALISED
+    }
+    masked = [name for name in texts if slots[name]["kind"] in _MASKED]
     if len(masked) <= num_placeholders:
         symbols = rng.sample(range(PLACEHOLDER_START, PLACEHOLDER_START + num_placeholders), len(masked))
         texts |= {slot: chr(symbol) for slot, symbol in zip(masked, symbols, strict=True) if rng.random() < 0.5}
 
     def text(slot: re.Match[str]) -> str:
         name, language = slot["name"], slot["language"]
-        return localised[name][language] if language else texts[name]
+        return localised.get(name, {}).get(language, slot[0]) if language else texts.get(name, slot[0])
 
     source, target = (_SLOT.sub(text, side) for side in pair)
     return source, target
@@ -210,16 +216,15 @@ def _attach(pair: Pair, text: str, rng: random.Random) -> Pair:
 
 def _shared_words(pair: Pair) -> list[str]:
     """Names and numbers (but "1", whose noun is a singular) that stand once on either side."""
-    source, target = (_WORD.findall(side) for side in pair)
+    source, target = (Counter(_WORD.findall(side)) for side in pair)
     return [
         word
-        for word in source
+        for word, count in source.items()
         if (
             (_has_digit(word) and word != "1")
             or (word[0].isupper() and len(word) > 2 and word.lower() not in _FALSE_FRIENDS)
         )
-        and source.count(word) == 1
-        and target.count(word) == 1
+        and count == target[word] == 1
     ]
 
 

@@ -1,6 +1,7 @@
 """A checkpoint: one file with weights, configuration, tokenizer and training facts; loaded without running any code."""
 
 import dataclasses
+import math
 import pickle
 import zipfile
 from dataclasses import dataclass, field
@@ -11,9 +12,15 @@ import torch
 from torch import Tensor
 
 from model.config import TransformerConfig
+from model.files import opened, replacing
 from model.transformer import Transformer
 
 FORMAT = 1  # raised whenever a weight is renamed
+# What `torch.load` and a look at its answer raise for files that are damaged, or hold something else.
+FOREIGN = (
+    *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, TypeError),
+    *(ValueError, pickle.UnpicklingError),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +60,10 @@ def load_checkpoint(path: Path) -> Checkpoint:
     """Reads a file written by `save_checkpoint`.
 
     Raises:
-        FileNotFoundError: there is no such file.
+        OSError: it cannot be read.
         ValueError: the file is not a checkpoint of this format.
     """
-    with path.open("rb") as file:
+    with opened(path) as file:
         if not zipfile.is_zipfile(file):  # foreign or cut off: torch.load may raise anything
             raise ValueError(f"{path} is not a babelserve checkpoint: it is no whole zip archive")
     try:
@@ -64,16 +71,31 @@ def load_checkpoint(path: Path) -> Checkpoint:
         if not isinstance(document, dict):
             raise TypeError(f"it holds a {type(document).__name__}")
         if document["format"] != FORMAT:
-            raise ValueError(f"{path} has checkpoint format {document['format']}; this version reads {FORMAT}")
-        return Checkpoint(
+            raise ValueError(f"it has checkpoint format {document['format']!r:.20}; this version reads {FORMAT}")
+        checkpoint = Checkpoint(
             config=TransformerConfig(**document["config"]),
             weights=document["weights"],
             tokenizer=document["tokenizer"],
             facts=document["facts"],
         )
-    except (KeyError, TypeError, RuntimeError, pickle.UnpicklingError) as error:
-        reason = str(error).partition("\n")[0]
-        raise ValueError(f"{path} is not a babelserve checkpoint: {reason}") from error
+        kinds = (dict, bytes, dict)
+        if not all(map(isinstance, (checkpoint.weights, checkpoint.tokenizer, checkpoint.facts), kinds)):
+            raise TypeError("weights and facts must be tables, and the tokenizer bytes")
+        if bad := [str(name) for name, weight in checkpoint.weights.items() if not _has_numbers(weight)]:
+            raise TypeError(f"{bad[0]!r:.80} has NaN or infinity, or is no tensor of numbers")
+    except FOREIGN as error:
+        raise ValueError(f"{path} is not a babelserve checkpoint: {first_line(error)}") from error
+    return checkpoint
+
+
+def _has_numbers(weight: object) -> bool:
+    """Says whether it is a tensor of numbers; -inf is one, with which a bias suppresses a token."""
+    return isinstance(weight, Tensor) and weight.is_floating_point() and bool((weight < math.inf).all())
+
+
+def first_line(error: Exception) -> str:
+    """Returns what an error says, or its kind if it says nothing; PyTorch adds lines for its developers."""
+    return str(error).partition("\n")[0] or type(error).__name__
 
 
 def average_weights(paths: list[Path]) -> dict[str, Tensor]:
@@ -86,10 +108,6 @@ def average_weights(paths: list[Path]) -> dict[str, Tensor]:
 
 
 def save_atomically(path: Path, document: dict[str, Any]) -> None:
-    """Writes `document` with torch.save to a temporary sibling, then renames it over `path`. Raises OSError."""
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        torch.save(document, temporary)
-    except RuntimeError as error:  # torch's, for a full disk too
-        raise OSError(f"{temporary} cannot be written: {str(error).partition(chr(10))[0]}") from error
-    temporary.replace(path)
+    """Writes `document` with torch.save, whole or not at all. Raises OSError."""
+    with replacing(path) as draft:
+        torch.save(document, draft)

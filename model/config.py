@@ -8,6 +8,10 @@ Activation = Literal["relu", "silu", "gelu", "quick_gelu"]
 Positions = Literal["sinusoidal", "learned", "table"]
 Mixer = Literal["attention", "ssru"]
 
+# No network has as much. Far larger numbers would keep a program at work for ever before the memory is full.
+_MAX_SIZE = 1 << 20  # of vocabularies, widths, heads and positions
+_MAX_LAYERS = 1 << 10
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackConfig:
@@ -96,8 +100,8 @@ class TransformerConfig:
         for name, probability in (("dropout", self.dropout), ("inner_dropout", self.inner_dropout)):
             if probability is not None and not 0 <= probability < 1:
                 faults.append(f"{name} must be in [0, 1), not {probability}")
-        if not self.layer_norm_eps > 0:
-            faults.append(f"layer_norm_eps must be over 0, not {self.layer_norm_eps}")
+        if not 0 < self.layer_norm_eps <= 1:
+            faults.append(f"layer_norm_eps must be over 0 and at most 1, not {self.layer_norm_eps}")
         kinds = {"norm": Norm, "activation": Activation, "positions": Positions, "decoder_mixer": Mixer}
         choices = {name: get_args(kind) for name, kind in kinds.items()}
         choices["encoder_norm"] = (*choices["norm"], None)
@@ -143,7 +147,12 @@ class TransformerConfig:
         sizes = ("vocab_size", "d_model", "num_heads", "encoder_layers", "decoder_layers", "ffn_dim", "max_positions")
         optional = ("source_vocab_size", "encoder_num_heads", "head_width", "encoder_ffn_dim")
         given = [name for name in (*sizes, *optional) if getattr(self, name) is not None]
-        return [f"{name} must be at least 1, not {getattr(self, name)}" for name in given if getattr(self, name) < 1]
+        most = {name: _MAX_LAYERS if name.endswith("layers") else _MAX_SIZE for name in given}
+        return [
+            f"{name} must be in 1..{most[name]}, not {getattr(self, name)}"
+            for name in given
+            if not 1 <= getattr(self, name) <= most[name]
+        ]
 
     def _head_faults(self) -> list[str]:
         if self.head_width is not None:

@@ -4,6 +4,8 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
+from model.files import replacing
+
 
 def can_draw() -> bool:
     """Whether Matplotlib is installed, which the extra `train` brings."""
@@ -37,6 +39,5 @@ def draw_curve(
         right.plot(steps, values, color=color, marker="o", markersize=3, label=name)
     handles = [*left.get_lines(), *right.get_lines()]
     left.legend(handles, [str(line.get_label()) for line in handles], loc="center right")
-    temporary = path.with_name(path.name + ".tmp")
-    figure.savefig(temporary, format="png", dpi=120)
-    temporary.replace(path)
+    with replacing(path) as draft:
+        figure.savefig(draft, format="png", dpi=120)

@@ -1,12 +1,11 @@
 """Parallel text: read, held out, tokenised, and batched by token count, in an order that a seed decides."""
 
 import dataclasses
-import gzip
 import hashlib
+import itertools
 import logging
 import random
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +16,12 @@ from torch import Tensor
 
 from model.augment import Augmentation, Pair
 from model.config import TransformerConfig
+from model.files import read_lines
 from model.recipe import CorpusConfig, TrainingConfig
 
 _CONFIGS = Path(__file__).parent / "configs"
+
+_Row = tuple[str | None, str | None, str]
 
 logger = logging.getLogger(__name__)
 
@@ -47,26 +49,28 @@ def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
     """Reads one corpus; broken lines (a side missing or empty, invalid UTF-8) are counted, reported and left out.
 
     Raises:
-        ValueError: the two files of a pair differ in their number of lines, or a gzipped file is damaged.
+        OSError: a file cannot be read.
+        ValueError: a file is damaged or has a line that is too long (`model.files`), no line is whole, or the two files
+            of a pair differ in their number of lines.
     """
+    name = config.tsv or config.source
+    pairs: list[Pair] = []
     classes: dict[Pair, str] = {}
-    if config.tsv:
-        name, rows = config.tsv, [_split_columns(line) for line in _lines(_path(data, config.tsv))]
-        pairs = [(source, target) for source, target, _ in rows]
-        if config.has_classes:
-            classes = {((t, s) if config.reverse else (s, t)): kind for s, t, kind in rows if s and t and kind}
-    else:
-        name = config.source
-        sources, targets = list(_lines(_path(data, config.source))), list(_lines(_path(data, config.target)))
-        if len(sources) != len(targets):
-            raise ValueError(f"{config.source} has {len(sources)} lines, {config.target} has {len(targets)}")
-        pairs = list(zip(sources, targets, strict=True))
-    whole = [(s, t) for s, t in pairs if s is not None and t is not None and s and t]
-    if len(whole) < len(pairs):
-        logger.warning("%s: left out %d broken lines of %d", name, len(pairs) - len(whole), len(pairs))
-    if config.reverse:
-        whole = [(target, source) for source, target in whole]
-    kept, held_out = hold_out(whole[: config.limit or None], config.hold_out)
+    number = num_broken = first_broken = 0
+    for number, (source, target, word_class) in enumerate(_rows(config, data), 1):
+        if not (source and target):
+            num_broken, first_broken = num_broken + 1, first_broken or number
+            continue
+        pairs.append((target, source) if config.reverse else (source, target))
+        if config.has_classes and word_class:
+            classes[pairs[-1]] = word_class
+    if not pairs:
+        raise ValueError(f"{_path(data, name)}: none of its {number} lines has text in UTF-8 on both sides")
+    if num_broken:
+        logger.warning(
+            "%s: left out %d broken lines of %d, the first is line %d", name, num_broken, number, first_broken
+        )
+    kept, held_out = hold_out(pairs[: config.limit or None], config.hold_out)
     return Corpus(pairs=kept, held_out=held_out, weight=config.weight, classes=classes)
 
 
@@ -160,21 +164,30 @@ def _path(data: Path, name: str) -> Path:
     return (_CONFIGS if name.startswith("./") else data) / name
 
 
-def _lines(path: Path) -> Iterator[str | None]:
-    """Yields stripped lines, None for one that is not UTF-8."""
-    try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            for line in file:
-                try:
-                    yield line.decode("utf-8").strip()
-                except UnicodeDecodeError:
-                    yield None
-    except (EOFError, zlib.error) as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
+def _rows(config: CorpusConfig, data: Path) -> Iterator[_Row]:
+    """Yields both sides of each line and the class of words; what is missing or not UTF-8 is None."""
+    if config.tsv:
+        yield from (_split_columns(line) for _, line in _lines(_path(data, config.tsv)))
+        return
+    names, ends = (config.source, config.target), [0, 0]
+    for sides in itertools.zip_longest(*(_lines(_path(data, name)) for name in names), fillvalue=(0, None)):
+        ends = [max(end, number) for end, (number, _) in zip(ends, sides, strict=True)]
+        yield sides[0][1], sides[1][1], ""
+    if ends[0] != ends[1]:
+        raise ValueError(f"{names[0]} has {ends[0]} lines, {names[1]} has {ends[1]}")
 
 
-def _split_columns(line: str | None) -> tuple[str | None, str | None, str]:
-    columns = [*(line or "").split("\t"), ""]
+def _lines(path: Path) -> Iterator[tuple[int, str | None]]:
+    """Yields numbers, from 1, and stripped lines, None for one that is not UTF-8."""
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            yield number, line.decode("utf-8").strip()
+        except UnicodeDecodeError:
+            yield number, None
+
+
+def _split_columns(line: str | None) -> _Row:
+    columns = [*(line or "").split("\t", 3), ""]
     return (columns[0].strip(), columns[1].strip(), columns[2].strip()) if len(columns) > 2 else (None, None, "")
 
 

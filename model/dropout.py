@@ -26,3 +26,11 @@ class Dropout(nn.Module):
         draws = torch.empty((count + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
         kept = draws.view(torch.uint8)[:count].view(x.shape) >= threshold
         return x * kept.to(x.dtype).mul_(256 / (256 - threshold))
+
+
+def replace_words(target_in: Tensor, share: float, last_special_id: int, vocab_size: int) -> Tensor:
+    """Replaces a random `share` of the decoder's input tokens [B, T] (special ones apart) by random tokens."""
+    if share == 0:
+        return target_in
+    chosen = (torch.rand(target_in.shape) < share) & (target_in > last_special_id)
+    return torch.where(chosen, torch.randint_like(target_in, last_special_id + 1, vocab_size), target_in)

@@ -1,7 +1,12 @@
-"""Settings of glibc's malloc by which training reuses the memory of tensors instead of mapping it anew."""
+"""The memory that there is, and settings of glibc's malloc by which training reuses that of tensors."""
 
+import contextlib
 import ctypes
 import gc
+import os
+from collections.abc import Iterator
+
+import torch
 
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4  # of glibc's malloc.h
 _LARGEST = 2**31 - 1
@@ -18,6 +23,24 @@ def keep_freed_memory() -> bool:
         return False
     options = ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, _LARGEST), (_M_TOP_PAD, 2**26))
     return all(bool(mallopt(option, value)) for option, value in options)
+
+
+def memory_bytes() -> int:
+    """Returns how many bytes of memory the GPU has, or without one the machine."""
+    if torch.cuda.is_available():
+        return int(torch.cuda.get_device_properties(torch.device("cuda")).total_memory)
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@contextlib.contextmanager
+def known_memory_errors() -> Iterator[None]:
+    """Raises MemoryError, with what helps, where PyTorch has found no memory: on a processor it says RuntimeError."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not isinstance(error, torch.OutOfMemoryError) and "can't allocate memory" not in str(error):
+            raise
+        raise MemoryError("the memory is full: lower batch_tokens or max_tokens in [training]") from error
 
 
 def return_freed_memory() -> None:

@@ -7,6 +7,12 @@ from typing import Literal
 from model.config import TransformerConfig
 
 MAX_PLACEHOLDERS = 6400  # private-use characters of the basic plane
+# Of pairs, tokens and updates. No run has as many, and with far more neither its end nor its memory can be reckoned.
+_MAX_COUNT = 10**9
+# Of a corpus in an epoch. Halved, a hundred lines with slots are few beside a million pairs; doubled, a wrong number
+# takes twice the memory.
+_MAX_WEIGHT = 1000
+_MAX_LR_SCALE = 1000  # at which no network learns any more
 _MAX_NAME_CHARACTERS = 128  # as a bundle's manifest has it: to be told here, not by the export
 
 
@@ -18,7 +24,8 @@ class CorpusConfig:
         source: a file of one sentence a line, plain or gzipped.
         target: the same lines in the target language.
         tsv: instead of both, one file of `source TAB target` lines (further columns are ignored).
-        weight: share of the pairs that each epoch sees: 0.5 is another random half every epoch, 2 is every pair twice.
+        weight: share of the pairs that each epoch sees, 0 to 1000: 0.5 is another random half every epoch, 2 is every
+            pair twice.
         hold_out: so many distinct source sentences, with all their translations, are kept out of training.
         limit: only so many pairs, from the first; 0 is all.
         reverse: exchange the sides: the file has the target's language first.
@@ -41,9 +48,16 @@ class CorpusConfig:
             faults.append("either tsv or both source and target must name files")
         if self.has_classes and not self.tsv:
             faults.append("has_classes needs a tsv")
-        if min(self.weight, self.hold_out, self.limit) < 0:
-            given = f"{self.weight}, {self.hold_out} and {self.limit}"
-            faults.append(f"weight, hold_out and limit must be at least 0, not {given}")
+        if self.source and self.source == self.target:
+            faults.append("source and target must be two files")
+        unprintable = [name for name in ("source", "target", "tsv") if not getattr(self, name).isprintable()]
+        faults += [f"{name} must be printable, not {getattr(self, name)!r:.80}" for name in unprintable]
+        if not 0 <= self.weight <= _MAX_WEIGHT:
+            faults.append(f"weight must be in [0, {_MAX_WEIGHT}], not {self.weight}")
+        counts = {"hold_out": self.hold_out, "limit": self.limit}
+        faults += [
+            f"{name} must be in 0..{_MAX_COUNT}, not {n}" for name, n in counts.items() if not 0 <= n <= _MAX_COUNT
+        ]
         if faults:
             raise ValueError("; ".join(faults))
 
@@ -92,7 +106,7 @@ class TrainingConfig:
         accumulate: batches of one update.
         warmup_steps: updates until the learning rate lr_scale * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)
             peaks.
-        lr_scale: factor of the learning rate.
+        lr_scale: factor of the learning rate, over 0 and at most 1000.
         max_steps: updates after which training ends.
         cooldown_steps: the last updates, over which the learning rate falls to zero in a straight line.
         max_tokens: pairs with a longer side are left out (and counted).
@@ -123,11 +137,13 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         may_be_less = ("lr_scale", "cooldown_steps", "label_smoothing", "word_dropout", "seed", "optimizer", "bf16")
         counts = {name: value for name, value in dataclasses.asdict(self).items() if name not in may_be_less}
-        faults = [f"{name} must be at least 1, not {count}" for name, count in counts.items() if count < 1]
+        faults = [
+            f"{name} must be in 1..{_MAX_COUNT}, not {n}" for name, n in counts.items() if not 1 <= n <= _MAX_COUNT
+        ]
         if not 0 <= self.cooldown_steps <= self.max_steps:
             faults.append(f"cooldown_steps must be in 0..{self.max_steps}, not {self.cooldown_steps}")
-        if not self.lr_scale > 0:
-            faults.append(f"lr_scale must be over 0, not {self.lr_scale}")
+        if not 0 < self.lr_scale <= _MAX_LR_SCALE:
+            faults.append(f"lr_scale must be over 0 and at most {_MAX_LR_SCALE}, not {self.lr_scale}")
         shares = ("label_smoothing", "word_dropout")
         faults += [f"{s} must be in [0, 1), not {getattr(self, s)}" for s in shares if not 0 <= getattr(self, s) < 1]
         if self.optimizer not in ("adam", "muon"):
@@ -211,6 +227,8 @@ class Recipe:
         if self.model.source_vocab_size not in (None, self.model.vocab_size):
             size = self.model.source_vocab_size
             faults.append(f"model.source_vocab_size must be vocab_size, since the tokenizer is joint, not {size}")
+        if any(corpus.hold_out for corpus in self.dev):
+            faults.append("[[dev]] hold_out must be 0: nothing is held out of what checkpoints are chosen by")
         if self.augmentation.placeholder and not self.tokenizer.num_placeholders:
             faults.append("augmentation.placeholder needs tokenizer.num_placeholders, which is 0")
         if self.augmentation.interchange and self.train and not any(corpus.has_classes for corpus in self.train):

@@ -1,12 +1,14 @@
 """Reading recipes: every fault of every table at once."""
 
 import dataclasses
+import math
 import tomllib
 import typing
 from pathlib import Path
 from typing import Any, Literal
 
 from model.config import TransformerConfig
+from model.files import read_whole
 from model.recipe import AugmentationConfig, CorpusConfig, Recipe, TokenizerConfig, TrainingConfig
 
 _TABLES: dict[str, type[Any]] = {
@@ -16,6 +18,10 @@ _TABLES: dict[str, type[Any]] = {
     "augmentation": AugmentationConfig,
 }
 _DERIVED = ("variant_of", "reverse_of")  # keys of a recipe that is made of another one
+_MAX_BYTES = 1 << 18  # of a recipe; one with a hundred corpora has 10 KB
+# Of a line. Dots divide the parts of a key, for which tomllib takes quadratic time. Halved, forty corpora on one line
+# are refused; doubled, a file of `_MAX_BYTES` takes 6 s.
+_MAX_DOTS = 200
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
@@ -26,9 +32,9 @@ def load_recipe(path: Path) -> Recipe:
     with `reverse_of` is that for the other direction, too.
 
     Raises:
-        OSError: there is no such file.
+        OSError: there is no such file, or it cannot be read.
         ValueError: every fault, one a line: a name is unknown or missing, a value is of another kind or out of range;
-            each with its table.
+            each with its file and table. Or the file is no TOML, or too large.
     """
     document = _read(path)
     derived = [key for key in _DERIVED if key in document]
@@ -36,8 +42,17 @@ def load_recipe(path: Path) -> Recipe:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    content = read_whole(path, _MAX_BYTES)
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if line.count(b".") > _MAX_DOTS:
+            raise ValueError(f"{path}, line {number}: must have at most {_MAX_DOTS} dots, not {line.count(b'.')}")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        number = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{path}, line {number}: is not UTF-8: {error.reason}") from error
+    except RecursionError as error:
+        raise ValueError(f"{path}: arrays or tables stand too deep in each other") from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
@@ -50,9 +65,8 @@ def _build_recipe(path: Path, document: dict[str, Any]) -> Recipe:
     for name in ("train", "dev"):
         corpora = document.get(name, [])
         corpora = corpora if isinstance(corpora, list) else [corpora]
-        document[name] = tuple(
-            _build(CorpusConfig, corpus, f"[[{name}]] {number}", faults) for number, corpus in enumerate(corpora, 1)
-        )
+        built = [_build(CorpusConfig, corpus, f"[[{name}]] {n}", faults) for n, corpus in enumerate(corpora, 1)]
+        document[name] = None if None in built else tuple(built)
     recipe = _build(Recipe, document, "the recipe", faults)
     if faults or recipe is None:
         raise ValueError("\n".join(f"{path}: {fault}" for fault in faults))
@@ -65,6 +79,8 @@ def _derive(path: Path, document: dict[str, Any], how: str) -> Recipe:
     if not all(isinstance(name, str) for name in names) or not all(is_table):
         tables = ", ".join(f"[{name}]" for name in _TABLES)
         raise ValueError(f"{path}: a recipe with {how} has name beside it, both texts, and at most {tables}")
+    if not names[1].isprintable():
+        raise ValueError(f"{path}: {how} must be printable, not {names[1]!r:.80}")
     base = path.parent / names[1]
     original = _read(base)
     if any(key in original for key in _DERIVED):
@@ -97,13 +113,14 @@ def _reverse(recipe: Recipe) -> Recipe:
 def _build(kind: type[Any], values: Any, where: str, faults: list[str]) -> Any:
     """Returns a `kind`, or None and its faults."""
     if not isinstance(values, dict):
-        faults.append(f"{where}: must be a table, not {values!r}")
+        faults.append(f"{where}: must be a table, not {_shown(values)}")
         return None
     hints = typing.get_type_hints(kind)
     known = {name: value for name, value in values.items() if name in hints}
     missing = [each.name for each in dataclasses.fields(kind) if _is_required(each) and each.name not in known]
     wrong = [fault for name, value in known.items() for fault in _kind_faults(name, value, hints[name])]
-    found = [f"unknown name: {name}" for name in sorted(values.keys() - known.keys())]
+    unknown = sorted(values.keys() - known.keys())
+    found = [f"unknown name: {name if name.isidentifier() else repr(name):.80}" for name in unknown]
     found += [f"{name} is missing" for name in missing] + wrong
     built = None
     if not missing and not wrong and None not in known.values():  # None is a table with faults of its own
@@ -126,7 +143,21 @@ def _kind_faults(name: str, value: Any, hint: Any) -> list[str]:
     if typing.get_origin(hint) is Literal:
         choices = typing.get_args(hint)
         named = " or ".join(f'"{choice}"' for choice in choices)
-        return [] if value in choices else [f"{name} must be {named}, not {value!r}"]
-    if hint not in _KINDS or type(value) is hint or (hint is float and type(value) is int):
+        return [] if value in choices else [f"{name} must be {named}, not {_shown(value)}"]
+    if hint not in _KINDS:
         return []
-    return [f"{name} must be {_KINDS[hint]}, not {value!r}"]
+    if type(value) is not hint and not (hint is float and type(value) is int):
+        return [f"{name} must be {_KINDS[hint]}, not {_shown(value)}"]
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:  # TOML's range
+        return [f"{name} must be a number of 64 bits, not {_shown(value)}"]
+    if isinstance(value, float) and not math.isfinite(value):
+        return [f"{name} must be finite, not {value}"]
+    return []
+
+
+def _shown(value: object) -> str:
+    """Returns the beginning of a value as Python writes it; of one that Python cannot write, its kind."""
+    try:
+        return f"{value!r:.80}"
+    except (RecursionError, ValueError):  # tables too deep in each other; a number of thousands of digits
+        return f"such a {type(value).__name__}"

@@ -1,14 +1,14 @@
 """Where a run starts from, and whether it fits the recipe: `state.pt`, with all that goes on, or a trained model."""
 
 import dataclasses
-import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from model.checkpoint import Checkpoint, load_checkpoint, save_atomically
+from model.checkpoint import FOREIGN, Checkpoint, first_line, load_checkpoint, save_atomically
+from model.files import opened
 from model.recipe import Recipe
 
 _MAY_CHANGE = ("dropout", "inner_dropout")  # of a model under way; whatever else shapes it may not
@@ -35,12 +35,14 @@ def load_run(path: Path, recipe: Recipe) -> dict[str, Any]:
         OSError: it cannot be read.
         ValueError: it is damaged, or the recipe is not that of the run any more: every difference, one a line.
     """
-    try:
-        document = torch.load(path, map_location="cpu", weights_only=True)
-        before = document.get("recipe", {})  # runs begun by older versions have none
-    except (AttributeError, EOFError, RuntimeError, pickle.UnpicklingError) as error:
-        raise ValueError(f"{path} is damaged: {str(error).partition(chr(10))[0]}") from error
-    if differences := list(_differences(before, dataclasses.asdict(recipe))):
+    with opened(path) as file:
+        try:
+            document = torch.load(file, map_location="cpu", weights_only=True)
+            before = document.get("recipe", {})  # runs begun by older versions have none
+            differences = list(_differences(before, dataclasses.asdict(recipe)))
+        except FOREIGN as error:
+            raise ValueError(f"{path} is damaged: {first_line(error)}") from error
+    if differences:
         advice = f"{path.parent} holds a run of another recipe; take that one, or another --out"
         raise ValueError("\n".join([advice, *(f"{path.parent}: {difference}" for difference in differences)]))
     state: dict[str, Any] = document
@@ -52,13 +54,18 @@ def load_pretrained(path: Path, recipe: Recipe) -> Checkpoint:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is no checkpoint, or its network is not the recipe's: every difference, one a line.
+        ValueError: it is no checkpoint, its weights are not those of its network, or that is not the recipe's: every
+            difference, one a line.
     """
     checkpoint = load_checkpoint(path)
     model = dataclasses.asdict(checkpoint.config)
     if differences := list(_differences({"model": model}, dataclasses.asdict(recipe))):
         advice = f"{path} is another network; take its [model], or train without it"
         raise ValueError("\n".join([advice, *(f"{path}: {difference}" for difference in differences)]))
+    try:
+        checkpoint.build_model()
+    except FOREIGN as error:
+        raise ValueError(f"{path} has not the weights of its network: {first_line(error)}") from error
     return checkpoint
 
 

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import langcodes
 
+from model.files import replacing
+
 STARTER = Path(__file__).parent / "configs" / "starter.toml"
+_MAX_CODE_CHARACTERS = 35  # which BCP 47 (RFC 5646, section 4.4.1) wants every program to take
 
 
 def write_starter(directory: Path, source: str, target: str) -> str:
@@ -32,7 +35,8 @@ def write_starter(directory: Path, source: str, target: str) -> str:
         raise FileExistsError(f"{recipe} exists already")
     data.mkdir(parents=True, exist_ok=True)
     text = STARTER.read_text(encoding="utf-8").replace("SOURCE", source).replace("TARGET", target)
-    recipe.write_text(text, encoding="utf-8")
+    with replacing(recipe) as draft:
+        draft.write_text(text, encoding="utf-8")
     dev = [data / f"dev.{source}", data / f"dev.{target}"]
     commands = [
         ["babelserve-train", recipe, "--data", data, "--out", run],
@@ -55,7 +59,7 @@ Then:
 def _code(flag: str, code: str) -> str:
     """Returns a code as BCP-47 writes it."""
     try:
-        standard = langcodes.standardize_tag(code)
+        standard = langcodes.standardize_tag(code) if len(code) <= _MAX_CODE_CHARACTERS else ""
     except ValueError:
         standard = ""
     if not 2 <= len(standard.partition("-")[0]) <= 3:  # longer ones are names, such as "french"

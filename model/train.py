@@ -2,8 +2,9 @@
 
 In the output directory: `final.pt` (in float16; the average of the last checkpoints, or the best one where that scores
 higher on the dev set), `best.pt`, `step-N.pt`, `state.pt` (all that a restart needs to go on with the same losses),
-`tokenizer.model` (one that is there already is taken), `held-out.tsv`, `curve.png` and TensorBoard scalars. Ctrl-C
-saves and ends; the same command goes on, by the recipe as it is then: lower `max_steps` to begin the cooldown early.
+`tokenizer.model` (one that is there already is taken), `held-out.tsv`, `curve.png`, TensorBoard scalars, and `lock`, by
+which a second run there is refused. Ctrl-C saves and ends; the same command goes on, by the recipe as it is then: lower
+`max_steps` to begin the cooldown early.
 `--pretrained final.pt` begins with the weights and the vocabulary of another run: to fine-tune its model on other text,
 or, as its embeddings know both languages, to train the other direction sooner.
 With several processes start it by `torchrun`; each takes its share of every update's batches.
@@ -12,9 +13,9 @@ With several processes start it by `torchrun`; each takes its share of every upd
 """
 
 import argparse
-import contextlib
 import logging
 import random
+import re
 import shlex
 import signal
 import sys
@@ -22,23 +23,30 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import shtab
+import torch
 
-from model.augment import Augmentation
+from model.augment import Augmentation, Pair
 from model.checkpoint import Checkpoint
-from model.command import parse
+from model.command import parse, told
 from model.data import Corpus, epoch_pairs, has_examples, read_corpus, without_held_out, word_classes
-from model.memory import keep_freed_memory
+from model.files import hold_folder, read_whole, replacing
+from model.memory import keep_freed_memory, known_memory_errors, memory_bytes
 from model.processes import joined, rank, wait_for_all
 from model.recipe import Recipe
 from model.recipe_file import load_recipe
 from model.run_state import load_pretrained, load_run
 from model.starter import write_starter
 from model.training_loop import Trainer
+from model.transformer import Transformer
 from model.vocabulary import learn_vocabulary, vocabulary_faults
 
 logger = logging.getLogger(__name__)
 
 _VOCABULARY = "tokenizer.model"
+_MAX_VOCABULARY_BYTES = 1 << 26  # of the file: a million pieces take 20 MB
+_TRAINING_BYTES = 16  # of a weight: its value, its gradient and Adam's two means, in float32
+# What divides columns and, for some program, lines: a tab, and all at which str.splitlines divides.
+_DIVIDERS = re.compile("[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 
 
 def main() -> None:
@@ -46,12 +54,12 @@ def main() -> None:
     arguments = _parse_arguments()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
     if arguments.init is not None:
-        with _told(OSError, ValueError):
+        with told("babelserve-train", arguments.init, OSError, ValueError):
             print(write_starter(arguments.init, arguments.source, arguments.target))
         return
     keep_freed_memory()
     with joined():
-        with _told(OSError, ValueError):
+        with told("babelserve-train", arguments.out, OSError, ValueError):
             recipe = load_recipe(arguments.recipe)
             trainer = prepare(recipe, arguments.data, arguments.out, arguments.pretrained)
 
@@ -60,19 +68,10 @@ def main() -> None:
 
         signal.signal(signal.SIGINT, request_stop)
         signal.signal(signal.SIGTERM, request_stop)
-        with _told(OSError):  # anything else would be a fault of ours
+        with told("babelserve-train", arguments.out, OSError, FloatingPointError, MemoryError), known_memory_errors():
             trainer.run()
         if trainer.is_finished and not trainer.stop_requested and rank() == 0:
             logger.info("next: %s", _export_command(recipe, arguments.data, arguments.out))
-
-
-@contextlib.contextmanager
-def _told(*kinds: type[Exception]) -> Iterator[None]:
-    """Ends the command with one line for what the caller can mend."""
-    try:
-        yield
-    except kinds as error:
-        sys.exit(f"babelserve-train: {error}")
 
 
 def _export_command(recipe: Recipe, data: Path, out: Path) -> str:
@@ -132,36 +131,74 @@ def prepare(recipe: Recipe, data: Path, out: Path, pretrained: Path | None = Non
         pretrained: a checkpoint with whose weights and vocabulary a run begins that has no `state.pt` yet.
 
     Raises:
-        OSError: a file cannot be read or written.
-        ValueError: the corpora, the pretrained model, or what an earlier run has left, do not fit the recipe.
+        OSError: a file cannot be read or written, or another run writes to `out`.
+        ValueError: a corpus is damaged; the machine is too small for the network; or the corpora, the pretrained model,
+            or what an earlier run has left, do not fit the recipe.
     """
-    checkpoint = _check_start(recipe, out, pretrained)
     if not data.is_dir():
         raise FileNotFoundError(f"--data {data}: there is no such folder; put there the text that the recipe names")
+    out.mkdir(parents=True, exist_ok=True)
+    if rank() == 0:
+        hold_folder(out)
+    checkpoint = _check_start(recipe, out, pretrained)
+    _check_size(recipe)
     corpora = without_held_out([read_corpus(corpus, data) for corpus in recipe.train])
     if not corpora:
         raise ValueError("the recipe names no [[train]] corpus")
+    if not any(corpus.pairs for corpus in corpora):
+        raise ValueError("the [[train]] corpora have no pair that is not held out: lower hold_out")
     dev = [pair for corpus in recipe.dev for pair in read_corpus(corpus, data).pairs]
     if not dev:
-        raise ValueError("the recipe names no [dev] corpus, or it is empty: checkpoints are chosen by it")
-    out.mkdir(parents=True, exist_ok=True)
+        raise ValueError("the recipe names no [dev] corpus: checkpoints are chosen by it")
+    vocabulary = out / _VOCABULARY
     if rank() == 0:
-        held_out = [f"{source}\t{target}\n" for corpus in corpora for source, target in corpus.held_out]
-        (out / "held-out.tsv").write_text("".join(held_out), encoding="utf-8")
-        vocabulary = out / _VOCABULARY
+        with replacing(out / "held-out.tsv") as draft:
+            draft.write_text("".join(_held_out_lines(corpora)), encoding="utf-8")
         if not vocabulary.exists():
-            draft = vocabulary.with_name(f"{_VOCABULARY}.tmp")
-            draft.write_bytes(checkpoint.tokenizer if checkpoint else _learn_vocabulary(recipe, corpora))
-            draft.replace(vocabulary)
+            content = checkpoint.tokenizer if checkpoint else _learn_vocabulary(recipe, corpora)
+            with replacing(vocabulary) as draft:
+                draft.write_bytes(content)
     wait_for_all()
-    trainer = Trainer(recipe, corpora, dev, (out / _VOCABULARY).read_bytes(), out)
+    trainer = Trainer(recipe, corpora, dev, read_whole(vocabulary, _MAX_VOCABULARY_BYTES), out)
     if not has_examples(corpora, trainer.tokenizer, recipe.training):
         longest = recipe.training.max_tokens
         raise ValueError(f"the [[train]] corpora have no pair of fewer than {longest} tokens, training.max_tokens")
+    trainer.dev = _fitting(dev, trainer)
     if checkpoint:
         trainer.begin_with(checkpoint)
     _tell_start(trainer, is_resumed=trainer.restore_state())
     return trainer
+
+
+def _held_out_lines(corpora: list[Corpus]) -> Iterator[str]:
+    """Yields SOURCE TAB TARGET lines. A tab or an end of a line within a text becomes a blank."""
+    for corpus in corpora:
+        for pair in corpus.held_out:
+            yield "\t".join(_DIVIDERS.sub(" ", side) for side in pair) + "\n"
+
+
+def _fitting(dev: list[Pair], trainer: Trainer) -> list[Pair]:
+    """Returns the pairs of the dev set whose source the network can read; warns of the others, and of learned ones."""
+    limit = trainer.recipe.model.max_positions
+    fitting = [pair for pair in dev if len(trainer.tokenizer.encode(pair[0])) < limit]
+    if not fitting:
+        raise ValueError(f"the [dev] corpora have no source of fewer than {limit} tokens, model.max_positions")
+    if len(fitting) < len(dev):
+        logger.warning("left out %d [dev] pairs of %d tokens or more", len(dev) - len(fitting), limit)
+    learned = set(fitting).intersection(pair for corpus in trainer.corpora for pair in corpus.pairs)
+    if learned:
+        logger.warning("%d [dev] pairs are in the [[train]] text too: scores on them say little", len(learned))
+    return fitting
+
+
+def _check_size(recipe: Recipe) -> None:
+    """Raises ValueError if the machine has not the memory to train the network."""
+    with torch.device("meta"):  # the network without its numbers
+        num_weights = sum(weight.numel() for weight in Transformer(recipe.model).state_dict().values())
+    needed, there = num_weights * _TRAINING_BYTES, memory_bytes()
+    if needed > there:
+        wants = f"[model] is a network of {num_weights / 1e6:.0f} million weights, whose training takes"
+        raise ValueError(f"{wants} {needed / 1e9:.0f} GB of memory; this machine has {there / 1e9:.0f} GB")
 
 
 def _tell_start(trainer: Trainer, *, is_resumed: bool) -> None:
@@ -185,8 +222,9 @@ def _check_start(recipe: Recipe, out: Path, pretrained: Path | None) -> Checkpoi
         checkpoint = load_pretrained(pretrained, recipe)
         _check_vocabulary(pretrained, checkpoint.tokenizer, recipe)
     if vocabulary.exists():
-        _check_vocabulary(vocabulary, vocabulary.read_bytes(), recipe)
-        if checkpoint is not None and vocabulary.read_bytes() != checkpoint.tokenizer:
+        content = read_whole(vocabulary, _MAX_VOCABULARY_BYTES)
+        _check_vocabulary(vocabulary, content, recipe)
+        if checkpoint is not None and content != checkpoint.tokenizer:
             raise ValueError(f"{vocabulary} is not the vocabulary of {pretrained}; remove it, or take another --out")
     return checkpoint
 

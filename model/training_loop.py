@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import logging
+import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,9 +17,10 @@ from torch.utils.tensorboard import SummaryWriter
 
 from model.ahead import epochs_from, spare_cores
 from model.augment import Augmentation, Pair
-from model.checkpoint import Checkpoint, average_weights, load_checkpoint, save_checkpoint
+from model.checkpoint import FOREIGN, Checkpoint, average_weights, load_checkpoint, save_checkpoint
 from model.curve import can_draw, draw_curve
 from model.data import Batch, Corpus, epoch_batches, epoch_pairs, word_classes
+from model.dropout import replace_words
 from model.loss import smoothed_cross_entropy
 from model.optimizer import Optimizer
 from model.precision import is_bfloat16_faster
@@ -65,7 +67,7 @@ class Trainer:
     def begin_with(self, checkpoint: Checkpoint) -> None:
         """Takes the weights of a trained model of the same network."""
         self.model.load_state_dict(checkpoint.weights)
-        self.pretrained = checkpoint.facts["name"]
+        self.pretrained = str(checkpoint.facts.get("name", "another model"))
 
     @property
     def is_finished(self) -> bool:
@@ -73,7 +75,10 @@ class Trainer:
         return self.step >= self.recipe.training.max_steps
 
     def run(self) -> None:
-        """Trains until `max_steps` or a stop request, then writes the averaged model."""
+        """Trains until `max_steps` or a stop request, then writes the averaged model.
+
+        Raises OSError if a file cannot be written, FloatingPointError if the loss is not finite. What was saved stays.
+        """
         training = self.recipe.training
         progress = Progress(training.max_steps, self.step, is_shown=rank() == 0)
         with SummaryWriter(str(self.out / "tensorboard"), purge_step=self.step) as writer, progress:
@@ -81,6 +86,10 @@ class Trainer:
             for batches in self._updates():
                 started = time.monotonic()
                 loss, tokens = self.update(batches)
+                if not math.isfinite(loss):
+                    raise FloatingPointError(
+                        f"the loss of step {self.step} is {loss}: lower lr_scale, or raise warmup_steps"
+                    )
                 elapsed = time.monotonic() - started
                 self.seconds += elapsed
                 self.mean_loss += (loss - self.mean_loss) * max(0.01, 1 / self.step)
@@ -175,10 +184,11 @@ class Trainer:
         try:
             self.model.load_state_dict(state["model"])
             self.optimizer.load_state_dict(state["optimizer"])
-        except (KeyError, RuntimeError, ValueError) as error:  # of an older version, which did not say whose it was
+            for name in _PROGRESS:  # older versions drew no curves
+                value = state["progress"].get(name, getattr(self, name))
+                setattr(self, name, type(getattr(self, name))(value))
+        except FOREIGN as error:  # of an older version, which did not say whose it was
             raise ValueError(f"{path} is of another model or optimizer than the recipe's") from error
-        for name in _PROGRESS:
-            setattr(self, name, state["progress"].get(name, getattr(self, name)))  # older versions drew no curves
         return True
 
     def _updates(self) -> Iterator[list[Batch]]:
@@ -287,11 +297,3 @@ _PROGRESS = (
     "loss_curve",
     "score_curve",
 )
-
-
-def replace_words(target_in: Tensor, share: float, last_special_id: int, vocab_size: int) -> Tensor:
-    """Replaces a random `share` of the decoder's input tokens [B, T] (special ones apart) by random tokens."""
-    if share == 0:
-        return target_in
-    chosen = (torch.rand(target_in.shape) < share) & (target_in > last_special_id)
-    return torch.where(chosen, torch.randint_like(target_in, last_special_id + 1, vocab_size), target_in)

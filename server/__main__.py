@@ -11,21 +11,19 @@ gc.set_threshold(100_000)  # imports leave no garbage, and to look for it took 5
 import asyncio
 import faulthandler
 import importlib.metadata
-import logging
 import os
 import sys
 from collections.abc import Sequence
 
-from prometheus_client import CollectorRegistry
-
 from server.access.keys import hash_key, new_key
 from server.app import serve
-from server.errors import StartupError
-from server.models.checking import check_bundle
+from server.errors import BundleError, StartupError
+from server.models.first_models import BeginAnew, begin_anew
 from server.models.listing import list_models
+from server.models.proof import prove_all
 from server.settings.command_line import CommandLine, read_settings
-from server.telemetry.metrics import Metrics
-from server.telemetry.stderr import reserve_standard_streams, tell
+from server.telemetry.stderr import in_one_line, reserve_standard_streams, tell
+from server.threads import leave_if_busy
 
 EXIT_CANNOT_START = 2
 
@@ -46,36 +44,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asyncio.run(serve(command.settings, version))
     except StartupError as error:
         for fault in error.faults:
-            tell(f"babelserve: {_in_one_line(fault)}")
+            tell(f"babelserve: {in_one_line(fault)}")
+        leave_if_busy(EXIT_CANNOT_START)
         return EXIT_CANNOT_START
+    except BeginAnew:
+        begin_anew()
+    leave_if_busy(0)
     return 0
-
-
-def _in_one_line(fault: str) -> str:
-    """Escapes what a path or a library's message may have of line ends, and what else cannot be printed."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in fault.strip())
-
-
-class _OneLineHandler(logging.Handler):
-    """Tells the operator what is logged, without tracebacks."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """See `logging.Handler.emit`."""
-        error = getattr(record, "facts", {}).get("error")
-        tell(f"babelserve: {_in_one_line(record.getMessage() + (f': {error}' if error else ''))}")
 
 
 def _check(command: CommandLine) -> int:
     assert command.check is not None
-    logging.basicConfig(handlers=[_OneLineHandler()], level=logging.WARNING)
-    for line in check_bundle(command.check, command.settings, Metrics(CollectorRegistry())):
-        print(line)
+    faults = asyncio.run(prove_all(command.check, print))
+    if faults:
+        raise BundleError(faults)
     return 0
 
 
 def _list(command: CommandLine) -> int:
     for line in list_models(command.settings):
-        print(_in_one_line(line))
+        print(in_one_line(line))
     return 0
 
 

@@ -11,13 +11,12 @@ SIGHUP reads keys and certificates again there and then; they are read again by 
 
 import asyncio
 import contextlib
-import functools
 import gc
 import logging
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 
 from prometheus_client import CollectorRegistry
 
@@ -25,16 +24,18 @@ from server.access.access import Access
 from server.errors import SettingsError
 from server.models.administration import Administration
 from server.models.catalogue import Catalogue
+from server.models.first_models import load_first_models
 from server.models.folder_watch import watch_folder
+from server.models.glossaries import Glossaries
 from server.models.loading import bundle_faults, process_memory
 from server.models.machine import process_age_seconds, resident_bytes
 from server.models.model import ServedModel
-from server.models.start_up import describe, growth_of, misfits, new_catalogue, open_models, serve_models, stop_models
+from server.models.start_up import describe, growth_of, misfits, new_catalogue
 from server.rpc.admin import ModelAdminService
 from server.rpc.health import Health
 from server.rpc.intake import MAX_MESSAGE_BYTES, Intake, messages_at_once
 from server.rpc.interceptors import CallInterceptor
-from server.rpc.servers import RpcServers, address, open_servers
+from server.rpc.servers import RpcServers, address, open_servers, other_ports
 from server.rpc.service import TranslationService
 from server.settings.next_steps import next_steps
 from server.settings.settings import Settings
@@ -73,6 +74,7 @@ async def serve(settings: Settings, version: str) -> None:
 
     Raises:
         StartupError: it cannot serve.
+        BeginAnew: the process must begin anew.
     """
     metrics = Metrics(CollectorRegistry())
     tracing = open_tracing(settings.traces, version)
@@ -89,18 +91,20 @@ async def serve(settings: Settings, version: str) -> None:
         memory=memory,
         metrics=metrics.access,
         pivots=settings.pivots,
+        glossaries=Glossaries(settings.glossaries, metrics.glossaries),
     )
     running, health = RunningCalls(), Health(metrics)
     calls = Calls(metrics, running, settings.max_request_seconds + _HANG_SECONDS, tracing)
     service = TranslationService(translator, Intake(memory, messages_at_once(process_memory(settings))), running)
     admin = Administration(catalogue, loader, memory.reserve) if loader and settings.admin_keys else None
     try:
-        async with _listening(settings, metrics, service, calls, health, admin, reload) as (servers, page_port):
-            models = await _load_unless_stopped(functools.partial(open_models, settings, metrics, loader), stop)
-            if not models:
+        async with (
+            _listening(settings, metrics, service, calls, health, admin, reload) as (servers, page_port),
+            translator.glossaries.followed(),
+        ):
+            if not await load_first_models(settings, metrics, loader, catalogue, stop):
                 return
-            memory.max_bytes = _memory_of_requests(settings, models)
-            serve_models(catalogue, models)
+            memory.max_bytes = _memory_of_requests(settings, catalogue)
             _tell_build(metrics, version, catalogue.models[0])
             watching = asyncio.create_task(health.watch(catalogue.are_ready, catalogue.is_alive))
             await health.set_serving(True)
@@ -157,7 +161,7 @@ async def _listening(
         except SettingsError as error:
             faults += error.faults
         if faults:
-            raise SettingsError(faults + bundle_faults(settings))
+            raise SettingsError([*faults, *other_ports(faults), *bundle_faults(settings)])
         renewing = asyncio.create_task(access.watch(reload))
         try:
             await servers.start()
@@ -165,19 +169,6 @@ async def _listening(
         finally:
             renewing.cancel()
             await servers.stop()
-
-
-async def _load_unless_stopped(load: Callable[[], list[ServedModel]], stop: asyncio.Event) -> list[ServedModel]:
-    """Loads models on another thread, so that health checks are answered meanwhile; none if a signal came first."""
-    loading = asyncio.create_task(asyncio.to_thread(load))
-    stopping = asyncio.create_task(stop.wait())
-    await asyncio.wait({loading, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    models = await loading  # a thread cannot be interrupted; it takes a second or two
-    if not stop.is_set():
-        return models
-    stop_models(models)
-    return []
 
 
 async def _serve_until(
@@ -196,14 +187,14 @@ def _tell_build(metrics: Metrics, version: str, default: ServedModel) -> None:
     metrics.set_build_info(version=version, variant=default.variant, device=default.device)
 
 
-def _memory_of_requests(settings: Settings, models: list[ServedModel]) -> int:
+def _memory_of_requests(settings: Settings, catalogue: Catalogue) -> int:
     """Returns what loaded models leave. Raises SettingsError if that is too little."""
     try:
         limit = process_memory(settings)
         message_bytes = messages_at_once(limit) * MAX_MESSAGE_BYTES
-        return requests_share(limit, resident_bytes(), growth_of(models, settings), message_bytes)
+        return requests_share(limit, resident_bytes(), growth_of(catalogue.models, settings), message_bytes)
     except SettingsError:
-        stop_models(models)
+        catalogue.stop()
         raise
 
 

@@ -5,6 +5,7 @@
       Unauthenticated           UNAUTHENTICATED     nobody known: no API key, or one that is wrong or has expired
       PermissionDenied          PERMISSION_DENIED   somebody known who may not do this
       ModelNotFound             NOT_FOUND           no such model here
+      GlossaryNotFound          NOT_FOUND           no such glossary here
       PreconditionFailed        FAILED_PRECONDITION a request or a change does not fit how the server is set up
       Overloaded                RESOURCE_EXHAUSTED  too much waits, is being split or held, or a quota is used up
       NotServing                UNAVAILABLE         loading, shutting down, or a lane is lost; safe to retry
@@ -98,6 +99,12 @@ class PermissionDenied(TranslationError):
 
 class ModelNotFound(TranslationError):
     """The model that was asked for is not served here."""
+
+    code = Code.NOT_FOUND
+
+
+class GlossaryNotFound(TranslationError):
+    """A glossary that was asked for is not loaded here."""
 
     code = Code.NOT_FOUND
 

@@ -1,7 +1,19 @@
-"""Priorities of threads. Where cores are scarce, whoever answers calls, if only to refuse them, goes first."""
+"""Priorities of threads, and threads for work that may never end.
 
+Where cores are scarce, whoever answers calls, if only to refuse them, goes first.
+"""
+
+import asyncio
+import contextlib
 import os
+import queue
+import sys
 import threading
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+_T = TypeVar("_T")
+_open: set[Callable[[], None]] = set()  # work of patient threads that has not ended
 
 LANE_NICENESS = 5  # of lanes, and of who loads a model
 SPLITTER_NICENESS = 10  # of who splits long texts, that others wait for less
@@ -16,3 +28,56 @@ def be_nice(niceness: int) -> None:
     thread = threading.get_native_id()
     if os.getpriority(os.PRIO_PROCESS, thread) < niceness:  # to raise it is a privilege
         os.setpriority(os.PRIO_PROCESS, thread, niceness)
+
+
+class PatientThread:
+    """Does one piece of work after the other for an event loop, whose end does not wait for it as for an executor's.
+
+    Args:
+        name: of the thread.
+        niceness: as of `be_nice`.
+    """
+
+    def __init__(self, name: str, niceness: int) -> None:
+        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._niceness = niceness
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    async def do(self, work: Callable[[], _T]) -> _T:
+        """Returns what the work returns. It is done even if nobody waits for it any more."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        box: list[tuple[Any, BaseException | None]] = []  # emptied here, so that the thread keeps no result
+
+        def tell() -> None:
+            if not done.done():
+                done.set_result(None)
+
+        def run() -> None:
+            try:
+                box.append((work(), None))
+            except BaseException as error:  # noqa: BLE001  # whoever waits gets it
+                box.append((None, error))
+            _open.discard(run)
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(tell)
+
+        _open.add(run)
+        self._work.put(run)
+        await done
+        result, error = box.pop()
+        if error is not None:
+            raise error
+        return cast("_T", result)
+
+    def _run(self) -> None:
+        be_nice(self._niceness)
+        while True:
+            self._work.get()()
+
+
+def leave_if_busy(exit_code: int) -> None:
+    """Ends the process at once if a patient thread still works: native code would crash while Python ends."""
+    if _open:
+        sys.stdout.flush()
+        os._exit(exit_code)

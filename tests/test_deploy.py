@@ -56,6 +56,7 @@ def test_every_metric_of_the_rules_is_on_the_page() -> None:
     metrics.of_model("m", "1").watch(lambda: EngineLoad(0, 0, 0, 0, 0, 0, 0))
     metrics.catalogue.add_model("m")
     metrics.catalogue.set_models({}, {("m", "1", "0"): 100})
+    metrics.glossaries.count_load("it", is_successful=True)
     on_page = {sample.name for family in metrics.registry.collect() for sample in family.samples}
     with_tls = {"babelserve_tls_certificate_expiry_timestamp_seconds"}
 

@@ -140,6 +140,12 @@ class _Builder:
 
     def render(self, translation: str, standing: Standing) -> str | None:
         """Writes a translation with the document's own tags; None if it has not each tag once and well nested."""
+        try:
+            return self._render(translation, standing)
+        except ValueError:  # Python's, of a character whose number has thousands of digits
+            return None
+
+    def _render(self, translation: str, standing: Standing) -> str | None:
         out: list[str] = []
         left = set(range(len(self._tags)))
         opened: list[tuple[str, str]] = []  # its name, what closes it

@@ -2,14 +2,18 @@ r"""gettext's PO: the `msgid` of each entry without a translation is translated 
 
 `msgstr[0]` is a translation of `msgid`, and each other form one of `msgid_plural`; their number stays.
 Translated, fuzzy and obsolete entries, comments and flags stay as they are.
+
+The mark of a label's keyboard shortcut, as in `_File`, is not sent (`babelserve.formats.shortcuts`).
 https://www.gnu.org/software/gettext/manual/html_node/PO-Files.html
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from babelserve.formats.document import PLAIN, BadFile, Document, Unit, decoded, has_letters, one_text
+from babelserve.formats.document import PLAIN, BadFile, Document, Standing, Unit, decoded, has_letters, one_text
+from babelserve.formats.shortcuts import shortcut_marks, split_shortcut, with_shortcut
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _STRING = r'"((?:[^"\\\r\n]|\\.)*+)"[ \t]*\r?\n?'
@@ -39,11 +43,12 @@ def read_po(data: bytes) -> Document:
     text = decoded(data)
     newline = "\r\n" if "\r\n" in text else "\n"
     units: list[Unit] = []
-    for entry in _entries(text):
-        if "msgid" not in entry:
-            continue
-        if entry["msgid"].value or "msgctxt" in entry:
-            units += _untranslated(text, entry, newline)
+    entries = [entry for entry in _entries(text) if "msgid" in entry]
+    headers = [entry["msgstr"].value for entry in entries if _is_header(entry) and "msgstr" in entry]
+    marks = shortcut_marks("".join(headers), (entry["msgid"].value for entry in entries))
+    for entry in entries:
+        if not _is_header(entry):
+            units += _untranslated(text, entry, newline, marks)
         elif "msgstr" in entry:
             units += _language(text, entry["msgstr"])
     return one_text(PLAIN, text, units)
@@ -73,20 +78,20 @@ def _entries(text: str) -> Iterator[dict[str, _Field]]:
     yield entry
 
 
-def _untranslated(text: str, entry: dict[str, _Field], newline: str) -> Iterator[Unit]:
+def _is_header(entry: dict[str, _Field]) -> bool:
+    return not entry["msgid"].value and "msgctxt" not in entry
+
+
+def _untranslated(text: str, entry: dict[str, _Field], newline: str, marks: str) -> Iterator[Unit]:
     forms = {name: field for name, field in entry.items() if name.startswith("msgstr")}
     if any(field.value for field in forms.values()):
         return
     for name, form in forms.items():
         source = entry.get("msgid_plural", entry["msgid"]) if name not in ("msgstr", "msgstr[0]") else entry["msgid"]
         if has_letters(source.value):
-            yield Unit(
-                source.value,
-                form.begin,
-                form.end,
-                lambda translation, standing: _written(translation, newline),
-                same=text[source.begin : source.end],
-            )
+            plain, mark, key = split_shortcut(source.value, marks)
+            render = partial(_rendered, newline, mark, key)
+            yield Unit(plain, form.begin, form.end, render, same=text[source.begin : source.end])
 
 
 def _language(text: str, header: _Field) -> Iterator[Unit]:
@@ -98,6 +103,10 @@ def _language(text: str, header: _Field) -> Iterator[Unit]:
 
 def _unescaped(string: str) -> str:
     return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), string)
+
+
+def _rendered(newline: str, mark: str, key: str, translation: str, _: Standing) -> str:
+    return _written(with_shortcut(translation, mark, key), newline)
 
 
 def _written(value: str, newline: str) -> str:

@@ -10,12 +10,13 @@ from babelserve.formats.json_strings import read_json
 from babelserve.formats.odt import read_odt
 from babelserve.formats.po import read_po
 from babelserve.formats.subtitles import read_srt, read_vtt
+from babelserve.formats.xliff import read_xliff
 
 # Each takes the bytes of a file, and raises `BadFile`.
 READERS: Mapping[str, Callable[[bytes], Document]] = {
     "html": partial(read_whole, mime_type="text/html"),
     "markdown": partial(read_whole, mime_type="text/markdown"),
-    "xliff": partial(read_whole, mime_type="application/xliff+xml"),
+    "xliff": read_xliff,
     "po": read_po,
     "json": read_json,
     "srt": read_srt,

@@ -1,19 +1,31 @@
 """Subtitles, SRT and WebVTT: the lines of a cue are one text, whose translation is wrapped to as many lines.
 
-Lines that begin with a dash are what different people say: each line of such a cue is a text of its own. Numbers, time
-codes, settings, notes and styles stay as they are. https://www.w3.org/TR/webvtt1/
+Lines that begin with a dash, a name in capitals or a voice, such as `<v Anna>`, begin a text of their own, because
+different people say them. Cues that break a sentence are one text together: one that ends without punctuation, and the
+next one, which goes on with a small letter. Each gets words in proportion to what it had. Numbers, times, settings,
+notes and styles stay as they are, and so do dashes and names, and brackets round a text.
+
+Both formats have tags like those of HTML, and are sent as HTML. SRT has no entities. https://www.w3.org/TR/webvtt1/
 """
 
+import html
 import re
 from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate
 
-from babelserve.formats.document import HTML, PLAIN, BadFile, Document, Standing, Unit, decoded, has_letters, one_text
+from babelserve.formats.document import HTML, BadFile, Document, Standing, Unit, decoded, has_letters, one_text
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _TIMES = re.compile(r"[ \t]*(?:\d+:)?\d+:\d+[.,]\d+[ \t]+-->[ \t]")
-_DASHES = ("-", "\u2010", "\u2013", "\u2014")
+_DASH = r"[-\u2010\u2013\u2014]"
+_NAME = r"[A-Z\u00c0-\u00de][A-Z\u00c0-\u00de0-9 .'#-]{0,30}+:(?!\S)"
+_SPEAKS = re.compile(rf"[ \t]*+(?:<[bciu]>)?(?:{_DASH}|{_NAME}|<v[ \t.])")
+# What is not sent: a place on the screen, a dash, a name.
+_AHEAD = re.compile(rf"[ \t]*+(?:\{{\\an?\d+\}}[ \t]*+)?(?:{_DASH}++(?!\d)[ \t]*+)?(?:{_NAME}[ \t]*+)?")
+_BRACKETS = re.compile(r"\[[^\[\]]*\]|\([^()]*\)")
+_TAG = re.compile(r"(</?(?:[bisu]|font)(?:\s[^<>]*+)?>)", re.IGNORECASE)  # of SRT
+_MOST_JOINED = 4  # cues; half, and long sentences are broken; twice, and captions without any punctuation drift far
 _WORD = re.compile(r"(?:<[^<>]*+>|[^\s<]|<)++")  # a tag may have blanks in it
 # A time within a cue of WebVTT. It is sent as a tag that HTML has, because "<00:10.000>" is none.
 _TIME, _SENT_TIME = re.compile(r"<(\d[\d:.]*+)>"), re.compile(r'<wbr t="([\d:.]++)">')
@@ -23,7 +35,7 @@ _Lines = list[tuple[int, int]]
 def read_srt(data: bytes) -> Document:
     """Reads SubRip in UTF-8. Raises BadFile: it is not UTF-8, or has no cue though it has text."""
     text = decoded(data)
-    return one_text(PLAIN, text, _units(text, "SRT"))
+    return one_text(HTML, text, _units(text, "SRT"))
 
 
 def read_vtt(data: bytes) -> Document:
@@ -38,15 +50,22 @@ def _units(text: str, name: str) -> list[Unit]:
     cues = list(_cues(text))
     if not cues and name == "SRT" and text.strip("\ufeff \t\r\n"):
         raise BadFile(f"is no {name}: it has no time codes")
-    units = []
+    texts: list[list[_Lines]] = []  # the lines of each cue that a text has
     for lines in cues:
-        for group in _texts(text, lines):
-            parts = [text[begin:end] for begin, end in group]
-            words = " ".join(part.strip() for part in parts)
-            words = _TIME.sub(r'<wbr t="\1">', words) if name == "WebVTT" else words
-            ends = [text[end:begin] for (_, end), (begin, _) in pairwise(group)]
-            if has_letters(words):
-                units.append(Unit(words, group[0][0], group[-1][1], partial(_wrapped, ends)))
+        first, *others = _texts(text, lines) or [[]]
+        if first and texts and len(texts[-1]) < _MOST_JOINED and _goes_on(text, texts[-1][-1], first):
+            texts[-1].append(first)
+        elif first:
+            texts.append([first])
+        texts += [[each] for each in others]
+    units = []
+    for joined in texts:
+        _cut_ends(text, joined)
+        words = " ".join(text[begin:end].strip() for lines in joined for begin, end in lines)
+        if has_letters(_TAG.sub("", words)):
+            sent = _as_html(words) if name == "SRT" else _TIME.sub(r'<wbr t="\1">', words)
+            render = partial(_wrapped, text, joined, name == "SRT")
+            units.append(Unit(sent, joined[0][0][0], joined[-1][-1][1], render))
     return units
 
 
@@ -71,27 +90,71 @@ def _cues(text: str) -> Iterator[_Lines]:
 
 def _texts(text: str, lines: _Lines) -> list[_Lines]:
     """The lines of each text of a cue."""
-    speaks = [text[begin:end].lstrip().startswith(_DASHES) for begin, end in lines]
-    return [[line] for line in lines] if any(speaks[1:]) else [lines]
+    texts: list[_Lines] = []
+    for begin, end in lines:
+        if not texts or _SPEAKS.match(text, begin, end):
+            texts.append([])
+        texts[-1].append((begin, end))
+    return texts
 
 
-def _wrapped(ends: list[str], text: str, _: Standing) -> str:
-    """Breaks a text into as many lines, about equally long; fewer if it has fewer words.
+def _goes_on(text: str, lines: _Lines, following: _Lines) -> bool:
+    """Whether a cue seems to break a sentence that the next one ends. Cues with tags are left apart."""
+    before, behind = text[lines[-1][0] : lines[-1][1]].rstrip(), text[slice(*following[0])].lstrip()
+    is_plain = not any(sign in text[begin:end] for begin, end in (*lines, *following) for sign in "<{")
+    return is_plain and (before[-1:].isalnum() or before[-1:] == ",") and behind[:1].islower()
 
-    Args:
-        ends: what stands between two lines of the source, for each such place.
-        text: a translation.
+
+def _cut_ends(text: str, cues: list[_Lines]) -> None:
+    """Takes off a text's lines what is not sent: a dash or a name ahead, and brackets round all of it."""
+    first, last = cues[0], cues[-1]
+    if ahead := _AHEAD.match(text, *first[0]):
+        first[0] = (ahead.end(), first[0][1])
+    if first[0][0] == first[0][1] and len(first) > 1:  # a name in a line of its own
+        del first[0]
+    if _BRACKETS.fullmatch(text, first[0][0], last[-1][1]):
+        first[0] = (first[0][0] + 1, first[0][1])
+        last[-1] = (last[-1][0], last[-1][1] - 1)
+
+
+def _as_html(words: str) -> str:
+    return "".join(
+        part if index % 2 else html.escape(part, quote=False) for index, part in enumerate(_TAG.split(words))
+    )
+
+
+def _as_srt(translation: str) -> str:
+    return "".join(part if index % 2 else html.unescape(part) for index, part in enumerate(_TAG.split(translation)))
+
+
+def _wrapped(text: str, cues: list[_Lines], is_srt: bool, translation: str, _: Standing) -> str:
+    """Breaks a translation into cues by the lengths that they had, and each into as many lines, about equally long.
+
+    A cue has fewer lines if it has fewer words, and is empty if it has none.
     """
-    words = _WORD.findall(_SENT_TIME.sub(r"<\1>", text))
+    written = _as_srt(translation) if is_srt else _SENT_TIME.sub(r"<\1>", translation)
+    words = _split(_WORD.findall(written), [lines[-1][1] - lines[0][0] for lines in cues])
+    pieces = []
+    position = cues[0][0][0]
+    for lines, own in zip(cues, words, strict=True):
+        for index, (line, (begin, end)) in enumerate(zip(_split(own, [1] * len(lines)), lines, strict=True)):
+            if line or not index:
+                pieces += [text[position:begin], " ".join(line)]
+            position = end
+    return "".join(pieces)
+
+
+def _split(words: list[str], shares: list[int]) -> list[list[str]]:
+    """Splits words into one piece for each share, of about its part of the whole length; none is empty but the last."""
     lengths = [len(word) + 1 for word in words]
-    total, num_lines = sum(lengths), len(ends) + 1
-    lines: list[list[str]] = [[]]
-    done = 0
+    scale = sum(lengths) / max(1, sum(shares))
+    ends = list(accumulate(shares))
+    pieces: list[list[str]] = [[] for _ in shares]
+    piece = done = 0
     for index, (word, length) in enumerate(zip(words, lengths, strict=True)):
-        place = total * len(lines) / num_lines  # where the line should end
-        is_over = done + length / 2 > place or len(words) - index <= num_lines - len(lines)
-        if lines[-1] and is_over and len(lines) < num_lines:
-            lines.append([])
-        lines[-1].append(word)
+        is_over = done + length / 2 > scale * ends[piece] or len(words) - index < len(shares) - piece
+        if pieces[piece] and is_over and piece + 1 < len(shares):
+            piece += 1
+        pieces[piece].append(word)
         done += length
-    return "".join(" ".join(line) + (ends[index] if index + 1 < len(lines) else "") for index, line in enumerate(lines))
+    return pieces

@@ -78,12 +78,22 @@ class TranslateRequest(_message.Message):
     def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., decoding: _Optional[_Union[DecodingOptions, _Mapping]] = ..., output: _Optional[_Union[OutputOptions, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., traffic_key: _Optional[str] = ..., text: _Optional[_Union[TextOptions, _Mapping]] = ..., glossary: _Optional[_Union[Glossary, _Mapping]] = ...) -> None: ...
 
 class Glossary(_message.Message):
-    __slots__ = ("terms", "ignore_case")
+    __slots__ = ("terms", "ignore_case", "names")
     TERMS_FIELD_NUMBER: _ClassVar[int]
     IGNORE_CASE_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
     terms: _containers.RepeatedCompositeFieldContainer[Term]
     ignore_case: bool
-    def __init__(self, terms: _Optional[_Iterable[_Union[Term, _Mapping]]] = ..., ignore_case: _Optional[bool] = ...) -> None: ...
+    names: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, terms: _Optional[_Iterable[_Union[Term, _Mapping]]] = ..., ignore_case: _Optional[bool] = ..., names: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class UsedGlossary(_message.Message):
+    __slots__ = ("name", "version")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    version: str
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
 
 class Term(_message.Message):
     __slots__ = ("source", "target", "target_forms", "source_forms")
@@ -160,32 +170,36 @@ class Sampling(_message.Message):
     def __init__(self, top_k: _Optional[int] = ..., top_p: _Optional[float] = ..., temperature: _Optional[float] = ..., seed: _Optional[int] = ...) -> None: ...
 
 class OutputOptions(_message.Message):
-    __slots__ = ("include_sentences", "include_alignment", "include_tokens", "include_confidence")
+    __slots__ = ("include_sentences", "include_alignment", "include_tokens", "include_confidence", "text_once")
     INCLUDE_SENTENCES_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_ALIGNMENT_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_ONCE_FIELD_NUMBER: _ClassVar[int]
     include_sentences: bool
     include_alignment: bool
     include_tokens: bool
     include_confidence: bool
-    def __init__(self, include_sentences: _Optional[bool] = ..., include_alignment: _Optional[bool] = ..., include_tokens: _Optional[bool] = ..., include_confidence: _Optional[bool] = ...) -> None: ...
+    text_once: bool
+    def __init__(self, include_sentences: _Optional[bool] = ..., include_alignment: _Optional[bool] = ..., include_tokens: _Optional[bool] = ..., include_confidence: _Optional[bool] = ..., text_once: _Optional[bool] = ...) -> None: ...
 
 class TranslateResponse(_message.Message):
-    __slots__ = ("translations", "model", "model_version", "timings", "source_language_code", "target_language_code")
+    __slots__ = ("translations", "model", "model_version", "timings", "source_language_code", "target_language_code", "glossaries")
     TRANSLATIONS_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     MODEL_VERSION_FIELD_NUMBER: _ClassVar[int]
     TIMINGS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    GLOSSARIES_FIELD_NUMBER: _ClassVar[int]
     translations: _containers.RepeatedCompositeFieldContainer[Translation]
     model: str
     model_version: str
     timings: Timings
     source_language_code: str
     target_language_code: str
-    def __init__(self, translations: _Optional[_Iterable[_Union[Translation, _Mapping]]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ...) -> None: ...
+    glossaries: _containers.RepeatedCompositeFieldContainer[UsedGlossary]
+    def __init__(self, translations: _Optional[_Iterable[_Union[Translation, _Mapping]]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., glossaries: _Optional[_Iterable[_Union[UsedGlossary, _Mapping]]] = ...) -> None: ...
 
 class Translation(_message.Message):
     __slots__ = ("text", "score", "finish_reason", "hypotheses", "sentences", "source_tokens", "target_tokens", "status", "detected_language_code", "detection_confidence", "route", "kept", "confidence", "terms")
@@ -354,7 +368,7 @@ class TranslateStreamRequest(_message.Message):
     def __init__(self, request: _Optional[_Union[TranslateRequest, _Mapping]] = ...) -> None: ...
 
 class TranslateStreamResponse(_message.Message):
-    __slots__ = ("content_index", "sentence_index", "sentence_count", "leading", "sentence", "status", "model", "model_version", "detected_language_code", "detection_confidence", "route")
+    __slots__ = ("content_index", "sentence_index", "sentence_count", "leading", "sentence", "status", "model", "model_version", "detected_language_code", "detection_confidence", "route", "glossaries")
     CONTENT_INDEX_FIELD_NUMBER: _ClassVar[int]
     SENTENCE_INDEX_FIELD_NUMBER: _ClassVar[int]
     SENTENCE_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -366,6 +380,7 @@ class TranslateStreamResponse(_message.Message):
     DETECTED_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     DETECTION_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     ROUTE_FIELD_NUMBER: _ClassVar[int]
+    GLOSSARIES_FIELD_NUMBER: _ClassVar[int]
     content_index: int
     sentence_index: int
     sentence_count: int
@@ -377,7 +392,8 @@ class TranslateStreamResponse(_message.Message):
     detected_language_code: str
     detection_confidence: float
     route: _containers.RepeatedCompositeFieldContainer[RouteLeg]
-    def __init__(self, content_index: _Optional[int] = ..., sentence_index: _Optional[int] = ..., sentence_count: _Optional[int] = ..., leading: _Optional[str] = ..., sentence: _Optional[_Union[Sentence, _Mapping]] = ..., status: _Optional[_Union[Status, _Mapping]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., route: _Optional[_Iterable[_Union[RouteLeg, _Mapping]]] = ...) -> None: ...
+    glossaries: _containers.RepeatedCompositeFieldContainer[UsedGlossary]
+    def __init__(self, content_index: _Optional[int] = ..., sentence_index: _Optional[int] = ..., sentence_count: _Optional[int] = ..., leading: _Optional[str] = ..., sentence: _Optional[_Union[Sentence, _Mapping]] = ..., status: _Optional[_Union[Status, _Mapping]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., route: _Optional[_Iterable[_Union[RouteLeg, _Mapping]]] = ..., glossaries: _Optional[_Iterable[_Union[UsedGlossary, _Mapping]]] = ...) -> None: ...
 
 class ScoreRequest(_message.Message):
     __slots__ = ("pairs", "source_language_code", "target_language_code", "model", "length_penalty", "priority", "traffic_key")
@@ -465,6 +481,30 @@ class ModelInfo(_message.Message):
     has_confidence: bool
     def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., variant: _Optional[str] = ..., language_pairs: _Optional[_Iterable[_Union[LanguagePair, _Mapping]]] = ..., max_beam_size: _Optional[int] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., has_shortlist: _Optional[bool] = ..., source_language_codes: _Optional[_Iterable[str]] = ..., target_language_codes: _Optional[_Iterable[str]] = ..., has_alignment: _Optional[bool] = ..., has_confidence: _Optional[bool] = ...) -> None: ...
 
+class ListGlossariesRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListGlossariesResponse(_message.Message):
+    __slots__ = ("glossaries",)
+    GLOSSARIES_FIELD_NUMBER: _ClassVar[int]
+    glossaries: _containers.RepeatedCompositeFieldContainer[GlossaryInfo]
+    def __init__(self, glossaries: _Optional[_Iterable[_Union[GlossaryInfo, _Mapping]]] = ...) -> None: ...
+
+class GlossaryInfo(_message.Message):
+    __slots__ = ("name", "source_language_code", "target_language_code", "num_terms", "version")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    NUM_TERMS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    source_language_code: str
+    target_language_code: str
+    num_terms: int
+    version: str
+    def __init__(self, name: _Optional[str] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., num_terms: _Optional[int] = ..., version: _Optional[str] = ...) -> None: ...
+
 class LanguagePair(_message.Message):
     __slots__ = ("source_language_code", "target_language_code")
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
@@ -490,13 +530,15 @@ class BulkText(_message.Message):
     def __init__(self, id: _Optional[int] = ..., content: _Optional[str] = ...) -> None: ...
 
 class TranslateBulkResponse(_message.Message):
-    __slots__ = ("id", "translation", "model", "model_version")
+    __slots__ = ("id", "translation", "model", "model_version", "glossaries")
     ID_FIELD_NUMBER: _ClassVar[int]
     TRANSLATION_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     MODEL_VERSION_FIELD_NUMBER: _ClassVar[int]
+    GLOSSARIES_FIELD_NUMBER: _ClassVar[int]
     id: int
     translation: Translation
     model: str
     model_version: str
-    def __init__(self, id: _Optional[int] = ..., translation: _Optional[_Union[Translation, _Mapping]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ...) -> None: ...
+    glossaries: _containers.RepeatedCompositeFieldContainer[UsedGlossary]
+    def __init__(self, id: _Optional[int] = ..., translation: _Optional[_Union[Translation, _Mapping]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., glossaries: _Optional[_Iterable[_Union[UsedGlossary, _Mapping]]] = ...) -> None: ...

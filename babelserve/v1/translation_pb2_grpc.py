@@ -27,7 +27,7 @@ if _version_not_supported:
 
 class TranslationServiceStub:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
-    (model), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
+    (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
     RESOURCE_EXHAUSTED (too much to do, or a quota is used up: retry after the trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of
     `grpc-status-details-bin`; without either gRPC itself refused a message of over 4 MiB: do not retry), UNAVAILABLE
     (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a
@@ -60,6 +60,11 @@ class TranslationServiceStub:
                 request_serializer=babelserve_dot_v1_dot_translation__pb2.ListModelsRequest.SerializeToString,
                 response_deserializer=babelserve_dot_v1_dot_translation__pb2.ListModelsResponse.FromString,
                 _registered_method=True)
+        self.ListGlossaries = channel.unary_unary(
+                '/babelserve.v1.TranslationService/ListGlossaries',
+                request_serializer=babelserve_dot_v1_dot_translation__pb2.ListGlossariesRequest.SerializeToString,
+                response_deserializer=babelserve_dot_v1_dot_translation__pb2.ListGlossariesResponse.FromString,
+                _registered_method=True)
         self.TranslateBulk = channel.stream_stream(
                 '/babelserve.v1.TranslationService/TranslateBulk',
                 request_serializer=babelserve_dot_v1_dot_translation__pb2.TranslateBulkRequest.SerializeToString,
@@ -69,7 +74,7 @@ class TranslationServiceStub:
 
 class TranslationServiceServicer:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
-    (model), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
+    (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
     RESOURCE_EXHAUSTED (too much to do, or a quota is used up: retry after the trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of
     `grpc-status-details-bin`; without either gRPC itself refused a message of over 4 MiB: do not retry), UNAVAILABLE
     (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a
@@ -77,7 +82,8 @@ class TranslationServiceServicer:
     """
 
     def Translate(self, request, context):
-        """Translates a list of texts and answers when the last of them is done.
+        """Translates a list of texts and answers when the last of them is done. An answer may be longer than the 4 MiB that
+        clients of gRPC take by default: set their limit to 64 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -99,6 +105,13 @@ class TranslationServiceServicer:
 
     def ListModels(self, request, context):
         """Lists the models that this server serves, the default first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListGlossaries(self, request, context):
+        """Lists the glossaries that this server has loaded, by name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -138,6 +151,11 @@ def add_TranslationServiceServicer_to_server(servicer, server):
                     request_deserializer=babelserve_dot_v1_dot_translation__pb2.ListModelsRequest.FromString,
                     response_serializer=babelserve_dot_v1_dot_translation__pb2.ListModelsResponse.SerializeToString,
             ),
+            'ListGlossaries': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListGlossaries,
+                    request_deserializer=babelserve_dot_v1_dot_translation__pb2.ListGlossariesRequest.FromString,
+                    response_serializer=babelserve_dot_v1_dot_translation__pb2.ListGlossariesResponse.SerializeToString,
+            ),
             'TranslateBulk': grpc.stream_stream_rpc_method_handler(
                     servicer.TranslateBulk,
                     request_deserializer=babelserve_dot_v1_dot_translation__pb2.TranslateBulkRequest.FromString,
@@ -153,7 +171,7 @@ def add_TranslationServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class TranslationService:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
-    (model), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
+    (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
     RESOURCE_EXHAUSTED (too much to do, or a quota is used up: retry after the trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of
     `grpc-status-details-bin`; without either gRPC itself refused a message of over 4 MiB: do not retry), UNAVAILABLE
     (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a
@@ -258,6 +276,33 @@ class TranslationService:
             '/babelserve.v1.TranslationService/ListModels',
             babelserve_dot_v1_dot_translation__pb2.ListModelsRequest.SerializeToString,
             babelserve_dot_v1_dot_translation__pb2.ListModelsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListGlossaries(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/babelserve.v1.TranslationService/ListGlossaries',
+            babelserve_dot_v1_dot_translation__pb2.ListGlossariesRequest.SerializeToString,
+            babelserve_dot_v1_dot_translation__pb2.ListGlossariesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -12,6 +12,7 @@ from docs.generate.markdown_text import code, page, prose, table
 from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.catalogue_metrics import CatalogueMetrics
 from server.telemetry.device_metrics import DeviceGauges
+from server.telemetry.glossary_metrics import GlossaryMetrics
 from server.telemetry.metrics import Metrics
 from server.telemetry.model_metrics import EngineFamilies, EngineLoad
 from server.telemetry.translation_metrics import TranslationFamilies
@@ -34,6 +35,7 @@ def _no_memory() -> tuple[int, int]:
 _HEADINGS: dict[str, Callable[[CollectorRegistry], object]] = {
     "Who calls": AccessMetrics,
     "Models that come and go": CatalogueMetrics,
+    "Glossaries": GlossaryMetrics,
     "The GPU": _device_gauges,
     "Translations": TranslationFamilies,
     "Engines": EngineFamilies,
@@ -52,6 +54,7 @@ def families() -> list[Metric]:
     metrics.of_model(_ANY, _ANY).watch(lambda: EngineLoad(0, 0, 0, 0, 0, 0, 0))
     metrics.catalogue.add_model(_ANY)
     metrics.catalogue.set_models({}, {(_ANY, _ANY, _ANY): 100})
+    metrics.glossaries.count_load(_ANY, is_successful=True)
     metrics.access.add_tenants([_ANY])
     metrics.device.watch(_no_memory)
     metrics.set_build_info(version=_ANY, variant=_ANY, device=_ANY)
@@ -71,8 +74,8 @@ def metrics_page() -> str:
     return page(
         "# Metrics",
         f"On {code('http://HOST:9464/metrics')} ({code('--metrics-port')}), for Prometheus. Labels have closed sets of"
-        " values, written out from the start, or names that the operator has given to models and tenants; nothing that"
-        " a client sends makes a series. A histogram"
+        " values, written out from the start, or names that the operator has given to models, glossaries and tenants;"
+        " nothing that a client sends makes a series. A histogram"
         f" has {code('_bucket')}, {code('_sum')} and {code('_count')}.",
         *_sections(families()),
     )

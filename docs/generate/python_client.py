@@ -1,6 +1,5 @@
 """The page of the Python client: what mkdocstrings is asked to show. It reads the docstrings itself."""
 
-import enum
 import inspect
 from collections.abc import Iterator
 
@@ -24,10 +23,10 @@ def documented() -> dict[str, list[str]]:
     """Full names of what is shown, by heading."""
     headings: dict[str, list[str]] = {"Clients": [], "Options": [], "Results": [], "Errors": []}
     values = {name: getattr(babelserve, name) for name in babelserve.__all__}
-    for name, value in sorted(values.items(), key=lambda item: inspect.findsource(item[1])[1]):  # as in the source
+    for name, value in sorted(values.items(), key=lambda item: (item[1].__module__, inspect.findsource(item[1])[1])):
         if issubclass(value, Exception):
             heading = "Errors"
-        elif inspect.getmodule(value) is inspect.getmodule(babelserve.TranslateResult) or issubclass(value, enum.Enum):
+        elif value.__module__ in ("babelserve.results", "babelserve.terms"):
             heading = "Results"
         else:
             heading = "Options" if "Options" in name else "Clients"

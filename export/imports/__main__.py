@@ -9,6 +9,7 @@ import shtab
 from export.agreement import MIN_CHRF
 from export.bundle import export_bundle
 from export.description import described_quality, described_sizes
+from export.drafts import check_new
 from export.endings import endings
 from export.files import EXACT, FOR_CPUS
 from export.imports.detect import opened, read_model
@@ -16,10 +17,10 @@ from export.imports.foreign import ForeignModel
 from export.imports.formats.tensors import FormatError
 from export.imports.languages import GivenLanguages
 from export.imports.reference import compare, refusal
-from export.imports.report import ImportFault, Report
-from export.imports.samples import sample_set
+from export.imports.report import ImportFault, Report, shown
+from export.imports.samples import read_sentences, sample_set
 from export.imports.subject import build_subject
-from model.command import parse
+from model.command import NAMES, is_name, name, number, parse
 from server.bundle.bundle import Bundle
 from server.bundle.variants import VARIANTS
 
@@ -28,19 +29,24 @@ def main() -> None:
     """Entry point; exit code 1 when a check fails or the import is interrupted, 2 for a model that cannot be read."""
     arguments = _parse_arguments()
     report = Report(allowed=frozenset(arguments.allow))
-    ending = endings("babelserve-import", arguments.out, FormatError, subject=str(arguments.source))
-    with ending, opened(arguments.source) as directory:
-        try:
-            _import(directory, arguments, report)
-        except ImportFault as faults:
-            raise FormatError(f"cannot be imported:\n{faults}") from faults
+    with endings("babelserve-import", arguments.out, FormatError, subject=str(arguments.source)):
+        if not arguments.dry_run:
+            check_new(arguments.out)
+        text = None if arguments.text is None else read_sentences(arguments.text)
+        with opened(arguments.source) as directory:
+            try:
+                _import(directory, arguments, text, report)
+            except ImportFault as faults:
+                raise FormatError(f"cannot be imported:\n{faults}") from faults
 
 
-def _import(directory: Path, arguments: argparse.Namespace, report: Report) -> None:
+def _import(directory: Path, arguments: argparse.Namespace, text: list[str] | None, report: Report) -> None:
     given = GivenLanguages(source=tuple(arguments.source_language), target=tuple(arguments.target_language))
-    model = read_model(directory, given, report, name=arguments.name)
+    model = read_model(directory, given, report, name=arguments.name or "")
     if model is not None:
         model.check(report)
+        if not is_name(model.name):
+            report.fault("the model's name", found=model.name, expected=NAMES, remedy="give it another with --name")
     report.check()
     assert model is not None  # or there were faults
     print(_describe(model))
@@ -50,9 +56,7 @@ def _import(directory: Path, arguments: argparse.Namespace, report: Report) -> N
         return
     if arguments.check and (said := refusal(model.reference)):
         raise FormatError(said)
-    if arguments.out.exists():
-        raise FileExistsError(f"{arguments.out} exists already")
-    dev = sample_set(model.language_pairs, model.languages, arguments.text)
+    dev = sample_set(model.language_pairs, model.languages, text)
     num_printed = len(report.notes)
     subject = build_subject(model, report)
     for note in report.notes[num_printed:]:
@@ -84,7 +88,7 @@ def _describe(model: ForeignModel) -> str:
     millions = model.num_parameters / 1e6
     return "\n".join(
         [
-            f"{model.family}: {model.name}",
+            shown(f"{model.family}: {model.name}"),
             f"  {millions:.1f} M parameters: {layers} layers, width {config.d_model}, {vocabulary}",
             f"  {_listed(sources)} into {_listed(targets)}",
             f"  a bundle of about {4 * millions:.0f} MB in float32 and {millions:.0f} MB in int8",
@@ -128,14 +132,18 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="sentences in the source language, one a line, at least 32, to calibrate and prove with (default: ours)",
     )
-    parser.add_argument(
-        "--source", dest="source_language", nargs="+", default=[], metavar="CODE", help="source languages"
-    )
-    parser.add_argument(
-        "--target", dest="target_language", nargs="+", default=[], metavar="CODE", help="target languages"
-    )
-    parser.add_argument("--name", default="", help="the model's name (default: its directory's)")
-    parser.add_argument("--version", default="1", help="the model's version in the manifest (default 1)")
+    for side in ("source", "target"):
+        parser.add_argument(
+            f"--{side}",
+            dest=f"{side}_language",
+            type=_codes,
+            action="extend",
+            default=[],
+            metavar="CODE[,CODE ...]",
+            help=f"{side} languages",
+        )
+    parser.add_argument("--name", type=name, help="the model's name (default: its directory's)")
+    parser.add_argument("--version", type=name, default="1", help="the model's version in the manifest (default 1)")
     parser.add_argument(
         "--variants",
         nargs="+",
@@ -145,19 +153,25 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--min-chrf",
-        type=float,
+        type=number(0, 100),
         default=MIN_CHRF,
         help=f"chrF that other variants must reach to float32's translations (default {MIN_CHRF})",
     )
     parser.add_argument(
         "--allow",
-        nargs="+",
+        action="append",
         default=[],
         metavar="NAME",
-        help="settings or tensors that are unknown here and that you know to change no translation",
+        help="a setting or tensor that is unknown here and that you know to change no translation; "
+        "may be given several times",
     )
     shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
     return parser
+
+
+def _codes(text: str) -> list[str]:
+    """Returns codes with commas between: with spaces between, a flag would take the paths behind it for codes too."""
+    return text.split(",")
 
 
 def _parse_arguments() -> argparse.Namespace:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from export.drafts import scratch
 from export.imports.families import (
     argos,
     ctranslate2,
@@ -51,8 +52,8 @@ def opened(source: Path) -> Iterator[Path]:
     if source.is_dir():
         yield source
     elif source.suffix in (".argosmodel", ".zip"):
-        with tempfile.TemporaryDirectory(prefix="babelserve-import-") as scratch:
-            directory = Path(scratch) / source.stem  # by which a model is called that says nothing else
+        with scratch(Path(tempfile.gettempdir()), "babelserve-import.") as parent:
+            directory = parent / source.stem  # by which a model is called that says nothing else
             directory.mkdir()
             unpack(source, directory)
             yield directory

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from export.imports.formats.tensors import Tensors, num_elements
 from export.imports.report import Report
-from export.imports.weights import Plan, check_plan, expected_shapes, load_weights
+from export.imports.weights import Plan, check_plan, check_size, expected_shapes, load_weights
 from model.config import TransformerConfig
 from server.bundle.languages import LanguagePair, Languages
 from server.bundle.manifest import SearchDefaults
@@ -66,6 +66,7 @@ class ForeignModel:
     def check(self, report: Report) -> None:
         """Notes what is wrong with the tensors, by their headers alone."""
         check_plan(self.plan, self.config, self.tensors, report)
+        check_size(self.num_parameters, self.tensors, report)
 
     def weights(self, report: Report) -> Iterator[tuple[str, Tensor]]:
         """Yields the name and value of each weight of our network, loaded in turn.

@@ -1,5 +1,6 @@
 """A model's own names of languages, made BCP-47 codes."""
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ _GROUPS_WORDS = """
 """
 _GROUPS = frozenset(_GROUPS_WORDS.split())
 _MAX_NAMED = 12
+_MAX_CODE_CHARACTERS = 64
+_MAX_LANGUAGES = 2000  # names of one file: the models of most languages have some 400; so many take half a second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +31,8 @@ class GivenLanguages:
 
 def bcp47(name: str) -> str | None:
     """Returns the canonical code of what a model calls a language, such as deu_Latn or pt_XX; None if it is none."""
+    if len(name) > _MAX_CODE_CHARACTERS:
+        return None
     parts = [part for part in name.replace("-", "_").split("_") if part != "XX"]
     if not parts or not all(part.isascii() and part.isalnum() for part in parts) or parts[0].lower() in _GROUPS:
         return None
@@ -40,8 +45,11 @@ def by_code(names: Mapping[str, str], file: str, report: Report) -> dict[str, st
     Args:
         names: the model's token by the model's name of the language.
         file: where they stand, for notes.
-        report: gets a note of what has no code, or one that another has already.
+        report: gets a note of what has no code, or one that another has already; a fault if there are too many.
     """
+    if len(names) > _MAX_LANGUAGES:
+        report.fault(file, found=f"{len(names)} names of languages", expected=f"at most {_MAX_LANGUAGES}")
+        return {}
     found: dict[str, str] = {}
     left_out = []
     for name, token in names.items():
@@ -73,11 +81,11 @@ def choose(side: str, given: Iterable[str], names: Iterable[str], place: str, re
             report.fault(f"--{side}", found=name, expected="a BCP-47 code such as de or zh-Hant")
         else:
             codes.append(code)
-    names = tuple(names)
+    names = tuple(itertools.islice(names, _MAX_LANGUAGES))
     if not codes:
         codes = [code for code in map(bcp47, names) if code is not None]
     if not codes:
-        found = f"{side} language {', '.join(names)}" if names else f"nothing about the {side} language"
+        found = f"{side} language {', '.join(names[:_MAX_NAMED])}" if names else f"nothing about the {side} language"
         report.fault(place, found=found, expected="a language", remedy=f"say which: --{side} CODE ...")
     return tuple(dict.fromkeys(codes))
 

@@ -3,14 +3,14 @@
 import re
 from pathlib import Path
 
-from export.imports.formats.json_files import read_bytes
+from export.imports.formats.json_files import MAX_SETTINGS_BYTES, read_bytes
 from export.imports.formats.tensors import FormatError
 from export.imports.report import Report, shown
 
 UNKNOWN = "unknown"
 _CARD = "README.md"
-_HEADER = re.compile(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
-_LICENCE = re.compile(r"^licen[sc]e:\s*[\"']?([^\s\"'#]+)", re.MULTILINE)
+_FENCE = "---"
+_LICENCE = re.compile(r"licen[sc]e:\s*[\"']?([^\s\"'#]+)")
 
 
 def read_licence(directory: Path, report: Report, default: str = UNKNOWN) -> str:
@@ -18,10 +18,12 @@ def read_licence(directory: Path, report: Report, default: str = UNKNOWN) -> str
     licence = default
     if (directory / _CARD).is_file():
         try:
-            header = _HEADER.search(read_bytes(directory / _CARD).decode(errors="replace"))
+            lines = read_bytes(directory / _CARD, MAX_SETTINGS_BYTES).decode(errors="replace").splitlines()
         except FormatError:
-            header = None
-        found = _LICENCE.search(header[1]) if header else None
+            lines = []
+        fences = [number for number, line in enumerate(lines) if line.rstrip() == _FENCE][:2]
+        header = lines[1 : fences[1]] if len(fences) == 2 and fences[0] == 0 else []
+        found = next(filter(None, map(_LICENCE.match, header)), None)
         licence = shown(found[1]) if found else default
     if "-nc" in licence.lower():
         report.note(f"LICENCE: {licence}: this model must not be used commercially")

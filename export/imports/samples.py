@@ -7,25 +7,49 @@ come under its licence.
 import itertools
 from pathlib import Path
 
+from export.examples import LEAST_WITHOUT_REFERENCES
 from export.subject import DevSet
 from server.bundle.languages import LanguagePair, Languages
 
 _FOLDER = Path(__file__).with_name("sentences")
 _MOST_TARGETS = 16  # languages that sentences are translated into, in turn
 _MOST_SENTENCES = 200
+_MAX_TEXT_BYTES = 64 << 20
 
 
-def sample_set(pairs: tuple[LanguagePair, ...], languages: Languages | None, text: Path | None) -> DevSet:
+def read_sentences(path: Path) -> list[str]:
+    """Returns the lines of a user's file that are not empty.
+
+    Raises:
+        ValueError: it is no UTF-8, too large, or has too few of them.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:  # which may be a pipe
+        data = file.read(_MAX_TEXT_BYTES + 1)
+    if len(data) > _MAX_TEXT_BYTES:
+        raise ValueError(f"--text {path} has more than {_MAX_TEXT_BYTES} bytes")
+    try:
+        lines = [line.strip() for line in data.decode("utf-8-sig").splitlines()]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"--text {path} is no UTF-8: {error}") from error
+    sentences = [line for line in lines if line]
+    if len(sentences) < LEAST_WITHOUT_REFERENCES:
+        raise ValueError(
+            f"--text {path} has {len(sentences)} sentences, at least {LEAST_WITHOUT_REFERENCES} are needed"
+        )
+    return sentences
+
+
+def sample_set(pairs: tuple[LanguagePair, ...], languages: Languages | None, own: list[str] | None) -> DevSet:
     """Returns sentences with the languages to translate them from and into, each of the model's directions in turn.
 
     Args:
         pairs: of the model, or
         languages: of the model.
-        text: one sentence a line, in the model's source languages in turn if it has several; None for ours.
+        own: sentences of the user's in the model's first source language; None for ours.
 
     Raises:
         ValueError: there are no sentences of ours in any source language.
-        OSError: the file cannot be read.
     """
     directions = [(pair.source, pair.target) for pair in pairs]
     if languages is not None:
@@ -35,12 +59,10 @@ def sample_set(pairs: tuple[LanguagePair, ...], languages: Languages | None, tex
     by_source: dict[str, list[str]] = {}
     for source, target in directions:
         by_source.setdefault(source, []).append(target)
-    if text is not None:
-        lines = [line.strip() for line in text.read_text(encoding="utf-8").splitlines()]
-        source = next(iter(by_source))
-        sentences = {source: [line for line in lines if line]}
+    if own is not None:
+        sentences = {next(iter(by_source)): own}
     else:
-        sentences = {source: own for source in by_source if (own := own_sentences(source))}
+        sentences = {source: ours for source in by_source if (ours := own_sentences(source))}
     if not sentences:
         known = ", ".join(sorted(path.stem for path in _FOLDER.glob("*.txt")))
         wanted = ", ".join(list(by_source)[:8])

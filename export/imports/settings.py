@@ -6,7 +6,7 @@ from typing import Any
 
 from export.imports.formats.json_files import MAX_SETTINGS_BYTES, read_json, read_object
 from export.imports.formats.tensors import FormatError
-from export.imports.report import Report
+from export.imports.report import Report, described
 
 
 class ForeignSettings:
@@ -64,7 +64,7 @@ class ForeignSettings:
     def expect(self, key: str, *accepted: Any, remedy: str = "") -> None:
         """Notes a fault unless a key is absent, null or one of the values that change nothing."""
         value = self.get(key, None)
-        if value is not None and not any(value == each and type(value) is type(each) for each in accepted):
+        if value is not None and not any(type(value) is type(each) and value == each for each in accepted):
             self.fault(key, " or ".join(map(repr, accepted)) if accepted else "nothing", remedy)
 
     def get(self, key: str, default: Any) -> Any:
@@ -75,14 +75,14 @@ class ForeignSettings:
 
     def fault(self, key: str, expected: str, remedy: str = "") -> None:
         """Notes a fault of a key."""
-        found = repr(self.values[key]) if key in self.values else "missing"
+        found = described(self.values[key]) if key in self.values else "missing"
         self._report.fault(self.file, key, found=found, expected=expected, remedy=remedy)
 
     def finish(self, harmless: Collection[str] = ()) -> None:
         """Notes a fault for every key that nobody has read, but for those that change no translation."""
         for key in sorted(self.values.keys() - self._read - set(harmless)):
             if self.values[key] is not None:
-                self._report.unknown(self.file, key, repr(self.values[key]))
+                self._report.unknown(self.file, key, described(self.values[key]))
 
 
 def read_settings(directory: Path, file: str, report: Report, *, is_optional: bool = False) -> ForeignSettings:

@@ -1,6 +1,6 @@
 """Which of somebody's tensors become which weight of our network: checked by their shapes, then loaded one by one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +8,19 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from export.imports.formats.tensors import FormatError, Tensors
+from export.imports.formats.tensors import FormatError, LazyTensor, Tensors
 from export.imports.report import Report
 from model.config import TransformerConfig
 from model.transformer import Transformer
+
+# float16's, in which GPUs calculate. Trained networks have weights of some hundreds; from a thousand times more on the
+# float32 graphs themselves overflow.
+MOST = 65504.0
+# Weights of int8 unpack to four times their bytes, and a few are used twice. With half of this the import refuses such
+# models; with twice as much a damaged file takes twice the memory.
+_MOST_UNPACKED = 8
+_FREE_BYTES = 32 << 20
+_DAMAGED = "download it again, all of it; else the model itself is broken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +58,14 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """One of our weights that is in no file, such as sinusoidal positions; `names` of tensors that it stands for."""
+    """One of our weights that is in no file, such as sinusoidal positions.
 
-    value: Tensor
+    Attributes:
+        value: computes it. It may be large whatever the files hold, so that nobody does before they are checked.
+        names: of tensors that it stands for.
+    """
+
+    value: Callable[[], Tensor]
     names: tuple[str, ...] = ()
 
 
@@ -94,7 +108,6 @@ def check_plan(plan: Plan, config: TransformerConfig, tensors: Tensors, report: 
     read: set[str] = set()
     for name, rule in plan.items():
         if isinstance(rule, Computed):
-            assert tuple(rule.value.shape) == shapes[name], name
             read.update(rule.names)
             continue
         read.update(rule.same)
@@ -107,6 +120,24 @@ def check_plan(plan: Plan, config: TransformerConfig, tensors: Tensors, report: 
             report.unknown(tensor.file, name, f"a tensor of shape {list(tensor.shape)}")
 
 
+def check_size(num_parameters: int, tensors: Tensors, report: Report) -> None:
+    """Notes a fault if a network takes far more memory than its files have bytes, whatever makes it so.
+
+    Regions of a file may overlap, and numbers that are packed may unpack to a thousand times as many.
+
+    Args:
+        num_parameters: of the network.
+        tensors: of its files.
+        report: gets the fault.
+    """
+    paths = {tensor.path for tensor in tensors.values()}
+    held, needed = sum(path.stat().st_size for path in paths), 4 * num_parameters
+    if needed > _MOST_UNPACKED * held + _FREE_BYTES:
+        file = ", ".join(sorted(path.name for path in paths)) or "weights"
+        found = f"{held} bytes for a network of {needed} bytes in float32"
+        report.fault(file, found=found, expected=f"at least {needed // _MOST_UNPACKED}", remedy=_DAMAGED)
+
+
 def load_weights(
     plan: Plan, config: TransformerConfig, tensors: Tensors, report: Report
 ) -> Iterator[tuple[str, Tensor]]:
@@ -114,7 +145,7 @@ def load_weights(
     for name, shape in expected_shapes(config).items():
         rule = plan[name]
         try:
-            yield name, rule.value if isinstance(rule, Computed) else _load(rule, shape, tensors, report)
+            yield name, rule.value() if isinstance(rule, Computed) else _load(rule, shape, tensors, report)
         except FormatError as error:
             file = next((tensors[each.name].file for each in getattr(rule, "parts", ()) if each.name), name)
             report.fault(file, name, found=error)
@@ -129,7 +160,7 @@ def _load(rule: Stack, shape: tuple[int, ...], tensors: Tensors, report: Report)
         if rows.name is None:
             weight[begin : begin + count] = rows.fill
         else:
-            tensor = tensors[rows.name].load().float()
+            tensor = _finite(rows.name, tensors[rows.name], report)
             tensor = (
                 tensor.reshape(part[::-1]).permute(*reversed(range(len(part))))
                 if rule.is_transposed
@@ -139,6 +170,18 @@ def _load(rule: Stack, shape: tuple[int, ...], tensors: Tensors, report: Report)
             weight[begin : begin + count] = tensor[rows.skip : rows.skip + count]
         begin += count
     return weight
+
+
+def _finite(name: str, tensor: LazyTensor, report: Report) -> Tensor:
+    """Loads a tensor as float32, of numbers that a network can calculate with."""
+    numbers = tensor.load().float()
+    if numbers.numel():
+        found = [number.item() for number in numbers.aminmax()]
+        if not all(-MOST <= number <= MOST for number in found):  # NaN is not, either
+            said = f"numbers from {found[0]:g} to {found[1]:g}"
+            report.fault(tensor.file, name, found=said, expected=f"none beyond {MOST:g}", remedy=_DAMAGED)
+            report.check()
+    return numbers
 
 
 def _check_same(rule: Stack, name: str, tensor: Tensor, tensors: Tensors, report: Report) -> None:

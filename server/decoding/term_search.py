@@ -92,11 +92,12 @@ class TermSearch(BeamSearch):
         less its terms cost in the mean.
         """
         paid = max((written.paid for written, _ in self._ended.values()), default=0.0)
+        power = self._options.length_penalty
 
         def key(hypothesis: Hypothesis) -> tuple[int, float]:
-            written, num_tokens = self._ended.get(hypothesis.ids, (Written(), self.num_tokens))
-            spared = (written.spared + paid) / num_tokens**self._options.length_penalty
-            return -self._terms.level(written), spared - hypothesis.score
+            written, length = self._ended[hypothesis.ids]
+            log_prob = hypothesis.score * length**power - written.spared - paid
+            return -self._terms.level(written), -log_prob / max(1, length - written.num_tokens) ** power
 
         ranked = [*sorted(self._finished, key=key), *sorted(self._repetitive, key=key)]
         return ranked[: self._options.num_hypotheses]
@@ -145,9 +146,14 @@ class TermSearch(BeamSearch):
             starts = terms.replaced(before)
             wishes: dict[int, float] = {}
             for replaced in own.keys() & starts:
-                wishes |= {start: max(wishes.get(start, -math.inf), own[replaced]) for start in starts[replaced]}
+                best = max(own[start] for start in starts[replaced])
+                for start in starts[replaced]:  # of several forms, the likelier are likelier in the word's place, too
+                    wish = own[replaced] + own[start] - best
+                    wishes[start] = max(wishes.get(start, -math.inf), wish)
             left = self._beam_size
             for token, log_prob in own.items():
+                if terms.forbids(before, token):
+                    continue
                 if token in leading:
                     after = terms.after(before, token, log_prob, wishes.get(token, -math.inf))
                     gain, written, level = self._compared(after)

@@ -40,16 +40,19 @@ class Written(NamedTuple):
         done: a bit for each term.
         node: how far it is in a form, as a node of the trie of all forms; 0 if in none.
         paid: log-probability of the first tokens of the forms that it has written, or of the words that they replace.
-        spared: what else of its log-probability is of these forms.
-        paid_here, spared_here: the same of the form that it is in.
+        spared: what of its log-probability does not count: of tokens of these forms that nothing else could follow.
+        num_tokens: first tokens, and tokens that are spared.
+        paid_here, spared_here, num_here: the same of the form that it is in.
     """
 
     done: int = 0
     node: int = 0
     paid: float = 0.0
     spared: float = 0.0
+    num_tokens: int = 0
     paid_here: float = 0.0
     spared_here: float = 0.0
+    num_here: int = 0
 
 
 class TermTrie:
@@ -66,12 +69,14 @@ class TermTrie:
         self._children: list[dict[int, int]] = [{}]
         self._ends = [0]  # for each node the terms of which a form ends there
         self._below = [0]  # and there or below
-        for index, forms in enumerate(terms.forms):
+        self._bound: set[int] = set()  # nodes of forms that begin as the words do that they replace
+        for index, (forms, replaced) in enumerate(zip(terms.forms, terms.replaced, strict=True)):
             for form in forms:
-                self._add(form, 1 << index)
+                nodes = self._add(form, 1 << index)
+                self._bound.update(nodes if form[0] in replaced else ())
 
-    def _add(self, form: Form, term: int) -> None:
-        node = 0
+    def _add(self, form: Form, term: int) -> list[int]:
+        node, nodes = 0, []
         for token in form:
             if token not in self._children[node]:
                 self._children[node][token] = len(self._children)
@@ -80,7 +85,9 @@ class TermTrie:
                 self._below.append(0)
             node = self._children[node][token]
             self._below[node] |= term
+            nodes.append(node)
         self._ends[node] |= term
+        return nodes
 
     def is_done(self, written: Written) -> bool:
         """Whether all terms are written."""
@@ -100,21 +107,26 @@ class TermTrie:
             log_prob: of it.
             wish: log-probability of the word in whose place a term begins.
         """
-        done, node, paid, spared, paid_here, spared_here = written
+        done, node, paid, spared, number, paid_here, spared_here, num_here = written
         if node and (ends := self._ends[node] & ~done) and token not in self.word_parts:
             done |= ends & -ends  # the first of equal ones
-            paid, spared = paid + paid_here, spared + spared_here
+            paid, spared, number = paid + paid_here, spared + spared_here, number + num_here
         elif node and (child := self._child(node, token, done)):
-            return Written(done, child, paid, spared, paid_here, spared_here + log_prob)
+            # What forms differ in counts, or the longest would be as good as any.
+            if len(self._children[node]) == 1 and not self._ends[node]:
+                spared_here, num_here = spared_here + log_prob, num_here + 1
+            return Written(done, child, paid, spared, number, paid_here, spared_here, num_here)
         child = self._child(0, token, done)
         if not child:
-            return Written(done, 0, paid, spared)
-        return Written(done, child, paid, spared, max(log_prob, wish), min(0.0, log_prob - wish))
+            return Written(done, 0, paid, spared, number)
+        return Written(done, child, paid, spared, number, max(log_prob, wish), min(0.0, log_prob - wish), 1)
 
     def usual(self, written: Written) -> tuple[Written, Written, AbstractSet[int]]:
         """Returns what `after` returns for begins of words and for parts of words, and the other tokens."""
         root, here = self._children[0], self._children[written.node]
-        left = written if not written.node else Written(written.done, 0, written.paid, written.spared)
+        left = (
+            written if not written.node else Written(written.done, 0, written.paid, written.spared, written.num_tokens)
+        )
         if not written.node or not self._ends[written.node] & ~written.done:
             return left, left, root.keys() | here.keys()
         whole = self.after(written, -1, 0.0)
@@ -129,13 +141,21 @@ class TermTrie:
             nodes.append(0)
         return [token for each in nodes for token, child in self._children[each].items() if self._below[child] & ~done]
 
+    def forbids(self, written: Written, token: int) -> bool:
+        """Whether a token would make another word of a form that begins as the word does that it replaces."""
+        if written.node not in self._bound or token in self._children[written.node]:
+            return False
+        return token in self.word_parts or not self._ends[written.node] & ~written.done
+
     def replaced(self, written: Written) -> dict[int, frozenset[int]]:
         """Returns the tokens in whose place terms stand that a beam has not written, with the terms' first tokens."""
         starts: dict[int, frozenset[int]] = {}
-        if written.node and not self._ends[written.node] & ~written.done:  # it is within a term
+        ends = self._ends[written.node] & ~written.done
+        if written.node and not ends:  # it is within a term
             return starts
+        done = written.done | ends & -ends
         for index, tokens in enumerate(self._replaced):
-            if tokens and not written.done >> index & 1:
+            if tokens and not done >> index & 1:
                 first = {token for token, child in self._children[0].items() if self._below[child] >> index & 1}
                 starts |= {token: starts.get(token, frozenset()) | first for token in tokens - first}
         return starts

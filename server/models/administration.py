@@ -82,6 +82,8 @@ class Administration:
             PreconditionFailed: the version is faulty, there is no memory for it, or it is loaded and its folder has
                 changed.
         """
+        if version not in self._loaded(name):
+            await self._loader.prove(name, version or None)
         async with self._loader.turn:
             found = await self._found_of(name)
             if not version:
@@ -130,9 +132,11 @@ class Administration:
             ModelNotFound: there is no such model, or the version is neither loaded nor in the folder.
             PreconditionFailed: the version is faulty, or no version came before.
         """
+        version = version or self._version_before(name, (await self._found()).get(name, []))
+        if version not in self._loaded(name):
+            await self._loader.prove(name, version)
         async with self._loader.turn:
             found = (await self._found()).get(name, [])
-            version = version or self._version_before(name, found)
             is_known = version in self._catalogue.history.of(name)
             if version in self._loaded(name):
                 self._split(name, {version: PERCENT})
@@ -226,9 +230,7 @@ class Administration:
         first, *others = (manifests[version] for version in versions)
         for each in others:
             if (each.language_pairs, each.languages) != (first.language_pairs, first.languages):
-                message = (
-                    f"{each.version} translates other languages than {first.version}: give one of them all requests"
-                )
+                message = f"{each.version} translates other languages than {first.version}: give one all requests"
                 raise PreconditionFailed(f"traffic: {message}")
 
     def _those_loaded(self, name: str) -> str:

@@ -17,6 +17,8 @@ from server.errors import BundleError, TranslationError
 from server.models.choosing import can_run
 from server.models.loading import open_network, start_model
 from server.models.model import Model
+from server.models.warm_up import reason_of
+from server.network import OutOfMemory
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 
@@ -28,29 +30,35 @@ logger = logging.getLogger(__name__)
 _TIMEOUT_SECONDS = 60.0
 
 
-def check_bundle(directory: Path, settings: Settings, metrics: Metrics) -> Iterator[str]:
-    """Checks a whole bundle, and translates with each variant that this machine can run. Yields what is good.
+def check_bundle(directory: Path, settings: Settings, metrics: Metrics, variant: str | None = None) -> Iterator[str]:
+    """Checks a bundle, and translates with each variant that this machine can run. Yields what is good.
+
+    Args:
+        directory: of the bundle.
+        settings: of the engines that translate.
+        metrics: of these.
+        variant: the only one that is checked; None checks all.
 
     Raises:
         StartupError: every fault of the files, or the first one of a variant.
     """
-    bundle = open_bundle(directory)
+    bundle = open_bundle(directory, variant)
     manifest = bundle.manifest
     Tokenizer(manifest, bundle.read)  # finds the faults of the tokenizer, for which no network is needed
     yield f"{manifest.name} {manifest.version}: manifest, files and tokenizer are as they should be"
-    for variant in manifest.variants:
-        if not can_run(variant):
-            yield f"{variant}: not tried, since there is no CUDA device here"
+    for each in manifest.variants if variant is None else [variant]:
+        if not can_run(each):
+            yield f"{each}: not tried, since there is no CUDA device here"
             continue
-        runner = open_network(bundle, variant, settings)
-        _check_positions(runner, manifest, variant)
-        model = start_model(bundle, variant, runner, settings, metrics)
+        runner = open_network(bundle, each, settings)
+        _check_positions(runner, manifest, each)
+        model = start_model(bundle, each, runner, settings, metrics)
         try:
             for options in _every_step(model):
                 _translate(model, options)
         finally:
             model.stop()
-        yield f"{variant}: passes the golden sentence, every kind of step, and the longest sentences"
+        yield f"{each}: passes the golden sentence, every kind of step, and the longest sentences"
 
 
 def _every_step(model: Model) -> Iterator[DecodingOptions]:
@@ -67,7 +75,7 @@ def _translate(model: Model, options: DecodingOptions) -> None:
         (future,) = model.engine.submit([model.manifest.golden.source_ids], options, None)
         future.result(_TIMEOUT_SECONDS)
     except (TranslationError, TimeoutError) as error:
-        message = f"{model.variant}: translating with {options} failed: {str(error) or 'no answer'}"
+        message = f"{model.variant}: translating with {options} failed: {reason_of(error)}"
         raise BundleError([message]) from error
 
 
@@ -79,7 +87,7 @@ def _check_positions(runner: "HostRunner | DeviceRunner", manifest: Manifest, va
         runner.encode(ids, np.array([limits.max_source_tokens], np.int32))
     except Exception as error:  # the errors of ONNX Runtime have no common base class
         field = f"limits.max_source_tokens, {limits.max_source_tokens}"
-        raise BundleError([f"{variant}: the encoder fails at {field}: it is beyond the model's positions"]) from error
+        raise BundleError([f"{variant}: the encoder fails at {field}: {_reason(error)}"]) from error
     if runner.has_host_caches:
         shape = (1, sizes.num_heads, limits.max_target_tokens, sizes.head_dim)
         dtype, past = manifest.variants[variant].dtype, np.array([limits.max_target_tokens - 1], np.int32)
@@ -90,5 +98,9 @@ def _check_positions(runner: "HostRunner | DeviceRunner", manifest: Manifest, va
             runner.step_logits(ids[0, :1], past, np.array([1], np.int32), caches)
         except Exception as error:
             field = f"limits.max_target_tokens, {limits.max_target_tokens}"
-            message = f"{variant}: the decoder step fails at {field}: it is beyond the model's positions"
-            raise BundleError([message]) from error
+            raise BundleError([f"{variant}: the decoder step fails at {field}: {_reason(error)}"]) from error
+
+
+def _reason(error: Exception) -> str:
+    is_memory = isinstance(error, OutOfMemory | MemoryError)
+    return "it takes more memory than there is" if is_memory else "it is beyond the model's positions"

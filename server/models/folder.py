@@ -6,6 +6,8 @@ ignored, too, and so is a version with a name that no model could have.
 """
 
 import errno
+import heapq
+import itertools
 import os
 import re
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ from server.errors import SettingsError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _MOST_FILES = 1000  # files and folders of a bundle, which has about ten
+_MOST_VERSIONS = 1000  # of a model
+_MOST_FAULTS = 20  # that are named at one look
 _NOT_MODELS = ("lost+found",)
 _RESERVED = ("liveness", "readiness")  # of the health service
 
@@ -43,7 +47,7 @@ def find_models(directory: Path) -> tuple[dict[str, list[FoundBundle]], list[str
 
     Returns:
         The versions of each name, the highest first, and faults: folders with names that no model can have, and folders
-        that cannot be read. Such folders have no versions.
+        that cannot be read. Such folders have no versions. Of many faults the last says how many more there are.
 
     Raises:
         SettingsError: the folder cannot be read.
@@ -51,19 +55,23 @@ def find_models(directory: Path) -> tuple[dict[str, list[FoundBundle]], list[str
     found: dict[str, list[FoundBundle]] = {}
     faults: list[str] = []
     try:
-        folders = _folders(directory)
+        names, others = _folders(directory)
     except OSError as error:
         raise SettingsError([f"--models: {directory} cannot be read: {error.strerror}"]) from error
-    for folder in folders:
-        if not is_model_name(folder.name):
-            faults.append(f"{folder}: no name of a model: letters, digits, '.', '_' and '-', at most 64")
-            continue
-        found[folder.name] = []
+    bad_name = "no name of a model: letters, digits, '.', '_' and '-', at most 64"
+    faults += [f"{directory / name}: {bad_name}" for name in heapq.nsmallest(_MOST_FAULTS, others)]
+    num_faults = len(others)
+    for name in names:
+        found[name] = []
         try:
-            found[folder.name] = _versions(folder)
+            found[name] = _versions(directory / name)
         except OSError as error:
             if error.errno != errno.ENOENT:  # ENOENT: it has gone meanwhile
-                faults.append(f"{folder} cannot be read: {error.strerror}")
+                num_faults += 1
+                faults.append(f"{directory / name} cannot be read: {error.strerror}")
+    del faults[_MOST_FAULTS:]
+    if num_faults > len(faults):
+        faults.append(f"{directory}: {num_faults - len(faults)} folders more that are no models")
     return found, faults
 
 
@@ -71,6 +79,11 @@ def nothing_in(directory: Path) -> str:
     """Returns words for an error: there is no model in the folder of models."""
     hint = f"; it is a bundle itself: --bundle {directory}" if (directory / MANIFEST_FILE).exists() else ""
     return f"--models: {directory} holds no model{hint}"
+
+
+def bundle_bytes(directory: Path) -> int:
+    """Returns the sizes of a bundle's files together."""
+    return sum(size for _, _, size, _, _ in _stamp(directory))
 
 
 def is_model_name(name: str) -> bool:
@@ -88,15 +101,21 @@ def version_key(version: str) -> tuple[tuple[tuple[int, int, str], ...], str]:
 def _versions(folder: Path) -> list[FoundBundle]:
     if (folder / MANIFEST_FILE).exists():
         return [FoundBundle(folder.name, "", folder, _stamp(folder))]
-    named = [path for path in _folders(folder) if is_model_name(path.name)]
-    versions = sorted(named, key=lambda path: version_key(path.name), reverse=True)
-    return [FoundBundle(folder.name, path.name, path, _stamp(path)) for path in versions]
+    names, _ = _folders(folder)
+    versions = heapq.nlargest(_MOST_VERSIONS, names, key=version_key)
+    return [FoundBundle(folder.name, name, folder / name, _stamp(folder / name)) for name in versions]
 
 
-def _folders(directory: Path) -> list[Path]:
+def _folders(directory: Path) -> tuple[list[str], list[str]]:
+    """Returns the names of the folders in a folder: those that a model can have, in order, and the others."""
+    names: list[str] = []
+    others: list[str] = []
     with os.scandir(directory) as entries:
-        names = [entry.name for entry in entries if _is_folder(entry)]
-    return [directory / name for name in sorted(names) if not name.startswith(".") and name not in _NOT_MODELS]
+        for entry in entries:
+            name = entry.name
+            if not name.startswith(".") and name not in _NOT_MODELS and _is_folder(entry):
+                (names if is_model_name(name) else others).append(name)
+    return sorted(names), others
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
@@ -109,18 +128,38 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
 def _stamp(bundle: Path) -> _Stamp:
     """Returns what tells a bundle's files from others. It changes, too, when Kubernetes swaps a link to a folder.
 
-    It looks at no more than `_MOST_FILES`, because a folder with more files, for example a link to `/`, is no bundle.
+    It looks at the bundle's folder and at the folders in it, where all files of bundles are, and no deeper. It looks at
+    no more than `_MOST_FILES`, because a folder with more is no bundle. Without a manifest it looks into no folder: a
+    link to `/` or `/proc` would take seconds.
     """
     files: list[tuple[str, int, int, int, int]] = []
-    for num_folders, (folder, _, names) in enumerate(os.walk(os.path.realpath(bundle))):
-        if num_folders + len(files) >= _MOST_FILES:
-            break
-        for name in names[: _MOST_FILES - len(files)]:
-            path = Path(folder, name)
-            try:
-                status = path.stat()
-            except OSError:
-                files.append((str(path), 0, 0, 0, 0))
-            else:
-                files.append((str(path), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+    folders = [os.path.realpath(bundle)]
+    left = itertools.repeat(None, _MOST_FILES)
+    has_manifest = os.path.lexists(bundle / MANIFEST_FILE)
+    for folder in folders:
+        is_inner = folder != folders[0]
+        try:
+            with os.scandir(folder) as entries:
+                for _, entry in zip(left, entries, strict=False):  # in this order: a folder takes of what is left, too
+                    if not has_manifest or not _is_inner_folder(entry):
+                        files.append(_facts(entry))
+                    elif not is_inner:
+                        folders.append(entry.path)
+        except OSError:  # it has gone meanwhile, or nobody may read it
+            files.append((folder, 0, 0, 0, 0))
     return tuple(sorted(files))
+
+
+def _is_inner_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _facts(entry: "os.DirEntry[str]") -> tuple[str, int, int, int, int]:
+    try:
+        status = entry.stat()
+    except OSError:
+        return entry.path, 0, 0, 0, 0
+    return entry.path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -5,6 +5,9 @@ before it takes over. A faulty one is refused, with its faults in the log, and t
 served one. A version whose folder has gone is served until another takes over, a model until its folder has gone. A
 folder without any bundle is taken for a missing mount. No more than `_MOST_TRIED` versions of a model are tried, so
 that many faulty ones do not keep the other models waiting.
+
+While the server serves, a bundle is proved by another process before it is loaded (`server.models.proof`). At the start
+it is not, which would take twice the time.
 """
 
 import asyncio
@@ -12,24 +15,19 @@ import functools
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from server.allocator import collect_garbage, memory_returned
-from server.bundle.manifest_file import read_manifest
-from server.engine.cores import Cores
-from server.errors import BundleError, NotServing, SettingsError, StartupError
-from server.models.choosing import can_use_cuda, choose_variant
+from server.errors import BundleError, NotServing, SettingsError
+from server.models.bundle_loader import BundleLoader
 from server.models.folder import FoundBundle, find_models, nothing_in
-from server.models.loading import Share, load_model
-from server.models.machine import usable_cores
 from server.models.model import Model, ServedModel
+from server.models.proofs import Proofs, newest
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
-from server.threads import LANE_NICENESS, be_nice
+from server.threads import LANE_NICENESS, PatientThread
 
 logger = logging.getLogger(__name__)
 
@@ -56,9 +54,11 @@ class FolderLoader:
         settings: of the server.
         metrics: are told of every load.
         clock: seconds, monotonic.
+        proofs: of bundles that come while the server serves; None loads them unproved.
 
     Attributes:
         turn: held by what changes the served models, from a look at the folder until its changes are made.
+        bundles: loads them one by one.
     """
 
     def __init__(
@@ -67,25 +67,49 @@ class FolderLoader:
         settings: Settings,
         metrics: Metrics,
         clock: Callable[[], float] = time.monotonic,
+        proofs: Proofs | None = None,
     ) -> None:
         self._directory = directory
         self._settings = settings
         self._metrics = metrics
-        self._cores = Cores(usable_cores())
+        self.bundles = BundleLoader(settings, metrics, proofs)
         self._seen: dict[str, _Versions] = {}
         self._judged: dict[str, _Versions] = {}
         self._served: dict[str, FoundBundle] = {}
         self._pinned: set[str] = set()
-        self._faults: dict[Path, str] = {}
         self._told: list[str] = []
         self._failed: dict[str, float] = {}  # models that could not be loaded on demand, and when
         self._clock = clock
         self.turn = asyncio.Lock()
-        self._thread = ThreadPoolExecutor(1, "model-loader", functools.partial(be_nice, LANE_NICENESS))
+        self._thread = PatientThread("model-loader", LANE_NICENESS)
 
     async def in_background(self, work: Callable[..., _T], *arguments: object) -> _T:
         """Calls a method of this object on its thread, after the calls that came before."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+        return await self._thread.do(functools.partial(work, *arguments))
+
+    async def prove(self, name: str, version: str | None = None, *, again: bool = True) -> None:
+        """Proves a version of a model, or if none is named from the highest down to the first good one.
+
+        Args:
+            name: of the model.
+            version: of the model; None for the highest good one.
+            again: also what has been proved or refused before.
+        """
+        proofs = self.bundles.proofs
+        if proofs is None or (not again and self._has_just_failed(name)):
+            return
+        try:
+            versions = (await self.in_background(self.found) if again else self._seen).get(name, ())
+        except SettingsError:  # which the load raises again
+            return
+        for bundle in versions[:_MOST_TRIED] if version is None else versions:
+            if version in (None, bundle.version):
+                faults = None if again else proofs.faults_of(bundle)
+                if faults is None:
+                    task = await self.in_background(self.bundles.to_prove_again, bundle)
+                    faults = await proofs.wait_for(task) if task is not None else self.bundles.faults_of(bundle)
+                if not faults:
+                    return
 
     def read_all(self) -> list[ServedModel]:
         """Reads the manifest of every model, and loads no model.
@@ -94,14 +118,14 @@ class FolderLoader:
             StartupError: there is no good model; lists all faults.
         """
         found, faults = self._look_at_first()
-        models = [model for name in found for model in self._read(name, faults)]
+        models = [model for name in found if (model := self._read(name, faults)) is not None]
         self._check(models, faults)
         return models
 
     def load_one(self, name: str) -> Model:
         """Loads the highest good version of a model, served or not. Raises NotServing if there is none."""
         change = None
-        has_just_failed = self._clock() < self._failed.get(name, -math.inf) + _AGAIN_SECONDS
+        has_just_failed = self._has_just_failed(name)
         if name in self._seen and not has_just_failed:  # a model that is not in `_seen` is about to be removed
             self._served.pop(name, None)
             change = self.load(name)
@@ -137,9 +161,9 @@ class FolderLoader:
     def load_version(self, bundle: FoundBundle) -> Model:
         """Loads one bundle. Raises BundleError, which lists its faults."""
         faults: list[str] = []
-        model = self._try(bundle, faults)
+        model = self._load(bundle, faults) if self.bundles.is_good(bundle, faults) else None
         if model is None:
-            raise BundleError(faults)
+            raise BundleError(faults or [f"{bundle.directory}: has changed while it was proved"])
         return model
 
     def pin(self, name: str) -> None:
@@ -152,7 +176,7 @@ class FolderLoader:
 
     def fault_of(self, bundle: FoundBundle) -> str:
         """Returns what was wrong with a bundle at the last try; empty for nothing."""
-        return self._faults.get(bundle.directory, "")
+        return "; ".join(self.bundles.faults_of(bundle))
 
     def load_all(self) -> list[Model]:
         """Loads every good model.
@@ -161,7 +185,9 @@ class FolderLoader:
             StartupError: there is none; lists all faults.
         """
         found, faults = self._look_at_first()
+        proofs, self.bundles.proofs = self.bundles.proofs, None
         changes = [self.load(name, faults) for name in found]
+        self.bundles.proofs = proofs
         models = [change.model for change in changes if change is not None and change.model is not None]
         try:
             self._check(models, faults)
@@ -174,7 +200,8 @@ class FolderLoader:
     def changed(self) -> list[str]:
         """Returns the names of models whose folders have changed since they were loaded, but not between two looks.
 
-        The files of a bundle are written one after the other, so a folder that still changes is not whole.
+        The files of a bundle are written one after the other, so a folder that still changes is not whole. What has
+        come last is first.
         """
         try:
             found, faults = find_models(self._directory)
@@ -187,10 +214,14 @@ class FolderLoader:
         self._tell(faults)
         seen, self._seen = self._seen, found
         names = found.keys() | self._judged.keys()
-        return sorted(name for name in names if found.get(name) == seen.get(name) != self._judged.get(name))
+        changed = [name for name in names if found.get(name) == seen.get(name) != self._judged.get(name)]
+        self.bundles.want_only(changed)
+        return sorted(changed, key=lambda name: (-max(map(newest, found.get(name, ())), default=0), name))
 
     def load(self, name: str, faults: list[str] | None = None) -> Change | None:
         """Loads the highest good version of a model, unless it is served.
+
+        If a version must be proved first, it is in `bundles.wanted`, and `load` is called again when it is proved.
 
         Args:
             name: of the model.
@@ -199,24 +230,51 @@ class FolderLoader:
         Returns:
             What must be done, or None for nothing.
         """
+        self.bundles.wanted.pop(name, None)
         versions = self._seen.get(name)
         if versions is None:
             self._judged.pop(name, None)
+            self.bundles.keep_refusals(name, ())
+            self._metrics.forget_model(name)
             was_served = self._served.pop(name, None) is not None or name in self._pinned
             self._pinned.discard(name)
             return Change(name, None) if was_served else None
-        if versions:
-            self._metrics.catalogue.add_model(name)
+        faults = faults if faults is not None else []
+        self._metrics.catalogue.add_model(name)
         self._judged[name] = versions
         if name in self._pinned:
             return None
+        self.bundles.keep_refusals(name, versions)
+        change = None
         for bundle in versions[:_MOST_TRIED]:
             if bundle == self._served.get(name):
+                break
+            is_good = self.bundles.is_good(bundle, faults)
+            if is_good is None:
+                self._judged[name] = []  # so that it counts as changed, also if it goes
                 return None
-            model = self._try(bundle, faults if faults is not None else [])
+            if is_good and (model := self._load(bundle, faults)) is not None:
+                self._served[name] = bundle
+                change = Change(name, model)
+                break
+        self._metrics.catalogue.tell_whole(name, is_whole=change is not None or not self.bundles.has_refused(name))
+        return change
+
+    def _has_just_failed(self, name: str) -> bool:
+        return self._clock() < self._failed.get(name, -math.inf) + _AGAIN_SECONDS
+
+    def _load(self, bundle: FoundBundle, faults: list[str]) -> Model | None:
+        return self.bundles.load(bundle, sum(map(bool, self._seen.values())), faults)
+
+    def _read(self, name: str, faults: list[str]) -> ServedModel | None:
+        """Returns what is known of the highest version with a good manifest, if there is one."""
+        self._metrics.catalogue.add_model(name)
+        self._judged[name] = self._seen[name]
+        for bundle in self._seen[name]:
+            model = self.bundles.read(bundle, faults)
             if model is not None:
                 self._served[name] = bundle
-                return Change(name, model)
+                return model
         return None
 
     def _look_at_first(self) -> tuple[dict[str, _Versions], list[str]]:
@@ -231,65 +289,6 @@ class FolderLoader:
             if fault not in self._told:
                 logger.warning("models: %s", fault)
         self._told = faults
-
-    def _read(self, name: str, faults: list[str]) -> Iterator[ServedModel]:
-        """Yields what is known of the highest version with a good manifest, if there is one."""
-        self._metrics.catalogue.add_model(name)
-        self._judged[name] = self._seen[name]
-        for bundle in self._seen[name]:
-            settings = replace(self._settings, bundle=bundle.directory)
-            try:
-                variant = choose_variant(settings, has_cuda=can_use_cuda())
-                manifest = read_manifest(bundle.directory)
-                if variant not in manifest.variants:
-                    raise BundleError([f"{bundle.directory}: has no variant {variant}"])
-            except BundleError as error:
-                self._refuse(bundle, error, faults)
-                continue
-            self._served[name] = bundle
-            manifest = replace(manifest, name=name, version=bundle.version or manifest.version)
-            metrics = self._metrics.of_model(name, manifest.version)
-            yield ServedModel(manifest=manifest, variant=variant, metrics=metrics)
-            return
-
-    def _refuse(self, bundle: FoundBundle, error: StartupError, faults: list[str]) -> None:
-        self._metrics.catalogue.count_load(bundle.name, is_successful=False)
-        facts = {"model": bundle.name, "model_version": bundle.version, "error": "; ".join(error.faults)}
-        logger.error("a model is refused", extra={"facts": facts})
-        self._faults[bundle.directory] = facts["error"]
-        faults += error.faults
-
-    def _try(self, bundle: FoundBundle, faults: list[str]) -> Model | None:
-        """Returns a warm model, or None if the bundle is bad. Logs and counts either."""
-        model = self._warm(bundle, faults)
-        if model is None:
-            collect_garbage()  # frees what the model held when it failed
-        return model
-
-    def _warm(self, bundle: FoundBundle, faults: list[str]) -> Model | None:
-        started = time.monotonic()
-        settings = replace(self._settings, bundle=bundle.directory)
-        share = Share(num_models=sum(map(bool, self._seen.values())), cores=self._cores)
-        facts: dict[str, str | float] = {"model": bundle.name, "model_version": bundle.version}
-        try:
-            with memory_returned():
-                model = load_model(settings, self._metrics, share, name=bundle.name, version=bundle.version)
-        except StartupError as error:
-            self._refuse(bundle, error, faults)
-            return None
-        except Exception as error:  # whatever the error is, the other models are served
-            self._metrics.catalogue.count_load(bundle.name, is_successful=False)
-            logger.exception("a model cannot be loaded", extra={"facts": facts})
-            faults.append(f"{bundle.directory}: cannot be loaded: {type(error).__name__}")
-            self._faults[bundle.directory] = faults[-1]
-            return None
-        self._faults.pop(bundle.directory, None)
-        seconds = time.monotonic() - started
-        self._metrics.catalogue.load_seconds.observe(seconds)
-        self._metrics.catalogue.count_load(bundle.name, is_successful=True)
-        facts |= {"model_version": model.manifest.version, "variant": model.variant, "seconds": round(seconds, 3)}
-        logger.info("a model has been loaded", extra={"facts": facts})
-        return model
 
     def _check(self, models: Sequence[ServedModel], faults: list[str]) -> None:
         if not models:

@@ -11,6 +11,7 @@ from server.models.folder_loader import FolderLoader
 from server.models.loading import Share, engine_limits, growth_bytes, load_model, needed_bytes, process_memory
 from server.models.model import Model, ServedModel
 from server.models.pivots import pivot_faults
+from server.models.proofs import Proofs
 from server.runtime.cuda_device import find_cuda_device
 from server.settings.settings import ON_DEMAND, Settings
 from server.telemetry.metrics import Metrics
@@ -23,11 +24,12 @@ def new_catalogue(settings: Settings, metrics: Metrics) -> tuple[Catalogue, Fold
     """Returns an empty catalogue, and the loader of the folder of models, if any; on the event loop's thread."""
     if settings.models is None:
         return Catalogue(metrics.catalogue), None
-    loader = FolderLoader(settings.models, settings, metrics)
+    loader = FolderLoader(settings.models, settings, metrics, proofs=Proofs())
     if settings.load != ON_DEMAND:
         return Catalogue(metrics.catalogue, settings.preferred_models), loader
 
     async def load(name: str) -> Model:
+        await loader.prove(name, again=False)
         return await loader.in_background(loader.load_one, name)
 
     return Catalogue(metrics.catalogue, settings.preferred_models, load, _budget_bytes(settings)), loader
@@ -61,7 +63,7 @@ def serve_models(catalogue: Catalogue, models: list[ServedModel]) -> None:
             catalogue.offer(model)
 
 
-def growth_of(models: list[ServedModel], settings: Settings) -> int:
+def growth_of(models: Sequence[ServedModel], settings: Settings) -> int:
     """Returns the bytes that models may take beyond what they have, for two versions of one model at the same time."""
     share = Share(num_models=len(models))
     growth = loaded = 0

@@ -7,6 +7,13 @@ from server.models.golden_sentence import compare_with_golden
 from server.models.model import Model
 
 _TIMEOUT_SECONDS = 60.0
+_MOST_CHARACTERS = 500
+
+
+def reason_of(error: TranslationError | TimeoutError) -> str:
+    """Returns why a bundle does not translate, in words for the operator: with the cause, which callers never see."""
+    cause = error.cause if isinstance(error, TranslationError) else "no answer"
+    return ": ".join(filter(None, (str(error), cause[:_MOST_CHARACTERS])))
 
 
 def warm_up(model: Model) -> None:
@@ -25,7 +32,7 @@ def warm_up(model: Model) -> None:
         (future,) = model.engine.submit([source_ids], options, deadline)
         best = future.result(_TIMEOUT_SECONDS).hypotheses[0]
     except (TranslationError, TimeoutError) as error:
-        raise BundleError([f"golden sentence: translating it failed: {str(error) or 'no answer'}"]) from error
+        raise BundleError([f"golden sentence: translating it failed: {reason_of(error)}"]) from error
     faults = compare_with_golden(model.manifest, model.variant, best)
     if faults:
         raise BundleError(faults)

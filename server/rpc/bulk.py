@@ -72,9 +72,17 @@ def _read_options(message: pb.TranslateBulkRequest, context: Any) -> Translation
 async def _response(answer: BulkAnswer, output: pb.OutputOptions) -> pb.TranslateBulkResponse:
     job = answer.outcome
     if isinstance(job, TranslationError):
-        return pb.TranslateBulkResponse(id=answer.identity, translation=pb.Translation(status=status_message(job)))
-    whole = await job.assemble(partial(response, job, 0.0, output))
+        whole = pb.TranslateResponse(translations=[pb.Translation(status=status_message(job))])
+    else:
+        whole = await job.assemble(partial(response, job, 0.0, output))
     (translation,) = whole.translations
+    if translation.HasField("status"):  # it calls the text by its place in its job, and the client knows the id alone
+        status = translation.status
+        status.message = status.message.replace("contents[0]", f"contents[{answer.identity}]", 1)
     return pb.TranslateBulkResponse(
-        id=answer.identity, translation=translation, model=whole.model, model_version=whole.model_version
+        id=answer.identity,
+        translation=translation,
+        model=whole.model,
+        model_version=whole.model_version,
+        glossaries=whole.glossaries,
     )

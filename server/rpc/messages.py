@@ -15,7 +15,7 @@ from server.models.model import ServedModel
 from server.rpc.decoding_messages import read_decoding
 from server.rpc.intake import Intake
 from server.rpc.sentence_messages import FINISH_REASONS, kept_parts, sentence_message, sentence_messages
-from server.rpc.term_messages import read_glossary, term_messages
+from server.rpc.term_messages import read_glossary, term_messages, used_glossaries
 from server.telemetry.log import request_id
 from server.translation.answer import TextAnswer
 from server.translation.job import Job
@@ -157,6 +157,7 @@ def response(job: Job, arrived: float, output: pb.OutputOptions) -> pb.Translate
         model_version="" if others else legs[-1].model.manifest.version,
         source_language_code="" if others else legs[0].pair.source,
         target_language_code=legs[-1].pair.target,
+        glossaries=used_glossaries(legs),
         timings=pb.Timings(
             total_seconds=time.monotonic() - arrived,
             queue_seconds=timings.queue_seconds,
@@ -192,6 +193,7 @@ def stream_response(job: Job, place: Place, output: pb.OutputOptions) -> pb.Tran
         detected_language_code=detected.code if detected and is_first else "",
         detection_confidence=detected.confidence if detected and is_first else 0.0,
         route=_route(answer) if is_first else (),
+        glossaries=used_glossaries(answer.legs) if is_first else (),
     )
 
 
@@ -236,8 +238,11 @@ def _translation(answer: TextAnswer, num_hypotheses: int, output: pb.OutputOptio
     if answer.error is not None:
         return pb.Translation(status=status_message(answer.error))
     hypotheses = [pb.Hypothesis(text=answer.text(rank), score=answer.score(rank)) for rank in range(num_hypotheses)]
+    text = hypotheses[0].text
+    if output.text_once:
+        hypotheses[0].text = ""
     return pb.Translation(
-        text=hypotheses[0].text,
+        text=text,
         score=hypotheses[0].score,
         finish_reason=FINISH_REASONS[answer.finish_reason],
         hypotheses=hypotheses,

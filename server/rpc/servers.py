@@ -21,6 +21,8 @@ from server.settings.settings import Settings
 
 _LEAST_FILES = 64  # that a process may open; without connections it opens about 20 itself
 _OWN_FILES = 32
+_MAX_STREAMS = 1024  # of a connection
+_MAX_PENDING = 2 * _MAX_STREAMS  # more than one connection can fill
 _OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     # What a stream may send before its message is read. gRPC's own estimate, from the speed of the network, would be
@@ -28,11 +30,12 @@ _OPTIONS = (
     ("grpc.http2.lookahead_bytes", 16 << 10),
     ("grpc.http2.bdp_probe", 0),
     ("grpc.max_metadata_size", 16 << 10),
-    ("grpc.max_concurrent_streams", 1024),
-    # Calls that the event loop has not seen yet. From 1,000 on, gRPC would cancel any caller's calls at random, without
-    # telling us. The resets of one connection can make so many in a moment.
-    ("grpc.server.max_pending_requests", 16 << 10),
-    ("grpc.server.max_pending_requests_hard_limit", 32 << 10),
+    ("grpc.max_concurrent_streams", _MAX_STREAMS),
+    # Calls that the event loop has not taken yet; gRPC cancels what comes beyond them. It takes them in turn, so with
+    # more of them every call of a flood would be late before it is looked at. Half, and the resets of some connections
+    # end calls of others. Twice, and at 30 times what a core can do nearly all calls with 2 s are late.
+    ("grpc.server.max_pending_requests", _MAX_PENDING),
+    ("grpc.server.max_pending_requests_hard_limit", _MAX_PENDING),
     ("grpc.so_reuseport", 0),  # else a second server on the port would start silently and take connections
     ("grpc.keepalive_time_ms", 60_000),  # a dead client holds rows until it is noticed; gRPC's default is two hours
     ("grpc.keepalive_timeout_ms", 20_000),
@@ -110,6 +113,13 @@ def open_servers(
 def address(host: str, port: int) -> str:
     """Returns host and port as one string, with an IPv6 host in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def other_ports(faults: list[str]) -> list[str]:
+    """Returns a line with flags in place of those whose ports cannot be had; nothing if all can."""
+    flags = [f"{fault.partition(':')[0]} 0" for fault in faults if "cannot listen" in fault]
+    told = "for a second server on this machine give it ports of its own, or free ones, which it tells: "
+    return [told + " ".join(flags)] if flags else []
 
 
 def _options(num_files: int, share: float) -> tuple[tuple[str, int], ...]:

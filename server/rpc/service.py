@@ -23,6 +23,7 @@ from server.rpc.messages import (
     stream_response,
 )
 from server.rpc.score_messages import read_score_request, score_response
+from server.rpc.term_messages import glossary_info
 from server.telemetry.log import add_facts
 from server.translation.job import Job
 from server.translation.running_calls import RunningCalls
@@ -55,12 +56,14 @@ class TranslationService:
         translate_stream = parsed_stream(stream_request, self.translate_stream, self._intake, self._check)
         score = parsed(pb.ScoreRequest, self.score, self._intake, self._check)
         list_models = parsed(pb.ListModelsRequest, self.list_models, self._intake)
+        list_glossaries = parsed(pb.ListGlossariesRequest, self.list_glossaries, self._intake)
         methods = {
             "Translate": unary(translate),
             "TranslateStream": stream(translate_stream),
             "Score": unary(score),
             BULK_METHOD: stream(self._bulk.handle),
             "ListModels": unary(list_models),
+            "ListGlossaries": unary(list_glossaries),
         }
         return grpc.method_handlers_generic_handler(SERVICE_NAME, methods)
 
@@ -97,6 +100,10 @@ class TranslationService:
         """Returns the descriptions of the served models, the default first."""
         models = [model_info(each) for each in self._translator.catalogue.models]
         return pb.ListModelsResponse(models=models, pivot_language_codes=self._translator.pivots)
+
+    async def list_glossaries(self, message: pb.ListGlossariesRequest, context: Any) -> pb.ListGlossariesResponse:  # noqa: ARG002
+        """Returns the descriptions of the loaded glossaries, by name."""
+        return pb.ListGlossariesResponse(glossaries=map(glossary_info, self._translator.glossaries.served))
 
     def _check(self, context: Any) -> None:
         """Raises Overloaded if a request would be refused whatever it asks for."""

@@ -1,14 +1,39 @@
 """Reads glossaries from messages, and writes the terms of texts into messages."""
 
+from collections.abc import Sequence
+
 from babelserve.v1 import translation_pb2 as pb
-from server.text.glossary import Glossary, Term, compile_glossary
+from server.text.glossary import Glossary, NamedGlossary, compile_glossary
+from server.text.term_table import Term
 from server.translation.answer import TextAnswer, TranslatedSentence
+from server.translation.legs import Leg
 
 
 def read_glossary(glossary: pb.Glossary) -> Glossary | None:
-    """Returns the glossary of a message; None if it has no terms. Raises InvalidRequest if one breaks a rule."""
+    """Returns the glossary of a message, its names not resolved; None if it has neither terms nor names.
+
+    Raises:
+        InvalidRequest: it breaks a rule.
+    """
     terms = tuple(Term((term.source, *term.source_forms), (term.target, *term.target_forms)) for term in glossary.terms)
-    return compile_glossary(terms, glossary.ignore_case)
+    return compile_glossary(terms, glossary.ignore_case, tuple(glossary.names))
+
+
+def used_glossaries(legs: Sequence[Leg]) -> list[pb.UsedGlossary]:
+    """Returns the server's glossaries that a text was translated with."""
+    glossary = legs[-1].glossary if legs else None
+    return [pb.UsedGlossary(name=each.name, version=each.version) for each in (glossary.named if glossary else ())]
+
+
+def glossary_info(glossary: NamedGlossary) -> pb.GlossaryInfo:
+    """Returns the description of a glossary."""
+    return pb.GlossaryInfo(
+        name=glossary.name,
+        source_language_code=glossary.source,
+        target_language_code=glossary.target,
+        num_terms=glossary.table.num_terms,
+        version=glossary.version,
+    )
 
 
 def term_messages(answer: TextAnswer) -> list[pb.UsedTerm]:

@@ -49,7 +49,7 @@ from server.bundle.graphs import (
 from server.bundle.variants import VARIANTS
 from server.errors import BundleError, SettingsError
 from server.runtime.device_turns import device_turn
-from server.runtime.graph_faults import embedding_faults, refuse, step_faults, tensor_faults
+from server.runtime.graph_faults import content_faults, refuse, step_faults, tensor_faults
 from server.runtime.onnx_runtime_errors import advice_on_device
 from server.runtime.processor import has_int8_dot_product
 from server.runtime.providers import ARENA, PROVIDERS, check_provider, library_fault
@@ -204,8 +204,12 @@ class _Graphs:
 
     def load(self, file: str, num_threads: int, **provider_options: str) -> onnxruntime.InferenceSession:
         graph = self.bundle.read(f"{self.variant}/{file}")
+        dtype, size = self.bundle.manifest.variants[self.variant].dtype, len(self.weights)
+        refuse(self.path(file), content_faults(graph, dtype, size if self.lend is None else None))
         provider = PROVIDERS[self.device]
         options = onnxruntime.SessionOptions()
+        # What was looked at is what is loaded: ONNX Runtime would guess another format from a file's first bytes.
+        options.add_session_config_entry("session.load_model_format", "ONNX")
         options.intra_op_num_threads = num_threads
         options.inter_op_num_threads = 1
         # Between two steps further threads would go on spinning, for nothing but the neighbours' harm.
@@ -226,7 +230,6 @@ class _Graphs:
         if self.device == "cpu":
             provider_options = {}
             options.enable_cpu_mem_arena = False
-            refuse(self.path(file), embedding_faults(graph, self.bundle.manifest.variants[self.variant].dtype))
             # Else it copies the weights before it packs them, which takes time and leaves the heap in pieces.
             options.add_session_config_entry("session.use_external_initializer_file_buffers_directly", "1")
             # ONNX Runtime would fuse Add and LayerNormalization into a node that is 7 times slower on the CPU.

@@ -183,6 +183,7 @@ def _contradictions(settings: Settings) -> Iterator[str]:
         yield "--tls-client-ca: needs --tls-cert"
     for name in ("tls_cert", "tls_key", "tls_client_ca", "keys", "admin_keys"):
         yield from _path_faults(name, getattr(settings, name), "file")
+    yield from _path_faults("glossaries", settings.glossaries, "directory")
     yield from _contradictions_of_models(settings)
     if settings.beam_size > settings.max_rows:
         yield f"--beam-size: {settings.beam_size} does not fit into --max-rows {settings.max_rows}"

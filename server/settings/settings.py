@@ -61,6 +61,11 @@ class Settings:
     models_memory: int = _setting(
         0, "MiB of loaded models with --load on-demand, as --list counts them; 0 takes half of the process's", low=0
     )
+    glossaries: Path | None = _setting(
+        None,
+        "directory of glossaries that requests may name: each file, NAME.tsv, NAME.csv or NAME.tbx, is one; what"
+        " changes in it is taken without a restart",
+    )
     admin_keys: Path | None = _setting(
         None,
         "TOML file like that of --keys: who has a key of it may load, unload, roll back and share out versions of"

@@ -12,6 +12,8 @@ UNLOAD_REASONS = ("replaced", "removed", "evicted")
 MODEL_STATES = ("loaded", "unloaded", "retired")  # retired: replaced, and still answering what it began
 ADMIN_METHODS = ("ListVersions", "Load", "Unload", "Rollback", "SetTraffic")
 
+MOST_MODELS = 1000  # that have series; more, and a page of metrics would take longer than its reader waits
+
 _LOAD_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 
 
@@ -24,6 +26,8 @@ class CatalogueMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         new = MetricFactory(registry)
+        self._known: set[str] = set()  # models that have series
+        self._gone: dict[str, None] = {}  # models that had, the last ones
         self._told: set[tuple[str, str, str]] = set()
         self._models = new.gauge(
             "models",
@@ -60,12 +64,30 @@ class CatalogueMetrics:
                 self._admin_requests.labels(method, code.name)
 
     def add_model(self, model: str) -> None:
-        """Makes a model's series."""
+        """Makes a model's series, unless they are there or too many models have some."""
+        self._gone.pop(model, None)
+        if model in self._known or len(self._known) >= MOST_MODELS:
+            return
+        self._known.add(model)
         self._last_load_successful.labels(model).set(1)
         for outcome in LOAD_OUTCOMES:
             self._loads.labels(model, outcome)
         for reason in UNLOAD_REASONS:
             self._unloads.labels(model, reason)
+
+    def forget_model(self, model: str) -> None:
+        """Takes the series of a model away whose folder has gone; what it ends with is not counted any more."""
+        self._known.discard(model)
+        self._gone[model] = None
+        while len(self._gone) > MOST_MODELS:
+            del self._gone[next(iter(self._gone))]
+        for family in (self._last_load_successful, self._loads, self._unloads):
+            family.remove_by_labels({"model": model})
+
+    def tell_whole(self, model: str, *, is_whole: bool) -> None:
+        """Says whether no bundle in a model's folder was refused."""
+        if model in self._known:
+            self._last_load_successful.labels(model).set(is_whole)
 
     def set_models(self, counts: Mapping[str, int], percents: Mapping[tuple[str, str, str], int]) -> None:
         """Says which models there are.
@@ -87,13 +109,22 @@ class CatalogueMetrics:
 
     def count_load(self, model: str, *, is_successful: bool) -> None:
         """Counts a bundle that was tried, and says whether the last one is served."""
+        if not self._has_series(model):
+            return
         self._last_load_successful.labels(model).set(is_successful)
         self._loads.labels(model, "ok" if is_successful else "refused").inc()
 
     def count_unload(self, model: str, reason: str) -> None:
         """Counts a model that left memory; `reason` is one of `UNLOAD_REASONS`."""
+        if not self._has_series(model):
+            return
         self._unloads.labels(model, reason).inc()
 
     def count_admin_request(self, method: str, code: Code) -> None:
         """Counts a call of one of `ADMIN_METHODS` that ended."""
         self._admin_requests.labels(method, code.name).inc()
+
+    def _has_series(self, model: str) -> bool:
+        if model not in self._gone:
+            self.add_model(model)
+        return model in self._known

@@ -4,7 +4,8 @@ Rules: prefix `babelserve_`, base units, labels from closed sets only and writte
 never appears because of what a client sent. Counted at the end of a request, beside its duration. An attribute is named
 like its metric, without the prefix. What belongs to a model's engine is in `server.telemetry.model_metrics`, what to
 tenants and certificates in `server.telemetry.access_metrics`, what to models that come and go in
-`server.telemetry.catalogue_metrics`, what to a GPU in `server.telemetry.device_metrics`.
+`server.telemetry.catalogue_metrics`, what to glossaries in `server.telemetry.glossary_metrics`, what to a GPU in
+`server.telemetry.device_metrics`.
 """
 
 import sys
@@ -21,10 +22,11 @@ from server.errors import Code
 from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.catalogue_metrics import CatalogueMetrics
 from server.telemetry.device_metrics import DeviceGauges
+from server.telemetry.glossary_metrics import GlossaryMetrics
 from server.telemetry.metric_factory import MetricFactory
 from server.telemetry.model_metrics import EngineFamilies, ModelMetrics
 
-METHODS = ("Translate", "TranslateStream", "TranslateBulk", "Score", "ListModels", "other")
+METHODS = ("Translate", "TranslateStream", "TranslateBulk", "Score", "ListModels", "ListGlossaries", "other")
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 # From the objective outward; the ones that alerts will name are bounds exactly.
@@ -48,6 +50,7 @@ class Metrics:
         self._engines = EngineFamilies(registry)
         self.access = AccessMetrics(registry)
         self.catalogue = CatalogueMetrics(registry)
+        self.glossaries = GlossaryMetrics(registry)
         self.device = DeviceGauges()
         registry.register(self.device)
         self._build_info = new.gauge(
@@ -73,7 +76,7 @@ class Metrics:
         self.log_messages_total = new.counter("log_messages", "Lines written to the log.", "level")
         self.log_messages_dropped_total = new.counter("log_messages_dropped", "Log lines that nobody took.")
         self.log_messages_suppressed_total = new.counter(
-            "log_messages_suppressed", "Warnings and errors left out of the log, as they repeated too often."
+            "log_messages_suppressed", "Lines left out of the log, as they repeated too often."
         )
         self.native_log_lines_total = new.counter(
             "native_log_lines", "Lines that native libraries wrote to stderr, logged or not."
@@ -94,6 +97,11 @@ class Metrics:
         }
         for level in LOG_LEVELS:
             self.log_messages_total.labels(level)
+
+    def forget_model(self, model: str) -> None:
+        """Takes the series of a model away whose folder has gone."""
+        self.catalogue.forget_model(model)
+        self._engines.forget(model)
 
     def of_model(self, model: str, version: str) -> ModelMetrics:
         """Returns the metrics of the engine of a model's version."""

@@ -104,6 +104,7 @@ class EngineFamilies:
     def __init__(self, registry: CollectorRegistry) -> None:
         new = MetricFactory(registry, "model", "version")
         self._versions: dict[str, dict[str, None]] = {}  # of each model, the last that came last
+        self._gone: set[str] = set()  # models without a folder, some of whose engines still run
         self._lock = threading.Lock()  # models are loaded on threads of their own
         self.gauges = EngineGauges()
         registry.register(self.gauges)
@@ -167,13 +168,37 @@ class EngineFamilies:
             versions = self._versions.setdefault(model, {})
             versions.pop(version, None)
             versions[version] = None
+            self._gone.discard(model)
             in_use = self.gauges.watched()
             others = [each for each in versions if each != version and (model, each) not in in_use]
             for each in others[: max(0, len(versions) - _MOST_VERSIONS)]:
-                del versions[each]
-                for family in (*vars(self).values(), *vars(self.translations).values()):
-                    if isinstance(family, Counter | Gauge | Histogram):
-                        family.remove_by_labels({"model": model, "version": each})
+                self._remove(model, each)
+
+    def forget(self, model: str) -> None:
+        """Takes the series of a model away whose folder has gone: of its versions with an engine when that ends."""
+        with self._lock:
+            self._gone.add(model)
+            self._clear(model)
+
+    def end(self, model: str) -> None:
+        """Is told when an engine of a model has ended."""
+        with self._lock:
+            if model in self._gone:
+                self._clear(model)
+
+    def _clear(self, model: str) -> None:
+        in_use = self.gauges.watched()
+        for version in [each for each in self._versions.get(model, ()) if (model, each) not in in_use]:
+            self._remove(model, version)
+        if not self._versions.get(model):
+            self._versions.pop(model, None)
+            self._gone.discard(model)
+
+    def _remove(self, model: str, version: str) -> None:
+        del self._versions[model][version]
+        for family in (*vars(self).values(), *vars(self.translations).values()):
+            if isinstance(family, Counter | Gauge | Histogram):
+                family.remove_by_labels({"model": model, "version": version})
 
 
 class ModelMetrics:
@@ -191,7 +216,7 @@ class ModelMetrics:
     def __init__(self, families: EngineFamilies, model: str, version: str) -> None:
         families.add(model, version)
         self.translations = TranslationMetrics(families.translations, model, version)
-        self._gauges = families.gauges
+        self._families = families
         self._version = (model, version)
         self._requests = {code: families.requests.labels(model, version, code.name) for code in Code}
         self._request_duration_seconds = families.request_duration_seconds.labels(model, version)
@@ -216,7 +241,13 @@ class ModelMetrics:
 
     def watch(self, read: Callable[[], EngineLoad]) -> Callable[[], None]:
         """Shows an engine's load from now on; the returned function ends that."""
-        return self._gauges.watch(self._version, read)
+        unwatch = self._families.gauges.watch(self._version, read)
+
+        def end() -> None:
+            unwatch()
+            self._families.end(self._version[0])
+
+        return end
 
     def count_request(self, code: Code, seconds: float) -> None:
         """Counts a call's end, so many seconds after it arrived; who reads durations asks for those of answers."""

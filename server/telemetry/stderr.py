@@ -48,6 +48,20 @@ def tell(message: str) -> None:
             os.write(number, f"{message}\n".encode(errors="backslashreplace"))
 
 
+def in_one_line(fault: str) -> str:
+    """Escapes what a path or a library's message may have of line ends, and what else cannot be printed."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in fault.strip())
+
+
+class OneLineHandler(logging.Handler):
+    """Tells the operator what is logged, without tracebacks."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See `logging.Handler.emit`."""
+        error = getattr(record, "facts", {}).get("error")
+        tell(f"babelserve: {in_one_line(record.getMessage() + (f': {error}' if error else ''))}")
+
+
 def is_watched() -> bool:
     """Whether the operator's stderr is a terminal."""
     with contextlib.suppress(ValueError, AttributeError):  # as in `tell`

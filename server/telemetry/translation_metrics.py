@@ -15,6 +15,7 @@ _FIRST_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30)
 _SECONDS_PER_TOKEN = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256)
 _NGRAM = 4
 _PLACEMENTS = ("by_model", "by_position", "missing")
+_TERM_OUTCOMES = ("applied", "missed")
 _REPETITIVE = 0.5  # of the n-grams
 
 
@@ -47,6 +48,9 @@ class TranslationFamilies:
         self.repetitive_sentences = new.counter(
             "repetitive_sentences", "Translations of which at least half of the 4-grams occurred before."
         )
+        self.garbled_sentences = new.counter(
+            "garbled_sentences", "Translations with U+FFFD, or a run of capitals, of a source that has none."
+        )
         self.unknown_source_tokens = new.counter(
             "unknown_source_tokens", "Source tokens of translated sentences that the vocabulary spells as bytes or unk."
         )
@@ -54,6 +58,9 @@ class TranslationFamilies:
             "kept_parts",
             "Parts of sentences that the model was not shown, and numbers that it lost, by who placed them.",
             "placement",
+        )
+        self.terms = new.counter(
+            "terms", "Terms of glossaries that sentences had, by whether their translations have them.", "outcome"
         )
         self.repeated_sentences = new.counter(
             "repeated_sentences",
@@ -80,8 +87,15 @@ class TranslationMetrics:
         self._looped_total = families.looped_sentences.labels(model, version)
         self._repetitive_total = families.repetitive_sentences.labels(model, version)
         self._unknown_source_tokens_total = families.unknown_source_tokens.labels(model, version)
+        self.garbled_total = families.garbled_sentences.labels(model, version)
         self.repeated_total = families.repeated_sentences.labels(model, version)
         self._kept_total = {each: families.kept_parts.labels(model, version, each) for each in _PLACEMENTS}
+        self._terms_total = {each: families.terms.labels(model, version, each) for each in _TERM_OUTCOMES}
+
+    def count_terms(self, are_applied: Iterable[bool]) -> None:
+        """Counts the terms of a sentence by whether its translation has them."""
+        for is_applied in are_applied:
+            self._terms_total[_TERM_OUTCOMES[not is_applied]].inc()
 
     def count_kept(self, placements: Iterable[str]) -> None:
         """Counts parts of a sentence by where they stand; see `server.text.masking.Placement`."""

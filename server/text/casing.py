@@ -91,6 +91,17 @@ def raise_again(source: str, translation: str, casing: Casing, language: str) ->
     return _first_raised(_WORD.sub(lambda word: names.get(word[0], word[0]), translation))
 
 
+def begun(source: str, translation: str) -> str:
+    """Returns a translation that begins with a capital if its source does, as headings and labels do.
+
+    Networks begin what is no sentence with a small letter. A word such as "iPhone" stays.
+    """
+    word = _WORD.match(translation)
+    if word is None or not word[0].islower() or not source[:1].isupper():
+        return translation
+    return _raised(translation)
+
+
 def _first_raised(text: str) -> str:
     return _WORD.sub(lambda word: _raised(word[0]), text, count=1)
 

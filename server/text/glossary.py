@@ -5,37 +5,18 @@ A term is found as whole words, the longest first, from left to right. What the 
 Positions are in code points.
 """
 
+import copy
 import functools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from server.errors import InvalidRequest
+from server.text.term_table import LETTER, MAX_FORMS, WORD, Term, TermTable, phrase_fault, words_of
 
 MAX_TERMS = 1000  # of a request: half, and lists of a product do not fit; twice that, and reading them takes 10 ms
-MAX_CHARACTERS = 200  # of a phrase; half, and names of laws do not fit; twice that, and four of them fill a sentence
-MAX_FORMS = 32  # of a source or a target: German adjectives have fewer, and so have Finnish nouns in common use
+MAX_NAMES = 16  # half, and a product with departments does not fit; twice that, and each word is looked up in them all
 MAX_OF_SENTENCE = 16  # that the search is given; twice that, and each step of the sentence takes as long as of four
-_BY_CHARACTER = (  # scripts that part no words by blanks: each letter is one
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
-_LETTER = rf"[^\W{_BY_CHARACTER}]"
-_WORD = re.compile(rf"[{_BY_CHARACTER}]|{_LETTER}+(?:-{_LETTER}+)*|[^\w\s]")
-_END = 0  # key of a node's term; words are strings
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """An entry of a glossary: what a text may have, and what its translation must have then.
-
-    Attributes:
-        sources: the word or phrase, and its other forms.
-        targets: the same of the translation, any of which will do.
-    """
-
-    sources: tuple[str, ...]
-    targets: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,51 +32,86 @@ class FoundTerm:
     end: int
 
 
+@dataclass(frozen=True, slots=True)
+class NamedGlossary:
+    """A glossary that the server has loaded.
+
+    Attributes:
+        source, target: BCP-47 codes of its languages.
+        version: changes with its content.
+    """
+
+    name: str
+    source: str
+    target: str
+    version: str
+    table: TermTable
+
+
 class Glossary:
-    """Terms, compiled.
+    """The terms of a request: its own, and those of the server's glossaries that it names.
+
+    Where several have a source, its own terms win, then the glossary that is named first.
 
     Args:
         terms: at most `MAX_TERMS`, with forms of 1 to `MAX_CHARACTERS` characters, at most `MAX_FORMS` a side.
         ignore_case: whether "Printer" is "printer" anywhere, and not at the beginning of a sentence alone.
+        names: of the server's glossaries, at most `MAX_NAMES`.
+
+    Attributes:
+        names: each of them once.
+        named: these glossaries; none before `with_named` has added them.
 
     Raises:
-        InvalidRequest: there are too many; one is empty, too long, or no word; or two have the same source.
+        InvalidRequest: there are too many; a term is empty, too long, or no word; or two have the same source.
     """
 
-    def __init__(self, terms: Sequence[Term], *, ignore_case: bool = False) -> None:
+    def __init__(self, terms: Sequence[Term], *, ignore_case: bool = False, names: Sequence[str] = ()) -> None:
         if len(terms) > MAX_TERMS:
             raise InvalidRequest("glossary.terms", f"must be at most {MAX_TERMS}, not {len(terms)}")
+        if len(names) > MAX_NAMES:
+            raise InvalidRequest("glossary.names", f"must be at most {MAX_NAMES}, not {len(names)}")
         self._ignores_case = ignore_case
-        self._exact: dict[Any, Any] = {}  # tries of words
-        self._folded: dict[Any, Any] = {}
+        self.names = tuple(dict.fromkeys(names))
+        self.named: tuple[NamedGlossary, ...] = ()
         first_of: dict[tuple[str, ...], int] = {}
         for index, term in enumerate(terms):
             _check(f"glossary.terms[{index}]", term)
             for source in term.sources:
-                words = _words(source)
-                folded = tuple(word.casefold() for word in words)
-                if (other := first_of.setdefault(folded if ignore_case else words, index)) != index:
+                words = words_of(source)
+                words = tuple(word.casefold() for word in words) if ignore_case else words
+                if (other := first_of.setdefault(words, index)) != index:
                     message = f"has a source that glossary.terms[{other}] has already"
                     raise InvalidRequest(f"glossary.terms[{index}]", message)
-                _add(self._exact, words, term)
-                _add(self._folded, folded, term)
+        self._own = TermTable(terms)
+
+    def with_named(self, named: Sequence[NamedGlossary]) -> "Glossary":
+        """Returns these terms with those of the server's glossaries after them."""
+        glossary = copy.copy(self)
+        glossary.named = tuple(named)
+        return glossary
 
     def find(self, text: str) -> Iterator[FoundTerm]:
         """Yields the terms of a sentence, in order, apart from each other. Takes time linear in the text."""
-        words = list(_WORD.finditer(text))
+        words = list(WORD.finditer(text))
         is_folded = self._ignores_case or text.isupper()
         spelt = [word[0].casefold() if is_folded else word[0] for word in words]
         first = next((index for index, word in enumerate(spelt) if word[0].isalnum()), -1)
-        root = self._folded if is_folded else self._exact
         index = 0
         while index < len(words):
-            term, end = _longest(root, spelt, index)
+            term, end = self._longest(spelt, index, is_folded)
             if term is None and index == first:  # it may have its capital because the sentence begins
-                term, end = _longest(root, [spelt[index][0].lower() + spelt[index][1:], *spelt[index + 1 :]], 0)
+                small = [spelt[index][0].lower() + spelt[index][1:], *spelt[index + 1 :]]
+                term, end = self._longest(small, 0, is_folded)
                 end += index
             if term is not None:
                 yield FoundTerm(term, words[index].start(), words[end - 1].end())
             index = end if term is not None else index + 1
+
+    def _longest(self, words: Sequence[str], index: int, is_folded: bool) -> tuple[Term | None, int]:
+        tables = (self._own, *(each.table for each in self.named))
+        found = (table.longest(words, index, is_folded=is_folded) for table in tables)
+        return max(found, key=lambda each: each[1])  # of equals the first
 
 
 def _check(field: str, term: Term) -> None:
@@ -104,40 +120,14 @@ def _check(field: str, term: Term) -> None:
             raise InvalidRequest(f"{field}.{name}_forms", f"must be at most {MAX_FORMS - 1}, not {len(forms) - 1}")
         for number, form in enumerate(forms):
             place = f"{field}.{name}" if number == 0 else f"{field}.{name}_forms[{number - 1}]"
-            if not form.strip() or len(form) > MAX_CHARACTERS:
-                message = f"must have 1 to {MAX_CHARACTERS} characters, not all white space, not {len(form)}"
-                raise InvalidRequest(place, message)
-            if not form.isprintable():
-                raise InvalidRequest(place, "must have no control characters and no line breaks")
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(match[0] for match in _WORD.finditer(text))
-
-
-def _add(root: dict[Any, Any], words: Sequence[str], term: Term) -> None:
-    node = root
-    for word in words:
-        node = node.setdefault(word, {})
-    node.setdefault(_END, term)
-
-
-def _longest(root: dict[Any, Any], words: Sequence[str], index: int) -> tuple[Term | None, int]:
-    """Returns the longest term that begins with a word, and the index behind its last one."""
-    found, end, node = None, index, root
-    for place in range(index, len(words)):
-        if words[place] not in node:
-            break
-        node = node[words[place]]
-        if _END in node:
-            found, end = node[_END], place + 1
-    return found, end
+            if fault := phrase_fault(form):
+                raise InvalidRequest(place, fault)
 
 
 @functools.lru_cache(maxsize=64)
-def compile_glossary(terms: tuple[Term, ...], ignore_case: bool) -> Glossary | None:
-    """Returns terms compiled, those of the last callers at once; None without any."""
-    return Glossary(terms, ignore_case=ignore_case) if terms else None
+def compile_glossary(terms: tuple[Term, ...], ignore_case: bool, names: tuple[str, ...] = ()) -> Glossary | None:
+    """Returns a request's glossary compiled, those of the last callers at once; None without terms and names."""
+    return Glossary(terms, ignore_case=ignore_case, names=names) if terms or names else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +155,7 @@ def locate(found: Sequence[FoundTerm], translation: str) -> list[UsedTerm]:
 
 
 def _occurrences(form: str, text: str) -> Iterator[tuple[int, int]]:
-    begins, ends = (re.match(_LETTER, form[place]) for place in (0, -1))
+    begins, ends = (re.match(LETTER, form[place]) for place in (0, -1))
     for written in {form, form[:1].upper() + form[1:], *([form.upper()] if text.isupper() else [])}:
         start = text.find(written)
         while start >= 0:

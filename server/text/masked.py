@@ -12,13 +12,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from server.text.casing import Casing, raise_again
+from server.text.casing import Casing, begun, raise_again
 from server.text.numbers import NumberSpan, missing_numbers
 from server.text.quotes import ended, is_quote, punctuated, written
 from server.text.typography import clock_time, restore_typography
 
 _STRAY = re.compile("[\ufffd\ue000-\uf8ff]")
 _LEAST_INVENTED = 5  # capitals in a row that no translation has of its own; German has "WLAN" for "Wi-Fi"
+PARTED = re.compile(r"([(\[]) ")  # a word from the bracket before it
 _SPACE = re.compile(r"\s+")
 _NOTHING = re.compile(r"(?!)")
 _DIGIT = re.compile(r"\d")
@@ -51,12 +52,14 @@ class Restored:
         parts: what was kept from the network, in the source's order, then numbers that are missing.
         is_whole: whether nothing is lost, doubled or invented.
         missing: the numbers, as they stand in the source.
+        is_garbled: whether the model wrote what no translation is (`server.text.garbled`).
     """
 
     text: str
     parts: tuple[KeptPart, ...] = ()
     is_whole: bool = True
     missing: tuple[NumberSpan, ...] = ()
+    is_garbled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,10 +125,14 @@ class Masked:
     def restore(self, translation: str) -> Restored:
         """Returns a translation of `text` with each part once, and without carriers and characters of no meaning."""
         translation = raise_again(self.original, translation, self.casing, self.language)
+        translation = begun(self.original[len(self.leading) :], translation)
         carriers = tuple(part.carrier for part in self.parts if part.carrier)
         for part in self.parts:
             if part.carrier and is_quote(part.text) and part.text[0] == ",":
                 translation = ended(translation, part.carrier)
+        is_parted = PARTED.search(self.text) is not None and not PARTED.search(self.original)
+        if is_parted:
+            translation = PARTED.sub(r"\1", translation)
         pattern = _pattern(carriers)
         found = pattern.findall(translation)
         words = clean(pattern.sub(" ", translation))
@@ -133,6 +140,7 @@ class Masked:
         is_whole = (
             sorted(found) == sorted(carriers)
             and not missing
+            and not (is_parted and any(words.count(bracket) != self.source.count(bracket) for bracket in "()[]"))
             and not self._has_inventions(words)
             and not any(self._is_far(part, translation) for part in self.parts)
             and self._is_in_order(translation)

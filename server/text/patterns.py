@@ -22,6 +22,7 @@ _DATE = r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:\d{4}|\d\d)(?![\w.]\w
 _GROUPED = r"\d{1,3}(?:\.\d{3})++(?!\.?\d)"  # 1.250.000
 _HOUR, _HALF = r"\d{1,2}(?:[:.]\d\d)?", r"\s?(?:[ap]m|[ap]\.m\.)"
 _MIXED = r"(?=[A-Z0-9-]*?[A-Z])(?=[A-Z-]*+\d[A-Z-]*+\d[A-Z-]*+\d)"  # a capital, and three digits
+_MONEY = r"$\u00a2-\u00a5\u20a0-\u20bf"  # signs of currencies
 _EMOJI = r"[\u203c\u2049\u2139\u231a-\u23ff\u2600-\u27bf\u2b05-\u2b55\u3030\U0001f000-\U0001faff]"
 _EMOJI_MARK = r"[\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
 # Each takes linear time: no two of its repetitions share a character, and it is tried where a word begins.
@@ -43,7 +44,7 @@ _PATTERNS = (
     r"[$%#]?\{ ?[^{}\s]{0,80}+(?:(?<=,) [^{}\s]{1,40}+){0,3} ?\}",
     r"(?<!%)%%(?!%)",
     r"(?<![\d%])%(?:\(\w{1,40}+\)|\d\$)?[-+0#]?\d{0,3}+(?:\.\d{1,2})?(?:hh?|ll?|[qzj])?[sdifuxXcp@](?!\w)",
-    r"(?<![\w$])\$[A-Z_][A-Z0-9_]{2,}+|(?<![\w%])%[A-Z_][A-Z0-9_]{1,40}+%",
+    r"(?<![\w$])\$(?:[A-Z_][A-Z0-9_]{2,}+|[a-z]\w{0,40}+(?![\w$]))|(?<![\w%])%[A-Z_][A-Z0-9_]{1,40}+%",
     r"\[(?:NAME|DATE|TIME|EMAIL|URL|ID|[A-Z]{1,40}+(?:_[A-Z]{1,40}+){1,8})\]",
     r"(?<!\w)`(?!\s)[^`]{1,80}+(?<!\s)`(?!\w)",
     # A handle, a tag or an issue:
@@ -57,6 +58,7 @@ _PATTERNS = (
     r"(?<![\w.,:/-])[A-Z]{2,}+\d{2,}+(?![\w-])",
     r"(?<![\w.-])(?:0x[0-9A-Fa-f]++|(?=[0-9]*+[a-f])(?=[a-f]*+\d)[0-9a-f]{7,}+)(?![\w-])",
     r"(?<!\w)(?!\w*_in(?:nen)?\b)[A-Za-z0-9]++(?:_[A-Za-z0-9]++)++(?!\w)",
+    r"(?<![\w-])[a-z][a-z0-9]++(?:[A-Z][a-z0-9]++)++(?![\w-])",  # camelCase, but neither iPhone nor macOS
     # Operators and rules between blanks. Dashes are punctuation. Of single signs, those that no sentence needs.
     r"(?<!\S)(?:(?![-.]+(?!\S)|\.)[-=!<>+*#~|&:^_/\\.]{2,40}+|[=<>~|^_\\])(?!\S)",
     r"(?<![\w-])--[a-z][\w-]*+",  # a flag of a command
@@ -65,8 +67,9 @@ _PATTERNS = (
     # Opening hours, which networks tear apart:
     rf"(?<![\w.,:]){_HOUR}(?:{_HALF})?\s?(?:[-\u2013\u2014]|to|until)\s?{_HOUR}{_HALF}(?!\w)",
     rf"(?<![\w.,:]){_HOUR}(?:\s?Uhr)?\s?(?:[-\u2013\u2014]|bis)\s?{_HOUR}\s?Uhr(?!\w)",
-    # Rows of currency signs, ranges of prices, and equations:
-    r"[$\u00a2-\u00a5\u20a0-\u20bf]{2,}+(?!\d)",
+    # A currency sign without a number, rows of them, ranges of prices, and equations:
+    rf"[{_MONEY}]{{2,}}+(?!\d)",
+    rf"(?<![\w{_MONEY}])(?<!\d[ \u00a0\u202f])[{_MONEY}](?![\w{_MONEY}]|[ \u00a0\u202f]\d)",
     r"(?<![\w$\u20ac\u00a3])[$\u20ac\u00a3]\d+(?:[.,]\d+)*+\s?[-\u2013]\s?[$\u20ac\u00a3]\d+(?:[.,]\d+)*+(?!\w)",
     r"(?<![\w.,])\d+(?:[.,]\d+)*+(?:\s?[-+*/\u00d7\u00f7\u2212]\s?\d+(?:[.,]\d+)*+){1,9}\s?=\s?\d+(?:[.,]\d+)*+(?!\w)",
     # Feet and inches:
@@ -76,13 +79,20 @@ _PATTERNS = (
     rf"(?:[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}{_EMOJI_MARK}*+(?:\u200d{_EMOJI}{_EMOJI_MARK}*+)*+)++",
     r"[\ue000-\uf8ff\U000f0000-\U000ffffd]",
 )
-_SIGNS = re.compile(r"[\d@/\\{<>&|%$#_`[=~^]|[*:+!-]{2}|[\xa2-\xa5]|[^\x00-\u203b]|[.:]\w")  # any part has one
+_SIGNS = re.compile(
+    r"[\d@/\\{<>&|%$#_`[=~^]|[*:+!-]{2}|[a-z0-9][A-Z]|[\xa2-\xa5]|[^\x00-\u203b]|[.:]\w"
+)  # any part has one
 # Emphasis: what stands before and behind it, and its content. `__name__` without a blank is a name.
 _EMPHASIS = re.compile(
     r"(?<![\w*\\])(\*{1,3}+)(?![\s*])[^*\n]{1,200}+(?<![\s\\])(\1)(?![\w*])"
     r"|(?<![\w_\\])(_)(?![\s_])[^_\n]{1,200}+(?<!\s)(_)(?![\w_])"
     r"|(?<![\w_])(__)(?![\s_])(?=\S*\s)[^_\n]{1,200}+(?<!\s)(__)(?![\w_])"
     r"|\A(\*{1,3}+)(?=\w)"  # round several sentences, of which this is the first one
+)
+# What only programs read if it is all of a text: codes of languages but for words of English and German, and torch.nn.
+_OF_PROGRAMS = re.compile(
+    "a[frz]|b[gns]|c[asy]|de|e[lntu]|f[air]|g[alu]|h[ruy]|k[akmnou]|l[btv]|m[klnrst]|n[beln]|p[lt]|r[ou]|s[iklqrvw]"
+    r"|t[eghlrt]|u[krz]|vi|xh|y[io]|zh|[a-z]\w++(?:\.[A-Za-z]\w++)++"
 )
 _INLINE = (
     "a|abbr|b|bdi|bdo|big|c|cite|code|del|dfn|em|font|g|i|ins|kbd|mark|mrk|pc|q|rp|rt|ruby|s|samp|small|span|strike|strong"
@@ -98,7 +108,9 @@ def find_parts(text: str) -> Iterator[tuple[int, int]]:
     Args:
         text: a sentence.
     """
-    if _SIGNS.search(text):
+    if _OF_PROGRAMS.fullmatch(text):
+        yield 0, len(text)
+    elif _SIGNS.search(text):
         yield from (match.span() for match in _parts().finditer(text))
 
 

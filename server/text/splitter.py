@@ -180,7 +180,8 @@ def _split_text(field: str, text: str, rules: SplitRules, room: _Room, is_over: 
 
     if rules.read is None:
         return split(text)
-    return split_document(_read(field, text, rules.read, room, is_over), split)
+    look = functools.partial(_check_time, is_over)
+    return split_document(_read(field, text, rules.read, room, is_over), split, look)
 
 
 def _with_terms(split: SplitText, glossary: Glossary, is_over: IsOver) -> SplitText:

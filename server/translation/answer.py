@@ -9,6 +9,8 @@ from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import FinishReason, Result, Timings
 from server.errors import TranslationError
 from server.text.alignment import Link, WordWeights, find_spans, link_words, weigh_words
+from server.text.casing import begun
+from server.text.garbled import is_garbled
 from server.text.glossary import UsedTerm, locate
 from server.text.masked import KeptPart, Restored, clean
 from server.text.source import SourceSentence, SplitText
@@ -227,4 +229,9 @@ def raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:
 def restore(source: SourceSentence, result: Result, tokenizer: Tokenizer) -> list[Restored]:
     """Returns the text of each hypothesis, best first, and puts back what the model was not shown."""
     texts = [tokenizer.decode(hypothesis.ids) for hypothesis in result.hypotheses]
-    return [source.masked.restore(text) if source.masked else Restored(clean(text)) for text in texts]
+    restored = [
+        source.masked.restore(text) if source.masked else Restored(begun(source.text, clean(text))) for text in texts
+    ]
+    if source.given is None and is_garbled(source.text, texts[0]):
+        restored[0] = replace(restored[0], is_garbled=True)
+    return restored

@@ -70,7 +70,7 @@ class Calls:
         self._running = running
         self._max_seconds = max_seconds
         self._tracing = tracing or Tracing()
-        self._refusal_lines = RateLimit()
+        self._lines = {code: RateLimit() for code in Code if code is not Code.OK}
 
     async def run(self, call: Call, answer: Callable[[], Awaitable[_T]]) -> _T:
         """Runs one call to its end.
@@ -115,10 +115,9 @@ class Calls:
                 asyncio.get_running_loop().call_soon(self._log_end, call.method, code, seconds, trace)
 
     def _log_end(self, method: str, code: Code, seconds: float, trace: CallTrace) -> None:
-        level = logging.ERROR if code.is_ours else logging.INFO
-        if code.is_capacity:
-            level = logging.WARNING
-            num_suppressed = self._refusal_lines.take()  # asked before a record is made, because making one takes time
+        level = logging.WARNING if code.is_capacity else logging.ERROR if code.is_ours else logging.INFO
+        if code in self._lines:
+            num_suppressed = self._lines[code].take()  # asked before a record is made, because making one takes time
             if num_suppressed is None:
                 self._metrics.log_messages_suppressed_total.inc()
                 return
@@ -127,7 +126,7 @@ class Calls:
         if trace.trace_id is not None:
             add_facts(trace_id=trace.trace_id)
         fields = {"method": method, "code": code.name, "seconds": round(seconds, 6), **facts()}
-        logger.log(level, "request", extra={"facts": fields, "is_limited": code.is_capacity})
+        logger.log(level, "request", extra={"facts": fields, "is_limited": True})
 
     async def _guarded(self, answer: Callable[[], Awaitable[_T]], max_seconds: float | None) -> _T:
         """Returns the answer. Raises TranslationError, or CancelledError if the caller has left."""

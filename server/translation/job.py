@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from server.decoding.options import DecodingOptions
-from server.decoding.result import FinishReason, Result
+from server.decoding.result import Result
 from server.engine.flow import ANYONE, Flow
 from server.errors import Overloaded, TranslationError
 from server.telemetry.tracing import current_trace
@@ -24,6 +24,7 @@ from server.text.source import SourceSentence
 from server.translation.answer import TextAnswer, TranslatedSentence, raise_if_all_failed, restore
 from server.translation.legs import Leg
 from server.translation.mailbox import Doorbell, Mailbox
+from server.translation.observation import observe
 from server.translation.relay import Relay
 from server.translation.submission import FEW_SENTENCES, Place, Submitted, cancel, pause_after, submit
 
@@ -227,18 +228,11 @@ class Job:
         restored = restore(part.source, result, tokenizer)
         if self._ask_again(leg, part, restored[0], result):
             return None
-        best, timings, metrics = result.hypotheses[0], result.timings, leg.model.metrics.translations
-        metrics.observe(
-            part.source.num_tokens,
-            tokenizer.num_unknown(part.source.source_ids or ()),
-            best.ids,
-            timings.decode_seconds,
-            is_truncated=best.finish_reason is FinishReason.LENGTH,
-            is_looped=best.finish_reason is FinishReason.REPETITION,
-        )
-        metrics.count_kept(kept.placement.value for kept in restored[0].parts)
+        timings = result.timings
         current_trace.get().add_sentence(timings.queue_seconds, timings.encode_seconds, timings.decode_seconds)
-        return TranslatedSentence.decoded(part.source, result, restored, tokenizer, leg.model.manifest.confidence)
+        sentence = TranslatedSentence.decoded(part.source, result, restored, tokenizer, leg.model.manifest.confidence)
+        observe(leg.model, result, restored[0], sentence)
+        return sentence
 
     def _ask_again(self, leg: Leg, part: Submitted, restored: Restored, result: Result) -> bool:
         """Submits a sentence again if it lacks a part or a term. Returns False if it does not, or there is no room."""

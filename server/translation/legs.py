@@ -22,7 +22,7 @@ from server.text.masking import Masker
 from server.text.own_parts import NO_OWN_PARTS, OwnParts, own_parts
 from server.text.source import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES, SplitRules
-from server.translation.languages import choose_languages
+from server.translation.languages import check_glossaries, choose_languages
 from server.translation.request import DecodingRequest, TranslationRequest
 from server.translation.routes import PlannedLeg, TextRoute
 from server.translation.rules import (
@@ -238,6 +238,7 @@ def _borrowed_legs(
         check_glossary(
             leg.model.manifest, leg.model.tokenizer.has_forms, is_only=not before, samples=decoding.sampling is not None
         )
+        check_glossaries(request.glossary, leg.pair)
     if before:
         first, second = (replace(each, is_only=False, own_parts=own) for each in [*legs, leg])
         return replace(first, read=read), second

@@ -4,12 +4,14 @@ import contextlib
 import functools
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 
 from server.access.tenants import Tenant
 from server.engine.flow import Flow
 from server.errors import Code, DeadlineExceeded, InvalidRequest, Overloaded, TranslationError
 from server.models.catalogue import Catalogue
+from server.models.glossaries import Glossaries
 from server.models.model import Model
 from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.log import add_facts
@@ -46,6 +48,7 @@ class Translator:
         memory: counts the memory of all requests.
         metrics: are told what each tenant's requests cost.
         pivots: codes of languages between, in the order in which they are tried.
+        glossaries: that requests may name.
 
     Attributes:
         detection: detects languages that requests leave open.
@@ -60,11 +63,13 @@ class Translator:
         memory: MemoryBudget,
         metrics: AccessMetrics,
         pivots: Sequence[str] = (),
+        glossaries: Glossaries | None = None,
     ) -> None:
         self.catalogue = catalogue
         self.max_request_seconds = max_request_seconds
         self.memory = memory
         self.pivots = pivots
+        self.glossaries = glossaries or Glossaries()
         self.detection = LanguageDetection(memory)
         self._beam_size = beam_size
         self._metrics = metrics
@@ -99,6 +104,7 @@ class Translator:
         Raises:
             InvalidRequest: a field breaks a rule, or every text does.
             ModelNotFound: no model has the name that the request names.
+            GlossaryNotFound: no glossary has a name that the request names.
             Overloaded: a limit of the server is reached, or the tenant's quota.
             NotServing: there is no model yet, or it has stopped.
             DeadlineExceeded: the time is over already.
@@ -108,6 +114,8 @@ class Translator:
         else:
             check_texts(len(request.contents), "pairs", "pairs")
         check_traffic_key(request.traffic_key)
+        if request.glossary is not None:
+            request = replace(request, glossary=self.glossaries.resolve(request.glossary))
         deadline = request.deadline
         if not request.is_bulk:
             deadline = min(deadline, request.arrived + self.max_request_seconds)

@@ -203,11 +203,11 @@ def _other_contents(variant: str) -> list[_Row]:
             for other in VARIANTS
             if other != variant
         ),
-        ("no ONNX", _describe_anew(encoder, lambda _: b"no graph"), (encoder, "cannot load")),
+        ("no ONNX", _describe_anew(encoder, lambda _: b"no graph"), (encoder, "no ONNX graph")),
         (
             "weights cut, as the manifest says",
             _describe_anew(weights, lambda data: data[:3]),
-            (decoder, "cannot load", "out of bounds"),
+            (decoder, "behind the weights"),
         ),
         (
             "weights that are no numbers",
@@ -217,7 +217,7 @@ def _other_contents(variant: str) -> list[_Row]:
         (
             "weights outside",
             _describe_anew(encoder, lambda graph: graph.replace(b"weights.bin", b"../eights.b")),
-            (encoder, "not found"),
+            (encoder, "in another file"),
         ),
     ]
 

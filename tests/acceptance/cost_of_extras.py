@@ -1,4 +1,4 @@
-"""What links, tokens, confidence and tags cost a request that asks for them.
+"""What links, tokens, confidence, tags and terms cost a request that asks for them.
 
     python -m tests.acceptance.cost_of_extras
     python -m tests.acceptance.cost_of_extras --beam-size 1 --rounds 20
@@ -8,9 +8,10 @@ of the machine hits each kind. The time of a kind is compared with that of plain
 """
 
 import argparse
+import re
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from babelserve import Client
 from babelserve.messages import TranslateOptions
@@ -50,6 +51,7 @@ def main() -> int:
 def _measure(client: Client, batches: list[list[str]], beam_size: int, rounds: int) -> dict[str, list[float]]:
     """Returns the seconds of each kind of request, one sum over all batches for each round."""
     marked = [[_with_tag(sentence) for sentence in batch] for batch in batches]
+    said, unsaid = _glossaries(client, batches)
     plain: TranslateOptions = {"source": "en", "beam_size": beam_size}
     kinds: dict[str, tuple[list[list[str]], TranslateOptions]] = {
         "plain": (batches, plain),
@@ -58,6 +60,9 @@ def _measure(client: Client, batches: list[list[str]], beam_size: int, rounds: i
         "confidence": (batches, {**plain, "include_confidence": True}),
         "html, no tags": (batches, {**plain, "mime_type": "text/html"}),
         "html, a tag in each": (marked, {**plain, "mime_type": "text/html"}),
+        "1000 terms, none there": (batches, {**plain, "glossary": {f"unused {number}": "x" for number in range(1000)}}),
+        "a term in each, there": (batches, {**plain, "glossary": said}),
+        "a term in each, missing": (batches, {**plain, "glossary": unsaid}),
     }
     seconds: dict[str, list[float]] = defaultdict(list)
     for number, kind in turns(list(kinds), rounds):
@@ -68,6 +73,27 @@ def _measure(client: Client, batches: list[list[str]], beam_size: int, rounds: i
         if number >= 0:
             seconds[kind].append(time.perf_counter() - started)
     return seconds
+
+
+def _glossaries(client: Client, batches: list[list[str]]) -> tuple[dict[str, str], dict[str, str]]:
+    """Returns terms that translations have without being told, and the same sources with targets that they lack.
+
+    Each source is a word of one sentence only, and most sentences have one.
+    """
+    words = Counter(
+        word for batch in batches for sentence in batch for word in set(re.findall(r"\w+", sentence.casefold()))
+    )
+    said: dict[str, str] = {}
+    for batch in batches:
+        for translation in client.translate(batch, source="en", target="de", include_alignment=True).translations:
+            for sentence in translation.sentences:
+                for link in sentence.links:
+                    source = sentence.source_text[link.source_begin : link.source_end]
+                    if words[source.casefold()] == 1:
+                        said[source] = sentence.text[link.target_begin : link.target_end]
+                        break
+    targets = list(said.values())
+    return said, dict(zip(said, [*targets[1:], targets[0]], strict=True))
 
 
 def _with_tag(sentence: str) -> str:

@@ -1,9 +1,13 @@
 """Runs `babelserve-translate` as a user does: in a process of its own."""
 
+import contextlib
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
+from babelserve.v1 import translation_pb2
 from tests.babelserve.scripted_server import ScriptedServer
 
 ROOT = Path(__file__).parents[2]
@@ -17,3 +21,20 @@ def translate(server: ScriptedServer, *arguments: str, stdin: bytes = b"") -> su
     return subprocess.run(
         command(server, *arguments), input=stdin, capture_output=True, cwd=ROOT, timeout=50, check=False
     )
+
+
+@contextlib.contextmanager
+def stopped_at_half(server: ScriptedServer, source: Path, *flags: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Runs a job of 50 lines, and yields it when the server has line 20, which it keeps until it closes."""
+    source.write_text("".join(f"line {number}\n" for number in range(50)))
+    at_half = threading.Event()
+
+    def stop_at_half(request: translation_pb2.TranslateRequest) -> None:
+        if request.contents[0] == "line 20":
+            at_half.set()
+            server.service.is_closing.wait()
+
+    server.service.before_answer = stop_at_half
+    with subprocess.Popen(command(server, *flags), cwd=ROOT, stderr=subprocess.PIPE) as process:
+        assert at_half.wait(30)
+        yield process

@@ -1,6 +1,8 @@
 """A real gRPC server on a free port whose answers a test decides: it translates by upper case, and fails as told.
 
 A text of the form "!CODE message" fails alone with that status; "?CODE message", as the first text, fails the call.
+A translation has a term of the glossary if its target is its source in capitals. Glossaries that a request names are
+said to be of version 1.
 """
 
 import re
@@ -25,7 +27,7 @@ class ScriptedService(TranslationServiceServicer):
 
     It has no room for requests of more than `most_texts`, answers DEADLINE_EXCEEDED to those with `late_text`, refuses
     those with `refused_text`, and lets each of `failing_texts` fail alone, once for each time that it stands there.
-    Once, it ends a bulk call after `most_bulk_texts`.
+    Once, it ends a bulk call after `most_bulk_texts`. It answers each text of one under the ids of `bulk_ids`.
 
     `before_answer` runs in the handler, with the request, before an answer is made; a test may wait there.
     `is_closing` is set when the server goes, so that nothing waits for ever.
@@ -43,10 +45,12 @@ class ScriptedService(TranslationServiceServicer):
         self.language_pairs = [("en", "de")]
         self.target_languages: list[str] = []
         self.pivots: list[str] = []
+        self.glossaries: list[translation_pb2.GlossaryInfo] = []
         self.most_texts = 1024
         self.late_text = self.refused_text = "none has this"
         self.failing_texts: list[str] = []
         self.most_bulk_texts = -1  # for any number
+        self.bulk_ids: Callable[[int], list[int]] = lambda identity: [identity]
 
     def Translate(
         self, request: translation_pb2.TranslateRequest, context: grpc.ServicerContext
@@ -59,6 +63,7 @@ class ScriptedService(TranslationServiceServicer):
             source_language_code="en",
             target_language_code="de",
             timings=translation_pb2.Timings(total_seconds=0.5, queue_seconds=0.125),
+            glossaries=_used_glossaries(request),
         )
 
     def Score(
@@ -87,6 +92,7 @@ class ScriptedService(TranslationServiceServicer):
                     sentence=_sentence(text),
                     model="scripted",
                     model_version="1",
+                    glossaries=_used_glossaries(request.request),
                 )
 
     def TranslateBulk(
@@ -98,12 +104,14 @@ class ScriptedService(TranslationServiceServicer):
             if number == self.most_bulk_texts:
                 self.most_bulk_texts = -1
                 context.abort(grpc.StatusCode.UNAVAILABLE, "shutting down")
-            yield translation_pb2.TranslateBulkResponse(
-                id=message.text.id,
-                translation=_translation(options, message.text.content),
-                model="scripted",
-                model_version="1",
-            )
+            for identity in self.bulk_ids(message.text.id):
+                yield translation_pb2.TranslateBulkResponse(
+                    id=identity,
+                    translation=_translation(options, message.text.content),
+                    model="scripted",
+                    model_version="1",
+                    glossaries=_used_glossaries(options),
+                )
 
     def ListModels(
         self, request: translation_pb2.ListModelsRequest, context: grpc.ServicerContext
@@ -121,6 +129,11 @@ class ScriptedService(TranslationServiceServicer):
             target_language_codes=self.target_languages,
         )
         return translation_pb2.ListModelsResponse(models=[model], pivot_language_codes=self.pivots)
+
+    def ListGlossaries(
+        self, request: translation_pb2.ListGlossariesRequest, context: grpc.ServicerContext
+    ) -> translation_pb2.ListGlossariesResponse:
+        return translation_pb2.ListGlossariesResponse(glossaries=self.glossaries)
 
     def _translation(self, request: translation_pb2.TranslateRequest, text: str) -> translation_pb2.Translation:
         if text in self.failing_texts:
@@ -175,6 +188,26 @@ def _translation(request: translation_pb2.TranslateRequest, text: str) -> transl
         sentences=[_sentence(text)] if request.output.include_sentences else [],
         source_tokens=len(text),
         target_tokens=len(text),
+        terms=[_used(term, in_capitals) for term in request.glossary.terms if term.source in text],
+    )
+
+
+def _used_glossaries(request: translation_pb2.TranslateRequest) -> list[translation_pb2.UsedGlossary]:
+    return [translation_pb2.UsedGlossary(name=name, version="1") for name in request.glossary.names]
+
+
+def _used(term: translation_pb2.Term, translation: str) -> translation_pb2.UsedTerm:
+    if term.target not in translation:
+        return translation_pb2.UsedTerm(source=term.source, status=translation_pb2.TERM_STATUS_MISSED)
+    begin = translation.index(term.target)
+    return translation_pb2.UsedTerm(
+        source=term.source,
+        target=term.target,
+        source_begin=begin,
+        source_end=begin + len(term.source),
+        begin=begin,
+        end=begin + len(term.target),
+        status=translation_pb2.TERM_STATUS_APPLIED,
     )
 
 

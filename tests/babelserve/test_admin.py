@@ -30,6 +30,7 @@ class ScriptedAdmin(ModelAdminServicer):
     def __init__(self) -> None:
         self.requests: list[object] = []
         self.keys: list[object] = []
+        self.status = STATUS
 
     def ListVersions(self, request: pb.ListVersionsRequest, context: grpc.ServicerContext) -> pb.ListVersionsResponse:
         self.requests.append(request)
@@ -38,7 +39,8 @@ class ScriptedAdmin(ModelAdminServicer):
     def Load(self, request: pb.LoadRequest, context: grpc.ServicerContext) -> pb.ModelStatus:
         self.keys.append(dict(context.invocation_metadata())["authorization"])
         if hasattr(grpc.StatusCode, request.version):
-            context.abort(grpc.StatusCode[request.version], "the reason")
+            reason = "no \x1b[2J\n" if request.model.endswith("\x1b") else "the reason"
+            context.abort(grpc.StatusCode[request.version], reason)
         return self._answer(request)
 
     def Unload(self, request: pb.UnloadRequest, context: grpc.ServicerContext) -> pb.ModelStatus:
@@ -52,7 +54,7 @@ class ScriptedAdmin(ModelAdminServicer):
 
     def _answer(self, request: object) -> pb.ModelStatus:
         self.requests.append(request)
-        return STATUS
+        return self.status
 
 
 class Server:
@@ -102,6 +104,30 @@ def test_each_action_asks_for_what_it_says_and_shows_what_came_of_it(
 def test_all_models_are_listed(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     assert server.run("list") == 0
     assert capsys.readouterr().out == f"{SHOWN}de-en\n"
+
+
+def test_names_faults_and_errors_are_shown_without_control_characters(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.admin.status = pb.ModelStatus(
+        model="a\x1b]0;t\x07\nb",
+        versions=[pb.VersionStatus(version="\x9b2J", state=pb.VersionStatus.LOADED, fault="\r\u202e")],
+    )
+    assert server.run("unload", "a") == 0
+    assert server.run("load", "en-de\x1b", "NOT_FOUND") == 2
+
+    shown, told = capsys.readouterr()
+    assert shown.splitlines()[1:] == [r"  \x9b2J  loaded  0 %  refused: \r\u202e"]
+    assert shown.startswith(r"a\x1b]0;t\x07\nb (pinned")
+    assert told.endswith(r"no \x1b[2J\n" + "\n")
+
+
+def test_a_state_that_a_newer_server_has_is_unknown(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    version = pb.VersionStatus.FromString(pb.VersionStatus(version="1").SerializeToString() + bytes([2 << 3, 99]))
+    server.admin.status = pb.ModelStatus(model="m", versions=[version])
+
+    assert server.run("unload", "m") == 0
+    assert "  1  unknown  0 %" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import grpc
 import pytest
 
 from babelserve import AsyncClient, BulkTranslation, Client
-from babelserve.errors import DeadlineExceeded, InvalidRequest, ModelNotFound, Unavailable
+from babelserve.errors import DeadlineExceeded, InvalidRequest, ModelNotFound, ServerFailed, Unavailable
 from babelserve.v1 import translation_pb2
 from tests.babelserve.scripted_server import ScriptedServer, ScriptedService
 
@@ -105,6 +105,16 @@ def test_what_the_given_iterator_raises_comes_after_the_answers(client: Client) 
     assert next(found).translation.text == "A"
     with pytest.raises(OSError, match="disk"):
         next(found)
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_an_answer_that_nobody_waits_for_is_a_failure_of_the_server(
+    translate: Translate, service: ScriptedService, shift: int
+) -> None:
+    service.bulk_ids = lambda number: [number + 7 * shift] * 2
+
+    with pytest.raises(ServerFailed, match=rf"^the server has answered text {7 * shift}, which it was not sent, or"):
+        translate(["a"])
 
 
 def test_leaving_early_cancels_the_call(client: Client, service: ScriptedService) -> None:

@@ -103,7 +103,7 @@ def test_languages_between_are_listed(client: Client, service: ScriptedService) 
 def test_what_the_package_exports_is_what_its_methods_give_and_raise() -> None:
     own = {
         name
-        for module in (babelserve.results, babelserve.errors)
+        for module in (babelserve.results, babelserve.terms, babelserve.errors)
         for name, value in vars(module).items()
         if inspect.isclass(value) and value.__module__ == module.__name__
     }

@@ -113,7 +113,8 @@ def test_what_fits_together_is_not_complained_of(
 
 
 def test_what_cannot_be_looked_into_is_left_to_grpc(dead_address: str) -> None:
-    for address in (dead_address, "unix:/nowhere", "ipv4:127.0.0.1:1,127.0.0.1:2"):
+    odd = ["localhost:99999", f"localhost:{'9' * 5000}", "a..b:1", f"{'x' * 70}.de:1", ".:1"]
+    for address in (dead_address, "unix:/nowhere", "ipv4:127.0.0.1:1,127.0.0.1:2", *odd):
         assert explain(address, TlsOptions()) is None
     with Client(dead_address, tls=TlsOptions()) as client, pytest.raises(Unavailable, match="refused") as caught:
         client.translate(["a"], target="de")

@@ -1,3 +1,4 @@
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,11 +9,11 @@ from tqdm import tqdm
 
 from babelserve import Client
 from babelserve.documents import read_document, translate_document
-from babelserve.files import UsageError
 from babelserve.formats.document import Document
 from babelserve.job import translate_lines
 from babelserve.journal import Journal
 from babelserve.lines import MAX_TEXT_BYTES, Line, TranslatedLine
+from babelserve.outputs import UsageError
 from tests.babelserve.scripted_server import ScriptedService
 
 SOURCE = '["one", "!INVALID_ARGUMENT too odd", "three", 4]'
@@ -69,3 +70,10 @@ def test_a_file_of_another_format_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match=r"in\.docx is no ZIP archive, or a damaged one"):
         read_document("docx", tmp_path / "in.docx")
+
+
+def test_a_gzipped_file_is_said_to_be_one(tmp_path: Path) -> None:
+    (tmp_path / "in.html.gz").write_bytes(gzip.compress(b"<p>a</p>"))
+
+    with pytest.raises(UsageError, match=r"in\.html\.gz is gzip: unpack it first$"):
+        read_document("html", tmp_path / "in.html.gz")

@@ -67,6 +67,56 @@ def test_retry_info_tells_when_to_come_back_too(server: ScriptedServer, service:
 
 
 @pytest.mark.parametrize(
+    ("seconds", "nanos", "waits"),
+    [
+        (2**62, 0, 86_400.0),
+        (-(2**62), 0, 0.0),
+        (2**63 - 1, 2**31 - 1, 86_400.0),
+        (-(2**63), -(2**31), 0.0),
+        (1, 500_000_000, 1.5),
+        (0, 2**31 - 1, 2.147483647),
+    ],
+)
+def test_no_time_is_too_long_to_come_back(
+    server: ScriptedServer, service: ScriptedService, seconds: int, nanos: int, waits: float
+) -> None:
+    retry = RetryInfo()
+    retry.retry_delay.seconds, retry.retry_delay.nanos = seconds, nanos
+    status = Status()
+    status.details.add().Pack(retry)
+    trailing = (("grpc-status-details-bin", status.SerializeToString()),)
+    service.failures.append((grpc.StatusCode.RESOURCE_EXHAUSTED, "full", trailing))
+
+    with Client(server.address, max_attempts=1) as client, pytest.raises(Overloaded) as caught:
+        client.translate(["a"], target="de")
+
+    assert caught.value.retry_after_seconds == waits
+
+
+@pytest.mark.parametrize(("number", "waits"), [("9999999999999", 86_400.0), ("1500", 1.5), ("9" * 5000, None)])
+def test_nor_is_a_pushback(server: ScriptedServer, service: ScriptedService, number: str, waits: float | None) -> None:
+    """GRPC itself leaves out a number that is too long for it."""
+    service.failures.append((grpc.StatusCode.RESOURCE_EXHAUSTED, "full", (("grpc-retry-pushback-ms", number),)))
+
+    with Client(server.address, max_attempts=1) as client, pytest.raises(Overloaded) as caught:
+        client.translate(["a"], target="de")
+
+    assert caught.value.retry_after_seconds == waits
+
+
+def test_errors_are_one_line_without_control_characters(client: Client, service: ScriptedService) -> None:
+    service.failures.append((grpc.StatusCode.NOT_FOUND, "no\x1b]0;t\x07\nbabelserve: \x9b2J \u202e", ()))
+
+    with pytest.raises(ModelNotFound) as caught:
+        client.translate(["a"], target="de")
+    error = client.translate(["!INTERNAL a\x1b[2J\nb"], target="de").translations[0].error
+
+    assert str(caught.value) == r"no\x1b]0;t\x07\nbabelserve: \x9b2J \u202e"
+    assert error is not None
+    assert error.message == r"a\x1b[2J\nb"
+
+
+@pytest.mark.parametrize(
     ("details", "shown"),
     [
         ("last error: ipv6:%5B::1%5D:50051: Connection refused", "last error: ipv6:[::1]:50051: Connection refused"),

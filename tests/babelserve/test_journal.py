@@ -1,10 +1,11 @@
+import gzip
 import json
 from pathlib import Path
 
 import pytest
 
-from babelserve.files import UsageError
 from babelserve.journal import Journal
+from babelserve.outputs import UsageError
 
 TEXTS = ["one", "two", "two"]
 
@@ -55,11 +56,31 @@ def test_another_job_is_refused(texts: list[str], target: str, tmp_path: Path) -
         Journal(tmp_path / "out.po", texts, target).open(resume=True)
 
 
-@pytest.mark.parametrize("line", [b"EINS\n", b"[]\n", b'{"text": "a", "hash": 1, "translation": 2}\n', b"\xff\n"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"EINS\n",
+        b"[]\n",
+        b'{"text": "a", "hash": 1, "translation": 2}\n',
+        b"\xff\n",
+        b"5\n",
+        b"[" * 100_000 + b"\n",
+    ],
+)
 def test_what_is_no_journal_is_refused(line: bytes, tmp_path: Path) -> None:
     (tmp_path / "out.po.part").write_bytes(line)
 
     with pytest.raises(UsageError, match="is no journal of a file with a format: remove it"):
+        Journal(tmp_path / "out.po", TEXTS, "de").open(resume=True)
+
+
+def test_a_translation_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    journal = started(tmp_path / "out.po")
+    journal.leave()
+    assert journal.part is not None
+    journal.part.write_bytes(journal.part.read_bytes().replace(b"eins", b"\\ud800"))
+
+    with pytest.raises(UsageError, match="is no journal"):
         Journal(tmp_path / "out.po", TEXTS, "de").open(resume=True)
 
 
@@ -92,3 +113,32 @@ def test_standard_output_and_devices_have_no_journal(capfdbinary: pytest.Capture
         journal.finish(b"whole")
         assert not journal.leave()
     assert capfdbinary.readouterr().out == b"whole"
+
+
+def test_a_journal_has_one_job_at_a_time(tmp_path: Path) -> None:
+    journal = started(tmp_path / "out.po")
+
+    for resume in (False, True):
+        with pytest.raises(UsageError, match=r"^another job writes .*out\.po\.part: "):
+            Journal(tmp_path / "out.po", TEXTS, "de").open(resume=resume)
+    journal.finish(b"whole")
+
+    assert (tmp_path / "out.po").read_bytes() == b"whole"
+
+
+def test_the_output_is_gzipped_if_its_name_says_so(tmp_path: Path) -> None:
+    started(tmp_path / "out.po.gz").finish(b"whole")
+
+    assert gzip.decompress((tmp_path / "out.po.gz").read_bytes()) == b"whole"
+
+
+def test_what_stands_in_the_place_of_the_output_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "out.po.part.whole").symlink_to(tmp_path / "precious")
+    journal = started(tmp_path / "out.po")
+
+    with pytest.raises(UsageError, match=r"out\.po\.part\.whole is a link"):
+        journal.finish(b"whole")
+
+    assert journal.leave()
+    assert (tmp_path / "precious").read_text() == "precious"

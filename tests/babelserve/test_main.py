@@ -208,6 +208,7 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
     flags += ["--suppress", "foul", "--suppress", "foul word", "--patience", "2", "--sampling-top-k", "4"]
     flags += ["--sampling-top-p", "0.5", "--sampling-temperature", "0.25", "--sampling-seed", "6", "--no-end-loops"]
     flags += ["--refuse-unknown-scripts", "--translate-attributes", "--keep", "ACME", "--keep", "Big Co"]
+    flags += ["--term", "a=A|B|C", "--ignore-case"]
 
     assert translate(server, *flags, "--priority", "low", "--traffic-key", "user-7", "a").returncode == 0
     assert translate(server, "--target", "de", "a").returncode == 0
@@ -225,4 +226,8 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
     assert (asked.text.refuse_unknown_scripts, plain.text.refuse_unknown_scripts) == (True, False)
     assert (asked.text.translate_attributes, plain.text.translate_attributes) == (True, False)
     assert [rule.literal for rule in asked.text.keep] == ["ACME", "Big Co"]
+    (term,) = asked.glossary.terms
+    assert term == translation_pb2.Term(source="a", target="A", target_forms=["B", "C"])
+    assert asked.glossary.ignore_case
+    assert not plain.HasField("glossary")
     assert plain.decoding == translation_pb2.DecodingOptions()

@@ -6,15 +6,12 @@ import os
 import pty
 import subprocess
 import termios
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from babelserve.__main__ import main
-from babelserve.v1 import translation_pb2
-from tests.babelserve.command_line import ROOT, command, translate
+from tests.babelserve.command_line import ROOT, command, stopped_at_half, translate
 from tests.babelserve.scripted_server import ScriptedServer, ScriptedService
 
 
@@ -109,23 +106,6 @@ def test_a_busy_server_is_waited_for_in_its_own_time(server: ScriptedServer, ser
     done = translate(server, "--target", "de", stdin=lines)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, lines.upper(), b"")
-
-
-@contextlib.contextmanager
-def stopped_at_half(server: ScriptedServer, source: Path, *flags: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Runs a job of 50 lines, and yields it when the server has line 20, which it keeps until it closes."""
-    source.write_text("".join(f"line {number}\n" for number in range(50)))
-    at_half = threading.Event()
-
-    def stop_at_half(request: translation_pb2.TranslateRequest) -> None:
-        if request.contents[0] == "line 20":
-            at_half.set()
-            server.service.is_closing.wait()
-
-    server.service.before_answer = stop_at_half
-    with subprocess.Popen(command(server, *flags), cwd=ROOT, stderr=subprocess.PIPE) as process:
-        assert at_half.wait(30)
-        yield process
 
 
 def test_a_file_job_that_is_killed_goes_on_where_it_was(

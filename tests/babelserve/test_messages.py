@@ -5,7 +5,7 @@ import pytest
 
 from babelserve import Client
 from babelserve.errors import InvalidRequest
-from babelserve.messages import TranslateOptions
+from babelserve.messages import TranslateOptions, translate_result
 from babelserve.v1 import translation_pb2
 from tests.babelserve.scripted_server import ScriptedService
 
@@ -82,7 +82,7 @@ def test_none_is_as_if_an_option_were_not_there(client: Client, service: Scripte
         contents=["a"],
         target_language_code="de",
         decoding=translation_pb2.DecodingOptions(),
-        output=translation_pb2.OutputOptions(),
+        output=translation_pb2.OutputOptions(text_once=True),
         text=translation_pb2.TextOptions(),
     )
     assert penalised.decoding.length_penalty == 1.0
@@ -104,3 +104,17 @@ def test_what_protobuf_cannot_carry_is_an_invalid_request(client: Client, servic
         client.translate(["a"], target="de", priority="urgent")
 
     assert service.num_attempts == 0
+
+
+def test_the_best_translation_is_read_the_same_if_it_is_sent_once_or_twice() -> None:
+    twice = [translation_pb2.Hypothesis(text="A", score=-1.0), translation_pb2.Hypothesis(text="B", score=-2.0)]
+    once = [translation_pb2.Hypothesis(score=-1.0), twice[1]]
+    answers = [
+        translation_pb2.TranslateResponse(translations=[translation_pb2.Translation(text="A", hypotheses=hypotheses)])
+        for hypotheses in (twice, once)
+    ]
+
+    first, second = (translate_result(answer, 1).translations[0] for answer in answers)
+
+    assert first == second
+    assert [(each.text, each.score) for each in first.hypotheses] == [("A", -1.0), ("B", -2.0)]

@@ -2,8 +2,9 @@ import dataclasses
 
 import pytest
 
-from babelserve.models import only_target, table
+from babelserve.models import glossary_table, only_target, table
 from babelserve.results import ModelInfo
+from babelserve.terms import GlossaryInfo
 
 PAIRS = ModelInfo(
     name="pairs",
@@ -60,3 +61,47 @@ def test_the_pairs_that_a_pivot_adds_have_a_line_below_the_table() -> None:
     assert table(models, ["nl", "en"]).splitlines()[4:] == ["over en: fr to de"]
     assert table([*models, any_to_any], ["en", "de"]).splitlines()[5:] == ["over en: fr to de, fr to pl, de to fr"]
     assert len(table(models).splitlines()) == 4
+
+
+def test_names_cannot_move_in_the_table_nor_make_lines_of_their_own() -> None:
+    hostile = dataclasses.replace(PAIRS, name="a\x1b[2J\n", version="\r1", language_pairs=(("en", "d\x9be"),))
+    pivoted = dataclasses.replace(PAIRS, name="b", language_pairs=(("d\x9be", "\x07"),))
+
+    lines = table([hostile, pivoted], ["d\x9be"]).split("\n")
+
+    assert lines[1:] == [
+        r"a\x1b[2J\n  \r1      cpu-int8  to 8  yes        en to d\x9be",
+        r"b           1.1      cpu-int8  to 8  yes        d\x9be to \x07",
+        r"over d\x9be: en to \x07",
+    ]
+
+
+def test_the_table_of_glossaries_has_a_line_for_each() -> None:
+    info = GlossaryInfo(name="it", source="en", target="d\x9be", num_terms=12345, version="0123456789ab")
+
+    assert glossary_table([info, dataclasses.replace(info, name="lawyers", num_terms=1)]).splitlines() == [
+        "NAME     VERSION       TERMS  LANGUAGES",
+        r"it       0123456789ab  12345  en to d\x9be",
+        r"lawyers  0123456789ab  1      en to d\x9be",
+    ]
+
+
+def test_one_long_name_does_not_make_all_lines_long() -> None:
+    long = dataclasses.replace(PAIRS, name="x" * 100_000)
+
+    text = table([long, *[PAIRS] * 1_000])
+
+    assert "x" * 100_000 in text
+    assert len(text) < 300_000
+
+
+def test_no_list_of_languages_is_too_long() -> None:
+    """Lists of so many languages, whose pairs nobody could write down, and as many pivots."""
+    many = 300_000
+    codes = tuple(map(str, range(many)))
+    any_to_any = dataclasses.replace(MANY, source_languages=codes, target_languages=codes)
+    in_and_out = dataclasses.replace(PAIRS, language_pairs=(*((code, "en") for code in codes[:10_000]),))
+    out = dataclasses.replace(PAIRS, language_pairs=tuple(("en", f"to {code}") for code in codes[:10_000]))
+
+    assert " and 299992 more to any of 0, 1, " in table([any_to_any], codes)
+    assert table([in_and_out, out], ["en"] * many).splitlines()[-1].startswith("over en: 0 to to 0, ")

@@ -39,7 +39,7 @@ def test_a_result_has_scores_and_errors() -> None:
     tokens = [pb.Token(text="\u2581Hallo", begin=0, end=5, log_prob=-0.5), pb.Token(log_prob=-math.inf)]
     scores = [pb.Score(score=-0.25, tokens=tokens), pb.Score(status=pb.Status(code=3, message="pairs[1].target: ..."))]
 
-    result = score_result(pb.ScoreResponse(scores=scores, model="m", model_version="2"))
+    result = score_result(pb.ScoreResponse(scores=scores, model="m", model_version="2"), len(scores))
 
     good, bad = result.scores
     assert (result.model, result.model_version, good.score, good.error) == ("m", "2", -0.25, None)

@@ -1,5 +1,6 @@
 from babelserve.results import Link, Token
 from babelserve.sentences import read_finish_reason, read_sentence, read_text_error
+from babelserve.terms import UsedTerm
 from babelserve.v1 import translation_pb2 as pb
 
 
@@ -14,6 +15,10 @@ def test_a_sentence_comes_with_all_that_its_message_has() -> None:
         end=10,
         tokens=[pb.Token(text="\u2581Hallo", begin=0, end=5, log_prob=-0.5)],
         confidence=0.0,
+        terms=[
+            pb.UsedTerm(source="Hi", target="Hallo", source_end=2, end=5, status=pb.TERM_STATUS_APPLIED),
+            pb.UsedTerm(source="there", source_begin=3, source_end=8, status=pb.TERM_STATUS_MISSED),
+        ],
     )
 
     sentence = read_sentence(message)
@@ -21,6 +26,10 @@ def test_a_sentence_comes_with_all_that_its_message_has() -> None:
     assert sentence.links == (Link(source_begin=0, source_end=2, target_begin=0, target_end=5, weight=0.5),)
     assert (sentence.source_begin, sentence.source_end, sentence.begin, sentence.end) == (3, 6, 4, 10)
     assert sentence.tokens == (Token(text="\u2581Hallo", begin=0, end=5, log_prob=-0.5),)
+    assert sentence.terms == (
+        UsedTerm(source="Hi", target="Hallo", source_begin=0, source_end=2, begin=0, end=5, is_applied=True),
+        UsedTerm(source="there", target="", source_begin=3, source_end=8, begin=0, end=0, is_applied=False),
+    )
     assert sentence.confidence == 0.0, "which is not the same as none"
     assert read_sentence(pb.Sentence()).confidence is None
 

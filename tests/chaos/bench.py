@@ -30,6 +30,7 @@ class Plan:
         spec: of a server with a keyed network, whose speed is the same on busy machines; None for the real one, with
             server and callers on cores of their own.
         has_front: whether calls go through Envoy, with the configuration that is shipped.
+        is_core: whether gRPC's own client sends the calls.
     """
 
     sentences: int = 8
@@ -42,6 +43,7 @@ class Plan:
     spec: Spec | None = None
     flags: tuple[str, ...] = ()
     has_front: bool = False
+    is_core: bool = False
 
 
 @dataclass(slots=True)
@@ -114,6 +116,7 @@ def bench(plan: Plan) -> Iterator[Bench]:
             seconds=0.0,
             connections=plan.connections,
             beam_size=plan.beam_size,
+            is_core=plan.is_core,
         )
         address, front_pid = server.address, None
         if plan.has_front:

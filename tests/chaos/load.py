@@ -12,7 +12,7 @@ import struct
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,7 +20,8 @@ from google.protobuf.message import DecodeError
 from grpc import StatusCode
 
 from babelserve.v1.translation_pb2 import DecodingOptions, TranslateRequest, TranslateResponse
-from tests.chaos.http2 import Connection, Stream, connect
+from tests.chaos.core_client import CoreConnection, connect_core
+from tests.chaos.http2 import Connection, connect
 from tests.chaos.journal import OK, OVERLOAD_CODES, PARTIAL, Entry, Journal
 
 PATH = "/babelserve.v1.TranslationService/Translate"
@@ -51,6 +52,7 @@ class Command:
         beam_size: None for the server's own.
         metadata: of every call, as pairs.
         model: that is named; empty for none.
+        is_core: whether gRPC's own client sends them.
         seed: of arrivals and choices.
     """
 
@@ -67,6 +69,7 @@ class Command:
     beam_size: int | None = None
     metadata: list[tuple[str, str]] = field(default_factory=list)
     model: str = ""
+    is_core: bool = False
     seed: int = 1
 
     def messages(self) -> list[bytes]:
@@ -84,7 +87,7 @@ class Command:
 class Load:
     """Sends calls, and notes in a journal what became of them."""
 
-    def __init__(self, command: Command, connections: list[Connection]) -> None:
+    def __init__(self, command: Command, connections: Sequence[Connection | CoreConnection]) -> None:
         self.journal = Journal()
         self.target_tokens = 0  # of right answers in time
         self.lags: list[float] = []
@@ -118,7 +121,7 @@ class Load:
             self._deadlines.append((due + self._timeout, call))
         call.send()
 
-    def connection(self) -> Connection:
+    def connection(self) -> Any:
         """Returns the connection of the next call."""
         self._turn += 1
         return self._connections[self._turn % len(self._connections)]
@@ -211,8 +214,8 @@ class _Call:
         self.entry = entry
         self.ended = ended
         self._load = load
-        self._connection: Connection | None = None
-        self._stream: Stream | None = None
+        self._connection: Any = None
+        self._stream: Any = None
 
     def send(self) -> None:
         """Makes an attempt."""
@@ -247,7 +250,8 @@ async def _serve() -> None:
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         command = Command(**json.loads(line))
         metadata = tuple((key, value) for key, value in command.metadata)
-        connections = [await connect(command.address, PATH, metadata) for _ in range(command.connections)]
+        opened: Callable[..., Any] = connect_core if command.is_core else connect
+        connections = [await opened(command.address, PATH, metadata) for _ in range(command.connections)]
         load = Load(command, connections)
         started, cpu_started = time.perf_counter(), time.process_time()
         await load.run()

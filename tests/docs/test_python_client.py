@@ -17,7 +17,7 @@ def test_every_public_name_is_there_once() -> None:
 def test_names_stand_with_their_like() -> None:
     found = documented()
 
-    assert found["Clients"] == ["babelserve.client_asyncio.AsyncClient", "babelserve.client.Client"]
+    assert found["Clients"] == ["babelserve.client.Client", "babelserve.client_asyncio.AsyncClient"]
     assert found["Options"] == ["babelserve.channel.TlsOptions", "babelserve.messages.TranslateOptions"]
     assert "babelserve.results.FinishReason" in found["Results"]
     assert found["Errors"][0] == "babelserve.errors.TranslationError"

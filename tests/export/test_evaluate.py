@@ -268,5 +268,5 @@ def test_an_empty_file_ends_with_two(command: Command, tmp_path: Path) -> None:
 
     assert command.fails("--tsv", tmp_path / "empty.tsv", "--checkpoint", CHECKPOINT) == (
         2,
-        "babelserve-evaluate: there is nothing to score\n",
+        f"babelserve-evaluate: {tmp_path}/empty.tsv: none of its 0 lines has text in UTF-8 on both sides\n",
     )

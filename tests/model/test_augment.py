@@ -257,3 +257,18 @@ def test_half_of_the_slots_get_a_placeholder_symbol_of_their_own() -> None:
 def test_slots_get_text_where_there_are_fewer_symbols() -> None:
     pair = "⟦email⟧ ⟦email2⟧", "⟦email⟧ ⟦email2⟧"
     assert all("\ue000" not in fill_slots(pair, random.Random(seed), num_placeholders=1)[0] for seed in range(20))
+
+
+@pytest.mark.parametrize("source", ["See ⟦unknown⟧.", "See ⟦price:xx⟧.", "See ⟦unknown:en⟧.", "See this."])
+def test_what_is_no_slot_stays_as_it_is(source: str) -> None:
+    pair = source, f"⟦also⟧ {source}"
+
+    assert fill_slots(pair, random.Random(0)) == pair
+
+
+def test_a_long_line_is_searched_for_words_that_both_sides_share_once() -> None:
+    numbers = " ".join(map(str, range(1000, 1000 + 40_000)))
+
+    source, target = replace((f"A {numbers}", f"Ein {numbers}"), random.Random(0))
+
+    assert source.split()[1:] == target.split()[1:] != numbers.split()

@@ -52,16 +52,19 @@ def test_the_width_of_a_head_need_not_be_a_share_of_the_model_width() -> None:
     ("changes", "fault"),
     [
         ({"head_width": 12}, "head_width must be a multiple of 8, not 12"),
-        ({"head_width": 0}, "head_width must be at least 1, not 0"),
+        ({"head_width": 0}, "head_width must be in 1..1048576, not 0"),
         ({"encoder_num_heads": 3}, "d_model / encoder_num_heads must be a multiple of 8, not 64 / 3"),
-        ({"source_vocab_size": 0}, "source_vocab_size must be at least 1, not 0"),
+        ({"source_vocab_size": 0}, "source_vocab_size must be in 1..1048576, not 0"),
         ({"bos_id": 100}, "bos_id must be in 0..99, below vocab_size, not 100"),
         ({"pad_id": -1}, "pad_id must be in 0..99, below vocab_size, not -1"),
         ({"source_vocab_size": 3}, "eos_id must be in 0..2, below source_vocab_size, not 3"),
         ({"activation": "tanh"}, r"activation must be one of \('relu', 'silu', 'gelu', 'quick_gelu'\), not 'tanh'"),
         ({"encoder_norm": "none"}, r"encoder_norm must be one of \('post', 'pre', None\), not 'none'"),
         ({"decoder_mixer": "lstm"}, r"decoder_mixer must be one of \('attention', 'ssru'\), not 'lstm'"),
-        ({"layer_norm_eps": 0.0}, "layer_norm_eps must be over 0, not 0.0"),
+        ({"layer_norm_eps": 0.0}, "layer_norm_eps must be over 0 and at most 1, not 0.0"),
+        ({"layer_norm_eps": float("nan")}, "layer_norm_eps must be over 0 and at most 1, not nan"),
+        ({"encoder_layers": 2000}, "encoder_layers must be in 1..1024, not 2000"),
+        ({"max_positions": 10**12}, "max_positions must be in 1..1048576, not 1000000000000"),
     ],
 )
 def test_what_no_network_can_be_is_refused(changes: dict[str, Any], fault: str) -> None:

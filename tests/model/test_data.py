@@ -86,7 +86,7 @@ class TestReading:
             pairs = read_corpus(CorpusConfig(tsv="a.tsv"), tmp_path).pairs
 
         assert pairs == [("one", "eins"), ("two", "zwei")]
-        assert caplog.messages == ["a.tsv: left out 5 broken lines of 7"]
+        assert caplog.messages == ["a.tsv: left out 5 broken lines of 7, the first is line 2"]
 
     def test_a_broken_line_of_a_pair_of_files_takes_its_partner_along(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -97,7 +97,7 @@ class TestReading:
         pairs = read_corpus(CorpusConfig(source="a.en", target="a.de"), tmp_path).pairs
 
         assert pairs == [("one", "eins"), ("five", "fünf")]
-        assert caplog.messages == ["a.en: left out 3 broken lines of 5"]
+        assert caplog.messages == ["a.en: left out 3 broken lines of 5, the first is line 2"]
 
     def test_whole_files_are_reported_by_nothing(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         (tmp_path / "a.tsv").write_text("one\teins\n", encoding="utf-8")

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from model.dropout import Dropout
+from model.dropout import Dropout, replace_words
 
 
 @pytest.mark.parametrize("probability", [0.05, 0.1, 0.5])
@@ -51,3 +51,27 @@ def test_nothing_is_dropped_in_evaluation_or_without_a_probability() -> None:
 
     assert Dropout(0.5).eval()(x) is x
     assert Dropout(0.0).train()(x) is x
+
+
+def test_word_dropout_replaces_its_share_and_leaves_special_tokens_alone() -> None:
+    torch.manual_seed(0)
+    ids = torch.randint(4, 1000, (50, 400))
+    ids[:, 0] = 2
+    ids[:, 300:] = 0
+    ids[:, 299] = 3
+
+    replaced = replace_words(ids, 0.3, last_special_id=3, vocab_size=1000)
+
+    special = ids <= 3
+    assert torch.equal(replaced[special], ids[special])
+    assert replaced[~special].min() >= 4
+    assert replaced.max() < 1000
+    assert float((replaced != ids)[~special].float().mean()) == pytest.approx(0.3, abs=0.02)
+
+
+def test_no_word_dropout_changes_nothing_and_draws_nothing() -> None:
+    state = torch.get_rng_state()
+    ids = torch.tensor([[2, 5, 6]])
+
+    assert replace_words(ids, 0.0, 3, 10) is ids
+    assert torch.equal(torch.get_rng_state(), state)

@@ -1,6 +1,11 @@
 import subprocess
 import sys
 
+import pytest
+import torch
+
+from model.memory import known_memory_errors, memory_bytes
+
 _SCRIPT = """
 import resource, torch
 from model.memory import keep_freed_memory
@@ -34,3 +39,17 @@ def test_memory_that_the_c_library_keeps_can_be_given_back() -> None:
     result = subprocess.run([sys.executable, "-c", _FREEING_SCRIPT], capture_output=True, text=True, check=True)
 
     assert int(result.stdout) > 2**13  # pages, of those of 64 MiB
+
+
+def test_a_full_memory_is_told_with_what_helps() -> None:
+    with pytest.raises(MemoryError, match="the memory is full: lower batch_tokens"), known_memory_errors():
+        torch.empty(1 << 50)
+
+
+def test_another_fault_of_pytorch_stays_as_it_is() -> None:
+    with pytest.raises(RuntimeError, match="size"), known_memory_errors():
+        torch.zeros(2) + torch.zeros(3)
+
+
+def test_the_memory_is_that_of_the_machine() -> None:
+    assert 1 << 28 < memory_bytes() < 1 << 50

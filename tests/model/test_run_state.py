@@ -88,5 +88,5 @@ def test_a_damaged_state_is_told(path: Path, content: bytes | None) -> None:
 def test_a_state_that_cannot_be_written_is_an_os_error(path: Path) -> None:
     path.with_name("state.pt.tmp").mkdir()
 
-    with pytest.raises(OSError, match=r"state\.pt\.tmp cannot be written: "):
+    with pytest.raises(OSError, match=r"state\.pt cannot be written: "):
         save_run(path, recipe(), {})

@@ -89,9 +89,9 @@ def test_without_text_the_command_ends_with_one_line_and_makes_nothing(
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"dev": ()}, r"names no \[dev\] corpus, or it is empty"),
+        ({"dev": ()}, r"names no \[dev\] corpus"),
         ({"train": (dataclasses.replace(CORPUS, weight=0.0),)}, "no pair of fewer than 128 tokens"),
-        ({"train": (dataclasses.replace(CORPUS, hold_out=1000),)}, "the vocabulary cannot be learned|no pair"),
+        ({"train": (dataclasses.replace(CORPUS, hold_out=1000),)}, "no pair that is not held out: lower hold_out"),
         ({"training": dataclasses.replace(recipe().training, max_tokens=1)}, "no pair of fewer than 1 tokens"),
         ({"model": dataclasses.replace(recipe().model, vocab_size=50_000)}, "vocab_size must be at most"),
     ],
@@ -121,9 +121,10 @@ def foreign_recipe() -> Recipe:
 
 def test_a_run_of_another_recipe_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     prepare(recipe(), DATA, tmp_path).save_state()
+    (tmp_path / "empty").mkdir()
 
     with pytest.raises(ValueError, match="another recipe") as caught:
-        prepare(dataclasses.replace(recipe(), target_language="fr"), tmp_path / "no data", tmp_path)
+        prepare(dataclasses.replace(recipe(), target_language="fr"), tmp_path / "empty", tmp_path)
 
     assert "target_language was 'de', the recipe says 'fr'" in str(caught.value)
 
@@ -244,7 +245,7 @@ def test_a_full_disk_ends_with_one_line(tmp_path: Path, monkeypatch: pytest.Monk
     (out / "step-1.pt.tmp").mkdir(parents=True)  # what cannot be written, whoever asks
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with pytest.raises(SystemExit, match=r"^babelserve-train: .*step-1\.pt\.tmp cannot be written: "):
+        with pytest.raises(SystemExit, match=r"^babelserve-train: .*step-1\.pt cannot be written: .*step-1\.pt\.tmp"):
             run(monkeypatch, path, "--data", data, "--out", out)
     finally:
         for number, handler in handlers.items():

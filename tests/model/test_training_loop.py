@@ -8,7 +8,6 @@ from torch.utils.tensorboard import SummaryWriter
 
 from model.checkpoint import Checkpoint, load_checkpoint
 from model.data import make_batch, read_corpus
-from model.training_loop import replace_words
 from tests.model.runs import CORPUS, DATA, make, recipe
 
 
@@ -65,30 +64,6 @@ def test_gradients_do_not_pile_up_over_updates(tmp_path: Path, tokenizer: bytes)
     trainer.update([make_batch([([10, 11], [20, 21])], trainer.recipe.model)])
 
     assert all(parameter.grad is None for parameter in trainer.model.parameters())
-
-
-def test_word_dropout_replaces_its_share_and_leaves_special_tokens_alone() -> None:
-    torch.manual_seed(0)
-    ids = torch.randint(4, 1000, (50, 400))
-    ids[:, 0] = 2
-    ids[:, 300:] = 0
-    ids[:, 299] = 3
-
-    replaced = replace_words(ids, 0.3, last_special_id=3, vocab_size=1000)
-
-    special = ids <= 3
-    assert torch.equal(replaced[special], ids[special])
-    assert replaced[~special].min() >= 4
-    assert replaced.max() < 1000
-    assert float((replaced != ids)[~special].float().mean()) == pytest.approx(0.3, abs=0.02)
-
-
-def test_no_word_dropout_changes_nothing_and_draws_nothing() -> None:
-    state = torch.get_rng_state()
-    ids = torch.tensor([[2, 5, 6]])
-
-    assert replace_words(ids, 0.0, 3, 10) is ids
-    assert torch.equal(torch.get_rng_state(), state)
 
 
 def test_a_run_leaves_its_checkpoints_and_facts(tmp_path: Path, tokenizer: bytes) -> None:

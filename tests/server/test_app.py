@@ -78,9 +78,11 @@ async def test_the_faults_of_all_ports_and_of_the_bundle_are_listed_together(tmp
         with pytest.raises(SettingsError) as caught:
             await serve(settings(tmp_path, **taken), "1.2.3")
 
-    *ports, bundle = caught.value.faults
+    *ports, others, bundle = caught.value.faults
     for fault, (name, port) in zip(ports, taken.items(), strict=True):
         assert fault == f"--{name.replace('_', '-')}: cannot listen on 127.0.0.1 port {port}: Address already in use"
+    flags = "--metrics-port 0 --port 0 --health-port 0 --admin-port 0"
+    assert others.endswith(f"give it ports of its own, or free ones, which it tells: {flags}")
     assert bundle == f"{tmp_path / 'manifest.json'}: cannot be read: No such file or directory"
 
 
@@ -145,7 +147,7 @@ async def test_a_model_that_is_replaced_leaves_memory(
         engines.append(weakref.ref(model.engine))
         return model
 
-    monkeypatch.setattr("server.models.folder_loader.load_model", load)
+    monkeypatch.setattr("server.models.bundle_loader.load_model", load)
     shutil.copytree(tiny_bundle.directory, tmp_path / "models" / "tiny" / "1")
     with stderr_pipe(monkeypatch) as stderr:
         serving = asyncio.create_task(serve(settings(tmp_path, models=tmp_path / "models"), "1.2.3"))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from export.imports.formats.json_files import read_json
+from export.imports.formats.json_files import MAX_LISTED_BYTES, read_json
 from export.imports.formats.tensors import FormatError
 from export.imports.report import Report
 from export.imports.settings import ForeignSettings, read_settings
@@ -40,7 +40,7 @@ def read_added_tokens(directory: Path, first: int, num_rows: int, report: Report
 def _entries(directory: Path, report: Report) -> Iterator[tuple[str, str, int]]:
     if (directory / "tokenizer.json").is_file():
         try:
-            document = read_json(directory / "tokenizer.json")
+            document = read_json(directory / "tokenizer.json", MAX_LISTED_BYTES)
         except FormatError as error:
             report.fault("tokenizer.json", found=error)
             document = None

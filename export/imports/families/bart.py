@@ -1,5 +1,6 @@
 """What Marian, M2M100, mBART and FSMT have in common in `transformers`: tensors, files, generation settings."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +215,7 @@ def plan_separate_embeddings(tensors: Tensors, output: str) -> Plan:
     }
 
 
-def plan_positions(tables: dict[str, torch.Tensor]) -> Plan:
+def plan_positions(tables: Mapping[str, Callable[[], torch.Tensor]]) -> Plan:
     """Returns the positions of each side, computed; a file may have them too."""
     return {
         f"{side}_positions": Computed(

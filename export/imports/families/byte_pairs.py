@@ -14,7 +14,7 @@ from server.bundle.manifest import MOSES_FILE, SOURCE_PIECES_FILE, TARGET_PIECES
 from server.bundle.moses import MosesFile
 
 CONTINUED = "@@"  # behind pieces that do not end a word, where those that do have nothing
-_MERGES_BYTES = 16 << 20
+_MERGES_BYTES = 4 << 20  # fastBPE's of 64,000 merges have 1.5 MB; that many may take 300 MB of memory
 
 
 def read_merges(directory: Path, file: str, report: Report) -> tuple[str, ...]:

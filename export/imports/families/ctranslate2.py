@@ -38,6 +38,7 @@ def read(
     try:
         variables = list_variables(directory / FILE)
         tensors = dequantised(variables)
+        flags = read_flags(variables, report)
     except FormatError as error:
         report.fault(FILE, found=error)
         return None
@@ -47,7 +48,6 @@ def read(
         )
         report.fault(FILE, found=f"specification {variables.spec!r}", expected=_SPECS[0], remedy=remedy)
         return None
-    flags = read_flags(variables, report)
     vocabularies = read_vocabularies(directory, config, tensors, report, read_tokenizer)
     config.finish((*_CONFIG_KEYS, "layer_norm_epsilon", "multi_query_attention"))
     if vocabularies is None or report.faults:

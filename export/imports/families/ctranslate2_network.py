@@ -5,6 +5,7 @@ Source of names and rules: CTranslate2, python/ctranslate2/specs/transformer_spe
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 from export.imports.families.ctranslate2_vocabularies import FILE, Vocabularies
 from export.imports.families.positions import tensor2tensor
@@ -12,7 +13,7 @@ from export.imports.formats.ctranslate2_bin import Variables
 from export.imports.formats.tensors import Tensors
 from export.imports.report import Report
 from export.imports.settings import ForeignSettings
-from export.imports.weights import Computed, Plan, Rows, Stack, stack
+from export.imports.weights import MOST, Computed, Plan, Rows, Stack, stack
 from model.config import TransformerConfig
 
 _COMPUTED_POSITIONS = 512
@@ -43,6 +44,9 @@ def read_flags(variables: Variables, report: Report) -> dict[str, float]:
         if tensor.shape != () or name.endswith("_scale"):
             continue
         flags[name] = float(tensor.load())
+        if not abs(flags[name]) <= MOST:
+            report.fault(FILE, name, found=flags.pop(name), expected="a finite number")
+            continue
         short = name.rpartition("/")[2]
         if flags[name] and short not in (*_FLAGS, *_HARMLESS):
             report.fault(FILE, name, found=flags[name], expected="0: nothing here computes that")
@@ -170,7 +174,7 @@ def _embeddings(network: TransformerConfig, tensors: Tensors, vocabularies: Voca
 
 def _positions(network: TransformerConfig, name: str, tensors: Tensors) -> Stack | Computed:
     if name not in tensors:
-        return Computed(tensor2tensor(network.max_positions, network.d_model, 1))  # it counts from 1 there
+        return Computed(partial(tensor2tensor, network.max_positions, network.d_model, 1))  # it counts from 1 there
     rows = tensors[name].shape[0]
     return Stack((Rows(name, rest=rows - network.max_positions),))
 

@@ -16,6 +16,7 @@ from server.bundle.languages import LanguagePair
 FILE = "model.bin"
 _SOURCE_EMBEDDINGS = ("encoder/embeddings_0/weight", "encoder/embeddings/weight")
 ReadTokenizer = Callable[[list[list[str]]], dict[str, bytes]]  # of pieces of source and target by id
+_LIST_BYTES = 8 << 20  # NLLB's has 3 MB; that many may take 500 MB of memory
 _LEAST_LANGUAGES = 10  # tokens: fewer may be pieces of text
 
 
@@ -93,7 +94,7 @@ def read_vocabularies(
         tokenizer = read_models(directory, pieces, {pieces[1][token] for token in languages.values()}, report)
     ids = _read_ids(config, pieces, report)
     starts_from_zero = tensors.get("decoder/start_from_zero_embedding")
-    is_marian = starts_from_zero is not None and bool(starts_from_zero.load())
+    is_marian = starts_from_zero is not None and bool(starts_from_zero.load().any())
     if kind is not None and ids["decoder_start_token"] != ids["eos_token"]:
         found = config.text("decoder_start_token", "nothing")
         remedy = f"{kind.name} has languages for tokens; convert the original with a later CTranslate2"
@@ -172,7 +173,7 @@ def read_side(directory: Path, side: str, report: Report) -> list[str]:
             try:
                 if suffix == ".json":
                     return read_vocabulary(read_json(path))
-                return read_bytes(path).decode().removesuffix("\n").split("\n")
+                return read_bytes(path, _LIST_BYTES).decode().removesuffix("\n").split("\n")
             except (FormatError, UnicodeDecodeError) as error:
                 report.fault(path.name, found=error)
                 return []

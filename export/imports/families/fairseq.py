@@ -6,6 +6,7 @@ FSMT has no variants of is read here: norms, learned positions, shared embedding
 Source of options and their defaults: fairseq 0.7, 0.9 and 0.12, models/transformer.
 """
 
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -200,7 +201,7 @@ def _read_max_positions(options: ForeignSettings, tensors: Tensors) -> int:
 
 def _plan(network: TransformerConfig, tensors: Tensors) -> Plan:
     plan = plan_layers(network) | plan_embeddings(network)
-    computed = tensor2tensor(network.max_positions, network.d_model, _FIRST_POSITION)
+    computed = partial(tensor2tensor, network.max_positions, network.d_model, _FIRST_POSITION)
     for side, stack in (("encoder", network.encoder), ("decoder", network.decoder)):
         name = _POSITIONS.format(side)
         plan[f"{side}_positions"] = Computed(computed)

@@ -17,9 +17,9 @@ from typing import Any
 
 from torch import Tensor
 
-from export.imports.formats.tensors import FormatError, LazyTensor, Tensors
+from export.imports.formats.tensors import FormatError, LazyTensor, Tensors, bytes_of_strangers
 from export.imports.formats.torch_files import StandIn, load_torch, tensors_of
-from export.imports.report import Report
+from export.imports.report import Report, keys_of, name_of
 
 _KNOWN_WORDS = """
     args cfg model criterion optimizer_history task_state extra_state last_optimizer_state optimizer best_loss epoch
@@ -59,6 +59,7 @@ _LAYER_NORMS = {
     "encoder": ("self_attn_layer_norm", "final_layer_norm"),
     "decoder": ("self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"),
 }
+_MAX_PARTS = 20_000  # of options: those of fairseq are some hundreds
 _OLD_NORM = re.compile(r"(encoder|decoder)(\.layers\.\d+)\.layer_norms\.(\d)\.(weight|bias)")
 _STACKED = re.compile(r"(.*_attn)\.in_proj_(weight|bias)")
 # A number that says which layout it is, a tensor that only says on which device, positions that are computed, and what
@@ -108,7 +109,7 @@ def read_checkpoint(directory: Path, report: Report) -> Checkpoint | None:
         report.fault(path.name, found=error, remedy=remedy)
         return None
     try:
-        return _read(path.name, document, report)
+        return _read(path, document, report)
     except FormatError as error:
         report.fault(path.name, found=error)
         return None
@@ -130,27 +131,34 @@ def _choose(directory: Path, report: Report) -> Path | None:
     return None
 
 
-def _read(file: str, document: Any, report: Report) -> Checkpoint:
+def _read(path: Path, document: Any, report: Report) -> Checkpoint:
+    file = path.name
     if not isinstance(document, Mapping) or "model" not in document:
-        keys = ", ".join(map(str, document)) if isinstance(document, Mapping) else type(document).__name__
-        raise FormatError(f"holds {keys or 'nothing'}, not what fairseq writes: args or cfg, and model")
+        raise FormatError(f"holds {keys_of(document)}, not what fairseq writes: args or cfg, and model")
     for key in document:
         if key not in _KNOWN:
-            report.unknown(file, str(key), type(document[key]).__name__)
-    options = _plain(document.get("args")) or _one_group(file, _plain(document.get("cfg")), report)
-    return Checkpoint(file=file, tensors=_renamed(tensors_of(file, document["model"])), options=options)
+            report.unknown(file, name_of(key), type(document[key]).__name__)
+    with bytes_of_strangers("has options that cannot be read"):
+        args, cfg = (_plain(document.get(key), iter(range(_MAX_PARTS))) for key in ("args", "cfg"))
+    options = args if isinstance(args, dict) and args else _one_group(file, cfg, report)
+    return Checkpoint(file=file, tensors=_renamed(tensors_of(path, document["model"])), options=options)
 
 
-def _plain(value: Any) -> Any:
-    """Returns what omegaconf and argparse hold as dicts and lists, however deep; None of what nobody can read."""
+def _plain(value: Any, parts: Iterator[int]) -> Any:
+    """Returns what omegaconf and argparse hold as dicts and lists, however deep; None of what nobody can read.
+
+    Takes one of `parts` for each, since a file may hold a list that contains another one many times, or itself.
+    """
+    if next(parts, None) is None:
+        raise FormatError(f"has options of more than {_MAX_PARTS} parts")
     if isinstance(value, Namespace):
         value = vars(value)
     elif isinstance(value, StandIn):
         state = value.state if isinstance(value.state, Mapping) else {}
-        return _plain(state.get("_content", state.get("_val")))
+        return _plain(state.get("_content", state.get("_val")), parts)
     if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+        return {name_of(key): _plain(each, parts) for key, each in value.items()}
+    return [_plain(each, parts) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _one_group(file: str, groups: Any, report: Report) -> dict[str, Any]:
@@ -190,7 +198,7 @@ def _current(name: str, tensor: LazyTensor) -> Iterator[tuple[str, LazyTensor]]:
     if stacked and tensor.shape and tensor.shape[0] % 3 == 0:
         shape = (tensor.shape[0] // 3, *tensor.shape[1:])
         for i, part in enumerate("qkv"):
-            yield f"{stacked[1]}.{part}_proj.{stacked[2]}", replace(tensor, shape=shape, load=_third(tensor, i))
+            yield f"{stacked[1]}.{part}_proj.{stacked[2]}", replace(tensor, shape=shape, loader=_third(tensor, i))
     elif norm and int(norm[3]) < len(_LAYER_NORMS[norm[1]]):
         yield f"{norm[1]}{norm[2]}.{_LAYER_NORMS[norm[1]][int(norm[3])]}.{norm[4]}", tensor
     else:

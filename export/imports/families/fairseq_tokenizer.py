@@ -18,6 +18,8 @@ from server.bundle.moses import MosesFile
 
 _MERGES = ("bpecodes", "bpe.codes", "codes", "code", "*bpecodes*", "*.codes", "*.code", "*bpe.*[0-9]")
 
+_DICTIONARY_BYTES = 8 << 20  # M2M100's has 3 MB; that many may take 500 MB of memory
+
 
 def read_dictionary(directory: Path, file: str, num_rows: int, report: Report) -> list[str]:
     """Returns the pieces of a dictionary by id, those ahead of its file included; a fault makes it empty.
@@ -29,7 +31,7 @@ def read_dictionary(directory: Path, file: str, num_rows: int, report: Report) -
         report: gets the faults.
     """
     try:
-        lines = read_bytes(directory / file).decode().removesuffix("\n").split("\n")
+        lines = read_bytes(directory / file, _DICTIONARY_BYTES).decode().removesuffix("\n").split("\n")
     except (FormatError, UnicodeDecodeError) as error:
         report.fault(file, found=error, remedy="fairseq-preprocess wrote it beside the data of the training")
         return []

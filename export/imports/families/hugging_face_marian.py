@@ -1,6 +1,7 @@
 """Hugging Face's Marian: OPUS-MT, its tc-big generation, and what people have trained on from there."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 from export.imports.families.bart import (
@@ -147,7 +148,7 @@ def _plan(network: TransformerConfig, tensors: dict[str, LazyTensor], is_joint: 
     if not network.tied_output:
         plan["output.weight"] = stack("lm_head.weight")
     plan |= plan_output_bias(tensors)
-    positions = hugging_face_marian(network.max_positions, network.d_model)
+    positions = partial(hugging_face_marian, network.max_positions, network.d_model)
     plan |= plan_positions(dict.fromkeys(("encoder", "decoder"), positions))
     for side in ("encoder", "decoder"):  # computed, unless the file has them
         name = f"model.{side}.embed_positions.weight"

@@ -5,6 +5,7 @@ from pathlib import Path
 from export.imports.families.marian_files import UNK, Files, find_files, read_pairs, read_tokenizer
 from export.imports.families.marian_network import HARMLESS, plan_weights, read_network
 from export.imports.foreign import ForeignModel
+from export.imports.formats.json_files import MAX_SETTINGS_BYTES
 from export.imports.formats.marian_bin import list_marian, read_lexical
 from export.imports.formats.npz import list_npz
 from export.imports.formats.tensors import FormatError, LazyTensor
@@ -74,6 +75,10 @@ def _read_settings(file: str, tensors: dict[str, LazyTensor], report: Report) ->
     if _SETTINGS not in tensors:
         report.fault(file, _SETTINGS, found="missing", expected="the settings that Marian writes into its models")
         return None
+    if tensors[_SETTINGS].num_elements > MAX_SETTINGS_BYTES:
+        found = f"{tensors[_SETTINGS].num_elements} numbers"
+        report.fault(file, _SETTINGS, found=found, expected=f"at most {MAX_SETTINGS_BYTES}")
+        return None
     try:
         text = tensors[_SETTINGS].load().numpy().tobytes().rstrip(b"\0")
         return ForeignSettings(f"{file}: {_SETTINGS}", parse_yaml(text), report)
@@ -93,7 +98,7 @@ def _read_vocabulary_sizes(settings: ForeignSettings) -> list[int] | None:
 def _read_shortlist(
     directory: Path, files: Files, sizes: list[int], vocab_size: int, report: Report
 ) -> Shortlist | None:
-    if files.shortlist is None:
+    if files.shortlist is None or report.faults:
         return None
     try:
         first, candidates = read_lexical(directory / files.shortlist, sizes[0])

@@ -23,7 +23,8 @@ from server.bundle.manifest import (
 
 EOS, UNK = 0, 1
 _CONTROL = ("</s>", "<unk>")
-_LANGUAGES = re.compile(r"\.([a-z]{2,3})([a-z]{2,3})\.")
+# In names such as model.ende.bin; those of OPUS-MT's vocabularies and of checkpoints have words there.
+_LANGUAGES = re.compile(r"\.(?!(?:vocab|best|bleu|chrf)\.)([a-z]{2,3})([a-z]{2,3})\.")
 _NOT_SEARCHED_WORDS = """
     relative-paths models vocabs shortlist mini-batch mini-batch-words maxi-batch maxi-batch-sort workspace
     max-length-factor max-length max-length-crop max-length-break gemm-precision gemm-type quiet quiet-translation
@@ -145,9 +146,10 @@ def _find_vocabularies(names: list[str]) -> list[str]:
 def _read_search(settings: ForeignSettings) -> SearchDefaults:
     settings.expect("word-penalty", 0, 0.0, remedy="translations are not paid for by the word here")
     normalize = settings.get("normalize", 0)
+    has_power = type(normalize) is not bool
     defaults = SearchDefaults(
         beam_size=min(settings.whole("beam-size", 12, least=1, most=1024), 16),
-        length_penalty=float(normalize) if type(normalize) in (int, float) else 1.0,
+        length_penalty=settings.number("normalize", 0, least=0, most=10) if has_power else float(normalize),
     )
     settings.expect("n-best", False)
     settings.get("allow-unk", None)

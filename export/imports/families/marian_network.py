@@ -3,6 +3,7 @@
 Source of names and rules: marian-dev, src/models/transformer.h and src/rnn/cells.h.
 """
 
+from functools import partial
 from typing import Any
 
 from export.imports.families.marian_files import EOS, UNK
@@ -145,7 +146,7 @@ def _embeddings(config: TransformerConfig, settings: ForeignSettings, sizes: lis
 def _positions(config: TransformerConfig, settings: ForeignSettings) -> Stack | Computed:
     if _has_learned_positions(settings):
         return stack("Wpos")
-    return Computed(tensor2tensor(config.max_positions, config.d_model))
+    return Computed(partial(tensor2tensor, config.max_positions, config.d_model))
 
 
 def _attention(ours: str, theirs: str) -> Plan:

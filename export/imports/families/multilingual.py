@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from export.imports.families.added_tokens import read_added_tokens
@@ -185,7 +186,7 @@ def _plan(network: TransformerConfig, tensors: dict[str, LazyTensor], is_mbart: 
     plan = plan_layers(network) | plan_joint_embedding(tensors) | plan_output_bias(tensors)
     plan |= plan_norms("{}_norm", "model.{}.layer_norm")
     if not is_mbart:
-        table = tensor2tensor(network.max_positions, network.d_model, _SINUSOIDAL_FIRST)
+        table = partial(tensor2tensor, network.max_positions, network.d_model, _SINUSOIDAL_FIRST)
         return plan | plan_positions(dict.fromkeys(("encoder", "decoder"), table))
     plan |= plan_norms("{}_embedding_norm", "model.{}.layernorm_embedding")
     for side in ("encoder", "decoder"):

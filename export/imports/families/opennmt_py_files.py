@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from export.imports.formats.safetensors import list_safetensors
-from export.imports.formats.tensors import FormatError, LazyTensor
+from export.imports.formats.tensors import FormatError, LazyTensor, bytes_of_strangers
 from export.imports.formats.torch_files import StandIn, load_torch, tensors_of
-from export.imports.report import Report
+from export.imports.report import Report, keys_of, name_of
 
 _PARTS = ("opt", "vocab")
 _KNOWN = (*_PARTS, "model", "generator", "optim", "epoch")
@@ -66,15 +66,15 @@ def read_checkpoint(directory: Path, report: Report) -> Checkpoint | None:
     try:
         document = load_torch(path, _STAND_INS)
         if not isinstance(document, Mapping) or not all(part in document for part in _PARTS):
-            keys = ", ".join(map(str, document)) if isinstance(document, Mapping) else type(document).__name__
-            raise FormatError(f"holds {keys or 'nothing'}, not what OpenNMT-py writes: {', '.join(_KNOWN)}")
+            raise FormatError(f"holds {keys_of(document)}, not what OpenNMT-py writes: {', '.join(_KNOWN)}")
         options = document["opt"]
         if not isinstance(options, Namespace):
             raise FormatError("has options that are none")
         for key in document:
             if key not in _KNOWN:
-                report.unknown(path.name, str(key), type(document[key]).__name__)
-        vocabularies = _read_vocabularies(document["vocab"])
+                report.unknown(path.name, name_of(key), type(document[key]).__name__)
+        with bytes_of_strangers("has vocabularies in no form that is known"):
+            vocabularies = _read_vocabularies(document["vocab"])
         tensors = _list_tensors(path, document)
     except FormatError as error:
         report.fault(path.name, found=error)
@@ -85,8 +85,8 @@ def read_checkpoint(directory: Path, report: Report) -> Checkpoint | None:
 def _list_tensors(path: Path, document: Mapping[str, Any]) -> dict[str, LazyTensor]:
     if "model" not in document:  # version 3 may put the weights beside it
         return list_safetensors(path.with_suffix(".safetensors"))
-    tensors = tensors_of(path.name, document["model"])
-    for name, tensor in tensors_of(path.name, document.get("generator")).items():
+    tensors = tensors_of(path, document["model"])
+    for name, tensor in tensors_of(path, document.get("generator")).items():
         tensors[f"generator.{name.removeprefix('0.')}"] = tensor  # once it was the first of a sequence
     renamed = {}
     for name, tensor in tensors.items():
@@ -101,15 +101,17 @@ def _read_vocabularies(vocab: Any) -> dict[str, Any]:
         if vocab.get("src_feats"):
             raise FormatError("has features of words (src_feats), which nothing here computes")
         if vocab.get("data_task", "seq2seq") != "seq2seq":
-            raise FormatError(f"is for the task {vocab['data_task']}, not for translation (seq2seq)")
+            raise FormatError(f"is for the task {name_of(vocab['data_task'])}, not for translation (seq2seq)")
         start = vocab.get("decoder_start_token", "<s>")
+        if not isinstance(start, str):
+            raise FormatError("has a decoder_start_token that is no text")
         sides = [vocab["src"], vocab.get("tgt")]
     else:
         sides, start = [_old_vocabulary(vocab, side) for side in ("src", "tgt")], "<s>"
     for side in sides:
         if not isinstance(side, list) or not all(isinstance(piece, str) for piece in side):
             raise FormatError("has vocabularies in no form that is known")
-    return {"source": sides[0], "target": sides[1], "start_token": str(start)}
+    return {"source": sides[0], "target": sides[1], "start_token": start}
 
 
 def _old_vocabulary(vocab: Any, side: str) -> Any:

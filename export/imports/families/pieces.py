@@ -43,7 +43,7 @@ def read_model(directory: Path, file: str, report: Report) -> tuple[bytes, sente
     try:
         processor.LoadFromSerializedProto(data)
     except (OSError, RuntimeError, ValueError):
-        report.fault(file, found="no SentencePiece model", remedy="download it again; git-lfs may have left a pointer")
+        report.fault(file, found="no SentencePiece model", remedy="download it again, all of it")
     return data, processor
 
 

@@ -5,7 +5,7 @@ import stat
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from export.imports.formats.tensors import FormatError, open_regular
+from export.imports.formats.tensors import FormatError, bytes_of_strangers, open_regular
 
 MAX_UNPACKED_BYTES = 32 << 30
 _MAX_ENTRIES = 10_000
@@ -19,18 +19,14 @@ def unpack(path: Path, directory: Path) -> None:
         FormatError: it is no archive, is damaged, or an entry leads out of the directory, is no plain file, or unpacks
             to more than `MAX_UNPACKED_BYTES` or a hundred times its size.
     """
-    with open_regular(path) as file:
-        try:
-            with zipfile.ZipFile(file) as archive:
-                entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-                _check(entries, path.stat().st_size)
-                for entry in entries:
-                    target = directory / entry.filename
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    with archive.open(entry) as packed, target.open("xb") as unpacked:
-                        shutil.copyfileobj(packed, unpacked, 1 << 20)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
-            raise FormatError(f"cannot be unpacked: {error}") from error
+    with open_regular(path) as file, bytes_of_strangers("cannot be unpacked"), zipfile.ZipFile(file) as archive:
+        entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+        _check(entries, path.stat().st_size)
+        for entry in entries:
+            target = directory / entry.filename
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(entry) as packed, target.open("xb") as unpacked:
+                shutil.copyfileobj(packed, unpacked, 1 << 20)
 
 
 def _check(entries: list[zipfile.ZipInfo], size: int) -> None:

@@ -10,10 +10,18 @@ from typing import IO
 
 from torch import Tensor
 
-from export.imports.formats.tensors import MAX_RANK, FormatError, LazyTensor, num_bytes, open_regular, region
+from export.imports.formats.tensors import (
+    MAX_RANK,
+    FormatError,
+    LazyTensor,
+    bytes_of_strangers,
+    check_count,
+    num_bytes,
+    open_regular,
+    region,
+)
 
 VERSIONS = range(1, 7)
-_MAX_VARIABLES = 2**16
 _DTYPES = ("float32", "int8", "int16", "int32", "float16", "bfloat16")
 _BY_WIDTH = {4: "float32", 2: "int16", 1: "int8"}  # all that versions before 4 say
 
@@ -34,16 +42,13 @@ def list_variables(path: Path) -> Variables:
     Raises:
         FormatError: it is none, is damaged, or of a later version.
     """
-    with open_regular(path) as file:
+    with open_regular(path) as file, bytes_of_strangers("cannot be read"):
         version = _number(file, "<I")
         if version not in VERSIONS:
             raise FormatError(f"is no model.bin of CTranslate2, or of version {version}; up to {VERSIONS[-1]} are read")
         spec, revision = (_string(file), _number(file, "<I")) if version >= 2 else ("", 1)
-        count = _number(file, "<I")
-        if count > _MAX_VARIABLES:
-            raise FormatError(f"claims to hold {count} variables")
-        tensors = dict(_variable(path, file, version) for _ in range(count))
-        aliases = {_string(file): _string(file) for _ in range(_number(file, "<I"))} if version >= 3 else {}
+        tensors = dict(_variable(path, file, version) for _ in range(_count(file)))
+        aliases = {_string(file): _string(file) for _ in range(_count(file))} if version >= 3 else {}
     for alias, name in aliases.items():
         if name not in tensors:
             raise FormatError(f"calls {name} {alias} too, but does not hold it")
@@ -78,7 +83,7 @@ def _floats(tensor: LazyTensor, scale: LazyTensor) -> LazyTensor:
     def load() -> Tensor:
         return tensor.load().float() / scale.load().float().reshape(-1, *[1] * (len(tensor.shape) - 1))
 
-    return LazyTensor(file=tensor.file, shape=tensor.shape, dtype="float32", load=load)
+    return LazyTensor(path=tensor.path, shape=tensor.shape, dtype="float32", loader=load)
 
 
 def _variable(path: Path, file: IO[bytes], version: int) -> tuple[str, LazyTensor]:
@@ -97,6 +102,12 @@ def _variable(path: Path, file: IO[bytes], version: int) -> tuple[str, LazyTenso
     tensor = region(path, file.tell(), shape, dtype)
     file.seek(size, 1)
     return name, tensor
+
+
+def _count(file: IO[bytes]) -> int:
+    count = _number(file, "<I")
+    check_count(count)
+    return count
 
 
 def _number(file: IO[bytes], layout: str) -> int:

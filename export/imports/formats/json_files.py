@@ -4,11 +4,15 @@ import os
 from pathlib import Path
 from typing import Any
 
-from export.imports.formats.tensors import FormatError, open_regular
+from export.imports.formats.tensors import FormatError, bytes_of_strangers, open_regular
 from server.bundle.parsing import parse_json
 
-MAX_BYTES = 64 << 20  # of a tokenizer's file; NLLB's tokenizer.json has 32 MB
-MAX_SETTINGS_BYTES = 4 << 20  # of any other JSON: in memory it may take thirty times that
+MAX_BYTES = 16 << 20  # of a vocabulary or tokenizer; that of M2M100 has 4 MB, the largest SentencePiece model 5 MB
+MAX_LISTED_BYTES = 64 << 20  # of a tokenizer.json; NLLB's has 32 MB
+MAX_SETTINGS_BYTES = 4 << 20  # of settings
+# At least so many bytes of a limit for each value: half of that lets a file take over 1 GB of memory, twice as much
+# refuses the vocabularies of 500,000 pieces that fit 16 MB.
+_BYTES_PER_VALUE = 24
 
 
 def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
@@ -17,7 +21,7 @@ def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
     Raises:
         FormatError: it cannot be read, or is larger than `limit` bytes.
     """
-    with open_regular(path) as file:
+    with open_regular(path) as file, bytes_of_strangers("cannot be read"):
         size = os.fstat(file.fileno()).st_size
         if size > limit:
             raise FormatError(f"has {size} bytes, at most {limit} are read")
@@ -30,10 +34,20 @@ def read_json(path: Path, limit: int = MAX_BYTES) -> Any:
     Raises:
         FormatError: it cannot be read, is larger, or is no JSON.
     """
-    try:
-        return parse_json(read_bytes(path, limit))
-    except ValueError as error:
-        raise FormatError(f"is no JSON: {error}") from error
+    return parse_limited(read_bytes(path, limit), limit)
+
+
+def parse_limited(data: bytes, limit: int, what: str = "is no JSON") -> Any:
+    """Reads JSON of so many bytes that it takes about 1 GB of memory at most where `limit` is 64 MB, and less for less.
+
+    Raises:
+        FormatError: it is none, has too many values, or is deep.
+    """
+    num_values, most = sum(data.count(mark) for mark in b",[{"), limit // _BYTES_PER_VALUE
+    if num_values > most:
+        raise FormatError(f"holds about {num_values} values, at most {most} are read")
+    with bytes_of_strangers(what):
+        return parse_json(data)
 
 
 def read_object(document: Any, key: str = "") -> dict[str, Any]:

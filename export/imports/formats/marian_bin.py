@@ -12,15 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from export.imports.formats.tensors import FormatError, LazyTensor, num_bytes, open_regular, region
+from export.imports.formats.tensors import (
+    FormatError,
+    LazyTensor,
+    bytes_of_strangers,
+    check_count,
+    num_bytes,
+    open_regular,
+    region,
+)
 
 _VERSION = 1
-_MAX_TENSORS = 2**16
 _MAX_NAME_BYTES = 2**12
 _PLAIN = {0x101: "int8", 0x104: "int32", 0x108: "int64", 0x402: "float16", 0x404: "float32", 0x408: "float64"}
 _INTGEMM8 = 0x4101  # in no processor's own order; others are
 _LEXICAL_MAGIC = 0xF11A48D5013417F5
 _LEXICAL_HEADER = 6  # numbers
+MAX_CANDIDATES = 192  # of a token: what a bundle's table may hold
 
 
 def list_marian(path: Path) -> dict[str, LazyTensor]:
@@ -29,12 +37,11 @@ def list_marian(path: Path) -> dict[str, LazyTensor]:
     Raises:
         FormatError: it is none, is damaged, or packed for one kind of processor.
     """
-    with open_regular(path) as file:
+    with open_regular(path) as file, bytes_of_strangers("cannot be read"):
         version, count = _numbers(file, "<QQ")
         if version != _VERSION:
             raise FormatError(f"is no .bin file of Marian, or of version {version}; {_VERSION} is read")
-        if count > _MAX_TENSORS:
-            raise FormatError(f"claims to hold {count} tensors")
+        check_count(count)
         headers = [_numbers(file, "<QQQQ") for _ in range(count)]
         names = [_name(file, length) for length, _, _, _ in headers]
         shapes = [_numbers(file, f"<{min(rank, 64)}i") for _, _, rank, _ in headers]
@@ -69,7 +76,7 @@ def _tensor(path: Path, name: str, shape: tuple[int, ...], kind: int, offset: in
             quantized = quantized.reshape(shape[::-1]).T
         return quantized.float() / multiplier.load()
 
-    return LazyTensor(file=path.name, shape=shape, dtype="float32", load=load)
+    return LazyTensor(path=path, shape=shape, dtype="float32", loader=load)
 
 
 def read_lexical(path: Path, vocab_size: int) -> tuple[int, list[NDArray[np.uint32]]]:
@@ -85,12 +92,14 @@ def read_lexical(path: Path, vocab_size: int) -> tuple[int, list[NDArray[np.uint
     Raises:
         FormatError: it is none, or not of this vocabulary.
     """
-    with open_regular(path) as file:
+    with open_regular(path) as file, bytes_of_strangers("cannot be read"):
         magic, _, first, _, num_offsets, num_ids = _numbers(file, f"<{_LEXICAL_HEADER}Q")
         if magic != _LEXICAL_MAGIC:
             raise FormatError("is no binary lexical shortlist")
         if num_offsets != vocab_size + 1:
             raise FormatError(f"is a shortlist of {num_offsets - 1} source tokens; the model has {vocab_size}")
+        if num_ids > vocab_size * MAX_CANDIDATES:
+            raise FormatError(f"has {num_ids} candidates, at most {MAX_CANDIDATES} for each token are read")
         expected = 8 * (_LEXICAL_HEADER + num_offsets) + 4 * num_ids
         if expected != path.stat().st_size:
             raise FormatError(f"has {path.stat().st_size} bytes, its header says {expected}")

@@ -7,15 +7,16 @@ need the same listing of regions in any case, and the export keeps one dependenc
 from pathlib import Path
 from typing import Any
 
-from export.imports.formats.json_files import MAX_SETTINGS_BYTES, read_json, read_object
+from export.imports.formats.json_files import MAX_BYTES, MAX_SETTINGS_BYTES, parse_limited, read_json, read_object
 from export.imports.formats.tensors import (
     FormatError,
     LazyTensor,
+    bytes_of_strangers,
+    check_count,
     num_bytes,
     open_regular,
     region,
 )
-from server.bundle.parsing import parse_json
 
 _DTYPES = {
     "BOOL": "bool",
@@ -30,7 +31,7 @@ _DTYPES = {
     "F64": "float64",
 }
 _LENGTH_BYTES = 8
-_MAX_HEADER_BYTES = 16 << 20  # of the 100 MB that the format allows: that of a hundred thousand tensors
+_MAX_SHARDS = 1024  # files of an index; the largest models have some 200
 
 
 def list_safetensors(path: Path) -> dict[str, LazyTensor]:
@@ -39,19 +40,17 @@ def list_safetensors(path: Path) -> dict[str, LazyTensor]:
     Raises:
         FormatError: it is no safetensors file, or damaged.
     """
-    with open_regular(path) as file:
+    with open_regular(path) as file, bytes_of_strangers("cannot be read"):
         size = int.from_bytes(file.read(_LENGTH_BYTES), "little")
-        if not 2 <= size <= _MAX_HEADER_BYTES:
-            raise FormatError(f"is no safetensors file: its header has {size} bytes, not 2 to {_MAX_HEADER_BYTES}")
+        if not 2 <= size <= MAX_BYTES:
+            raise FormatError(f"is no safetensors file: its header has {size} bytes, not 2 to {MAX_BYTES}")
         header = file.read(size)
     if len(header) < size:
         raise FormatError("ends within its header: it is cut off")
-    try:
-        entries = parse_json(header)
-    except ValueError as error:
-        raise FormatError(f"is no safetensors file: {error}") from error
+    entries = parse_limited(header, MAX_BYTES, "is no safetensors file")
     if not isinstance(entries, dict):
         raise FormatError("is no safetensors file: its header is no object")
+    check_count(len(entries))
     start = _LENGTH_BYTES + size
     return {name: _entry(path, start, name, entry) for name, entry in entries.items() if name != "__metadata__"}
 
@@ -67,8 +66,12 @@ def list_sharded(index: Path, list_file: Any) -> dict[str, LazyTensor]:
         FormatError: any of them is damaged, or names a file elsewhere.
     """
     weight_map = read_object(read_json(index, MAX_SETTINGS_BYTES), "weight_map")
+    check_count(len(weight_map))
     found: dict[str, LazyTensor] = {}
-    for file in sorted({str(name) for name in weight_map.values()}):
+    files = {name for name in weight_map.values() if isinstance(name, str)}
+    if len(files) > _MAX_SHARDS:
+        raise FormatError(f"names {len(files)} files, at most {_MAX_SHARDS} are read")
+    for file in sorted(files):
         if Path(file).name != file:
             raise FormatError(f"names {file!r}, which is no plain file name")
         try:
@@ -84,12 +87,12 @@ def list_sharded(index: Path, list_file: Any) -> dict[str, LazyTensor]:
 def _entry(path: Path, start: int, name: str, entry: Any) -> LazyTensor:
     try:
         dtype, shape, (begin, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
-        is_valid = all(type(number) is int and number >= 0 for number in (*shape, begin, end))
+        is_valid = all(type(number) is int and number >= 0 for number in (*shape, begin, end)) and type(dtype) is str
     except (KeyError, TypeError, ValueError):
         is_valid = False
     if not is_valid:
         raise FormatError(f"describes {name} in no way that is known")
-    dtype = _DTYPES.get(dtype, str(dtype))
+    dtype = _DTYPES.get(dtype, dtype)
     if num_bytes(shape, dtype) != end - begin:
         raise FormatError(f"has {end - begin} bytes for {name}, which is {dtype} {list(shape)}")
     return region(path, start + begin, shape, dtype)

@@ -3,17 +3,19 @@
 import html
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from server.text.markup.document import (
     FIRST_STAND_IN,
     LAST_STAND_IN,
+    PIECES_PER_LOOK,
     STAND_IN,
     Block,
     Document,
     Tag,
     Watch,
+    looking,
     unwatched,
 )
 
@@ -21,7 +23,6 @@ BLANKS = " \t\n\f\r"  # what HTML, XML and Markdown take for white space; a no-b
 BLANK_RUN = re.compile(f"[{BLANKS}]+")
 _SEPARATORS = frozenset("|\u00b7\u2022\u00bb\u203a")
 _LETTER = re.compile(r"[^\W\d_]")
-_PIECES_PER_WATCH = 64  # half as many, and to watch takes a tenth of the time; twice that, and rests begin 1 ms late
 _MOST_DIGITS = 7  # of a character's number
 _LONG_NUMBER = re.compile(r"&#(\d{8,});?", re.ASCII)
 
@@ -74,12 +75,12 @@ class Builder:
 
     Args:
         text: the whole document, none of whose characters is chosen as a stand-in.
-        escape: see `Block`.
+        escape: see `Block`; of the blocks that end while it has this value.
         watch: called again and again with the number of pieces that were counted so far; ends the work by raising.
     """
 
     def __init__(self, text: str, escape: Callable[[str], str], watch: Watch = unwatched):
-        self._escape = escape
+        self.escape = escape
         self._watch = watch
         self._num_pieces = 0
         self._stand_ins: list[str] = []
@@ -93,14 +94,18 @@ class Builder:
     def count(self) -> None:
         """Counts a piece of the document. A reader calls it for each one that it finds, before it keeps the piece."""
         self._num_pieces += 1
-        if self._num_pieces % _PIECES_PER_WATCH == 0:
+        if self._num_pieces % PIECES_PER_LOOK == 0:
             self._watch(self._num_pieces)
+
+    def look(self) -> None:
+        """Lets the watch rest or end the work. A reader calls it every so often in what it does to counted pieces."""
+        self._watch(self._num_pieces)
 
     def stay(self, source: str, values: Sequence[Value] = ()) -> None:
         """Ends the block, and adds what stays behind it, but for the values in it."""
         if self._pieces:
             self._end_block()
-        self._leave(_Piece(source, values=values))
+        self._leave([_Piece(source, values=values)])
 
     def add_text(self, source: str, text: str) -> None:
         """Adds a text, as it is and as it reads. A sign alone that parts links, such as in a menu, ends the block."""
@@ -135,9 +140,9 @@ class Builder:
         else:
             self._leading = outside
 
-    def _leave(self, *pieces: _Piece) -> None:
+    def _leave(self, pieces: Iterable[_Piece]) -> None:
         """Adds pieces that stay outside of texts, and a block for each value of them that has a letter."""
-        for piece in pieces:
+        for piece in looking(pieces, self.look):
             position = 0
             for value in piece.values:
                 source = piece.source[value.begin : value.end]
@@ -154,10 +159,10 @@ class Builder:
     def _end_block(self) -> None:
         pieces, self._pieces = self._pieces, []
         if not any(piece.text and _LETTER.search(piece.text) for piece in pieces):
-            self._leave(*pieces)
+            self._leave(pieces)
             return
-        partners = _find_partners(pieces)
-        words = [index for index, piece in enumerate(pieces) if piece.has_words]
+        partners = _find_partners(looking(pieces, self.look))
+        words = [index for index, piece in enumerate(looking(pieces, self.look)) if piece.has_words]
         first, last = words[0], words[-1]
 
         def stays(index: int) -> bool:
@@ -165,7 +170,7 @@ class Builder:
 
         begin = next((index for index in range(first) if not stays(index)), first)
         end = next((index for index in range(len(pieces) - 1, last, -1) if not stays(index)), last)
-        self._leave(*pieces[:begin])
+        self._leave(pieces[:begin])
         self._outside += [piece.source for piece in pieces[begin:first] if piece.text is not None]
         if pieces[first].text is not None:
             source = pieces[first].source
@@ -176,7 +181,7 @@ class Builder:
             source = pieces[last].source
             self._outside.append(source[len(source.rstrip(BLANKS)) :])
         self._outside += [piece.source for piece in pieces[last + 1 : end + 1] if piece.text is not None]
-        self._leave(*pieces[end + 1 :])
+        self._leave(pieces[end + 1 :])
 
     def _make_block(
         self, pieces: Sequence[_Piece], within: Sequence[int], partners: dict[int, int], first: int, last: int
@@ -186,7 +191,7 @@ class Builder:
         kept: dict[str, str] = {}
         places: dict[int, int] = {}  # the position of each tag's piece
         length = 0
-        for index in within:
+        for index in looking(within, self.look):
             piece = pieces[index]
             if piece.is_kept and (stand_in := self._stand_in(len(kept))):
                 text = stand_in
@@ -210,9 +215,9 @@ class Builder:
                 is_end=pieces[index].is_end,
                 is_void=not pieces[index].name,
             )
-            for index, position in places.items()
+            for index, position in looking(places.items(), self.look)
         )
-        return Block("".join(texts), "", self._escape, tags, kept)
+        return Block("".join(texts), "", self.escape, tags, kept)
 
     def _stand_in(self, index: int) -> str | None:
         """Returns the stand-in of that number, the same in each block; None if there are no more."""
@@ -237,25 +242,24 @@ def _unused(text: str) -> Iterator[str]:
     yield from (stand_in for stand_in in map(chr, range(FIRST_STAND_IN, LAST_STAND_IN + 1)) if stand_in not in used)
 
 
-def _find_partners(pieces: Sequence[_Piece]) -> dict[int, int]:
+def _find_partners(pieces: Iterable[_Piece]) -> dict[int, int]:
     """Returns the index of the other tag of each element that begins and ends among these pieces.
 
     A tag ends the last element of its name that is open. Elements that began within that one have no end.
     """
     partners: dict[int, int] = {}
-    begun: list[int] = []
+    begun: list[tuple[int, str]] = []
     num_begun: Counter[str] = Counter()
     for index, piece in enumerate(pieces):
         if not piece.name:
             continue
         if not piece.is_end:
-            begun.append(index)
+            begun.append((index, piece.name))
             num_begun[piece.name] += 1
         elif num_begun[piece.name]:
-            other = begun.pop()
-            num_begun[pieces[other].name] -= 1
-            while pieces[other].name != piece.name:
-                other = begun.pop()
-                num_begun[pieces[other].name] -= 1
+            name = ""
+            while name != piece.name:
+                other, name = begun.pop()
+                num_begun[name] -= 1
             partners[index], partners[other] = other, index
     return partners

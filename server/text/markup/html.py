@@ -87,10 +87,17 @@ def read_html(text: str, watch: Watch = unwatched, *, with_attributes: bool = Fa
         watch: see `Builder`.
         with_attributes: whether attributes that people read are texts, of tags that stand at no place within a text.
     """
-    reader = _Reader(text, watch, with_attributes=with_attributes)
-    for token in reader.tokens():
-        reader.read(token)
-    return reader.finish()
+    builder = Builder(text, escape, watch)
+    _Reader(text, builder, with_attributes=with_attributes).read_all()
+    return builder.finish()
+
+
+def read_fragment(text: str, builder: Builder) -> None:
+    """Adds the texts of a piece of HTML that stands in a document of another format, such as a block of Markdown."""
+    outer, builder.escape = builder.escape, escape
+    _Reader(text, builder).read_all()
+    builder.stay("")
+    builder.escape = outer
 
 
 class _Token(NamedTuple):
@@ -115,16 +122,22 @@ class _Token(NamedTuple):
 class _Reader:
     """Goes through the tokens of a document, and knows which elements are open."""
 
-    def __init__(self, text: str, watch: Watch, *, with_attributes: bool):
+    def __init__(self, text: str, builder: Builder, *, with_attributes: bool = False):
         self._text = text
         self._with_attributes = with_attributes
-        self._builder = Builder(text, escape, watch)
+        self._builder = builder
         self._open: list[tuple[str, bool]] = []  # the name of each, and whether it is translated
         self._num_open: Counter[str] = Counter()
         self._kept: list[str] = []  # tokens of an element within a sentence that is kept
         self._kept_name = ""
         self._kept_depth = 0  # how many elements are open around it
         self._has_block = False
+
+    def read_all(self) -> None:
+        """Adds all of the text to the builder."""
+        for token in self.tokens():
+            self._read(token)
+        self._end_kept()
 
     def tokens(self) -> Iterator[_Token]:
         """Yields the tokens of the document, which together are the document."""
@@ -155,7 +168,7 @@ class _Reader:
                 position = end_tag.end() if end_tag else end
                 yield _Token(self._text[match.start() : position])
 
-    def read(self, token: _Token) -> None:
+    def _read(self, token: _Token) -> None:
         """Reads the next token."""
         self._builder.count()
         is_translated = not self._open or self._open[-1][1]
@@ -165,11 +178,6 @@ class _Reader:
             self._begin_element(token, is_translated)
         else:
             self._add(token, is_translated)
-
-    def finish(self) -> Document:
-        """Returns the document, when all tokens are read."""
-        self._end_kept()
-        return self._builder.finish()
 
     def _begin_element(self, token: _Token, is_translated: bool) -> None:
         if self._open and self._open[-1][0] == token.name and token.name in _END_THEIR_LIKE:

@@ -1,8 +1,8 @@
 """Reads Markdown: CommonMark, with tables, footnotes, front matter and what else GitHub adds.
 
-Each paragraph, heading, list item, quote and cell is a text, in one line: the marks before its other lines go. Code,
-HTML blocks, definitions of links and rules stay. Each line tells by itself where a block begins, so there is no tree of
-lists and quotes.
+Each paragraph, heading, list item, quote and cell is a text, in one line: the marks before its other lines go. HTML
+blocks are read as HTML, but stay in quotes. Code, definitions of links and rules stay. Each line tells by itself where
+a block begins, so there is no tree of lists and quotes.
 """
 
 import itertools
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from server.text.markup.builder import Builder
 from server.text.markup.document import Document, Watch, unwatched
+from server.text.markup.html import read_fragment
 from server.text.markup.markdown_inline import escape, normalized, read_inline
 
 _FRONT = re.compile(
@@ -23,7 +24,8 @@ _FENCE = re.compile(r"(`{3,}+(?=[^`\n]*+$)|~{3,}+)", re.MULTILINE)
 _RULE = re.compile(r"(?:(?:\*[ \t]*+){3,}|(?:-[ \t]*+){3,}|(?:_[ \t]*+){3,}|=++[ \t]*|-++[ \t]*)\r?$", re.MULTILINE)
 _HEADING = re.compile(r"#{1,6}(?=\s)[ \t]*+")
 _HEADING_END = re.compile(r"(?<=[ \t])#++[ \t]*\r?$", re.MULTILINE)
-_MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])(?=\s)[ \t]*+(?:\[[ xX]\](?=\s)[ \t]*+)?|\[\^[^\]\s]++\]:[ \t]*+")
+_ALERT = re.compile(r"\[![A-Za-z]{1,20}+\][ \t]*\r?$", re.MULTILINE)  # of GitHub, in a line of its own
+_MARKER = re.compile(r"(?:[-+*:]|\d{1,9}[.)])(?=\s)[ \t]*+(?:\[[ xX]\](?=\s)[ \t]*+)?|\[\^[^\]\s]++\]:[ \t]*+")
 _TABLE_RULE = re.compile(r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+\r?\n?")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _HTML_BLOCK = re.compile(
@@ -73,13 +75,16 @@ class _Reader:
         self._fence = ""  # of the open code block
         self._html_end: re.Pattern[str] | None = None  # of the open HTML block
         self._is_html = False  # whether one is open that ends at an empty line
+        self._html: list[str] = []  # its lines
         self._is_table = False
         self._indent = 0  # column at which the text of the last list item begins
 
     def read(self, line: str, following: str) -> None:
         """Reads a line, with the one behind it."""
         self.builder.count()
-        quotes = _QUOTES.match(line)
+        indent = line[: len(line) - len(line.lstrip(" \t"))]
+        is_indented = len(indent.expandtabs(_CODE_INDENT)) >= self._indent + _CODE_INDENT
+        quotes = None if is_indented else _QUOTES.match(line)
         prefix = quotes[0] if quotes else ""
         rest = line[len(prefix) :]
         num_quotes = prefix.count(">")
@@ -110,17 +115,26 @@ class _Reader:
         if self._paragraph:
             read_inline("".join(self._paragraph), self._labels, self.builder)
             self.builder.stay("")
-        self._paragraph = []
+        if self._html and not self._num_quotes:
+            read_fragment("".join(self._html), self.builder)
+        else:
+            self.builder.stay("".join(self._html))
+        self._paragraph, self._html = [], []
         self._fence, self._html_end, self._is_html, self._is_table = "", None, False, False
 
     def _stay_in_block(self, line: str, rest: str) -> None:
         """Adds a line of code or HTML."""
-        self.builder.stay(line)
         content = rest.strip()
+        if self._fence:
+            self.builder.stay(line)
+        elif content or self._html_end:
+            self._html.append(line)
         is_fence_end = self._fence and content.startswith(self._fence) and not content.strip(self._fence[0])
         is_html_end = self._html_end.search(rest) is not None if self._html_end else self._is_html and not content
         if is_fence_end or is_html_end:
             self._end()
+            if is_html_end and not content:
+                self.builder.stay(line)
 
     def _read_line(self, prefix: str, rest: str, following: str) -> None:
         """Reads a line that begins a block or goes on with a paragraph."""
@@ -153,10 +167,10 @@ class _Reader:
         elif html := _HTML_BLOCK.match(content):
             self._html_end = _HTML_ENDS.get(html.lastgroup or "")
             self._is_html = self._html_end is None
-            self.builder.stay(content)
+            self._html.append(content)
             if self._html_end and self._html_end.search(content):
                 self._end()
-        elif _RULE.match(content) or _DEFINITION.match(content):
+        elif _RULE.match(content) or _DEFINITION.match(content) or _ALERT.match(content):
             self.builder.stay(content)
         elif heading := _HEADING.match(content):
             end = found.start() if (found := _HEADING_END.search(content, heading.end())) else len(content)

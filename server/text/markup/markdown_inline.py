@@ -3,10 +3,11 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from server.text.markup.builder import BLANK_RUN, Builder, unescape
+from server.text.markup.document import looking
 
 _TARGET = (
     r"""\([ \t\n]*+(?:<[^<>\n]*+>|[^\s()<]*+(?:\([^\s()]*+\)[^\s()]*+)*+)"""
@@ -22,6 +23,7 @@ _TOKEN = re.compile(
     r"|(?P<code>`++)"
     r"|(?P<formula>\$\$[^$]++\$\$|\$(?![\s\d$])[^$\n]*+(?<!\s)\$(?!\d))"
     r"|(?P<link><(?:[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*+|[\w.+-]++@[\w.-]++)>)"
+    r"|(?P<word><(?P<element>code|kbd|samp|var)(?:\s[^<>]*+)?>[^<>]*+</(?P=element)>|<(?P<index>su[bp])>[^\s<>]{1,16}</(?P=index)>)"
     r"|(?P<html></?(?P<name>[A-Za-z][\w-]*+)(?:\s++|[^\s<>\"'/]++|/(?!>)|\"[^\"]*+\"|'[^']*+')*+(?P<void>/?)>)"
     r"|(?P<open>!?\[)|(?P<close>\])"
     r"|(?P<mark>\*++|_++|~~)",
@@ -29,6 +31,7 @@ _TOKEN = re.compile(
 _VOIDS = frozenset({"br", "img", "wbr", "hr", "input"})
 _BACKTICKS = re.compile("`+")
 _LONGEST_LABEL = 999  # characters, by CommonMark
+_MOST_PIECES = 100  # of a link that tags cross. Half, and long links lose them; twice that, and hostile ones take twice
 # What would be read as markup: at the beginning of a text, and in it.
 _ESCAPED = re.compile(
     r"^(?:#(?=#{0,5}(?:\s|$))|>|[-+](?=\s|$))|^(?P<number>\d{1,9})(?=[.)](?:\s|$))"
@@ -66,7 +69,7 @@ def read_inline(text: str, labels: Collection[str], builder: Builder) -> None:
         labels: of the links that the document defines, normalised.
         builder: to which it is added.
     """
-    for piece in _Inline(text, labels, builder.count).pieces():
+    for piece in looking(_Inline(text, labels, builder.count).pieces(), builder.look):
         if piece.is_break:
             builder.stay(piece.source)
         elif piece.text is not None:
@@ -91,6 +94,7 @@ class _Inline:
         self._marks: list[int] = []  # pieces of emphasis that may begin
         self._num_marks: Counter[str] = Counter()
         self._pairs: list[tuple[int, int]] = []  # pieces of emphasis that begin and end, by their ends
+        self._tags: list[int] = []  # pieces of HTML that may cross a link
         self._code_ends = _find_code_ends(text, count)
 
     def pieces(self) -> list[_Piece]:
@@ -122,6 +126,8 @@ class _Inline:
             self._pieces.append(_Piece(self._text[match.start() : end], is_kept=True))
         else:
             self._pieces.append(_make_piece(match))
+            if self._pieces[-1].name and self._brackets:
+                self._tags.append(len(self._pieces) - 1)
         return end
 
     def _close_bracket(self, match: re.Match[str]) -> int:
@@ -132,6 +138,7 @@ class _Inline:
             label = found["label"] or self._text[begin : min(match.start(), begin + _LONGEST_LABEL)]
             if found["target"] is not None or normalized(label) in self._labels:
                 self._keep_within(index)
+                tags = self._pop_tags(index)
                 if self._pieces[index].source == "![":
                     self._pieces[index:] = [_Piece(self._text[begin - 2 : found.end()], is_kept=True)]
                     return found.end()
@@ -139,6 +146,7 @@ class _Inline:
                 name = f"[{index}"
                 self._pieces[index] = _Piece(self._pieces[index].source, name=name)
                 self._pieces.append(_Piece(source, name=name, is_end=True))
+                self._move_out(index, tags)
                 return found.end()
         self._pieces.append(_Piece("]", text="]"))
         return match.end()
@@ -176,6 +184,36 @@ class _Inline:
                 self._marks.append(pair[0])
                 self._num_marks[self._pieces[pair[0]].source] += 1
 
+    def _pop_tags(self, index: int) -> list[int]:
+        """Takes the tags of HTML behind a piece off those that may cross a link, and returns them."""
+        tags: list[int] = []
+        while self._tags and self._tags[-1] > index:
+            tags.append(self._tags.pop())
+        return tags[::-1]
+
+    def _move_out(self, index: int, tags: Sequence[int]) -> None:
+        """Moves tags of HTML that cross a link to the nearer end of it, so that both stay whole.
+
+        Args:
+            index: of the piece that begins the link. The last piece ends it.
+            tags: pieces within the link.
+        """
+        begun: list[int] = []  # tags without the other one in the link
+        ended: list[int] = []
+        for place in tags:
+            piece = self._pieces[place]
+            if not piece.is_end:
+                begun.append(place)
+            elif begun and self._pieces[begun[-1]].name == piece.name:
+                begun.pop()
+            else:
+                ended.append(place)
+        if (begun or ended) and len(self._pieces) - index <= _MOST_PIECES:
+            crossing = {*begun, *ended}
+            inner = [piece for place, piece in enumerate(self._pieces[index:], index) if place not in crossing]
+            moved = [[self._pieces[place] for place in places] for places in (ended, begun)]
+            self._pieces[index:] = [*moved[0], *inner, *moved[1]]
+
     def _pop_mark(self) -> int:
         index = self._marks.pop()
         self._num_marks[self._pieces[index].source] -= 1
@@ -193,7 +231,7 @@ def _make_piece(match: re.Match[str]) -> _Piece:
         return _Piece(source, name="" if is_void else f"<{name}", is_end=source.startswith("</"))
     if match["note"]:
         return _Piece(source)
-    if match["hard"] or match["link"] or match["formula"]:
+    if match["hard"] or match["link"] or match["formula"] or match["word"]:
         return _Piece(source, is_break=bool(match["hard"]), is_kept=not match["hard"])
     return _Piece(source, text=" " if match["line"] else unescape(source) if match["reference"] else source)
 

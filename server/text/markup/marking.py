@@ -5,39 +5,42 @@ become part of what separates the sentences. So a tag moves only if the element 
 of a sentence.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from server.text.markup.document import Block, Document, Mark, Tag
+from server.text.markup.document import Block, Document, Mark, Tag, looking
 from server.text.markup.sentence_markup import SentenceMarkup
 from server.text.source import SourceSentence, SplitText
 
 
-def split_document(document: Document, split: Callable[[str, int], SplitText]) -> SplitText:
+def split_document(
+    document: Document, split: Callable[[str, int], SplitText], look: Callable[[], None] = lambda: None
+) -> SplitText:
     """Returns the sentences of a document's blocks, with its markup in what leads and separates them.
 
     Args:
         document: any document.
         split: splits a plain text; it is given the number of sentences before this text, too.
+        look: called again and again; may rest, or end the work by raising.
     """
     leading = document.leading
     sentences: list[SourceSentence] = []
     for block in document.blocks:
         own = split(block.text, len(sentences))
-        gaps, marks = _arrange(block, own)
+        gaps, marks = _arrange(block, own, look)
         gaps[-1] += block.behind
         if sentences:
             sentences[-1] = replace(sentences[-1], separator=sentences[-1].separator + gaps[0])
         else:
             leading += gaps[0]
-        for sentence, of_sentence, gap in zip(own.sentences, marks, gaps[1:], strict=True):
+        for sentence, of_sentence, gap in looking(zip(own.sentences, marks, gaps[1:], strict=True), look):
             kept = {each: block.kept[each] for each in sentence.text if each in block.kept} if block.kept else {}
             markup = SentenceMarkup(tuple(of_sentence), kept, block.escape)
             sentences.append(replace(sentence, separator=gap, markup=markup))
     return SplitText(leading, tuple(sentences))
 
 
-def _arrange(block: Block, split: SplitText) -> tuple[list[str], list[list[Mark]]]:
+def _arrange(block: Block, split: SplitText, look: Callable[[], None]) -> tuple[list[str], list[list[Mark]]]:
     """Returns what stands before, between and behind the sentences of a block, and the marks of each sentence."""
     ends, starts, position = [0], [], len(split.leading)
     for sentence in split.sentences:
@@ -45,52 +48,53 @@ def _arrange(block: Block, split: SplitText) -> tuple[list[str], list[list[Mark]
         ends.append(position + len(sentence.text))
         position = ends[-1] + len(sentence.separator)
     starts.append(len(block.text))
-    tags = _joined(block.tags)
-    homes = _homes(tags, ends, starts)
+    tags = _joined(block.tags, look)
+    homes = _homes(tags, ends, starts, look)
     here: list[list[int]] = [[] for _ in range(len(ends) + len(starts))]
-    for index, home in enumerate(homes):
+    for index, home in enumerate(looking(homes, look)):
         here[home].append(index)
     gaps = []
     for end, start, indices in zip(ends, starts, here[::2], strict=True):
         pieces, position = [], end
-        for tag in (tags[index] for index in indices):
+        for tag in (tags[index] for index in looking(indices, look)):
             pieces += [block.escape(block.text[position : tag.position]), tag.source]
             position = tag.position
         gaps.append("".join([*pieces, block.escape(block.text[position:start])]))
     of_sentences = zip(starts, ends[1:], here[1::2], strict=False)
-    return gaps, [_marks(tags, homes, indices, *bounds) for *bounds, indices in of_sentences]
+    return gaps, [_marks(tags, homes, looking(indices, look), *bounds) for *bounds, indices in of_sentences]
 
 
-def _homes(tags: Sequence[Tag], ends: Sequence[int], starts: Sequence[int]) -> list[int]:
+def _homes(tags: Sequence[Tag], ends: Sequence[int], starts: Sequence[int], look: Callable[[], None]) -> list[int]:
     """Returns where each tag belongs: 2 k for what stands before sentence k, 2 k + 1 for the sentence.
 
     Args:
         tags: of a block.
         ends: where what stands before each sentence begins, and behind the last one.
         starts: where it ends.
+        look: see `split_document`.
     """
     places = []
     gap = 0
-    for tag in tags:
+    for tag in looking(tags, look):
         while tag.position >= (ends[gap + 1] if gap + 1 < len(ends) else tag.position + 1):
             gap += 1
         places.append(2 * gap + (tag.position > starts[gap]))
     homes = list(places)
-    for index, (tag, place) in enumerate(zip(tags, places, strict=True)):
+    for index, (tag, place) in enumerate(looking(zip(tags, places, strict=True), look)):
         other = None if tag.partner is None else places[tag.partner]
         if place % 2 == 0 and other == place + (-1 if tag.is_end else 1):
             homes[index] = other
     # What stands at the end of a sentence, but before a tag that belongs to the sentence, belongs to it too.
-    for index in range(len(tags) - 2, -1, -1):
+    for index in looking(range(len(tags) - 2, -1, -1), look):
         if homes[index] % 2 == 0 and homes[index + 1] == homes[index] - 1:
             homes[index] -= 1
-    for index in range(1, len(tags)):
+    for index in looking(range(1, len(tags)), look):
         if homes[index] % 2 == 0 and homes[index - 1] == homes[index] + 1:
             homes[index] += 1
     return homes
 
 
-def _joined(tags: Sequence[Tag]) -> list[Tag]:
+def _joined(tags: Sequence[Tag], look: Callable[[], None]) -> list[Tag]:
     """Makes void tags at an end of an element, such as a line break in a link, a part of the element's own tag.
 
     As points of their own they could as well stand outside of it.
@@ -98,7 +102,7 @@ def _joined(tags: Sequence[Tag]) -> list[Tag]:
     joined: list[Tag] = []
     sources: list[list[str]] = []  # of each in `joined`, what it is joined of
     places: dict[int, int] = {}  # in `joined`, by the places of the same tags in `tags`
-    for index, tag in enumerate(tags):
+    for index, tag in enumerate(looking(tags, look)):
         voids: list[str] = []
         if tag.is_end and tag.partner is not None:
             while joined[-1].is_void and joined[-1].position == tag.position:
@@ -114,11 +118,11 @@ def _joined(tags: Sequence[Tag]) -> list[Tag]:
     partners = [None if tag.partner is None else places[tag.partner] for tag in joined]
     return [
         replace(tag, source="".join(own), partner=partner)
-        for tag, own, partner in zip(joined, sources, partners, strict=True)
+        for tag, own, partner in looking(zip(joined, sources, partners, strict=True), look)
     ]
 
 
-def _marks(tags: Sequence[Tag], homes: Sequence[int], indices: Sequence[int], start: int, end: int) -> list[Mark]:
+def _marks(tags: Sequence[Tag], homes: Sequence[int], indices: Iterable[int], start: int, end: int) -> list[Mark]:
     """Returns the marks of a sentence that begins and ends there, outer before inner ones."""
     begun_before: list[Mark] = []
     marks: list[Mark] = []

@@ -254,7 +254,8 @@ def _write(root: _Node, locate: _Locate, target: str, escape: Callable[[str], st
 def _tags(root: _Node, locate: _Locate, length: int) -> Iterator[tuple[int, str]]:
     """Yields openings and closings in their order, and where they stand, none behind its parent's closing.
 
-    It does not recurse, as marks may be nested deep.
+    Emphasis of Markdown, whose ends are alike, has none where it has no text: "****" would be read as text. It does
+    not recurse, as marks may be nested deep.
     """
     stack = [(node, length, False) for node in reversed(root.children)]
     while stack:
@@ -263,6 +264,7 @@ def _tags(root: _Node, locate: _Locate, length: int) -> Iterator[tuple[int, str]
             yield limit, node.mark.closing
             continue
         begin, end = (min(each, limit) for each in locate(node))
-        yield begin, node.mark.opening
-        stack.append((node, end, True))
+        if begin < end or node.mark.opening != node.mark.closing:
+            yield begin, node.mark.opening
+            stack.append((node, end, True))
         stack.extend((child, end, False) for child in reversed(node.children))

@@ -2,7 +2,8 @@
 
 Source: the standards of OASIS, XLIFF 1.2 (2008) and 2.1 (2018). A target that is there is replaced. Its attributes
 stay, but for `state`, which becomes "translated". Where a source has segments (`seg-source`), the target is one text. A
-reference to what a DTD defines, such as `&product;`, is kept as a word.
+reference to what a DTD defines, such as `&product;`, is kept as a word. The elements may have a prefix that is declared
+as that of XLIFF, as `<xlf:source>` has.
 """
 
 import re
@@ -25,6 +26,7 @@ _TOKEN = re.compile(
 )
 _DECODED = re.compile(_REFERENCE)
 _ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
+_PREFIX = re.compile(r"""\sxmlns:([\w.-]++)\s*+=\s*+["']urn:oasis:names:tc:xliff:document:""")
 _STATE = re.compile(r"""(?<=\s)state\s*+=\s*+(?:"[^"]*+"|'[^']*+')""")
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
@@ -35,7 +37,8 @@ class _Token:
 
     Attributes:
         source: as it is.
-        name: of a tag's element.
+        name: of a tag's element, without the prefix of XLIFF.
+        prefix: of XLIFF, with its colon; "" for none.
         text: what a text reads.
         parent: the name of the element around it.
         attributes: of a tag that begins an element.
@@ -45,6 +48,7 @@ class _Token:
 
     source: str
     name: str = ""
+    prefix: str = ""
     text: str | None = None
     attributes: dict[str, str] | None = None
     parent: str = ""
@@ -105,6 +109,7 @@ def read_xliff(text: str, watch: Watch = unwatched) -> Document:
 
 def _read_unit(tokens: Sequence[_Token], ends: dict[int, int], begin: int, builder: Builder) -> int:
     """Adds a unit from its source to its target, and returns the index of the token behind."""
+    builder.look()
     source_end = ends[begin]
     behind = source_end + 1
     following = _next_tag(tokens, behind)
@@ -112,15 +117,17 @@ def _read_unit(tokens: Sequence[_Token], ends: dict[int, int], begin: int, build
         behind = ends[following] + 1
         following = _next_tag(tokens, behind)
     is_old = tokens[begin].parent == "trans-unit"  # of XLIFF 1.2, which has the state in the target
-    opening = '<target state="translated">' if is_old else "<target>"
+    name = f"{tokens[begin].prefix}target"
+    opening = f'<{name} state="translated">' if is_old else f"<{name}>"
     end = behind
     if tokens[following].name == "target" and not tokens[following].is_end:
+        name = f"{tokens[following].prefix}target"
         behind, end = following, ends[following] + 1
         opening = _STATE.sub('state="translated"', tokens[following].source, 1)
         opening = opening[:-2].rstrip() + ">" if opening.endswith("/>") else opening
     builder.stay("".join(token.source for token in tokens[begin:behind]) + opening)
     _read_source(tokens, ends, begin, builder)
-    builder.stay("</target>")
+    builder.stay(f"</{name}>")
     return end
 
 
@@ -162,35 +169,44 @@ def _read_tokens(text: str, count: Callable[[], None]) -> tuple[list[_Token], di
     tokens: list[_Token] = []
     ends: dict[int, int] = {}
     begun: list[int] = []
+    prefixes = frozenset(_PREFIX.findall(text))
     for match in _matches(text):
         count()
+        prefix, name = _parted(match["name"] or "", prefixes)
         around = tokens[begun[-1]] if begun else _Token("")
-        if not match["name"]:
+        if not name:
             plain = match["cdata"] if match["text"] is None else decode(match["text"])
             tokens.append(_Token(match[0], text=plain))
         elif match["slash"]:
-            if around.name != match["name"]:
+            if (around.prefix, around.name) != (prefix, name):
                 raise _malformed(match.start(), "a tag ends an element that is not open")
             ends[begun.pop()] = len(tokens)
-            tokens.append(_Token(match[0], match["name"], is_end=True))
+            tokens.append(_Token(match[0], name, prefix, is_end=True))
         else:
             if match["close"]:
                 ends[len(tokens)] = len(tokens)
             else:
                 begun.append(len(tokens))
-            tokens.append(_begin_tag(match, around))
+            tokens.append(_begin_tag(match[0], name, prefix, around))
     if begun:
         raise _malformed(len(text), "an element is not ended")
     return tokens, ends
 
 
-def _begin_tag(match: re.Match[str], around: _Token) -> _Token:
-    attributes = {key: first or second for key, first, second in _ATTRIBUTE.findall(match[0])}
+def _parted(name: str, prefixes: frozenset[str]) -> tuple[str, str]:
+    """Returns the prefix of XLIFF that a name has, with its colon, and the rest of the name."""
+    prefix, colon, rest = name.partition(":")
+    return (prefix + colon, rest) if rest and prefix in prefixes else ("", name)
+
+
+def _begin_tag(source: str, name: str, prefix: str, around: _Token) -> _Token:
+    attributes = {key: first or second for key, first, second in _ATTRIBUTE.findall(source)}
     is_protected = attributes.get("translate") == "no" or attributes.get("mtype") == "protected"
     space = attributes.get("xml:space")
     return _Token(
-        match[0],
-        match["name"],
+        source,
+        name,
+        prefix,
         attributes=attributes,
         parent=around.name,
         is_translated=not is_protected and (around.is_translated or attributes.get("translate") == "yes"),

@@ -90,3 +90,18 @@ def test_long_lines_take_time_in_proportion() -> None:
 def test_other_files_are_refused(data: bytes, message: str) -> None:
     with pytest.raises(BadFile, match=message):
         read_po(data)
+
+
+def test_shortcuts_of_labels_are_not_sent_and_stand_before_the_first_word() -> None:
+    entries = ["_File", "Save _As\\u2026", "Save", "R&D", "the max_size", "%d _file"]
+    source = HEADER + "\n".join(f'msgid "{entry}"\nmsgstr ""\n' for entry in entries).encode().decode("unicode_escape")
+    document = read_po(source.encode())
+
+    assert document.texts == ["File", "Save As\u2026", "Save", "R&D", "the max_size", "%d file"]
+    texts = ["Datei", "Speichern unter\u2026", "Save", "F&E", "die max_size", "%d Datei"]
+    written = polib.pofile(document.write(texts, "de")[0].decode())
+    assert [entry.msgstr for entry in written] == [
+        "_Datei", "_Speichern unter\u2026", "Save", "F&E", "die max_size", "%d _Datei"
+    ]  # fmt: skip
+    same = polib.pofile(document.write(document.texts, "de")[0].decode())
+    assert [entry.msgstr for entry in same] == [entry.msgid for entry in same]

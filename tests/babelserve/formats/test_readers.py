@@ -11,7 +11,7 @@ FILES = {
     "xliff": (b"<xliff>Hi</xliff>", "application/xliff+xml"),
     "po": (b'msgid "Hi"\nmsgstr ""', "text/plain"),
     "json": (b'"Hi"', "text/plain"),
-    "srt": (b"0:01,0 --> 0:02,0\nHi", "text/plain"),
+    "srt": (b"0:01,0 --> 0:02,0\nHi", "text/html"),
     "vtt": (b"WEBVTT\n\n00:01.000 --> 00:02.000\nHi", "text/html"),
     "docx": (word("Hi"), "text/html"),
     "odt": (archive(ODT), "text/html"),

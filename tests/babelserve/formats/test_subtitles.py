@@ -1,6 +1,6 @@
 import pytest
 
-from babelserve.formats.document import HTML, PLAIN, BadFile
+from babelserve.formats.document import HTML, BadFile
 from babelserve.formats.subtitles import read_srt, read_vtt
 from tests.babelserve.formats.files import translated
 from tests.babelserve.scripted_server import upper
@@ -43,8 +43,8 @@ End"""
 def test_the_lines_of_a_cue_are_one_text() -> None:
     document = read_srt(SRT.encode())
 
-    assert document.mime_type == PLAIN
-    assert document.texts == ["A man rides a red bike home.", "- Who is it?", "- Me!"]
+    assert document.mime_type == HTML
+    assert document.texts == ["A man rides a red bike home.", "Who is it?", "Me!"]
 
 
 def test_everything_but_the_text_of_cues_stays_byte_for_byte() -> None:
@@ -54,13 +54,13 @@ def test_everything_but_the_text_of_cues_stays_byte_for_byte() -> None:
 
 
 def test_translations_are_wrapped_to_as_many_lines() -> None:
-    texts = ["Ein Mann fährt auf einem roten Rad nach Hause.", "- Wer ist da?", "- Ich!"]
+    texts = ["Ein Mann fährt auf einem roten Rad nach Hause.", "Wer ist da?", "Ich!"]
     written = read_srt(SRT.encode()).write(texts, "de")[0].decode()
 
     expected = SRT.replace(
         "A man rides\r\n a red bike\r\nhome.", "Ein Mann fährt\r\nauf einem roten\r\nRad nach Hause."
     )
-    assert written == expected.replace("- Who is it?", texts[1]).replace("- Me!", texts[2])
+    assert written == expected.replace("Who is it?", texts[1]).replace("Me!", texts[2])
 
 
 def test_fewer_words_than_lines_give_fewer_lines() -> None:
@@ -83,7 +83,10 @@ def test_vtt_is_sent_as_html_and_no_tag_is_broken() -> None:
 def test_hostile_text_takes_time_in_proportion() -> None:
     text = "<" * 300_000 + "a\nb"
 
-    assert translated(read_srt(f"0:01,0 --> 0:02,0\n{text}".encode()), str.upper).endswith(b"<A\nB")
+    assert translated(read_srt(f"0:01,0 --> 0:02,0\n{text}".encode()), upper).endswith(b"<A\nB")
+    for piece in ("A: ", "(", "[", "<i ", "-", "AB ", "&amp;"):
+        text = f"0:01,0 --> 0:02,0\n{piece * 100_000}ab"
+        assert translated(read_srt(text.encode()), lambda text: text).decode() == text
 
 
 def test_other_files_are_refused() -> None:
@@ -102,3 +105,64 @@ def test_times_within_a_cue_of_webvtt_stay() -> None:
 
     assert document.texts == ['We go <wbr t="00:01.500">to the <wbr t="00:00:01.700">beach.']
     assert document.write(document.texts, "de") == (source, [])
+
+
+def test_each_speaker_of_a_cue_has_a_text() -> None:
+    dashes = "- Hello, how\nare you?\n- Fine.\n\u2013 And you?\n"
+    document = read_srt(f"1\n0:01,0 --> 0:02,0\n{dashes}".encode())
+    assert document.texts == ["Hello, how are you?", "Fine.", "And you?"]
+    assert document.write(["A b c d", "E", None], "")[0].decode().endswith("\n- A b\nc d\n- E\n\u2013 And you?\n")
+
+    voices = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Anna>Come\nhere!</v>\n<v.loud Bob>No.\n"
+    document = read_vtt(voices.encode())
+    assert document.texts == ["<v Anna>Come here!</v>", "<v.loud Bob>No."]
+    assert translated(document, lambda text: text) == voices.encode()
+
+
+@pytest.mark.parametrize(
+    ("line", "sent", "written"),
+    [
+        ("ANNA-LOU: Come & see", "Come &amp; see", "ANNA-LOU: COME & SEE"),
+        ("- MAN #2:\nCome", "Come", "- MAN #2:\nCOME"),
+        ("{\\an8}(a <i>door</i> closes)", "a <i>door</i> closes", "{\\an8}(A <i>DOOR</i> CLOSES)"),
+        ("[door] closes", "[door] closes", "[DOOR] CLOSES"),
+        ("<FONT color='red'>a < b", "<FONT color='red'>a &lt; b", "<FONT color='red'>A < B"),
+        ("-5 degrees", "-5 degrees", "-5 DEGREES"),
+        ("At 12:30 OK: go", "At 12:30 OK: go", "AT 12:30 OK: GO"),
+    ],
+)
+def test_dashes_names_and_brackets_are_not_sent(line: str, sent: str, written: str) -> None:
+    document = read_srt(f"0:01,0 --> 0:02,0\n{line}\n".encode())
+
+    assert document.texts == [sent]
+    assert translated(document, upper).decode() == f"0:01,0 --> 0:02,0\n{written}\n"
+
+
+def test_cues_that_break_a_sentence_are_one_text() -> None:
+    source = (
+        "1\n0:01,0 --> 0:02,0\nWe went to the\nold town,\n\n"
+        "2\n0:03,0 --> 0:04,0\nand slept.\n\n3\n0:05,0 --> 0:06,0\nYes\n"
+    )
+    document = read_srt(source.encode())
+
+    assert document.texts == ["We went to the old town, and slept.", "Yes"]
+    written = document.write(["Wir gingen in die Altstadt und schliefen.", None], "de")[0].decode()
+    expected = source.replace("We went to the\nold town,", "Wir gingen in\ndie Altstadt und")
+    assert written == expected.replace("and slept.", "schliefen.")
+    assert document.write(["Ja", None], "de")[0].decode() == source.replace("We went to the\nold town,", "Ja").replace(
+        "and slept.", ""
+    )
+    assert translated(document, lambda text: text) == source.encode()
+
+
+@pytest.mark.parametrize("between", [("town.", "and"), ("town", "And"), ("town\u2026", "and"), ("<i>town</i>", "and")])
+def test_other_cues_are_texts_of_their_own(between: tuple[str, str]) -> None:
+    source = "0:01,0 --> 0:02,0\nThe {}\n\n0:03,0 --> 0:04,0\n{} so\n".format(*between)
+
+    assert len(read_srt(source.encode()).texts) == 2
+
+
+def test_captions_without_punctuation_are_joined_by_few() -> None:
+    source = "".join(f"0:{second},0 --> 0:{second},9\nall small\n\n" for second in range(10, 20))
+
+    assert [text.count("small") for text in read_srt(source.encode()).texts] == [4, 4, 2]

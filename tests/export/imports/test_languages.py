@@ -75,3 +75,12 @@ def test_some_of_many_are_chosen_as_clients_choose_them() -> None:
 )
 def test_a_directory_may_name_its_languages(tmp_path: Path, name: str, pair: tuple[str, str] | None) -> None:
     assert pair_in_name(tmp_path / name) == pair
+
+
+def test_more_languages_than_there_are_is_a_fault() -> None:
+    report = Report()
+
+    assert by_code({f"a{number}": "" for number in range(2001)}, "vocab.json", report) == {}
+
+    assert "vocab.json: 2001 names of languages; expected at most 2000" in map(str, report.faults)
+    assert bcp47("de-" * 20_000) is None

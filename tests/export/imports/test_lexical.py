@@ -10,13 +10,17 @@ def ids(*rows: list[int]) -> list[np.ndarray]:
 
 
 def test_a_foreign_shortlist_has_the_same_candidates() -> None:
-    shortlist = shortlist_of(3, ids([], [5, 6], [7]), vocab_size=9, num_targets=8)
+    shortlist = shortlist_of(33, ids([], [50, 60], [7]), vocab_size=65, num_targets=64)
 
-    assert shortlist.by_token.shape == (9, 2)
-    assert shortlist.candidates((1,)).tolist() == [0, 1, 2, 5, 6]
-    assert shortlist.candidates((2,)).tolist() == [0, 1, 2, 7]
-    assert shortlist.candidates((0,)).tolist() == [0, 1, 2]
-    assert shortlist.candidates((8,)).tolist() == [0, 1, 2]
+    assert shortlist.by_token.shape == (65, 2)
+    assert shortlist.candidates((1,)).tolist() == [*range(33), 50, 60]
+    assert shortlist.candidates((2,)).tolist() == [*range(33)]
+    assert shortlist.candidates((0,)).tolist() == [*range(33)]
+    assert shortlist.candidates((64,)).tolist() == [*range(33)]
+
+
+def test_a_shortlist_has_as_many_common_tokens_as_the_widest_beam_needs() -> None:
+    assert shortlist_of(3, ids([40]), vocab_size=65, num_targets=64).candidates((0,)).tolist() == [*range(32), 40]
 
 
 @pytest.mark.parametrize(

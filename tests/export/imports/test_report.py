@@ -1,6 +1,6 @@
 import pytest
 
-from export.imports.report import Fault, ImportFault, Report, shown
+from export.imports.report import Fault, ImportFault, Report, described, shown
 
 
 def test_a_fault_says_where_what_and_what_to_do() -> None:
@@ -36,5 +36,59 @@ def test_what_is_unknown_is_a_fault_unless_it_is_allowed() -> None:
 
 
 def test_what_a_file_holds_is_fit_for_a_terminal() -> None:
-    assert shown("a\x1b[31m\nb") == "a\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}b"
+    assert shown("a\x1b[31m\nb") == "a\\x1b[31m\\nb"
     assert len(shown("x" * 1000)) == 203
+
+
+def test_a_strangers_names_forge_no_line() -> None:
+    name = "x\n/models/x: proven (cpu-fp32 1.0 MB)\x1b[2J\u202e"
+    report = Report()
+
+    report.unknown(name, name, name)
+    report.fault("a", found="b", expected=name, remedy=name)
+    report.note(name)
+
+    with pytest.raises(ImportFault) as caught:
+        report.check()
+    lines = [*str(caught.value).split("\n"), *report.notes]
+    assert len(lines) == 3
+    assert all(line.isprintable() for line in lines)
+
+
+def test_a_name_in_a_command_that_is_proposed_is_quoted() -> None:
+    report = Report()
+
+    report.unknown("f", "a; rm -rf ~", 1)
+
+    assert "pass --allow 'a; rm -rf ~'" in str(report.faults[0])
+
+
+def test_each_fault_is_compared_with_few_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[object] = []
+
+    def equal(one: Fault, other: object) -> bool:
+        compared.append(one)
+        return one is other
+
+    monkeypatch.setattr(Fault, "__eq__", equal)
+    report = Report()
+
+    for number in range(1000):
+        report.fault("f", str(number), found="x")
+
+    assert len(report.faults) == 1000
+    assert len(compared) < 1000
+
+
+def test_a_value_is_described_by_its_beginning() -> None:
+    itself: list[object] = [1]
+    itself.append(itself)
+    doubled: list[object] = []
+    for _ in range(60):
+        doubled = [doubled, doubled]
+
+    assert described({"bits": [4, None, 0.5, "x", True]}) == "{'bits': [4, None, 0.5, 'x', True]}"
+    assert described(itself) == "[1, [1, list]]"
+    assert described(doubled) == "[[list, list], [list, list]]"
+    assert described(list(range(99))).endswith("11, ...]")
+    assert (described(10**5000), described("x" * 999)) == ("int", repr("x" * 200))

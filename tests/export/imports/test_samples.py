@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from export.imports.samples import _FOLDER, own_sentences, sample_set, spread
+from export.imports.samples import _FOLDER, own_sentences, read_sentences, sample_set, spread
 from server.bundle.languages import LanguagePair, Languages, SourceLanguage, TargetLanguage
 
 
@@ -38,12 +38,30 @@ def test_each_direction_has_its_turn() -> None:
     assert dev.sources[0] == own_sentences("en")[0]
 
 
-def test_the_users_own_sentences_are_in_the_first_source_language(tmp_path: Path) -> None:
-    (tmp_path / "text").write_text("eins\n\n zwei \n", encoding="utf-8")
-
-    dev = sample_set((LanguagePair(source="fi", target="en"),), None, tmp_path / "text")
+def test_the_users_own_sentences_are_in_the_first_source_language() -> None:
+    dev = sample_set((LanguagePair(source="fi", target="en"),), None, ["eins", "zwei"])
 
     assert (list(dev.sources), list(dev.pairs)) == (["eins", "zwei"], [("fi", "en")] * 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"a\n\n b \n", "has 2 sentences, at least 32 are needed"),
+        (b"\xff\xfe\n" * 40, "is no UTF-8"),
+    ],
+)
+def test_a_users_text_that_cannot_serve_is_refused_by_name(tmp_path: Path, content: bytes, expected: str) -> None:
+    (tmp_path / "text").write_bytes(content)
+
+    with pytest.raises(ValueError, match=f"--text {tmp_path}/text {expected}"):
+        read_sentences(tmp_path / "text")
+
+
+def test_lines_of_a_users_text_are_sentences_but_for_empty_ones(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(b"\xef\xbb\xbf" + b"eins\n\n zwei \n" * 20)
+
+    assert read_sentences(tmp_path / "text") == ["eins", "zwei"] * 20
 
 
 def test_a_language_without_sentences_needs_the_users() -> None:

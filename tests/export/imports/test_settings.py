@@ -69,10 +69,10 @@ def test_a_file_may_be_missing_or_broken(tmp_path: Path) -> None:
 
 def test_a_file_of_settings_that_would_fill_the_memory_is_not_read(tmp_path: Path) -> None:
     report = Report()
-    start, end = '{"x": [0', "]}"
+    start, end = '{"x": "', '"}'
     for size in (MAX_SETTINGS_BYTES, MAX_SETTINGS_BYTES + 1):
-        text = start + ",0" * ((size - len(start) - len(end)) // 2) + end
-        (tmp_path / "config.json").write_text(text.ljust(size), encoding="utf-8")
+        text = start + "0" * (size - len(start) - len(end)) + end
+        (tmp_path / "config.json").write_text(text, encoding="utf-8")
         settings = read_settings(tmp_path, "config.json", report)
         assert ("x" in settings) == (size == MAX_SETTINGS_BYTES)
 

@@ -8,7 +8,17 @@ import torch
 from export.imports.formats.safetensors import list_safetensors
 from export.imports.formats.tensors import Tensors
 from export.imports.report import ImportFault, Report
-from export.imports.weights import Computed, Plan, Rows, Stack, check_plan, expected_shapes, load_weights, stack
+from export.imports.weights import (
+    Computed,
+    Plan,
+    Rows,
+    Stack,
+    check_plan,
+    check_size,
+    expected_shapes,
+    load_weights,
+    stack,
+)
 from model.config import TransformerConfig
 from model.transformer import Transformer
 from tests.export.imports.writers import write_safetensors
@@ -60,7 +70,7 @@ def test_weights_are_stacked_transposed_and_filled_up(tmp_path: Path, weights: d
     expected[f"{name}.bias"][32:] = 0
     weights["positions"] = torch.cat([torch.zeros(2, 16), weights.pop("encoder_positions")])
     plan["encoder_positions"] = Stack((Rows("positions", skip=2),))
-    plan["decoder_positions"] = Computed(expected["decoder_positions"], ("decoder_positions",))
+    plan["decoder_positions"] = Computed(expected["decoder_positions"].clone, ("decoder_positions",))
     weights["short"] = weights.pop("embedding.tokens.weight")[:11]
     plan["embedding.tokens.weight"] = Stack((Rows("short"), Rows(None, 1)))
     expected["embedding.tokens.weight"][11] = 0
@@ -131,3 +141,45 @@ print("torch._dynamo" in sys.modules)
     assert expected_shapes(CONFIG) == {
         name: tuple(each.shape) for name, each in Transformer(CONFIG).state_dict().items()
     }
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), 1e30])
+def test_a_weight_that_nothing_can_be_calculated_with_is_named(
+    tmp_path: Path, weights: dict[str, torch.Tensor], value: float
+) -> None:
+    weights["encoder.0.self_attention.qkv.weight"][3, 5] = value
+
+    with pytest.raises(
+        ImportFault, match=r"^model\.safetensors: encoder\.0\.self_attention\.qkv\.weight: numbers from"
+    ):
+        load(own_plan(), listed(tmp_path, weights), Report())
+
+
+def test_a_network_that_is_far_larger_than_its_files_is_refused(
+    tmp_path: Path, weights: dict[str, torch.Tensor]
+) -> None:
+    tensors, report = listed(tmp_path, weights), Report()
+    num_bytes = (tmp_path / "model.safetensors").stat().st_size
+
+    check_size(2**23 + 2 * num_bytes, tensors, report)
+    assert not report.faults
+    check_size(2**23 + 2 * num_bytes + 1, tensors, report)
+
+    assert f"model.safetensors: {num_bytes} bytes for a network of " in str(report.faults[0])
+
+
+def test_what_is_computed_is_so_only_when_it_is_loaded(tmp_path: Path, weights: dict[str, torch.Tensor]) -> None:
+    computed: list[torch.Tensor] = []
+
+    def compute() -> torch.Tensor:
+        computed.append(torch.zeros(8, 16))
+        return computed[0]
+
+    plan = own_plan()
+    plan["encoder_positions"] = Computed(compute, ("encoder_positions",))
+    tensors = listed(tmp_path, weights)
+
+    check_plan(plan, CONFIG, tensors, Report())
+    assert not computed
+
+    assert not dict(load_weights(plan, CONFIG, tensors, Report()))["encoder_positions"].any()

@@ -84,6 +84,13 @@ def test_a_term_stands_in_the_place_of_the_word_that_it_replaces() -> None:
     assert search(saying(10, 11, 12), ((40,),), replaced=(frozenset({12}),))[0].ids == (10, 11, 40)
 
 
+def test_a_term_that_begins_as_the_word_that_it_replaces_stands_there_once() -> None:
+    best, *_ = search(saying(10, 11, PART, 12), ((11, 41),), replaced=(frozenset({11}),))
+
+    assert best.ids[:3] == (10, 11, 41)
+    assert best.ids.count(11) == 1
+
+
 def test_a_word_that_a_term_replaces_may_stand_behind_it() -> None:
     assert search(saying(11, 10, 11), ((40,),), replaced=(frozenset({11}),))[0].ids == (40, 10, 11)
 
@@ -101,6 +108,19 @@ def test_a_limit_ends_a_sentence_without_its_terms_and_those_with_more_are_bette
     levels = [(40, 41) in itertools.pairwise(each.ids) for each in found]
     assert levels == sorted(levels, reverse=True)
     assert levels[0]
+
+
+@pytest.mark.parametrize("number", ["singular", "plural"])
+def test_the_likelier_of_two_forms_is_written_although_the_other_is_longer(number: str) -> None:
+    part, end = (-6.0, -0.5) if number == "singular" else (-0.5, -6.0)
+
+    def network(before: tuple[int, ...]) -> Mapping[int, float]:
+        if before[-1:] == (40,):
+            return {**dict.fromkeys(range(4, 60), -9.0), EOS: -12.0, PART: part, 12: end}
+        return saying(10, 11, 12)(before[:2] + before[3:] if PART in before else before)
+
+    best, *_ = search(network, ((40,), (40, PART)), replaced=(frozenset({11}),))
+    assert (PART in best.ids) == (number == "plural")
 
 
 def test_placeholders_are_charged_for_as_without_terms() -> None:

@@ -65,9 +65,17 @@ def test_the_next_tokens_of_terms_are_wanted() -> None:
 def test_only_the_first_token_of_a_term_is_paid_for() -> None:
     terms = trie(((10, 11),))
 
-    assert write(terms, 9, 10, 11, 12)[2:] == (-1.0, -1.0, 0.0, 0.0)
-    assert write(terms, 9, 10, 11)[2:] == (0.0, 0.0, -1.0, -1.0)
-    assert write(terms, 9, 10, 12)[2:] == (0.0, 0.0, 0.0, 0.0), "it has left the term"
+    assert write(terms, 9, 10, 11, 12) == Written(done=1, paid=-1.0, spared=-1.0, num_tokens=2)
+    assert write(terms, 9, 10, 11)[2:] == (0.0, 0.0, 0, -1.0, -1.0, 2)
+    assert write(terms, 9, 10, 12) == Written(), "it has left the term"
+
+
+def test_tokens_count_in_which_forms_differ() -> None:
+    terms = trie(((10, 11), (10, 11, PART), (10, 12, 13)))
+
+    assert write(terms, 10, 11, 9) == Written(done=1, paid=-1.0, num_tokens=1)
+    assert write(terms, 10, 11, PART, 9) == Written(done=1, paid=-1.0, num_tokens=1)
+    assert write(terms, 10, 12, 13, 9) == Written(done=1, paid=-1.0, spared=-1.0, num_tokens=2)
 
 
 def test_a_term_is_as_likely_as_the_word_that_it_replaces() -> None:
@@ -86,8 +94,18 @@ def test_words_are_replaced_until_their_term_is_written_and_not_within_one() -> 
 
     assert terms.replaced(Written()) == {30: {10}, 31: {20}}, "10 begins the term itself"
     assert terms.replaced(write(terms, 10)) == {}
+    assert terms.replaced(write(terms, 10, 11)) == {31: {20}}
     assert terms.replaced(write(terms, 10, 11, 9)) == {31: {20}}
     assert terms.replaced(write(terms, 10, 11, 20, 9)) == {}
+
+
+def test_a_form_that_begins_as_the_word_that_it_replaces_is_not_left_for_that_word() -> None:
+    terms = trie(((10, 11), (12, 13)), replaced=(frozenset({10}),))
+
+    assert [terms.forbids(write(terms, 10), token) for token in (11, 12, PART, 9)] == [False, True, True, True]
+    assert [terms.forbids(write(terms, 10, 11), token) for token in (PART, 9, EOS)] == [True, False, False]
+    assert not terms.forbids(write(terms, 12), 9)
+    assert not terms.forbids(Written(), 9)
 
 
 def test_terms_tell_how_many_tokens_they_take_at_most() -> None:

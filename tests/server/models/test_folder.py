@@ -1,5 +1,6 @@
 import errno
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -140,3 +141,62 @@ def test_a_link_to_a_large_tree_is_not_walked(tmp_path: Path) -> None:
 
     assert [len(each.stamp) <= 1000 for each in found["a"]] == [True, True]
     assert faults == []
+
+
+def test_a_bundle_of_any_depth_and_width_is_looked_at_two_levels_deep(tmp_path: Path) -> None:
+    good, deep = bundle(tmp_path / "good"), bundle(tmp_path / "deep")
+    wide = bundle(tmp_path / "wide")
+    here = os.open(deep, os.O_RDONLY)
+    for _ in range(1500):  # deeper than a path can be long, and than Python may call itself
+        os.mkdir("d", dir_fd=here)
+        deeper = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = deeper
+    os.close(here)
+    for number in range(1100):
+        (wide / "w" / str(number)).mkdir(parents=True)
+
+    try:
+        found, faults = find_models(tmp_path)
+    finally:
+        subprocess.run(["rm", "-r", deep], check=True)  # Python's own would fail as the server did
+
+    assert faults == []
+    assert len(found["good"][0].stamp) == 2
+    assert len(found["deep"][0].stamp) == 2
+    assert len(found["wide"][0].stamp) <= 2
+    (good / "cpu-fp32" / "weights.bin").write_bytes(b"01")
+    assert find_models(tmp_path)[0]["good"] != found["good"]
+
+
+def test_many_bad_folders_are_summed_up(tmp_path: Path) -> None:
+    for number in range(300):
+        (tmp_path / f"a b {number:03}").mkdir()
+    bundle(tmp_path / "z")
+
+    found, faults = find_models(tmp_path)
+
+    assert [*found] == ["z"]
+    assert [fault.partition(":")[0] for fault in faults[:2]] == [str(tmp_path / "a b 000"), str(tmp_path / "a b 001")]
+    assert len(faults) == 21
+    assert faults[-1].endswith("280 folders more that are no models")
+
+
+def test_of_many_versions_the_highest_are_looked_at(tmp_path: Path) -> None:
+    for number in range(1100):
+        (tmp_path / "m" / str(number)).mkdir(parents=True)
+
+    versions = [each.version for each in find_models(tmp_path)[0]["m"]]
+
+    assert versions == [str(number) for number in range(1099, 99, -1)]
+
+
+def test_what_has_no_manifest_is_looked_at_one_level_deep_and_changes_with_what_comes(tmp_path: Path) -> None:
+    version = bundle(tmp_path / "m" / "1")
+    (version / "manifest.json").unlink()
+    first = find_models(tmp_path)[0]
+    assert len(first["m"][0].stamp) == 1
+
+    (version / "cpu-fp32" / "encoder.onnx").write_bytes(b"")
+
+    assert find_models(tmp_path)[0] != first

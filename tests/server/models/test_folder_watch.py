@@ -6,14 +6,17 @@ import weakref
 from pathlib import Path
 
 import pytest
+from prometheus_client import generate_latest
 
 from server.bundle.bundle import Bundle
 from server.decoding.options import DecodingOptions
 from server.models.catalogue import Catalogue
 from server.models.folder_loader import FolderLoader
 from server.models.folder_watch import watch_folder
+from server.models.proofs import Proofs
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
+from tests.chaos.hostile_bundles import BUNDLES
 from tests.server.models.administered import Add, until
 from tests.server.models.catalogued import borrowed
 
@@ -44,9 +47,10 @@ async def test_what_changes_is_served_while_the_server_runs(
             gc.disable()  # a frozen one would find no cycles either
             del old
         await until(lambda: runner() is None)
+        unloads = {"model": "m", "reason": "replaced"}
+        await until(lambda: metrics.registry.get_sample_value("babelserve_model_unloads_total", unloads) == 1)
         shutil.rmtree(models / "m")
         await until(lambda: [each.manifest.name for each in catalogue.models] == ["n"])
-        assert metrics.registry.get_sample_value("babelserve_model_unloads_total", {"model": "m", "reason": "replaced"})
     finally:
         gc.enable()
         watching.cancel()
@@ -84,3 +88,50 @@ async def test_a_fault_of_ours_is_logged_and_the_next_change_taken(
 
     messages = [record.getMessage() for record in caplog.records if record.name == "server.models.folder_watch"]
     assert messages == ["models: the folder could not be followed; it will be looked at again"]
+
+
+async def test_a_good_model_is_served_while_one_is_proved_that_never_ends(
+    tmp_path: Path, metrics: Metrics, tiny_bundle: Bundle
+) -> None:
+    models = tmp_path / "models"
+    add = Add(models, tiny_bundle.directory)
+    add("first")
+    settings = Settings(models=models, variant="cpu-fp32", lanes=1)
+    loader, catalogue = FolderLoader(models, settings, metrics, proofs=Proofs()), Catalogue(metrics.catalogue)
+    for model in loader.load_all():
+        catalogue.put(model)
+    del model
+    watching = asyncio.create_task(watch_folder(loader, catalogue, poll_seconds=0.1))
+    try:
+        BUNDLES["products"](add("endless"))
+        await until(lambda: "endless" in loader.bundles.wanted)
+        add("good")
+        await until(lambda: catalogue.names == ["first", "good"])
+        assert "endless" in loader.bundles.wanted
+        shutil.rmtree(models / "endless")
+        await until(lambda: 'model="endless"' not in generate_latest(metrics.registry).decode())
+    finally:
+        watching.cancel()
+        await asyncio.to_thread(catalogue.stop)
+
+
+async def test_metrics_of_a_refused_model_go_with_its_folder(
+    tmp_path: Path, metrics: Metrics, tiny_bundle: Bundle
+) -> None:
+    models = tmp_path / "models"
+    add = Add(models, tiny_bundle.directory)
+    add("good")
+    (add("bad") / "manifest.json").write_text("{")
+    loader, catalogue = loader_of(models, metrics), Catalogue(metrics.catalogue)
+    for model in loader.load_all():
+        catalogue.put(model)
+    del model
+    refused = {"model": "bad"}
+    assert metrics.registry.get_sample_value("babelserve_model_last_load_successful", refused) == 0
+    watching = asyncio.create_task(watch_folder(loader, catalogue, poll_seconds=0.01))
+    try:
+        shutil.rmtree(models / "bad")
+        await until(lambda: 'model="bad"' not in generate_latest(metrics.registry).decode())
+    finally:
+        watching.cancel()
+        await asyncio.to_thread(catalogue.stop)

@@ -12,6 +12,7 @@ from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import Priority
 from server.rpc.intake import MAX_MESSAGE_BYTES
 from server.telemetry.metrics import Metrics
+from server.text.splitter import MAX_TEXT_BYTES
 from tests.server.conftest import Live
 from tests.server.echo_engine import EchoEngine
 from tests.server.rpc.parts import count, failure, told
@@ -64,6 +65,13 @@ async def test_a_translation_is_that_of_the_unary_method(live: Live) -> None:
     unary = await live.stub.Translate(pb.TranslateRequest(contents=[content], target_language_code="de", output=output))
 
     assert found[0].translation == unary.translations[0]
+
+
+async def test_an_error_names_the_text_by_its_id(live: Live) -> None:
+    found = await bulk(live, options(), text(1 << 63, "x" * (MAX_TEXT_BYTES + 1)), text(7, "One dog."))
+
+    assert found[1 << 63].translation.status.message.startswith(f"contents[{1 << 63}]: must be at most ")
+    assert not found[7].translation.HasField("status")
 
 
 async def test_an_answer_comes_while_the_client_still_sends(live: Live) -> None:

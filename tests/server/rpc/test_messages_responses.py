@@ -74,6 +74,22 @@ async def test_a_translation_has_as_many_hypotheses_as_were_asked_for(translator
     assert [(h.text, h.score) for h in empty.hypotheses] == [("", 0.0)] * 2
 
 
+@pytest.mark.parametrize("num_hypotheses", [1, 2])
+async def test_the_best_translation_is_sent_once_if_that_is_asked_for(
+    translator: Translator, num_hypotheses: int
+) -> None:
+    job, arrived = await finished(translator, "A dog runs.", "", num_hypotheses=num_hypotheses)
+
+    twice = response(job, arrived, pb.OutputOptions()).translations
+    once = response(job, arrived, pb.OutputOptions(text_once=True)).translations
+
+    assert [each.text for each in once] == ["A dog runs.", ""]
+    assert once[0].hypotheses[0] == pb.Hypothesis(score=-1.0)
+    for short, long in zip(once, twice, strict=True):
+        short.hypotheses[0].text = short.text
+        assert short == long
+
+
 async def test_a_text_that_failed_has_its_status_and_nothing_else(translator: Translator) -> None:
     job, arrived = await finished(translator, "x " * MAX_TEXT_BYTES, "A dog runs.")
 

@@ -32,3 +32,13 @@ def encode_one(runner: HostRunner, length: int) -> Encoded:
 def admit(runner: HostRunner, decoder: HostDecoder, row: int, length: int) -> None:
     """Encodes that sentence and fills a row with it."""
     decoder.admit(row, encode_one(runner, length), [tuple(range(20, 20 + length))])
+
+
+def field(number: int, content: bytes | int) -> bytes:
+    """A field of a message as protobuf writes it: of bytes, or of a number below 128."""
+    if isinstance(content, int):
+        return bytes([number << 3, content])
+    length, size = b"", len(content)
+    while size > 127:
+        length, size = length + bytes([size & 127 | 128]), size >> 7
+    return bytes([number << 3 | 2]) + length + bytes([size]) + content

@@ -1,6 +1,7 @@
 """Graphs against the contract: what is said of those that are not as they should be."""
 
 import dataclasses
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,15 +16,16 @@ from server.bundle.shortlist import Shortlist
 from server.bundle.variants import VARIANTS
 from server.errors import BundleError
 from server.runtime.graph_faults import (
+    MAX_GRAPH_BYTES,
     ONNX_TYPES,
-    embedding_faults,
+    content_faults,
     refuse,
     shortlist_faults,
     step_faults,
     tensor_faults,
 )
 from tests.runners import open_host_runner
-from tests.server.runtime.conftest import with_file
+from tests.server.runtime.conftest import field, with_file
 
 SIZES = Dimensions(vocab_size=50, d_model=16, num_heads=2, head_dim=8, encoder_layers=1, decoder_layers=1)
 
@@ -92,16 +94,109 @@ def test_an_embedding_of_another_type_is_named_with_both(tiny_bundle: Bundle, va
 
     for form in step_forms(variant, has_shortlist=False):
         for file in ("encoder.onnx", form.file):
-            faults = embedding_faults(tiny_bundle.read(f"{variant}/{file}"), dtype)
+            faults = content_faults(tiny_bundle.read(f"{variant}/{file}"), dtype, None)
             assert faults == ([] if dtype == own else [fault]), file
 
 
-def test_an_embedding_of_a_type_that_no_variant_has_is_named_by_onnx_number() -> None:
-    tensor = onnx.TensorProto(name="embedding", data_type=onnx.TensorProto.DOUBLE, dims=[50, 16])
+NAME, DOUBLE, FLOAT = field(8, b"embedding"), field(2, 11), field(2, 1)
 
-    assert embedding_faults(tensor.SerializeToString(), "int8") == [
-        "embedding is of ONNX's type 11, by the manifest it is int8"
+
+@pytest.mark.parametrize(
+    "fields",
+    [DOUBLE + NAME, NAME + DOUBLE, DOUBLE + field(1, 0) + NAME, FLOAT + NAME + DOUBLE, NAME + b"\x10\x8b\x00"],
+    ids=["as written", "name first", "apart", "twice", "longer than need be"],
+)
+def test_the_embeddings_type_is_read_wherever_its_field_stands(fields: bytes) -> None:
+    graph = field(7, field(5, fields))
+
+    assert content_faults(graph, "float32", 0) == ["embedding is of ONNX's type 11, by the manifest it is float32"]
+
+
+def test_the_embeddings_type_is_read_of_messages_in_parts_and_of_graphs_within() -> None:
+    in_parts = field(7, field(5, FLOAT + field(8, b"other"))) + field(7, field(5, NAME + DOUBLE))
+    within = field(7, field(1, field(5, field(6, field(5, NAME + DOUBLE)))))
+
+    for graph in (in_parts, within):
+        assert content_faults(graph, "float32", 0) == ["embedding is of ONNX's type 11, by the manifest it is float32"]
+
+
+def external(name: str, dims: list[int], data_type: int = 1, **place: str) -> onnx.TensorProto:
+    tensor = onnx.TensorProto(name=name, dims=dims, data_type=data_type, data_location=onnx.TensorProto.EXTERNAL)
+    for key, value in place.items():
+        tensor.external_data.add(key=key, value=value)
+    return tensor
+
+
+@pytest.mark.parametrize(
+    ("tensor", "words"),
+    [
+        (external("w", [3], location="weights.bin", length="12"), ""),
+        (external("w", [], location="weights.bin"), ""),
+        (external("w", [4], location="weights.bin", offset="4"), "ends at 20, behind the weights, which have 16 bytes"),
+        (external("w", [3], 11, location="weights.bin"), "ends at 24, behind the weights"),
+        (external("w", [3], 11, location="weights.bin", length="12"), r"\[3\], 24 bytes; .* with '12' bytes"),
+        (external("w", [3], location="weights.bin", offset="-4"), "said to be '-4'"),
+        (external("w", [3], location="weights.bin", offset="9" * 4400), "said to be '9999"),
+        (external("w", [-3, -1], location="weights.bin"), r"has sizes \[-3, -1\]"),
+        (external("w", [1 << 62] * 50_000, location="weights.bin"), "at most 8 can be"),
+        (external("w", [3], 8, location="weights.bin"), "which weights cannot have"),
+        (external("w", [3], location="../../../secret"), "in another file than weights.bin"),
+        (external("w", [3], location="*/_ORT_MEM_ADDR_/*"), "in another file than weights.bin"),
+        (external("w", [3]), "in another file than weights.bin"),
+        (external("w", [3], location="weights.bin", prepacked_0="k|0|99999|;"), "not its file, offset and length"),
+    ],
+)
+def test_a_tensor_lies_within_the_weights_to_the_byte(tensor: onnx.TensorProto, words: str) -> None:
+    graph = onnx.ModelProto(graph=onnx.GraphProto(initializer=[tensor]))
+
+    faults = content_faults(graph.SerializeToString(), "float32", 16)
+
+    assert len(faults) == bool(words)
+    assert re.search(words, "".join(faults))
+
+
+def test_weights_in_the_attributes_of_nodes_are_refused() -> None:
+    tensor = external("w", [3], location="weights.bin")
+    nodes = [
+        onnx.helper.make_node("Constant", [], ["c"], value=tensor),
+        onnx.helper.make_node("Other", [], ["d"], values=[tensor]),
     ]
+    graph = onnx.ModelProto(graph=onnx.GraphProto(node=nodes))
+
+    assert len(content_faults(graph.SerializeToString(), "float32", 16)) == len(nodes)
+
+
+def test_a_loop_at_any_depth_and_functions_are_refused() -> None:
+    loop = onnx.helper.make_node("Loop", ["", "yes"], ["x"], body=onnx.GraphProto())
+    branch = onnx.helper.make_node("If", ["yes"], ["x"], then_branch=onnx.GraphProto(node=[loop]))
+    function = onnx.FunctionProto(name="Innocent", node=[loop])
+
+    for nodes in ([loop], [branch]):
+        model = onnx.ModelProto(graph=onnx.GraphProto(node=nodes))
+        (fault,) = content_faults(model.SerializeToString(), "float32", 0)
+        assert "a Loop, which may never end" in fault
+    (fault,) = content_faults(onnx.ModelProto(functions=[function]).SerializeToString(), "float32", 0)
+    assert "functions of its own" in fault
+
+
+def test_sparse_tensors_and_what_is_no_graph_are_refused() -> None:
+    sparse = onnx.SparseTensorProto(values=onnx.TensorProto(dims=[1], data_type=1), dims=[1 << 40])
+    node = onnx.helper.make_node("Constant", [], ["c"], sparse_value=sparse)
+    graphs = [onnx.GraphProto(sparse_initializer=[sparse]), onnx.GraphProto(node=[node])]
+
+    for graph in graphs:
+        faults = content_faults(onnx.ModelProto(graph=graph).SerializeToString(), "float32", 0)
+        assert faults == ["it has sparse tensors, which no export makes"]
+    assert content_faults(b"no graph", "float32", 0) == ["it is no ONNX graph"]
+
+
+def test_a_graph_of_many_bytes_is_not_read_and_many_faults_are_summed_up() -> None:
+    many = onnx.GraphProto(initializer=[external(f"w{i}", [3], location="elsewhere") for i in range(30)])
+
+    assert content_faults(bytes(MAX_GRAPH_BYTES + 1), "float32", 0) == [
+        f"it has {MAX_GRAPH_BYTES + 1} bytes, at most {MAX_GRAPH_BYTES} are read"
+    ]
+    assert content_faults(onnx.ModelProto(graph=many).SerializeToString(), "float32", 0)[20:] == ["and 10 faults more"]
 
 
 def test_every_variants_type_is_known_by_the_number_that_onnx_gives_it() -> None:

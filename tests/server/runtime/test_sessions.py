@@ -50,14 +50,14 @@ def test_weights_are_taken_as_unsigned_only_without_int8_dot_products(
 
 @pytest.mark.parametrize("file", ["encoder.onnx", "decoder_step.onnx"])
 def test_a_graph_that_every_search_needs_is_loaded_at_once(tiny_bundle: Bundle, file: str) -> None:
-    with pytest.raises(BundleError, match=f"{file}: ONNX Runtime cannot load it"):
+    with pytest.raises(BundleError, match=f"{file}: it is no ONNX graph"):
         open_host_runner(with_file(tiny_bundle, f"cpu-fp32/{file}", b"no graph"))
 
 
 def test_a_step_that_cannot_be_loaded_is_a_fault_when_it_is_needed(tiny_bundle: Bundle) -> None:
     sessions = open_host_runner(with_file(tiny_bundle, f"cpu-fp32/{SHARED_STEP.file}", b"no graph")).sessions
 
-    with pytest.raises(BundleError, match=rf"{SHARED_STEP.file}: ONNX Runtime cannot load it"):
+    with pytest.raises(BundleError, match=rf"{SHARED_STEP.file}: it is no ONNX graph"):
         sessions.step_session(SHARED_STEP)
 
 
@@ -88,7 +88,7 @@ def test_a_graph_has_no_weights_but_those_that_were_verified(tiny_bundle: Bundle
             entry.value = str(tmp_path / "weights.bin")
     (tmp_path / "weights.bin").write_bytes(tiny_bundle.read("cpu-fp32/weights.bin"))
 
-    with pytest.raises(BundleError, match=r"encoder.onnx: ONNX Runtime cannot load it: .*not found"):
+    with pytest.raises(BundleError, match=r"encoder.onnx: .* is in another file than weights.bin"):
         open_host_runner(with_file(tiny_bundle, "cpu-fp32/encoder.onnx", graph.SerializeToString()))
 
 
@@ -152,7 +152,7 @@ def test_a_graph_that_would_read_what_is_not_its_weights_is_not_loaded(
             (entry,) = (entry for entry in tensor.external_data if entry.key == name)
             entry.value = str(value)
 
-    with pytest.raises(BundleError, match=f"{file}: ONNX Runtime cannot load it"):
+    with pytest.raises(BundleError, match=rf"{file}: '{EMBEDDING}' (is|ends)"):
         open_host_runner(with_file(tiny_bundle, f"cpu-fp32/{file}", graph.SerializeToString()))
 
 

@@ -1,6 +1,12 @@
 from prometheus_client import CollectorRegistry, generate_latest
 
-from server.telemetry.catalogue_metrics import LOAD_OUTCOMES, MODEL_STATES, UNLOAD_REASONS, CatalogueMetrics
+from server.telemetry.catalogue_metrics import (
+    LOAD_OUTCOMES,
+    MODEL_STATES,
+    MOST_MODELS,
+    UNLOAD_REASONS,
+    CatalogueMetrics,
+)
 
 
 def test_a_models_series_are_there_from_the_start() -> None:
@@ -48,3 +54,31 @@ def test_a_refusal_shows_until_a_load_succeeds() -> None:
 
     assert seen == [0, 1]
     assert registry.get_sample_value("babelserve_model_loads_total", {"model": "m", "outcome": "refused"}) == 1
+
+
+def test_the_series_of_a_model_go_with_its_folder_and_come_with_it() -> None:
+    registry = CollectorRegistry()
+    metrics = CatalogueMetrics(registry)
+    for name in ("m", "n"):
+        metrics.add_model(name)
+        metrics.count_load(name, is_successful=False)
+
+    metrics.forget_model("m")
+    metrics.count_unload("m", "removed")  # it leaves memory later than its folder has gone
+
+    assert {
+        sample.labels["model"] for metric in registry.collect() for sample in metric.samples if "model" in sample.labels
+    } == {"n"}
+    metrics.add_model("m")
+    assert registry.get_sample_value("babelserve_model_last_load_successful", {"model": "m"}) == 1
+
+
+def test_of_very_many_models_some_have_no_series() -> None:
+    registry = CollectorRegistry()
+    metrics = CatalogueMetrics(registry)
+    for number in range(MOST_MODELS + 10):
+        metrics.add_model(f"m{number}")
+        metrics.count_load(f"m{number}", is_successful=False)
+
+    (family,) = (each for each in registry.collect() if each.name == "babelserve_model_last_load_successful")
+    assert len(family.samples) == MOST_MODELS

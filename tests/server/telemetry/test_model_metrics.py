@@ -158,3 +158,20 @@ def test_versions_stay_on_the_page_until_others_have_come_unless_they_have_an_en
     assert found == [["1", "2", "3", "4"], ["1", "3", "4", "5"], ["1", "3", "4", "5"], ["1", "3", "5", "6"]]
     labels = {"model": "other", "version": "1"}
     assert metrics.registry.get_sample_value("babelserve_length_ratio_count", labels) == 0
+
+
+def test_the_series_of_a_model_go_with_its_folder_and_with_its_last_engine(metrics: Metrics) -> None:
+    def versions() -> set[str]:
+        samples = (sample for family in metrics.registry.collect() for sample in family.samples)
+        return {sample.labels["version"] for sample in samples if sample.labels.get("model") == "m"}
+
+    unwatch = metrics.of_model("m", "1").watch(lambda: EngineLoad(*[0] * 7))
+    metrics.of_model("m", "2")
+
+    metrics.forget_model("m")
+    assert versions() == {"1"}
+    unwatch()
+    assert versions() == set()
+    metrics.of_model("m", "3")
+    metrics.of_model("m", "4").watch(lambda: EngineLoad(*[0] * 7))()
+    assert versions() == {"3", "4"}

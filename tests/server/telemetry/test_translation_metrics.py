@@ -49,10 +49,22 @@ def test_parts_are_counted_by_who_placed_them(metrics: Metrics) -> None:
 
     translations.count_kept(["by_model", "by_position", "by_model"])
     translations.repeated_total.inc()
+    translations.garbled_total.inc()
 
     kept = [count(metrics, "kept_parts_total", placement=each) for each in ("by_model", "by_position", "missing")]
     assert kept == [2, 1, 0]
     assert count(metrics, "repeated_sentences_total") == 1
+    assert count(metrics, "garbled_sentences_total") == 1
+
+
+def test_terms_are_counted_by_whether_translations_have_them(metrics: Metrics) -> None:
+    translations = metrics.of_model("m", "1").translations
+    seen = [[count(metrics, "terms_total", outcome=each) for each in ("applied", "missed")]]
+
+    translations.count_terms([True, False, True])
+    seen.append([count(metrics, "terms_total", outcome=each) for each in ("applied", "missed")])
+
+    assert seen == [[0, 0], [2, 1]]
 
 
 def test_every_placement_has_a_series(metrics: Metrics) -> None:

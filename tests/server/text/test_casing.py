@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.text.casing import Casing, casing_of, fold, raise_again
+from server.text.casing import Casing, begun, casing_of, fold, raise_again
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,18 @@ def test_titles_are_shown_small_and_written_as_the_target_does(
 def test_names_and_mixed_case_are_plain(text: str) -> None:
     assert casing_of(text) is Casing.PLAIN
     assert fold(text, Casing.PLAIN) == raise_again(text, text, Casing.PLAIN, "de") == text
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        ("Get started", "loslegen", "Loslegen"),
+        ("\u00dcbung", "exercise", "Exercise"),
+        ("get started", "loslegen", "loslegen"),
+        ("My phone", "iPhone", "iPhone"),
+        ("It is $5", "\ue000 kostet", "\ue000 kostet"),
+        ("Get started", "", ""),
+    ],
+)
+def test_what_begins_with_a_capital_is_translated_so(source: str, translation: str, expected: str) -> None:
+    assert begun(source, translation) == expected

@@ -3,7 +3,8 @@
 import pytest
 
 from server.errors import InvalidRequest
-from server.text.glossary import Glossary, Term, compile_glossary, locate
+from server.text.glossary import Glossary, NamedGlossary, compile_glossary, locate
+from server.text.term_table import Term, TermTable
 
 
 def glossary(*sources: str, ignore_case: bool = False) -> Glossary:
@@ -22,6 +23,7 @@ def found_in(terms: Glossary, text: str) -> list[str]:
         ("A hard hard disk drive", ["hard disk drive"]),
         ("(disk)", ["disk"]),
         ("floppy-disk", []),
+        ("The hard disk's light, a disk\u2019t", ["hard disk"]),
         ("a Disk", []),
         ("Disk, please.", ["Disk"]),
         ('"Disk" is it.', ["Disk"]),
@@ -76,6 +78,40 @@ def test_a_glossary_that_breaks_a_rule_is_refused(terms: list[Term], message: st
         Glossary(terms)
 
 
+def test_there_are_at_most_16_names() -> None:
+    assert len(Glossary([], names=[str(index) for index in range(16)]).names) == 16
+    with pytest.raises(InvalidRequest, match=r"^glossary.names: must be at most 16, not 17$"):
+        Glossary([], names=[str(index) for index in range(17)])
+
+
+def named(name: str, *sources: str) -> NamedGlossary:
+    return NamedGlossary(name, "en", "de", "0", TermTable(Term((source,), (name,)) for source in sources))
+
+
+def test_own_terms_win_then_what_is_named_first_and_longer_ones_before_both() -> None:
+    own = Glossary([Term(("disk",), ("own",)), Term(("dog",), ("own",))])
+    both = own.with_named([named("a", "disk", "hard", "Cat"), named("b", "hard", "hard disk", "dog house", "cat")])
+
+    assert [(each.start, each.term.targets[0]) for each in both.find("a disk, hard, hard disk, dog, dog house")] == [
+        (2, "own"),
+        (8, "a"),
+        (14, "b"),
+        (25, "own"),
+        (30, "b"),
+    ]
+    assert [each.term.targets for each in both.find("Cat and cat")] == [("a",), ("b",)]
+    assert [each.name for each in both.named] == ["a", "b"]
+    assert own.named == ()
+    assert list(own.find("hard")) == []
+
+
+def test_case_is_ignored_in_named_glossaries_too_if_it_is_asked_for() -> None:
+    terms = named("a", "Apple", "PEAR")
+
+    assert len(list(Glossary([]).with_named([terms]).find("an apple, a pear"))) == 0
+    assert len(list(Glossary([], ignore_case=True).with_named([terms]).find("an apple, a pear"))) == 2
+
+
 def test_sources_that_differ_in_case_alone_are_the_same_if_case_is_ignored() -> None:
     assert found_in(glossary("polish", "Polish"), "We polish Polish cars.") == ["polish", "Polish"]
     with pytest.raises(InvalidRequest, match="has already"):
@@ -87,6 +123,9 @@ def test_the_glossaries_of_the_last_callers_are_kept() -> None:
 
     assert compile_glossary(terms, False) is compile_glossary(terms, False)
     assert compile_glossary((), False) is None
+    named = compile_glossary((), False, ("it", "law", "it"))
+    assert named is not None
+    assert named.names == ("it", "law")
 
 
 @pytest.mark.parametrize(

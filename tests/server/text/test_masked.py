@@ -3,7 +3,7 @@
 import pytest
 
 from server.text.characters import Characters
-from server.text.masked import KeptPart, Placement, clean
+from server.text.masked import KeptPart, Masked, Placement, clean
 from server.text.masking import Masker
 
 MASKER = Masker(
@@ -122,3 +122,9 @@ def test_a_german_time_that_was_a_part_is_written_as_the_target_does() -> None:
 
     assert again is not None
     assert again.restore("At %1 it begins").text == "At 14:20 it begins"
+
+
+def test_a_translation_begins_as_its_source_does_behind_marks_that_were_cut_off() -> None:
+    masked = Masked(text="Log 2", original="- Log 2", source="  Log 2", leading="- ")
+
+    assert masked.restore("protokoll 2").text == "- Protokoll 2"

@@ -94,6 +94,22 @@ def test_a_sentence_without_parts_is_not_shown_again() -> None:
     assert MASKER.mask_again(MASKER.mask("A dog."), ()) is None
 
 
+def test_a_word_behind_a_bracket_is_shown_apart_from_it_once() -> None:
+    first = MASKER.mask("Tiere (und Katzen) [alle], f(x)")
+    again = MASKER.mask_again(first, ())
+
+    assert first.text == "Tiere ( und Katzen) [ alle], f(x)"
+    assert again is not None
+    assert again.text == first.original
+    assert MASKER.mask_again(again, ()) is None
+    assert first.restore("Animals ( and cats) [ all], f(x)").text == "Animals (and cats) [all], f(x)"
+    assert first.restore("Animals ( and cats) [ all], f(x)").is_whole
+    assert not first.restore("Animals ( and cats [ all], f(x)").is_whole
+    assert again.restore("Animals (and cats [all], f(x)").is_whole
+    assert shown("A ( b (cats)") == "A ( b (cats)"
+    assert shown("Dogs (cats)", Masker(carriers=(("%1",),))) == "Dogs (cats)"
+
+
 def test_numbers_that_were_missing_are_parts_of_later_attempts_but_not_cut_out() -> None:
     text = "Pages 10\u201315, room 7"
     masked = MASKER.mask_again(MASKER.mask(text), [NumberSpan(6, 8), NumberSpan(9, 11)])

@@ -172,7 +172,7 @@ async def test_a_request_has_room_for_so_many_pieces_of_markup(
     texts = await Splitter().split([tags, tags, "A dog runs."], html_rules(tokenizer), later)
 
     assert num_sentences(texts) == [1, 0, 1]
-    assert "contents[1]: has more than 424 pieces of markup; a request has room for 1000" in str(texts[1].error)
+    assert "contents[1]: has more than 399 pieces of markup; a request has room for 1000" in str(texts[1].error)
 
 
 async def test_a_document_is_not_read_when_the_deadline_has_passed(tokenizer: Tokenizer) -> None:

@@ -208,7 +208,7 @@ async def test_lines_of_refusals_are_few_and_say_how_many_are_missing(
     calls: Calls, metrics: Metrics, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = FakeClock()
-    monkeypatch.setattr(calls, "_refusal_lines", RateLimit(clock))
+    monkeypatch.setitem(calls._lines, Code.RESOURCE_EXHAUSTED, RateLimit(clock))
     with caplog.at_level(logging.INFO):
         for _ in range(BURST + 3):
             with pytest.raises(Overloaded):
@@ -223,3 +223,19 @@ async def test_lines_of_refusals_are_few_and_say_how_many_are_missing(
     assert vars(caplog.records[-1])["facts"]["suppressed"] == 3
     assert counted(metrics, "RESOURCE_EXHAUSTED") == BURST + 4
     assert metrics.registry.get_sample_value("babelserve_log_messages_suppressed_total") == 3
+
+
+@pytest.mark.parametrize("error", [InvalidRequest("field", "is wrong"), DeadlineExceeded("late")])
+async def test_calls_that_all_fail_alike_do_not_fill_the_log(
+    calls: Calls, caplog: pytest.LogCaptureFixture, error: TranslationError
+) -> None:
+    with caplog.at_level(logging.INFO):
+        for _ in range(3 * BURST):
+            with pytest.raises(TranslationError):
+                await calls.run(CALL, lambda: raising(error))
+        await calls.run(CALL, lambda: asyncio.sleep(0))
+        await asyncio.sleep(0)
+
+    codes = [vars(record)["facts"]["code"] for record in caplog.records]
+    assert BURST <= codes.count(error.code.name) < 2 * BURST
+    assert codes[-1] == "OK"

@@ -140,6 +140,19 @@ async def test_translations_are_told_to_the_metrics_and_the_trace(
     assert sample("length_ratio_sum") == 3
 
 
+@pytest.mark.parametrize(("written", "counted"), [("THE BIG DOG RUNS.", 1), ("A dog runs.", 0)])
+async def test_translations_that_are_garbled_are_counted(
+    model: Model, metrics: Metrics, tokenizer: Tokenizer, written: str, counted: int
+) -> None:
+    source = SourceSentence("Ein Hund rennt.", "", tokenizer.encode(written))
+
+    with await start(model, [TextAnswer(SplitText("", (source,)))]) as job:
+        await job.finish()
+
+    labels = {"model": "echo", "version": "7"}
+    assert metrics.registry.get_sample_value("babelserve_garbled_sentences_total", labels) == counted
+
+
 def undelivered(metrics: Metrics) -> float | None:
     return metrics.registry.get_sample_value("babelserve_undelivered_tokens_total", {"model": "echo", "version": "7"})
 

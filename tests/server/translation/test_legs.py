@@ -11,11 +11,12 @@ from server.decoding.result import FinishReason, Hypothesis
 from server.engine.flow import ANYONE, Flow
 from server.errors import InvalidRequest, Overloaded
 from server.models.model import Model
-from server.text.glossary import Glossary, Term
+from server.text.glossary import Glossary
 from server.text.masked import Restored
 from server.text.masking import Masker
 from server.text.source import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES
+from server.text.term_table import Term
 from server.translation.legs import Leg, TextGroup, group_texts
 from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
 from server.translation.routes import Routes, TextRoute

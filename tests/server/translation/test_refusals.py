@@ -71,18 +71,46 @@ def test_no_tenant_is_refused_for_another(refusals: Refusals) -> None:
     assert is_read(refusals, Tenant(name="search"))
 
 
-def test_whoever_may_ask_for_a_better_priority_than_was_refused_is_read(refusals: Refusals) -> None:
+def test_of_calls_that_may_have_a_better_priority_a_few_are_read(refusals: Refusals, clock: FakeClock) -> None:
+    """Whoever says no name may ask for HIGH, and asks for NORMAL: all of a flood would be read in vain."""
+    refusals.note(ANONYMOUS, Priority.NORMAL, DEADLINE, late())
+
+    read = []
+    for _ in range(100):
+        clock.now += 0.001
+        read.append(is_read(refusals, ANONYMOUS))
+
+    assert read[0]
+    assert 5 <= sum(read) <= 20
+
+
+def test_what_can_have_no_better_priority_is_not_read(refusals: Refusals) -> None:
     high = Tenant(name="high", priority=Priority.HIGH)
-    for tenant in (BILLING, high, ANONYMOUS):
-        refusals.note(tenant, Priority.LOW, DEADLINE, late())
-    assert all(is_read(refusals, tenant) for tenant in (BILLING, high, ANONYMOUS))
-
-    for tenant in (BILLING, high):
-        refusals.note(tenant, Priority.NORMAL, DEADLINE, late())
-    assert [is_read(refusals, tenant) for tenant in (BILLING, high)] == [False, True]
-
+    refusals.note(BILLING, Priority.NORMAL, DEADLINE, late())
     refusals.note(high, Priority.HIGH, DEADLINE, late())
-    assert not is_read(refusals, high)
+
+    assert not any(is_read(refusals, tenant) for tenant in (BILLING, high))
+
+
+def test_a_refusal_of_a_worse_priority_does_not_replace_one_that_lasts(refusals: Refusals, clock: FakeClock) -> None:
+    refusals.note(BILLING, Priority.NORMAL, DEADLINE, late())
+    refusals.note(BILLING, Priority.LOW, DEADLINE, late())
+    assert not any(is_read(refusals) for _ in range(3))
+
+    clock.now += 0.2
+    refusals.note(BILLING, Priority.LOW, DEADLINE, late())
+    assert is_read(refusals)
+
+
+def test_refusals_of_different_deadlines_add_up_while_they_last(refusals: Refusals, clock: FakeClock) -> None:
+    """Callers with two deadlines would otherwise make each other's calls be read."""
+    refusals.note(BILLING, Priority.NORMAL, 101.0, late(retry=0.05))
+    refusals.note(BILLING, Priority.NORMAL, 110.0, late(retry=0.05))
+    assert not any(is_read(refusals, deadline=each) for each in (101.0, 105.0, 110.05))
+
+    clock.now += 0.2
+    refusals.note(BILLING, Priority.NORMAL, 110.0, late(retry=0.05))
+    assert is_read(refusals, deadline=101.0)
 
 
 def test_a_cause_that_is_not_known_to_last_refuses_nothing_else(refusals: Refusals) -> None:

@@ -5,8 +5,9 @@ import numpy as np
 from server.decoding.result import FinishReason, Hypothesis
 from server.models.model import Model
 from server.text.alignment import find_spans, words_of
-from server.text.glossary import Glossary, Term
+from server.text.glossary import Glossary
 from server.text.source import SourceSentence
+from server.text.term_table import Term
 from server.translation.search_terms import find_replaced, terms_of
 
 TEXT = "A dog runs."

@@ -258,3 +258,15 @@ def test_thirds_of_a_stacked_tensor_have_memory_of_their_own(tmp_path: Path, doc
         "v_proj": [[8, 9], [10, 11]],
     }
     assert all(each.load().untyped_storage().nbytes() == 16 and each.shape == (2, 2) for each in tensors.values())
+
+
+@pytest.mark.parametrize("kind", ["itself", "doubled"])
+def test_options_without_an_end_are_a_fault(tmp_path: Path, document: dict[str, Any], kind: str) -> None:
+    endless: list[Any] = []
+    if kind == "itself":
+        endless.append(endless)
+    for _ in range(60):
+        endless = [endless, endless]
+    document["args"].lr = endless
+
+    assert "has options " in fault_of(write_directory(tmp_path / "en-de", document))

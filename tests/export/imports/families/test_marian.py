@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +61,9 @@ def tensors(settings: str) -> dict[str, Any]:
     return arrays
 
 
-@pytest.fixture(scope="module")
-def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    path = tmp_path_factory.mktemp("spm") / "v"
+def train_vocabulary(directory: Path) -> bytes:
+    """Returns a SentencePiece model of V pieces, of which the first are eos and unk."""
+    path = directory / "v"
     lines = [line.lower() for line in own_sentences("en")]
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines),
@@ -75,6 +76,11 @@ def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         minloglevel=2,
     )
     return path.with_suffix(".model").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return train_vocabulary(tmp_path_factory.mktemp("spm"))
 
 
 @pytest.fixture
@@ -156,7 +162,7 @@ def test_its_shortlist_comes_along(directory: Path) -> None:
     model, _ = read_whole(directory)
 
     assert model.shortlist is not None
-    assert model.shortlist.candidates((9, 0)).tolist() == [0, 1, 2, 3, 9]
+    assert model.shortlist.candidates((50, 0)).tolist() == [*range(32), 50]
 
 
 @pytest.mark.parametrize(
@@ -193,3 +199,51 @@ def test_a_decoder_s_settings_name_the_files_and_the_search(directory: Path) -> 
     model, _ = read_whole(directory)
 
     assert (model.search.beam_size, model.search.length_penalty, model.suppressed) == (6, 0.6, (V,))
+
+
+def write_native(directory: Path, vocabulary: bytes, lines: list[str]) -> None:
+    """Writes a model as OPUS-MT has them: pieces of SentencePiece models, numbered by a YAML file."""
+    (directory / "vocab.ende.spm").unlink()
+    for side in ("source", "target"):
+        (directory / f"{side}.spm").write_bytes(vocabulary)
+    np.savez(directory / "model.ende.npz", **tensors(SETTINGS))
+    (directory / "opus.vocab.yml").write_text("\n".join(lines), encoding="utf-8")
+
+
+def test_pieces_that_yaml_takes_for_flags_and_times_are_pieces(directory: Path, vocabulary: bytes) -> None:
+    pieces = ["</s>", "<unk>", "no", "on", "yes", "00", "12:30", "750", "~", "null"]
+    pieces += [f"x{number}" for number in range(len(pieces), V)]
+    write_native(directory, vocabulary, [f"{piece}: {number}" for number, piece in enumerate(pieces)])
+
+    model, _ = read_whole(directory)
+
+    assert json.loads(model.tokenizer["source_pieces.json"]) == ["", "", *pieces[2:]]
+
+
+def test_a_piece_that_is_there_twice_is_named(directory: Path, vocabulary: bytes) -> None:
+    lines = ["</s>: 0", "<unk>: 1", '"no": 2', *(f"x{number}: {number}" for number in range(3, V - 1)), "no: 63"]
+    write_native(directory, vocabulary, lines)
+
+    with pytest.raises(ImportFault, match=r"opus\.vocab\.yml: has the key 'no' twice"):
+        read_whole(directory)
+
+
+@pytest.mark.parametrize("normalize", ["-1", "1e9", "[1]"])
+def test_a_penalty_that_no_search_has_is_named(directory: Path, normalize: str) -> None:
+    write_marian(directory / "model.ende.bin", tensors(SETTINGS))
+    (directory / "decoder.yml").write_text(f"normalize: {normalize}", encoding="utf-8")
+
+    with pytest.raises(ImportFault, match=r"decoder\.yml: normalize: .*; expected a number from 0 to 10"):
+        read_whole(directory)
+
+
+@pytest.mark.parametrize("name", ["opus.vocab.yml", "opus.vocab.yaml"])
+def test_the_word_vocab_is_no_pair_of_languages(directory: Path, vocabulary: bytes, name: str) -> None:
+    pieces = ["</s>", "<unk>", *(f"x{number}" for number in range(2, V))]
+    write_native(directory, vocabulary, [f"{piece}: {number}" for number, piece in enumerate(pieces)])
+    (directory / "model.ende.npz").rename(directory / "model.npz")
+    (directory / "opus.vocab.yml").rename(directory / name)
+
+    model, _ = read_whole(directory.rename(directory.with_name("opus-en-de")))
+
+    assert [(pair.source, pair.target) for pair in model.language_pairs] == [("en", "de")]

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from export.imports.formats.json_files import read_bytes, read_json, read_object, read_vocabulary
+from export.imports.formats.json_files import parse_limited, read_bytes, read_json, read_object, read_vocabulary
 from export.imports.formats.tensors import FormatError
 
 
@@ -42,3 +42,10 @@ def test_an_object_is_one() -> None:
     for document, key in (([], ""), ({}, "a"), ([], "a")):
         with pytest.raises(FormatError, match="holds no object"):
             read_object(document, key)
+
+
+def test_a_small_file_of_many_values_is_refused() -> None:
+    assert parse_limited(b"[" + b"0," * 40 + b"0]", 24 * 41) == [0] * 41
+
+    with pytest.raises(FormatError, match="holds about 42 values, at most 41 are read"):
+        parse_limited(b"[" + b"0," * 40 + b"{}]", 24 * 41)

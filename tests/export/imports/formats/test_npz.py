@@ -1,3 +1,5 @@
+import io
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -59,3 +61,32 @@ def test_what_is_no_array_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(FormatError, match=r"holds a\.txt, which is no array of numpy"):
         list_npz(tmp_path / "m.npz")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, zipfile.ZIP_STORED])
+def test_data_that_were_damaged_on_their_way_are_a_fault(tmp_path: Path, method: int) -> None:
+    array = io.BytesIO()
+    np.save(array, np.random.default_rng(0).integers(0, 9, 4000).astype(np.float32))
+    with zipfile.ZipFile(tmp_path / "m.npz", "w", method) as archive:
+        archive.writestr("a.npy", array.getvalue())
+    data = bytearray((tmp_path / "m.npz").read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 40] = bytes(40)
+    (tmp_path / "m.npz").write_bytes(data)
+
+    with pytest.raises(FormatError, match=r"is no whole|holds a"):
+        list_npz(tmp_path / "m.npz")["a"].load()
+
+
+def test_a_header_that_unpacks_to_much_is_not_unpacked(tmp_path: Path) -> None:
+    header = b"\x93NUMPY\x02\x00" + (2**27).to_bytes(4, "little") + bytes(2**27)
+    with zipfile.ZipFile(tmp_path / "m.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.npy", header)
+    del header
+    tracemalloc.start()
+
+    with pytest.raises(FormatError, match=r"holds a\.npy, which is no array of numpy"):
+        list_npz(tmp_path / "m.npz")
+
+    assert tracemalloc.get_traced_memory()[1] < 2**22
+    tracemalloc.stop()

@@ -94,3 +94,17 @@ def test_nothing_is_a_document() -> None:
 )
 def test_references_are_decoded(text: str, expected: str) -> None:
     assert unescape(text) == expected
+
+
+def test_the_watch_looks_again_while_the_pieces_become_a_block() -> None:
+    watched: list[int] = []
+    builder = Builder("", html.escape, watched.append)
+    for _ in range(6400):
+        builder.count()
+        builder.add_tag("<b>", "b", is_end=False)
+        builder.add_text("One", "One")
+    counted = len(watched)
+    builder.finish()
+
+    assert set(watched[counted:]) == {6400}
+    assert len(watched) - counted >= 3 * 6400 // 64  # at least in three of the loops over its pieces

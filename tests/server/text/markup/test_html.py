@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from server.text.markup.builder import unescape
-from server.text.markup.document import Block, unwatched
+from server.text.markup.builder import Builder, unescape
+from server.text.markup.document import Block
 from server.text.markup.html import _Reader, escape, read_html
 from tests.server.text.markup.identity import identity
 
@@ -170,7 +170,7 @@ PIECES = (
 def markup_and_words(document: str) -> list[str]:
     """Returns the tokens of a document that are not text, and the words of the others."""
     found: list[str] = []
-    for token in _Reader(document, unwatched, with_attributes=False).tokens():
+    for token in _Reader(document, Builder(document, escape)).tokens():
         found += unescape(token.source).split() if token.is_text else [token.source]
     return found
 
@@ -181,7 +181,7 @@ def test_random_documents_come_back() -> None:
         document = "".join(choose.choices(PIECES, k=choose.randrange(1, 40)))
         again = identity(read_html(document))
 
-        reader = _Reader(document, unwatched, with_attributes=False)
+        reader = _Reader(document, Builder(document, escape))
         assert "".join(token.source for token in reader.tokens()) == document
         assert Counter(re.findall(r"\w+", unescape(again))) == Counter(re.findall(r"\w+", unescape(document)))
         assert _without_blanks(markup_and_words(again)) == _without_blanks(markup_and_words(document)), document

@@ -22,9 +22,12 @@ from tests.server.text.markup.identity import identity
         ("One\n\n---\n***\n", ["One"]),
         ("One\n```py\ncode\n\n> code\n```\ntwo\n~~~\ncode", ["One", "two"]),
         ("One\n\n    code\n\ntwo\n", ["One", "two"]),
-        ("<div>\nhtml\n\nOne\n\n<!-- a\n\nb -->\ntwo", ["One", "two"]),
+        ("<div>\nhtml\n\nOne\n\n<!-- a\n\nb -->\ntwo", ["html", "One", "two"]),
+        ("<pre>\na\n\nb</pre>\n> <div>\n> html\n\n<p>One\n<b>two</b> &amp;\n</p>\n", ["One two &"]),
+        ("One\n\n    > code\n    code\n\n- two\n\n      > code\n", ["One", "two"]),
         ("[a]: http://x 'title'\n\nOne\n", ["One"]),
         ("[^1]: One\n", ["One"]),
+        ("One\n: Two\n\n> [!NOTE]\n> Three\n", ["One", "Two", "Three"]),
         ("12\n\n`code`\n", []),
         ("", []),
     ],
@@ -111,7 +114,7 @@ def test_random_documents_are_read_to_their_end() -> None:
         ("## A dog <!-- omit -->\n", ["A dog"]),
         ("A dog\n<br>\nruns here\n", ["A dog  runs here"]),
         ("A dog\n<https://example.org>\nruns here\n", ["A dog \U000f0000 runs here"]),
-        ("<br>\nA dog\n", []),
+        ("<br>\nA dog\n", ["A dog"]),
     ],
 )
 def test_html_in_a_paragraph_does_not_end_it(source: str, texts: list[str]) -> None:
@@ -119,6 +122,13 @@ def test_html_in_a_paragraph_does_not_end_it(source: str, texts: list[str]) -> N
 
     assert [block.text for block in document.blocks] == texts
     assert "<!--" not in "".join(block.text for block in document.blocks)
+
+
+def test_texts_of_html_blocks_are_written_as_html_and_those_behind_as_markdown() -> None:
+    document = read_markdown("<details><summary>One</summary>\n\nTwo\n\n</details>\n")
+
+    assert [block.escape("*a* < b") for block in document.blocks] == ["*a* &lt; b", r"\*a\* < b"]
+    assert document.join(["1", "2"]) == "<details><summary>1</summary>\n\n2\n\n</details>\n"
 
 
 def test_an_exclamation_mark_before_a_link_does_not_make_an_image_of_it() -> None:

@@ -5,6 +5,7 @@ import pytest
 from server.text.markup.builder import Builder
 from server.text.markup.document import Block
 from server.text.markup.markdown_inline import escape, normalized, read_inline
+from tests.server.text.markup.identity import identity
 
 
 def read(text: str, labels: frozenset[str] = frozenset()) -> Block:
@@ -38,6 +39,11 @@ def read(text: str, labels: frozenset[str] = frozenset()) -> Block:
         ("a ![b [*c* d](x) *e](y) f*", "a \U000f0000 f*", []),
         ("a [b] [c", "a [b] [c", []),
         ("a <b>c</b> d<br>e <wbr/> f", "a c de  f", [("<b>", 1), ("</b>", 0), ("<br>", None), ("<wbr/>", None)]),
+        ("a [b <b>c](x) d</b> e", "a b c d e", [("[", 1), ("](x)", 0), ("<b>", 3), ("</b>", 2)]),
+        ("a <b>b [c</b> d](x) e", "a b c d e", [("<b>", 1), ("</b>", 0), ("[", 3), ("](x)", 2)]),
+        ("a [<b>c</b>](x) d", "a c d", [("[", 3), ("<b>", 2), ("</b>", 1), ("](x)", 0)]),
+        ("a ![<b>](x) <b>c</b> d", "a \U000f0000 c d", [("<b>", 1), ("</b>", 0)]),
+        ("a <kbd class=x>b</kbd> H<sub>2</sub>O", "a \U000f0000 H\U000f0001O", []),
         ("a b[^1] c", "a b c", [("[^1]", None)]),
         ("a \\*b\\* &lt; &copy c &#x41;", "a *b* < &copy c A", []),
         ("a ``b` c", "a ``b` c", []),
@@ -80,3 +86,12 @@ def test_only_what_would_be_markup_is_escaped(text: str, expected: str) -> None:
 
 def test_labels_are_compared_without_case_and_white_space() -> None:
     assert normalized(" A\n b ") == normalized("a B")
+
+
+@pytest.mark.parametrize("text", ["[<b>" * 20_000 + "a" + "](x)" * 20_000, "[<b>a](x)" * 20_000, "[</b>a" * 20_000])
+def test_many_tags_that_cross_links_come_back(text: str) -> None:
+    builder = Builder(text, escape)
+    builder.stay("")
+    read_inline(text, frozenset(), builder)
+
+    assert identity(builder.finish()).count("b>") == 20_000

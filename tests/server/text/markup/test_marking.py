@@ -126,3 +126,14 @@ def test_a_sentence_has_what_its_stand_ins_stand_for() -> None:
     assert second.markup is not None
     assert first.markup.write(first.text, f"{code} jetzt.", None) == "<kbd>F1</kbd> jetzt."
     assert second.markup.kept == {}
+
+
+@pytest.mark.parametrize("source", ["A <b>red</b> dog " * 6400, "A <b>red</b> dog. " * 6400, "<b>" * 6400 + "A dog."])
+def test_a_long_block_lets_its_watch_look_again_and_again(source: str) -> None:
+    looked: list[int] = []
+
+    def look() -> None:
+        looked.append(1)
+
+    split_document(document(source), lambda text, _: split_text(text, "en", lambda shown: (1, 2), 1 << 20), look)
+    assert len(looked) >= 3 * 6400 // 64  # at least in three of the loops over its tags

@@ -207,3 +207,9 @@ def test_more_words_than_a_sentence_has_are_placed_by_position() -> None:
     marks = [Mark(3 * index, 3 * index + 2, "<b>", "</b>") for index in range(3000)]
 
     assert place_marks(marks, source, target, None, html.escape) == " ".join(["<b>cd</b>"] * 3000)
+
+
+def test_emphasis_of_markdown_without_a_text_is_left_out() -> None:
+    marks = [Mark(2, 8, "**", "**"), Mark(4, 8, "<b>", "</b>")]
+
+    assert place_marks(marks, "A of it", "", weights("A of it", "", []), html.escape) == "<b></b>"

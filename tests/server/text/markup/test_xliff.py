@@ -49,6 +49,25 @@ def test_a_segment_of_xliff_2_has_no_state_in_its_target() -> None:
     assert [block.text for block in document.blocks] == ["One"]
 
 
+def test_elements_may_have_the_prefix_of_xliff_and_no_other() -> None:
+    uri = "urn:oasis:names:tc:xliff:document:1.2"
+    unit = '<a:source>One <a:g id="1">two</a:g></a:source>{}<b:source>x</b:source>'
+    document = (
+        f"<a:xliff xmlns:a='{uri}' xmlns:b=\"urn:b\"><a:file><a:body><a:trans-unit>"
+        f"{unit}</a:trans-unit><b:trans-unit>{unit}</b:trans-unit></a:body></a:file></a:xliff>"
+    )
+
+    read = read_xliff(document.format("", ""))
+    assert [block.text for block in read.blocks] == ["One two"]
+    assert [tag.partner for tag in read.blocks[0].tags] == [1, 0]
+    target = '<a:target state="translated">One <a:g id="1">two</a:g></a:target>'
+    assert identity(read) == document.format(target, "")
+    new = document.replace("{}", "<a:target>x</a:target>", 1).format("")
+    assert identity(read_xliff(new)) == document.format(target.replace(' state="translated"', ""), "")
+    with pytest.raises(MalformedDocument, match="must be well-formed"):
+        read_xliff(document.format("", "").replace("</a:body>", "</body>"))
+
+
 def test_what_is_marked_is_not_translated() -> None:
     document = '<xliff><file translate="no"><trans-unit><source>One</source></trans-unit></file></xliff>'
     inner = (

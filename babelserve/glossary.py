@@ -1,0 +1,146 @@
+"""Glossaries of the command line: terms that are written as flags, and files of them; which terms were missed.
+
+A file is UTF-8 with a term a line: its source, its target, and other forms of its target. Tabs, or else semicolons, or
+else commas part them, whichever the first term has; tabs in a file whose name ends so. Parts may be in double quotes
+where no tabs part them. Empty lines and lines that begin with # are no terms, nor is a first line `source, target`.
+"""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from babelserve.lines import TranslatedLine
+from babelserve.messages import MAX_REQUEST_BYTES
+from babelserve.outputs import UsageError
+
+_MAX_TERMS, _MAX_FORMS, _MAX_CHARACTERS = 1000, 32, 200  # as translation.proto says of Glossary and Term
+_DELIMITERS = ("\t", ";", ",")
+_TAB_ENDINGS = (".tsv", ".tab")
+
+
+class _Terms:
+    """Takes terms until there are too many."""
+
+    def __init__(self, *, ignore_case: bool) -> None:
+        self.targets: dict[str, list[str]] = {}  # and their other forms, by source
+        self._ignores_case = ignore_case
+        self._place_of: dict[str, str] = {}
+
+    def add(self, place: str, phrases: Sequence[str]) -> None:
+        """Adds a term, whose white space is made single blanks.
+
+        Args:
+            place: where it is written, for messages.
+            phrases: its source, its target, and other forms of this, of which empty ones are left out.
+
+        Raises:
+            UsageError: it cannot be sent.
+        """
+        source, target, *forms = [" ".join(phrase.split()) for phrase in phrases]
+        forms = [target, *filter(None, forms)]
+        for name, phrase in (("source", source), *(("target", form) for form in forms)):
+            if not phrase:
+                raise UsageError(f"{place}: the {name} is empty")
+            if len(phrase) > _MAX_CHARACTERS:
+                raise UsageError(f"{place}: the {name} has {len(phrase)} characters; the limit is {_MAX_CHARACTERS}")
+            if (least := min(phrase)) < " ":
+                raise UsageError(f"{place}: the {name} has the control character U+{ord(least):04X}")
+        if len(forms) > _MAX_FORMS:
+            raise UsageError(f"{place}: the target has {len(forms) - 1} other forms; the limit is {_MAX_FORMS - 1}")
+        other = self._place_of.setdefault(source.casefold() if self._ignores_case else source, place)
+        if other != place:
+            raise UsageError(f"{place}: the source {source!r} is that of {other} already")
+        if len(self.targets) == _MAX_TERMS:
+            raise UsageError(f"{place}: this is one term too many; the limit is {_MAX_TERMS} for a request")
+        self.targets[source] = forms
+
+
+def read_terms(written: Iterable[str], file: Path | None, *, ignore_case: bool) -> dict[str, list[str]]:
+    """Returns the targets with their other forms, by source, of `--term` and `--glossary`.
+
+    Args:
+        written: as `SOURCE=TARGET` or `SOURCE=TARGET|FORM|FORM`.
+        file: a glossary; None for none.
+        ignore_case: whether sources that differ by their case are the same.
+
+    Raises:
+        UsageError: a term is none, or breaks a limit; the message has the place, the limit and the value.
+        OSError: the file cannot be read.
+    """
+    terms = _Terms(ignore_case=ignore_case)
+    for number, term in enumerate(written, start=1):
+        source, equals, targets = term.partition("=")
+        if not equals:
+            raise UsageError(f"--term {number}: must be SOURCE=TARGET, not {_shown(term)}")
+        terms.add(f"--term {number}", [source, *targets.split("|")])
+    if file is not None:
+        for number, cells in _rows(file):
+            terms.add(f"{file}, line {number}", cells)
+    return terms.targets
+
+
+def tell_missed(
+    results: Iterable[list[TranslatedLine]], tell: Callable[[str], object]
+) -> Generator[list[TranslatedLine], None, None]:
+    """Yields the results, and tells at their end how often each term was missed, the most frequent one first."""
+    missed: Counter[str] = Counter()
+    try:
+        for batch in results:
+            missed.update(term.source for line in batch for term in line.translation.terms if not term.is_applied)
+            yield batch
+    finally:
+        for source, count in missed.most_common():
+            tell(f"the term {source!r} was missed {count} {'time' if count == 1 else 'times'}")
+
+
+def _rows(file: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yields the cells of each term with its line's number, from 1."""
+    delimiter = "\t" if file.suffix.lower() in _TAB_ENDINGS else None
+    lines = enumerate(io.StringIO(_text(file), newline=None), start=1)  # which knows every kind of line end
+    rows = ((number, line) for number, line in lines if line.strip() and not line.startswith("#"))
+    for index, (number, line) in enumerate(rows):
+        try:
+            delimiter = delimiter or _delimiter(line)
+            cells = _cells(line, delimiter)
+        except csv.Error as error:
+            raise UsageError(f"{file}, line {number}: cannot be parted: {error}: {_shown(line)}") from error
+        if index == 0 and [cell.strip().lower() for cell in cells[:2]] == ["source", "target"]:
+            continue
+        if len(cells) < 2:
+            parts = repr(delimiter) if index else "a tab, a semicolon or a comma"
+            raise UsageError(
+                f"{file}, line {number}: must be a source and a target with {parts} between: {_shown(line)}"
+            )
+        yield number, cells
+
+
+def _text(file: Path) -> str:
+    with file.open("rb") as opened:
+        data = opened.read(MAX_REQUEST_BYTES + 1)
+    if len(data) > MAX_REQUEST_BYTES:
+        raise UsageError(f"{file}: has more than {MAX_REQUEST_BYTES} bytes, the limit of a request")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        raise UsageError(
+            f"{file}, line {number}: is not UTF-8: byte {error.start} of the file is wrong; convert it first"
+        ) from error
+
+
+def _delimiter(line: str) -> str:
+    """Returns the first delimiter that parts a line; the last one if none does. Raises csv.Error: a cell is huge."""
+    return next((each for each in _DELIMITERS if len(_cells(line, each, is_strict=False)) > 1), _DELIMITERS[-1])
+
+
+def _cells(line: str, delimiter: str, *, is_strict: bool = True) -> list[str]:
+    """Parts a line. Raises csv.Error: quotes are not closed or within a cell, if it is strict, or a cell is huge."""
+    if delimiter == "\t":
+        return line.split(delimiter)
+    return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True, strict=is_strict))
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:60]}...")

@@ -1,0 +1,79 @@
+"""Rules of a request from arguments: what translations keep, and which terms and glossaries they have."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from babelserve.errors import InvalidRequest
+from babelserve.v1 import translation_pb2
+
+
+def check_text(name: str, text: object) -> None:
+    """Raises TypeError if something is no text, and InvalidRequest if the text is not valid Unicode."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a string, not {type(text).__name__}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(f"{name} is not valid Unicode: it holds a lone surrogate") from error
+
+
+def keep_rules(keep: Sequence[Any] | None) -> list[translation_pb2.KeepRule]:
+    """Returns rules as they are sent.
+
+    Raises:
+        TypeError: one is neither a string nor a pair of strings.
+        InvalidRequest: one is not valid Unicode.
+    """
+    if isinstance(keep, str | bytes):
+        raise TypeError("keep must be a sequence of rules, not one string: use [literal]")
+    rules = []
+    for index, rule in enumerate(keep or ()):
+        fields = {"literal": rule}
+        if not isinstance(rule, str):
+            if not isinstance(rule, tuple | list) or len(rule) != 2:
+                raise TypeError(f"keep[{index}] must be a string, or an opening and a closing, not {rule!r}")
+            fields = dict(zip(("opening", "closing"), rule, strict=True))
+        for text in fields.values():
+            check_text(f"keep[{index}]", text)
+        rules.append(translation_pb2.KeepRule(**fields))
+    return rules
+
+
+def glossary_message(
+    glossary: Mapping[Any, Any] | None,
+    names: Sequence[Any] | None,
+    ignore_case: bool | None,
+) -> translation_pb2.Glossary | None:
+    """Returns a glossary as it is sent; None without one.
+
+    Args:
+        glossary: as `TranslateOptions` has it.
+        names: `glossaries` of `TranslateOptions`.
+        ignore_case: as `TranslateOptions` has it.
+
+    Raises:
+        TypeError: it is no mapping, a source is no string, or a target is neither a string nor a list of some; or the
+            names are no sequence of strings.
+        InvalidRequest: a text is not valid Unicode.
+    """
+    if glossary is None and names is None and ignore_case is None:
+        return None
+    if not isinstance(glossary, Mapping | None):
+        raise TypeError(f"glossary must be a mapping from sources to targets, not {type(glossary).__name__}")
+    if isinstance(names, str | bytes):
+        raise TypeError("glossaries must be a sequence of names, not one string: use [name]")
+    names = list(names or ())
+    for index, name in enumerate(names):
+        check_text(f"glossaries[{index}]", name)
+    message = translation_pb2.Glossary(names=names, ignore_case=ignore_case)
+    for source, targets in (glossary or {}).items():
+        check_text("a source of glossary", source)
+        name = f"glossary[{source!r}]"
+        if isinstance(targets, str):
+            targets = [targets]
+        if not isinstance(targets, tuple | list) or not targets:
+            raise TypeError(f"{name} must be a target, or a list of a target and its other forms, not {targets!r}")
+        for target in targets:
+            check_text(name, target)
+        message.terms.add(source=source, target=targets[0], target_forms=targets[1:])
+    return message

@@ -1,0 +1,27 @@
+"""What a terminal would obey is shown as an escape: texts, errors and names come from others.
+
+A terminal takes commands from what is written to it: it changes its title, clears the screen, moves back in the line.
+"""
+
+import re
+from typing import BinaryIO
+
+# All control characters but tabs and line ends, and those that reorder what stands beside them. Letters of scripts from
+# right to left, and what joins letters and emoji, stay.
+_OBEYED = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def in_one_line(text: str) -> str:
+    """Returns a text of others for a line that is ours: what cannot be printed, line ends included, is escaped."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else _escape(each) for each in text)
+
+
+def write_shown(file: BinaryIO, data: bytes) -> None:
+    """Writes to a file as it is, and to a terminal without what that would obey. Raises OSError."""
+    if file.isatty():
+        data = _OBEYED.sub(lambda found: _escape(found[0]), data.decode(errors="backslashreplace")).encode()
+    file.write(data)
+
+
+def _escape(character: str) -> str:
+    return ascii(character)[1:-1]

@@ -1,0 +1,194 @@
+"""Loads one bundle of the folder of models; logs and counts what becomes of it."""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from server.allocator import collect_garbage, memory_returned
+from server.bundle.manifest import Manifest
+from server.bundle.manifest_file import read_manifest
+from server.bundle.variants import VARIANTS
+from server.engine.cores import Cores
+from server.errors import BundleError, StartupError
+from server.models.choosing import can_use_cuda, choose_variant
+from server.models.folder import FoundBundle
+from server.models.loading import Share, load_model, process_memory
+from server.models.machine import usable_cores
+from server.models.model import Model, ServedModel
+from server.models.proof import proof_bounds
+from server.models.proofs import Proofs, Task
+from server.settings.settings import Settings
+from server.telemetry.metrics import Metrics
+
+logger = logging.getLogger(__name__)
+
+_MOST_CHARACTERS = 1000  # of the faults of a bundle, in the log; a manifest may have a million
+
+
+class _Refusal(NamedTuple):
+    """A bundle that was refused, and all its faults."""
+
+    bundle: FoundBundle
+    faults: list[str]
+
+
+class BundleLoader:
+    """Its methods block, and may only be called one at a time.
+
+    Args:
+        settings: of the server.
+        metrics: are told of every load.
+        proofs: of bundles that come while the server serves; None loads them unproved.
+
+    Attributes:
+        proofs: as given.
+        wanted: what must be proved before models can be loaded, by their names.
+        directory: of the bundle that is being loaded; None for none.
+    """
+
+    def __init__(self, settings: Settings, metrics: Metrics, proofs: Proofs | None = None) -> None:
+        self.proofs = proofs
+        self.wanted: dict[str, Task] = {}
+        self._settings = settings
+        self._metrics = metrics
+        self._cores = Cores(usable_cores())
+        self.directory: Path | None = None
+        self._refused: dict[str, dict[str, _Refusal]] = {}  # by model and version, at the last try of each
+
+    def read(self, bundle: FoundBundle, faults: list[str]) -> ServedModel | None:
+        """Returns what the manifest says of a bundle; None if it is bad. Loads nothing."""
+        try:
+            manifest, variant = self._open(bundle)
+        except StartupError as error:
+            self._refuse(bundle, error.faults, faults)
+            return None
+        manifest = replace(manifest, name=bundle.name, version=bundle.version or manifest.version)
+        metrics = self._metrics.of_model(bundle.name, manifest.version)
+        return ServedModel(manifest=manifest, variant=variant, metrics=metrics)
+
+    def is_good(self, bundle: FoundBundle, faults: list[str]) -> bool | None:
+        """Returns whether a bundle may be loaded, and None if it must be proved first; then it is in `wanted`."""
+        if self.proofs is None or not self._needs_proof(bundle):
+            return True
+        refusal = self._refused.get(bundle.name, {}).get(bundle.version)
+        if refusal is not None and refusal.bundle == bundle:
+            faults += refusal.faults
+            return False
+        found = self.proofs.faults_of(bundle)
+        if found:
+            self._refuse(bundle, found, faults)
+        if found is not None:
+            return not found
+        task = self.to_prove(bundle, faults)
+        if task is None:
+            return False
+        self.wanted[bundle.name] = task
+        return None
+
+    def to_prove(self, bundle: FoundBundle, faults: list[str]) -> Task | None:
+        """Returns what must be proved of a bundle before it is loaded; None if it is bad."""
+        try:
+            manifest, variant = self._open(bundle)
+        except StartupError as error:
+            self._refuse(bundle, error.faults, faults)
+            return None
+        bounds = proof_bounds(manifest, variant)
+        if bounds.memory is not None:  # weights of which the manifest lies are refused before they are read
+            bounds = bounds._replace(memory=min(bounds.memory, process_memory(self._settings)))
+        return Task(bundle, variant, bounds)
+
+    def load(self, bundle: FoundBundle, num_models: int, faults: list[str]) -> Model | None:
+        """Returns a warm model, or None if the bundle is bad.
+
+        Args:
+            bundle: proved, unless the server starts.
+            num_models: of the process, with this one.
+            faults: a list that takes those of a bad bundle.
+        """
+        self.directory = bundle.directory
+        try:
+            model = self._warm(bundle, num_models, faults)
+        finally:
+            self.directory = None
+        if model is None:
+            collect_garbage()  # frees what the model held when it failed
+        return model
+
+    def faults_of(self, bundle: FoundBundle) -> list[str]:
+        """Returns what was wrong at the last try of a bundle, or of what was in its place before."""
+        refusal = self._refused.get(bundle.name, {}).get(bundle.version)
+        return [] if refusal is None else refusal.faults
+
+    def want_only(self, names: Sequence[str]) -> None:
+        """Leaves in `wanted` only what models of these names need."""
+        self.wanted = {name: self.wanted[name] for name in names if name in self.wanted}
+
+    def has_refused(self, name: str) -> bool:
+        """Returns whether any bundle of a model was refused at its last try."""
+        return bool(self._refused.get(name))
+
+    def keep_refusals(self, name: str, versions: Sequence[FoundBundle]) -> None:
+        """Forgets what was wrong with bundles of a model that are not there any more."""
+        refused = self._refused.pop(name, {})
+        kept = {each.version: refused[each.version] for each in versions if each.version in refused}
+        kept = {version: refusal for version, refusal in kept.items() if refusal.bundle in versions}
+        if kept:
+            self._refused[name] = kept
+
+    def to_prove_again(self, bundle: FoundBundle) -> Task | None:
+        """As `to_prove`, of a bundle that may have been refused; None also if it needs no proof."""
+        self._refused.get(bundle.name, {}).pop(bundle.version, None)
+        return self.to_prove(bundle, []) if self._needs_proof(bundle) else None
+
+    def _needs_proof(self, bundle: FoundBundle) -> bool:
+        """A GPU has no room for another process beside the server."""
+        settings = replace(self._settings, bundle=bundle.directory)
+        variant = choose_variant(settings, has_cuda=can_use_cuda())
+        return variant not in VARIANTS or not VARIANTS[variant].is_on_device
+
+    def _refuse(self, bundle: FoundBundle, found: list[str], faults: list[str]) -> None:
+        """Logs and counts a bad bundle with the faults that were found, and appends them to `faults`."""
+        self._metrics.catalogue.count_load(bundle.name, is_successful=False)
+        shown = [fault[:_MOST_CHARACTERS] for fault in found]
+        error = "; ".join(shown)[:_MOST_CHARACTERS]
+        facts = {"model": bundle.name, "model_version": bundle.version, "error": error}
+        logger.error("a model is refused", extra={"facts": facts})
+        self._refused.setdefault(bundle.name, {})[bundle.version] = _Refusal(bundle, shown)
+        faults += shown
+
+    def _open(self, bundle: FoundBundle) -> tuple[Manifest, str]:
+        settings = replace(self._settings, bundle=bundle.directory)
+        variant = choose_variant(settings, has_cuda=can_use_cuda())
+        manifest = read_manifest(bundle.directory)
+        if variant not in manifest.variants:
+            raise BundleError([f"{bundle.directory}: has no variant {variant}"])
+        return manifest, variant
+
+    def _warm(self, bundle: FoundBundle, num_models: int, faults: list[str]) -> Model | None:
+        started = time.monotonic()
+        settings = replace(self._settings, bundle=bundle.directory)
+        share = Share(num_models=num_models, cores=self._cores)
+        facts: dict[str, str | float] = {"model": bundle.name, "model_version": bundle.version}
+        try:
+            with memory_returned():
+                model = load_model(settings, self._metrics, share, name=bundle.name, version=bundle.version)
+        except StartupError as error:
+            self._refuse(bundle, error.faults, faults)
+            return None
+        except Exception as error:  # whatever the error is, the other models are served
+            self._metrics.catalogue.count_load(bundle.name, is_successful=False)
+            logger.exception("a model cannot be loaded", extra={"facts": facts})
+            fault = f"{bundle.directory}: cannot be loaded: {type(error).__name__}"
+            self._refused.setdefault(bundle.name, {})[bundle.version] = _Refusal(bundle, [fault])
+            faults.append(fault)
+            return None
+        self._refused.get(bundle.name, {}).pop(bundle.version, None)
+        seconds = time.monotonic() - started
+        self._metrics.catalogue.load_seconds.observe(seconds)
+        self._metrics.catalogue.count_load(bundle.name, is_successful=True)
+        facts |= {"model_version": model.manifest.version, "variant": model.variant, "seconds": round(seconds, 3)}
+        logger.info("a model has been loaded", extra={"facts": facts})
+        return model

@@ -1,0 +1,86 @@
+"""The glossaries that the server has loaded, for requests that name them."""
+
+import asyncio
+import contextlib
+import functools
+import logging
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from server.errors import GlossaryNotFound, NotServing
+from server.models.folder_watch import POLL_SECONDS
+from server.models.glossary_folder import GlossaryFolder
+from server.telemetry.glossary_metrics import GlossaryMetrics
+from server.text.glossary import Glossary, NamedGlossary
+from server.threads import LANE_NICENESS, be_nice
+
+logger = logging.getLogger(__name__)
+
+
+class Glossaries:
+    """Follows the folder of glossaries.
+
+    Args:
+        directory: the folder; None for no glossaries.
+        metrics: are told of every load; None for no glossaries.
+    """
+
+    def __init__(self, directory: Path | None = None, metrics: GlossaryMetrics | None = None) -> None:
+        self._folder = GlossaryFolder(directory, metrics) if directory is not None and metrics is not None else None
+        self._are_loaded = False
+
+    @property
+    def served(self) -> list[NamedGlossary]:
+        """The glossaries, by name. Raises NotServing while they are loaded for the first time."""
+        served = self._by_name()
+        return [served[name] for name in sorted(served)]
+
+    def resolve(self, glossary: Glossary) -> Glossary:
+        """Returns a request's glossary with those that it names, as they are now.
+
+        Raises:
+            GlossaryNotFound: there is none of a name.
+            NotServing: glossaries are loaded for the first time.
+        """
+        if not glossary.names:
+            return glossary
+        served = self._by_name()
+        for index, name in enumerate(glossary.names):
+            if name not in served:
+                shown = name if len(name) <= 64 and name.isascii() and name.isprintable() else f"{len(name)} characters"
+                raise GlossaryNotFound(f"glossary.names[{index}]: {shown} is no glossary here; ListGlossaries has all")
+        return glossary.with_named([served[name] for name in glossary.names])
+
+    def _by_name(self) -> Mapping[str, NamedGlossary]:
+        if self._folder is None:
+            return {}
+        if not self._are_loaded:
+            raise NotServing("the server is loading its glossaries")
+        return self._folder.served
+
+    @contextlib.asynccontextmanager
+    async def followed(self, poll_seconds: float = POLL_SECONDS) -> AsyncIterator[None]:
+        """Loads the glossaries on another thread, and takes what changes until the block is left."""
+        if self._folder is None:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        thread = ThreadPoolExecutor(1, "glossary-loader", functools.partial(be_nice, LANE_NICENESS))
+        await loop.run_in_executor(thread, self._folder.load_all)
+        self._are_loaded = True
+        following = asyncio.create_task(_follow(self._folder, thread, poll_seconds))
+        try:
+            yield
+        finally:
+            following.cancel()
+            thread.shutdown(wait=False, cancel_futures=True)
+
+
+async def _follow(folder: GlossaryFolder, thread: ThreadPoolExecutor, poll_seconds: float) -> None:
+    while True:
+        await asyncio.sleep(poll_seconds)
+        try:
+            await asyncio.get_running_loop().run_in_executor(thread, folder.take_changes)
+        except Exception:  # a fault of ours; the served glossaries go on
+            logger.exception("glossaries: the folder could not be followed; it will be looked at again")
