@@ -104,6 +104,7 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="search only the model's lexical shortlist: faster, for models that have one",
     )
+    _add_decoding_flags(parser)
     add(
         "--refuse-unknown-scripts",
         action="store_true",
@@ -132,6 +133,26 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
         "--traffic-key",
         metavar="KEY",
         help="where versions of a model share its requests, those with the same key go to the same one",
+    )
+
+
+def _add_decoding_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--repetition-penalty", type=float, metavar="A", help="1 to 10; over 1 for fewer repeated tokens (default: 1)")
+    add("--no-repeat-ngram-size", type=int, metavar="N", help="write no N tokens twice (default: 0, any)")
+    add("--min-output-tokens", type=int, metavar="N", help="fewest target tokens of a sentence (default: 0)")
+    add("--suppress", action="append", metavar="TEXT", help="never write TEXT; may be given up to 100 times")
+    add("--patience", type=float, metavar="A", help="wait for A times as many hypotheses, 1 to 10 (default: 1)")
+    add("--sampling-top-k", type=int, metavar="K", help="draw tokens, from the K most probable (default: 0, all)")
+    add("--sampling-top-p", type=float, metavar="P", help="draw tokens, from those with probability P (default: 1)")
+    add("--sampling-temperature", type=float, metavar="T", help="draw tokens; under 1 likelier ones (default: 1)")
+    add("--sampling-seed", type=int, metavar="N", help="draw tokens, the same for the same seed (default: others)")
+    add(
+        "--no-end-loops",
+        dest="end_loops",
+        action="store_false",
+        default=None,
+        help="let translations go on that say the same again and again (default: they end)",
     )
 
 

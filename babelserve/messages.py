@@ -7,6 +7,7 @@ from typing import TypedDict, Unpack, get_args, get_type_hints
 from google.protobuf.message import Message
 
 from babelserve.answers import check_count
+from babelserve.decoding import check_phrases, decoding_options
 from babelserve.errors import InvalidRequest, ServerFailed
 from babelserve.results import Hypothesis, ModelInfo, StreamedSentence, Timings, TranslateResult, Translation
 from babelserve.rules import check_text, glossary_message, keep_rules
@@ -42,6 +43,16 @@ class TranslateOptions(TypedDict, total=False):
         max_output_tokens: Most target tokens of one sentence.
         with_scores: False spares greedy search the scores, and time.
         use_shortlist: True searches only the model's lexical shortlist; for models that have one.
+        repetition_penalty: 1 to 10; over 1 makes tokens less likely that the translation has already.
+        no_repeat_ngram_size: No run of so many tokens is in a translation twice.
+        min_output_tokens: Fewest target tokens of one sentence.
+        suppress: Words and phrases that no translation has; at most 100 of 1 to 100 characters each.
+        patience: 1 to 10; a beam search is over when so many times `beam_size` hypotheses are finished.
+        sampling_top_k: Draw each token from the k most probable ones; 0 for all. Any of `sampling_` draws tokens.
+        sampling_top_p: Draw from the most probable tokens that have this probability together, over 0 to 1.
+        sampling_temperature: 0.01 to 100; less than 1 draws likely tokens more often.
+        sampling_seed: The same seed draws the same translation.
+        end_loops: False lets a translation go on that says the same again and again.
         refuse_unknown_scripts: True has a text fail that has a sentence in a script that the model does not know.
         translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
         keep: What translations keep as it is: literals, and pairs of an opening and a closing, such as
@@ -69,6 +80,16 @@ class TranslateOptions(TypedDict, total=False):
     max_output_tokens: int | None
     with_scores: bool | None
     use_shortlist: bool | None
+    repetition_penalty: float | None
+    no_repeat_ngram_size: int | None
+    min_output_tokens: int | None
+    suppress: Sequence[str] | None
+    patience: float | None
+    sampling_top_k: int | None
+    sampling_top_p: float | None
+    sampling_temperature: float | None
+    sampling_seed: int | None
+    end_loops: bool | None
     refuse_unknown_scripts: bool | None
     translate_attributes: bool | None
     keep: Sequence[str | tuple[str, str]] | None
@@ -112,14 +133,7 @@ def translate_request(
             target_language_code=target,
             model=options.get("model"),
             mime_type=options.get("mime_type"),
-            decoding=translation_pb2.DecodingOptions(
-                beam_size=options.get("beam_size"),
-                num_hypotheses=options.get("num_hypotheses"),
-                length_penalty=options.get("length_penalty"),
-                max_output_tokens=options.get("max_output_tokens"),
-                with_scores=options.get("with_scores"),
-                use_shortlist=options.get("use_shortlist"),
-            ),
+            decoding=decoding_options(options),
             text=translation_pb2.TextOptions(
                 refuse_unknown_scripts=options.get("refuse_unknown_scripts"),
                 translate_attributes=options.get("translate_attributes"),
@@ -165,6 +179,9 @@ def _check_options(options: TranslateOptions) -> None:
     for name, value in options.items():
         declared = _OPTION_TYPES[name]
         if value is None or name in ("keep", "glossary", "glossaries"):  # which rules.py checks
+            continue
+        if name == "suppress":
+            check_phrases(value)
             continue
         if declared is str:
             check_text(name, value)

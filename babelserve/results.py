@@ -20,6 +20,7 @@ class FinishReason(enum.Enum):
     STOP = "stop"
     LENGTH = "length"
     COPIED = "copied"
+    REPETITION = "repetition"
 
 
 class Placement(enum.Enum):

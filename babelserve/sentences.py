@@ -21,6 +21,7 @@ _FINISH_REASONS: dict[int, FinishReason] = {
     translation_pb2.FINISH_REASON_STOP: FinishReason.STOP,
     translation_pb2.FINISH_REASON_LENGTH: FinishReason.LENGTH,
     translation_pb2.FINISH_REASON_COPIED: FinishReason.COPIED,
+    translation_pb2.FINISH_REASON_REPETITION: FinishReason.REPETITION,
 }
 _PLACEMENTS: dict[int, Placement] = {
     translation_pb2.PLACEMENT_BY_MODEL: Placement.BY_MODEL,

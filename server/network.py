@@ -111,6 +111,9 @@ class Decoder(Protocol):
             [n]; minus infinity for a token that the network cannot write.
         """
 
+    def logits(self, rows: Sequence[int]) -> NDArray[np.float32]:
+        """Returns the logits of some rows of the last step, [n, V]; the caller may change them. See `log_probs`."""
+
     def align(
         self, rows: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
     ) -> NDArray[np.float32]:

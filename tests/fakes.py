@@ -74,6 +74,10 @@ class CachedDecoder:
         assert len(rows) == len(ids)
         return -np.array(ids, np.float32) / np.float32(8)
 
+    def logits(self, rows: Sequence[int]) -> NDArray[np.float32]:
+        """See `Decoder.logits`: minus an eighth of the token's number, in every row."""
+        return np.tile(-np.arange(200, dtype=np.float32) / 8, (len(rows), 1))
+
     def align(
         self, rows: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
     ) -> NDArray[np.float32]:

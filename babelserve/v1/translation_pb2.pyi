@@ -33,6 +33,7 @@ class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FINISH_REASON_STOP: _ClassVar[FinishReason]
     FINISH_REASON_LENGTH: _ClassVar[FinishReason]
     FINISH_REASON_COPIED: _ClassVar[FinishReason]
+    FINISH_REASON_REPETITION: _ClassVar[FinishReason]
 PRIORITY_UNSPECIFIED: Priority
 PRIORITY_HIGH: Priority
 PRIORITY_NORMAL: Priority
@@ -48,6 +49,7 @@ FINISH_REASON_UNSPECIFIED: FinishReason
 FINISH_REASON_STOP: FinishReason
 FINISH_REASON_LENGTH: FinishReason
 FINISH_REASON_COPIED: FinishReason
+FINISH_REASON_REPETITION: FinishReason
 
 class TranslateRequest(_message.Message):
     __slots__ = ("contents", "source_language_code", "target_language_code", "model", "mime_type", "decoding", "output", "priority", "traffic_key", "text", "glossary")
@@ -126,20 +128,46 @@ class KeepRule(_message.Message):
     def __init__(self, literal: _Optional[str] = ..., opening: _Optional[str] = ..., closing: _Optional[str] = ...) -> None: ...
 
 class DecodingOptions(_message.Message):
-    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores", "use_shortlist")
+    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores", "use_shortlist", "repetition_penalty", "no_repeat_ngram_size", "min_output_tokens", "suppress", "patience", "sampling", "end_loops")
     BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
     NUM_HYPOTHESES_FIELD_NUMBER: _ClassVar[int]
     LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
     MAX_OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     WITH_SCORES_FIELD_NUMBER: _ClassVar[int]
     USE_SHORTLIST_FIELD_NUMBER: _ClassVar[int]
+    REPETITION_PENALTY_FIELD_NUMBER: _ClassVar[int]
+    NO_REPEAT_NGRAM_SIZE_FIELD_NUMBER: _ClassVar[int]
+    MIN_OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    SUPPRESS_FIELD_NUMBER: _ClassVar[int]
+    PATIENCE_FIELD_NUMBER: _ClassVar[int]
+    SAMPLING_FIELD_NUMBER: _ClassVar[int]
+    END_LOOPS_FIELD_NUMBER: _ClassVar[int]
     beam_size: int
     num_hypotheses: int
     length_penalty: float
     max_output_tokens: int
     with_scores: bool
     use_shortlist: bool
-    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., with_scores: _Optional[bool] = ..., use_shortlist: _Optional[bool] = ...) -> None: ...
+    repetition_penalty: float
+    no_repeat_ngram_size: int
+    min_output_tokens: int
+    suppress: _containers.RepeatedScalarFieldContainer[str]
+    patience: float
+    sampling: Sampling
+    end_loops: bool
+    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., with_scores: _Optional[bool] = ..., use_shortlist: _Optional[bool] = ..., repetition_penalty: _Optional[float] = ..., no_repeat_ngram_size: _Optional[int] = ..., min_output_tokens: _Optional[int] = ..., suppress: _Optional[_Iterable[str]] = ..., patience: _Optional[float] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., end_loops: _Optional[bool] = ...) -> None: ...
+
+class Sampling(_message.Message):
+    __slots__ = ("top_k", "top_p", "temperature", "seed")
+    TOP_K_FIELD_NUMBER: _ClassVar[int]
+    TOP_P_FIELD_NUMBER: _ClassVar[int]
+    TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    top_k: int
+    top_p: float
+    temperature: float
+    seed: int
+    def __init__(self, top_k: _Optional[int] = ..., top_p: _Optional[float] = ..., temperature: _Optional[float] = ..., seed: _Optional[int] = ...) -> None: ...
 
 class OutputOptions(_message.Message):
     __slots__ = ("include_sentences", "include_alignment", "include_tokens", "include_confidence", "text_once")

@@ -4,11 +4,17 @@ The rules are those of `model.search`, the oracle, restated for one step at a ti
 Those that a model may choose are `SearchRules`; without early stopping they are Hugging Face's (transformers 5).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+import numpy as np
+from numpy.typing import NDArray
+
+from server.decoding.loops import INTERVAL, LoopWatch
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import FinishReason, Hypothesis
+from server.decoding.steering import Steering
 
 DEFAULT_RULES = SearchRules()
 # In nats, for a placeholder that a beam ends without, and for one that it has too often. With all of them it is seldom
@@ -28,13 +34,15 @@ class BeamSearch:
         placeholders: for each id of a placeholder how often the source has it. Beams that end without one are charged
             `DROPPED` for each, those that have one too often `INVENTED`. Empty if the source has none. Greedy search
             has no choice.
+        source_ids: with eos, for options that look at them.
 
     Attributes:
         last_ids: tokens that the live beams feed to the next step, best beam first.
         num_tokens: target tokens of every live beam, those of the forced prefix included: also the length of its
             self-attention cache.
         top_k: how many best tokens of each row a step must return: 2W, or 1 for greedy search.
-        is_greedy: it has a beam of 1 and is past its prefix, so that `advance_greedily` does.
+        is_greedy: it has a beam of 1, no steering, and is past its prefix, so that `advance_greedily` does.
+        is_steered: it is past its prefix and takes whole rows of logits, so that `advance_steered` does.
         wanted: beams and tokens whose log-probabilities `advance` has to be given, as they may not be among the best.
     """
 
@@ -47,6 +55,7 @@ class BeamSearch:
         eos_id: int,
         rules: SearchRules = DEFAULT_RULES,
         placeholders: Mapping[int, int] = MappingProxyType({}),
+        source_ids: Sequence[int] = (),
     ) -> None:
         self._options = options
         self._beam_size = options.beam_size
@@ -58,7 +67,11 @@ class BeamSearch:
         self._rules = rules
         self._placeholders = placeholders if options.beam_size > 1 else {}
         self._num_forced = len(options.forced_prefix)
-        self.is_greedy = False
+        may_end = options.end_loops and options.given_target is None
+        self._loops = LoopWatch(source_ids) if may_end else None
+        self._steering = Steering(options, eos_id)
+        self._most_finished = math.floor(options.beam_size * options.patience + 0.5)
+        self.is_greedy = self.is_steered = False
         self.wanted: list[tuple[int, int]] = []
         self._prefixes: list[list[int]] = [[]]
         self._stepped = self._prefixes  # of the last step's beams
@@ -66,6 +79,7 @@ class BeamSearch:
         # The log-probabilities of each live beam's tokens; empty unless the options ask for them.
         self._of_tokens: list[list[float]] = [[]] if options.with_tokens else []
         self._finished: list[Hypothesis] = []
+        self._repetitive: list[Hypothesis] = []  # which end with loops: taken if there are no others
         self._bos_id = bos_id
         self.last_ids = [bos_id]
         self.num_tokens = 0
@@ -74,7 +88,8 @@ class BeamSearch:
 
     def _begin(self) -> None:
         """Notes that the prefix, if there is one, is behind."""
-        self.is_greedy = self._beam_size == 1
+        self.is_steered = self._options.is_steered
+        self.is_greedy = self._beam_size == 1 and not self.is_steered
 
     def advance(
         self,
@@ -118,12 +133,50 @@ class BeamSearch:
         self._prefixes = [[*self._stepped[parent], token] for parent, token in zip(parents, ids, strict=True)]
         self._log_probs, self.last_ids = totals, ids
         self._of_tokens = of_tokens
-        if len(self._finished) == self._beam_size and self._is_over():
+        return self._go_on(parents)
+
+    def steer(self, logits: NDArray[np.float32]) -> None:
+        """Changes the logits of the live beams, [beams, V], before `advance_steered` gets their log-probabilities."""
+        self._steering.steer(logits, self._prefixes)
+
+    def advance_steered(
+        self, log_probs: NDArray[np.float32], top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32]
+    ) -> list[int]:
+        """Does what `advance` does, with log-probabilities of all tokens after `steer`, [beams, V], and the best."""
+        if self._beam_size == 1:
+            return [0] if self.advance_greedily(int(top_ids[0, 0]), float(top_log_probs[0, 0])) else []
+        wanted = [float(log_probs[each]) for each in self.wanted]
+        return self.advance(top_ids.tolist(), top_log_probs.tolist(), wanted)
+
+    def _go_on(self, parents: list[int]) -> list[int]:
+        """Ends loops, and the search if it is over; returns the parents of the beams that live on."""
+        if self._loops is not None and self.num_tokens % INTERVAL == 0:
+            kept = [self._loops.find(prefix) for prefix in self._prefixes]
+            live = [beam for beam, length in enumerate(kept) if length is None]
+            if len(live) < len(kept):
+                for beam, length in enumerate(kept):
+                    if length is not None:
+                        prefix, total = self._prefixes[beam], self._log_probs[beam]
+                        self._note_repetition(prefix[:length], total, self._with(beam)[:length])
+                parents = self._keep(live, parents)
+        if not parents or (len(self._finished) == self._most_finished and self._is_over()):
             return []
         if self.num_tokens == self._last_step:
             self._finish_live()
             return []
         return parents
+
+    def _keep(self, beams: Sequence[int], parents: Sequence[int]) -> list[int]:
+        """Lets only these beams live on, and returns the parents of these."""
+        self._prefixes = [self._prefixes[beam] for beam in beams]
+        self._log_probs = [self._log_probs[beam] for beam in beams]
+        self._of_tokens = [self._of_tokens[beam] for beam in beams] if self._of_tokens else []
+        self.last_ids = [self.last_ids[beam] for beam in beams]
+        return [parents[beam] for beam in beams]
+
+    def _note_repetition(self, ids: list[int], log_prob: float, of_tokens: list[float]) -> None:
+        """Takes a beam without its loop for a hypothesis; its score is of the whole beam."""
+        self._repetitive.append(self._hypothesis(ids, log_prob, FinishReason.REPETITION, of_tokens))
 
     def _with(self, beam: int, *log_probs: float) -> list[float]:
         """Returns the log-probabilities of a beam's tokens, and more; none unless the options ask for them."""
@@ -183,7 +236,11 @@ class BeamSearch:
 
     def best(self) -> list[Hypothesis]:
         """Returns the `num_hypotheses` best, best first."""
-        return sorted(self._finished, key=lambda hypothesis: -hypothesis.score)[: self._options.num_hypotheses]
+        ranked = [
+            *sorted(self._finished, key=lambda hypothesis: -hypothesis.score),
+            *sorted(self._repetitive, key=lambda hypothesis: -hypothesis.score),
+        ]
+        return ranked[: self._options.num_hypotheses]
 
     @property
     def target_ids(self) -> list[int]:
@@ -204,18 +261,31 @@ class BeamSearch:
             return False
         self._prefixes[0].append(token)
         self.last_ids = [token]
+        if self._loops is not None and self.num_tokens % INTERVAL == 0:
+            length = self._loops.find(self._prefixes[0])
+            if length is not None:
+                self._note_repetition(self._prefixes[0][:length], self._log_probs[0], self._with(0)[:length])
+                return False
         if self.num_tokens == self._last_step:
             self._finish_live()
             return False
         return True
 
     def _finish(self, ids: list[int], log_prob: float, reason: FinishReason, of_tokens: list[float]) -> None:
-        if len(self._finished) == self._beam_size and self._rules.early_stopping:
+        if self._loops is not None and len(ids) > self._loops.most_tokens:
+            length = self._loops.find(ids)
+            if length is not None:
+                self._note_repetition(ids[:length], log_prob, of_tokens[:length])
+                return
+        if len(self._finished) == self._most_finished and self._rules.early_stopping:
             return
-        score = self._score(log_prob) if self._options.needs_log_probs else 0.0  # if not, what was added up are logits
-        self._finished.append(Hypothesis(tuple(ids), score, reason, tuple(of_tokens)))
-        if len(self._finished) > self._beam_size:
+        self._finished.append(self._hypothesis(ids, log_prob, reason, of_tokens))
+        if len(self._finished) > self._most_finished:
             self._finished.remove(min(reversed(self._finished), key=lambda hypothesis: hypothesis.score))
+
+    def _hypothesis(self, ids: list[int], log_prob: float, reason: FinishReason, of_tokens: list[float]) -> Hypothesis:
+        score = self._score(log_prob) if self._options.needs_log_probs else 0.0  # if not, what was added up are logits
+        return Hypothesis(tuple(ids), score, reason, tuple(of_tokens))
 
     def _score(self, log_prob: float) -> float:
         score: float = log_prob / self.num_tokens**self._options.length_penalty

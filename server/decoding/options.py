@@ -8,6 +8,24 @@ MAX_LENGTH_PENALTY = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How tokens are drawn, in this order.
+
+    Attributes:
+        top_k: only the k best can be drawn; 0 for all.
+        temperature: that logits are divided by, 0.01 to 100.
+        top_p: only the most probable ones can be drawn, as many as it takes to have this probability together; over 0,
+            at most 1.
+        seed: of the random numbers, 0 to 2^64 - 1.
+    """
+
+    top_k: int = 0
+    temperature: float = 1.0
+    top_p: float = 1.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRules:
     """What the makers of a model have chosen about its search; no request changes it.
 
@@ -42,6 +60,14 @@ class DecodingOptions:
             network would choose, so that they get their log-probabilities; at most the model's limit on target tokens,
             with the prefix. None to search.
         terms: that the target must have; with a beam of at least 2 and the whole vocabulary. None without any.
+        patience: the search is over when `beam_size` times this many hypotheses are finished, 1 to 10.
+        repetition_penalty: what the logits of tokens that are there already are divided by, or multiplied with if they
+            are negative, 1 to 10.
+        no_repeat_ngram_size: no run of so many tokens is there twice; 0 for any.
+        min_output_tokens: fewest target tokens, eos not counted.
+        suppressed: runs of tokens that the target never has.
+        sampling: draws tokens; `beam_size` is `num_hypotheses` then. None takes the best.
+        end_loops: whether beams that repeat themselves more often than the source end; see `LoopWatch`.
     """
 
     beam_size: int = 4
@@ -55,8 +81,26 @@ class DecodingOptions:
     forced_prefix: tuple[int, ...] = ()
     given_target: tuple[int, ...] | None = None
     terms: Terms | None = None
+    patience: float = 1.0
+    repetition_penalty: float = 1.0
+    no_repeat_ngram_size: int = 0
+    min_output_tokens: int = 0
+    suppressed: tuple[tuple[int, ...], ...] = ()
+    sampling: Sampling | None = None
+    end_loops: bool = False
 
     @property
     def needs_log_probs(self) -> bool:
         """Whether logits would not do."""
         return self.with_scores or self.beam_size > 1
+
+    @property
+    def is_steered(self) -> bool:
+        """Whether the search needs whole rows of logits; then there is no shortlist."""
+        return (
+            self.repetition_penalty != 1
+            or self.no_repeat_ngram_size > 0
+            or self.min_output_tokens > 0
+            or bool(self.suppressed)
+            or self.sampling is not None
+        )

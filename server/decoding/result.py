@@ -13,7 +13,17 @@ class FinishReason(enum.Enum):
 
     STOP = "stop"  # the model ended the sentence
     LENGTH = "length"  # the limit on output tokens did
+    REPETITION = "repetition"  # it repeated itself, and the repeats are cut off
     COPIED = "copied"  # there was nothing to translate: no search was made
+
+    @classmethod
+    def of_all(cls, reasons: Iterable["FinishReason"]) -> "FinishReason":
+        """Returns the worst of several; COPIED if there are some and all are."""
+        reasons = set(reasons)
+        for worst in (cls.LENGTH, cls.REPETITION):
+            if worst in reasons:
+                return worst
+        return cls.COPIED if reasons == {cls.COPIED} else cls.STOP
 
 
 @dataclass(frozen=True, slots=True)

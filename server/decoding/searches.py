@@ -5,6 +5,7 @@ from typing import Any
 from server.decoding.beam_search import BeamSearch
 from server.decoding.given_search import GivenSearch
 from server.decoding.options import DecodingOptions
+from server.decoding.sample_search import SampleSearch
 from server.decoding.term_search import TermSearch
 
 
@@ -12,4 +13,6 @@ def new_search(options: DecodingOptions, **others: Any) -> BeamSearch:
     """Returns the search; the arguments are those of `BeamSearch`."""
     if options.given_target is not None:
         return GivenSearch(options, **others)
+    if options.sampling is not None:
+        return SampleSearch(options, **others)
     return BeamSearch(options, **others) if options.terms is None else TermSearch(options, **others)

@@ -82,12 +82,7 @@ class TermSearch(BeamSearch):
         self.last_ids = [token for _, _, token, *_ in chosen]
         self._written = [written for *_, written, _ in chosen]
         self._want()
-        if is_last or not chosen or (len(self._finished) == self._beam_size and self._is_over()):
-            return []
-        if self.num_tokens == self._last_step:
-            self._finish_live()
-            return []
-        return [parent for _, parent, *_ in chosen]
+        return [] if is_last else self._go_on([parent for _, parent, *_ in chosen])
 
     def best(self) -> list[Hypothesis]:
         """See `BeamSearch.best`.
@@ -100,11 +95,17 @@ class TermSearch(BeamSearch):
         power = self._options.length_penalty
 
         def key(hypothesis: Hypothesis) -> tuple[int, float]:
-            written, length = self._ended[hypothesis.ids]
+            written, length = self._ended.get(hypothesis.ids, (Written(), self.num_tokens))  # a loop was cut off
             log_prob = hypothesis.score * length**power - written.spared - paid
             return -self._terms.level(written), -log_prob / max(1, length - written.num_tokens) ** power
 
-        return sorted(self._finished, key=key)[: self._options.num_hypotheses]
+        ranked = [*sorted(self._finished, key=key), *sorted(self._repetitive, key=key)]
+        return ranked[: self._options.num_hypotheses]
+
+    def _keep(self, beams: Sequence[int], parents: Sequence[int]) -> list[int]:
+        self._written = [self._written[beam] for beam in beams]
+        self._want()
+        return super()._keep(beams, parents)
 
     def _begin(self) -> None:
         super()._begin()

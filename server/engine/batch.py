@@ -1,6 +1,5 @@
 """The sentences of one kind that a lane steps together: `Batch.step` is one iteration of continuous batching."""
 
-import itertools
 import math
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
@@ -15,6 +14,7 @@ from server.engine.failing import Faults, end_over, fail
 from server.engine.row_plan import RowPlan
 from server.engine.rows import Rows
 from server.engine.sentence import Sentence
+from server.engine.steered import advance_steered
 from server.errors import TranslationError
 from server.network import Decoder, OutOfMemory, Runner, StepKind
 from server.telemetry.model_metrics import ModelMetrics
@@ -204,7 +204,7 @@ class Batch:
             elif sentence.search.is_greedy:
                 if not sentence.search.advance_greedily(best_ids[rows[0]], best_log_probs[rows[0]]):
                     finished.append(sentence)
-            elif sentence.search.wanted:
+            elif sentence.search.wanted or sentence.search.is_steered:
                 steered.append(sentence)
             elif parents := sentence.search.advance(top_ids[rows].tolist(), top_log_probs[rows].tolist()):
                 self._parents[sentence] = parents
@@ -225,21 +225,13 @@ class Batch:
 
         If that fails, they are answered with an error.
         """
-        wanted = [(sentence.rows[beam], token) for sentence in sentences for beam, token in sentence.search.wanted]
         try:
-            log_probs = iter(decoder.log_probs(*zip(*wanted, strict=True)).tolist())
+            parents = advance_steered(sentences, top_ids, top_log_probs, decoder)
         except Exception as error:  # noqa: BLE001  # as in step
             self.fail(error, sentences)
             return []
-        finished = []
-        for sentence in sentences:
-            rows, search = sentence.rows, sentence.search
-            own = list(itertools.islice(log_probs, len(search.wanted)))
-            if parents := search.advance(top_ids[rows].tolist(), top_log_probs[rows].tolist(), own):
-                self._parents[sentence] = parents
-            else:
-                finished.append(sentence)
-        return finished
+        self._parents |= {sentence: own for sentence, own in parents.items() if own}
+        return [sentence for sentence, own in parents.items() if not own]
 
     def _align(self, finished: list[Sentence], decoder: Decoder) -> list[Sentence]:
         """Aligns the finished sentences that ask for it, and returns the sentences that can be answered.

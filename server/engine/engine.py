@@ -174,6 +174,7 @@ class Engine:
             max_tokens = self._max_target_tokens
         elif options.terms is not None and options.max_output_tokens is None:
             max_tokens += options.terms.num_tokens
+        max_tokens = max(max_tokens, 1 + options.min_output_tokens)
         has_none = self._placeholder_ids.isdisjoint(source_ids)
         search = new_search(
             options,
@@ -181,6 +182,7 @@ class Engine:
             bos_id=self._special_ids.bos,
             eos_id=self._special_ids.eos,
             rules=self._rules,
+            source_ids=source_ids,
             placeholders={} if has_none else {each: source_ids.count(each) for each in self._placeholder_ids},
         )
         steps = self._cost.steps(len(source_ids), options)

@@ -53,7 +53,7 @@ def plan_device_memory(
             change.
     """
     # Imported only here, because onnxruntime may be missing. The caller has made sure that it is not.
-    from server.runtime.device_decoder import cache_shapes  # noqa: PLC0415
+    from server.runtime.sizes import cache_shapes  # noqa: PLC0415
 
     sizes, facts = manifest.dimensions, manifest.variants[variant]
     shapes = cache_shapes(sizes, manifest.limits, facts.dtype, settings.max_rows).values()

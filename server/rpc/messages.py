@@ -12,13 +12,14 @@ from server.access.tenants import Priority, Tenant
 from server.decoding.result import Timings
 from server.errors import Code, InvalidRequest, TranslationError
 from server.models.model import ServedModel
+from server.rpc.decoding_messages import read_decoding
 from server.rpc.intake import Intake
 from server.rpc.sentence_messages import FINISH_REASONS, kept_parts, sentence_message, sentence_messages
 from server.rpc.term_messages import read_glossary, term_messages, used_glossaries
 from server.telemetry.log import request_id
 from server.translation.answer import TextAnswer
 from server.translation.job import Job
-from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
+from server.translation.request import TextOptions, TranslationRequest
 from server.translation.submission import Place
 
 STATUS_CODES = {code: grpc.StatusCode[code.name] for code in Code}
@@ -110,7 +111,6 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
     Raises:
         InvalidRequest: a field of an enum has an unknown value, or a rule is of two kinds or of none.
     """
-    decoding, has = message.decoding, message.decoding.HasField
     arrived = time.monotonic()
     return TranslationRequest(
         contents=message.contents,
@@ -118,14 +118,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
         target_language_code=message.target_language_code,
         model=message.model,
         mime_type=message.mime_type,
-        decoding=DecodingRequest(
-            beam_size=decoding.beam_size if has("beam_size") else None,
-            num_hypotheses=decoding.num_hypotheses if has("num_hypotheses") else None,
-            length_penalty=decoding.length_penalty if has("length_penalty") else None,
-            max_output_tokens=decoding.max_output_tokens if has("max_output_tokens") else None,
-            with_scores=decoding.with_scores if has("with_scores") else None,
-            use_shortlist=decoding.use_shortlist if has("use_shortlist") else None,
-        ),
+        decoding=read_decoding(message.decoding),
         tenant=tenant,
         priority=read_priority(message.priority),
         with_alignment=message.output.include_alignment,

@@ -18,13 +18,14 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from server.bundle.graphs import ALIGNER_INPUTS, ATTENTION_OUTPUT, LOGITS, PLAIN_STEP, cache_names, self_caches
+from server.bundle.graphs import ALIGNER_INPUTS, ATTENTION_OUTPUT, LOGITS, PLAIN_STEP
 from server.bundle.manifest import Dimensions, Limits
 from server.network import Encoded, RowMoves, StepInputs
 from server.runtime.device_turns import device_turn, taking_turns
 from server.runtime.log_probs import log_probs_of
 from server.runtime.onnx_runtime_errors import telling_failures_apart
 from server.runtime.sessions import Sessions
+from server.runtime.sizes import cache_shapes
 
 _Fields = dict[str, type[np.generic]]
 _CONTROLS: _Fields = {"input_ids": np.int64, "past_lengths": np.int32, "source_lengths": np.int32}  # of each row
@@ -33,16 +34,6 @@ _IDLE = (0, 0, 1)  # controls of a row that nobody uses
 _NO_GRAPH = -1  # in the place of a graph's id: the run is not captured
 _TOP_K = (1, 8)  # best tokens that steps are made for, beside the widest beam's: greedy search, and beams up to 4
 GraphIds = Iterator[int]  # each new: a graph is replayed for its id, whatever is bound by then
-
-
-def cache_shapes(
-    sizes: Dimensions, limits: Limits, dtype: str, max_rows: int
-) -> dict[str, tuple[tuple[int, int, int, int], str]]:
-    """Returns shape and type of each cache, by its name: for so many rows, each as long as the longest may be."""
-    own = self_caches(sizes, dtype)
-    shapes = {name: (own.shape(max_rows, limits.max_target_tokens), own.dtype) for name in own.names}
-    cross_shape = max_rows, sizes.num_heads, limits.max_source_tokens, sizes.head_dim
-    return shapes | dict.fromkeys(cache_names("cross", sizes.decoder_layers), (cross_shape, dtype))
 
 
 class DeviceDecoder:
@@ -135,11 +126,22 @@ class DeviceDecoder:
     @taking_turns
     @telling_failures_apart
     def log_probs(self, rows: Sequence[int], ids: Sequence[int]) -> NDArray[np.float32]:
-        """See `Decoder.log_probs`. It takes the last step again for this, as captured steps do not return logits."""
+        """See `Decoder.log_probs`."""
+        logits, best_ids, best_log_probs = self._step_again()
+        return log_probs_of(logits, best_ids[:, 0], best_log_probs[:, 0], rows, ids)
+
+    @taking_turns
+    @telling_failures_apart
+    def logits(self, rows: Sequence[int]) -> NDArray[np.float32]:
+        """See `Decoder.logits`."""
+        return self._step_again()[0][list(rows)]
+
+    def _step_again(self) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
+        """Takes the last step again, because captured steps do not return logits."""
         last = self._last
         step = _Step(self._step, self._device, self._caches, len(last.input_ids), 1, _NO_GRAPH, has_logits=True)
         best_ids, best_log_probs = step.run(last.input_ids, last.past_lengths, last.source_lengths)
-        return log_probs_of(step.logits(), best_ids[:, 0], best_log_probs[:, 0], rows, ids)
+        return step.logits(), best_ids, best_log_probs
 
     @taking_turns
     @telling_failures_apart

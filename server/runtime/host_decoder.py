@@ -94,8 +94,15 @@ class HostDecoder:
     def log_probs(self, rows: Sequence[int], ids: Sequence[int]) -> NDArray[np.float32]:
         """See `Decoder.log_probs`."""
         top_ids, top_log_probs = self._chosen
-        logits = self._projected[: len(top_ids) * self._vocab_size].reshape(-1, self._vocab_size)
-        return log_probs_of(logits, top_ids[:, 0], top_log_probs[:, 0], rows, ids)
+        return log_probs_of(self._logits(), top_ids[:, 0], top_log_probs[:, 0], rows, ids)
+
+    def logits(self, rows: Sequence[int]) -> NDArray[np.float32]:
+        """See `Decoder.logits`."""
+        return self._logits()[list(rows)]
+
+    def _logits(self) -> NDArray[np.float32]:
+        """Returns those of the last step, which was a plain one."""
+        return self._projected[: len(self._chosen[0]) * self._vocab_size].reshape(-1, self._vocab_size)
 
     @telling_failures_apart
     def align(

@@ -1,4 +1,7 @@
-"""How large a buffer should be: larger than needed, so that it seldom changes, but not by much."""
+"""How large buffers are: in host memory larger than needed, so that they seldom change, but not by much."""
+
+from server.bundle.graphs import cache_names, self_caches
+from server.bundle.manifest import Dimensions, Limits
 
 _MOST_SPARE = 1.5  # times what is needed that a buffer may have
 
@@ -11,3 +14,13 @@ def round_up(needed: int, unit: int) -> int:
 def fits(needed: int, size: int) -> bool:
     """Whether a buffer of a size is large enough, and not far too large."""
     return needed <= size <= _MOST_SPARE * needed
+
+
+def cache_shapes(
+    sizes: Dimensions, limits: Limits, dtype: str, max_rows: int
+) -> dict[str, tuple[tuple[int, int, int, int], str]]:
+    """Returns shape and type of each cache, by its name: for so many rows, each as long as the longest may be."""
+    own = self_caches(sizes, dtype)
+    shapes = {name: (own.shape(max_rows, limits.max_target_tokens), own.dtype) for name in own.names}
+    cross_shape = max_rows, sizes.num_heads, limits.max_source_tokens, sizes.head_dim
+    return shapes | dict.fromkeys(cache_names("cross", sizes.decoder_layers), (cross_shape, dtype))

@@ -42,6 +42,9 @@ class TranslationFamilies:
         self.truncated_sentences = new.counter(
             "truncated_sentences", "Translations that the limit of target tokens ended."
         )
+        self.looped_sentences = new.counter(
+            "looped_sentences", "Translations that ended because they repeated themselves again and again."
+        )
         self.repetitive_sentences = new.counter(
             "repetitive_sentences", "Translations of which at least half of the 4-grams occurred before."
         )
@@ -81,6 +84,7 @@ class TranslationMetrics:
         self._length_ratio = families.length_ratio.labels(model, version)
         self._time_per_output_token_seconds = families.time_per_output_token_seconds.labels(model, version)
         self._truncated_total = families.truncated_sentences.labels(model, version)
+        self._looped_total = families.looped_sentences.labels(model, version)
         self._repetitive_total = families.repetitive_sentences.labels(model, version)
         self._unknown_source_tokens_total = families.unknown_source_tokens.labels(model, version)
         self.garbled_total = families.garbled_sentences.labels(model, version)
@@ -99,7 +103,14 @@ class TranslationMetrics:
             self._kept_total[placement].inc()
 
     def observe(
-        self, num_source_tokens: int, num_unknown: int, ids: Sequence[int], decode_seconds: float, *, is_truncated: bool
+        self,
+        num_source_tokens: int,
+        num_unknown: int,
+        ids: Sequence[int],
+        decode_seconds: float,
+        *,
+        is_truncated: bool,
+        is_looped: bool = False,
     ) -> None:
         """Notes a translation.
 
@@ -109,6 +120,7 @@ class TranslationMetrics:
             ids: of the translation, bos and eos left out.
             decode_seconds: that it took; 0 for one that was kept.
             is_truncated: whether a limit ended it.
+            is_looped: whether its repeats were cut off.
         """
         num_tokens = len(ids)
         self._source_tokens.observe(num_source_tokens)
@@ -120,6 +132,8 @@ class TranslationMetrics:
             self._unknown_source_tokens_total.inc(num_unknown)
         if is_truncated:
             self._truncated_total.inc()
+        if is_looped:
+            self._looped_total.inc()
         if _is_repetitive(ids):
             self._repetitive_total.inc()
 

@@ -201,11 +201,8 @@ class TextAnswer:
 
     @property
     def finish_reason(self) -> FinishReason:
-        """LENGTH if a limit stopped any sentence; COPIED if there are sentences and all were copied; else STOP."""
-        reasons = {candidate.finish_reason for candidate in self.candidates(0)}
-        if FinishReason.LENGTH in reasons:
-            return FinishReason.LENGTH
-        return FinishReason.COPIED if reasons == {FinishReason.COPIED} else FinishReason.STOP
+        """The worst of its sentences' reasons; COPIED if there are sentences and all were copied."""
+        return FinishReason.of_all(candidate.finish_reason for candidate in self.candidates(0))
 
     @property
     def kept(self) -> list[KeptPart]:

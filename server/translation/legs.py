@@ -32,6 +32,7 @@ from server.translation.rules import (
     check_glossary,
     check_mime_type,
     check_scores,
+    check_steering,
 )
 from server.translation.search_terms import TERMS_BEAM_SIZE, find_replaced, terms_of
 
@@ -229,16 +230,14 @@ def _borrowed_legs(
     request: TranslationRequest, planned: Sequence[PlannedLeg], models: Mapping[str, Model], beam_size: int
 ) -> tuple[Leg, ...]:
     decoding, (*before, last) = request.decoding, planned
-    legs = [
-        # What is passed on is one translation, as long as it is.
-        _leg(replace(decoding, num_hypotheses=None, max_output_tokens=None), each, models, beam_size)
-        for each in before
-    ]
+    legs = [_leg(decoding.passed_on(), each, models, beam_size) for each in before]
     leg = _leg(decoding, last, models, beam_size)
     read = check_mime_type(request, leg.options.num_hypotheses)
     own = own_parts(tuple(request.text.keep))
     if request.glossary is not None:
-        check_glossary(leg.model.manifest, leg.model.tokenizer.has_forms, is_only=not before)
+        check_glossary(
+            leg.model.manifest, leg.model.tokenizer.has_forms, is_only=not before, samples=decoding.sampling is not None
+        )
         check_glossaries(request.glossary, leg.pair)
     if before:
         first, second = (replace(each, is_only=False, own_parts=own) for each in [*legs, leg])
@@ -279,6 +278,7 @@ def _leg(decoding: DecodingRequest, planned: PlannedLeg, models: Mapping[str, Mo
         has_shortlist=model.has_shortlist,
         least_tokens=1 + model.manifest.search.forced_eos,
     )
+    options = check_steering(options, decoding.suppress, model.tokenizer, model.manifest.name)
     return Leg(model=model, pair=pair, options=options)
 
 
@@ -289,4 +289,5 @@ def _default_options(manifest: Manifest, pair: LanguagePair, beam_size: int) -> 
         beam_size=min(beam_size, manifest.limits.max_beam_size),
         length_penalty=manifest.search.length_penalty,
         forced_prefix=pair.target_prefix,
+        end_loops=True,
     )

@@ -22,6 +22,7 @@ def observe(model: Model, result: Result, restored: Restored, sentence: Translat
         best.ids,
         result.timings.decode_seconds,
         is_truncated=best.finish_reason is FinishReason.LENGTH,
+        is_looped=best.finish_reason is FinishReason.REPETITION,
     )
     metrics.count_kept(kept.placement.value for kept in restored.parts)
     metrics.count_terms(used.span is not None for used in sentence.terms())

@@ -53,13 +53,13 @@ class Relay:
         second leg's hypotheses stays.
         """
         best, middle = self.first.candidates[0], self.middle
-        is_cut = FinishReason.LENGTH in (best.finish_reason, middle.finish_reason)
+        reason = FinishReason.of_all([best.finish_reason, middle.finish_reason])
         candidates = tuple(
             Candidate(
                 middle.text(rank),
                 best.score + middle.score(rank),
                 sum(each.num_tokens for each in middle.candidates(rank)),
-                FinishReason.LENGTH if is_cut else FinishReason.STOP,
+                reason,
             )
             for rank in range(num_hypotheses)
         )

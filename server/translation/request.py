@@ -1,9 +1,10 @@
 """What a request asks, whatever protocol brought it. Fields and errors have the names of `translation.proto`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from server.access.tenants import ANONYMOUS, Priority, Tenant
+from server.decoding.options import Sampling
 from server.text.glossary import Glossary
 
 
@@ -17,7 +18,11 @@ def transit_seconds(seconds: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodingRequest:
-    """How a translation is searched for. None leaves a choice to the server. See `DecodingOptions`."""
+    """How a translation is searched for. None leaves a choice to the server. See `DecodingOptions`.
+
+    Attributes:
+        suppress: words and phrases that no translation has.
+    """
 
     beam_size: int | None = None
     num_hypotheses: int | None = None
@@ -25,6 +30,18 @@ class DecodingRequest:
     max_output_tokens: int | None = None
     with_scores: bool | None = None
     use_shortlist: bool | None = None
+    repetition_penalty: float | None = None
+    no_repeat_ngram_size: int | None = None
+    min_output_tokens: int | None = None
+    patience: float | None = None
+    sampling: Sampling | None = None
+    end_loops: bool | None = None
+    suppress: Sequence[str] = ()
+
+    def passed_on(self) -> "DecodingRequest":
+        """Returns what the first of two models is asked: for one translation, the best, as long as it is."""
+        of_last = dict.fromkeys(("num_hypotheses", "max_output_tokens", "min_output_tokens", "sampling"))
+        return replace(self, **of_last, suppress=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

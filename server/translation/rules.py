@@ -7,11 +7,13 @@ An error repeats a value only if it is a number or a short plain name, because a
 
 import dataclasses
 import re
+from collections.abc import Sequence
 
 from server.access.tenants import Priority, Tenant
 from server.bundle.alignment import Alignment
 from server.bundle.confidence import Confidence
 from server.bundle.manifest import Limits, Manifest
+from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
 from server.text.markup.document import Read
@@ -23,7 +25,11 @@ from server.translation.request import DecodingRequest, TranslationRequest
 MAX_TEXTS = 1024
 MAX_ANSWER_CHARACTERS = 8 << 20  # of all hypotheses, assuming that each is as long as its text
 MAX_KEY_CHARACTERS = 256
-_DECODING_FIELDS = [each.name for each in dataclasses.fields(DecodingRequest)]
+MAX_PHRASES, MAX_PHRASE_CHARACTERS = 100, 100
+_MAX_FACTOR = 10.0  # of a penalty for repetition, and of patience
+_MAX_NGRAM_SIZE = 100
+_LEAST_TEMPERATURE, _MAX_TEMPERATURE = 0.01, 100.0
+_DECODING_FIELDS = [each.name for each in dataclasses.fields(DecodingRequest) if each.name != "suppress"]
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._/+-]{1,64}")
 
 
@@ -98,15 +104,61 @@ def check_decoding(
     given = {name: value for name in _DECODING_FIELDS if (value := getattr(request, name)) is not None}
     options = dataclasses.replace(defaults, **given) if given else defaults
     _check_range("decoding.beam_size", options.beam_size, 1, limits.max_beam_size)
-    _check_range("decoding.num_hypotheses", options.num_hypotheses, 1, options.beam_size, " hypotheses (beam_size)")
-    if not 0.0 <= options.length_penalty <= MAX_LENGTH_PENALTY:  # NaN is refused too
-        message = f"must be a number from 0 to {MAX_LENGTH_PENALTY:g}, not {options.length_penalty:g}"
-        raise InvalidRequest("decoding.length_penalty", message)
+    most = options.beam_size if options.sampling is None else limits.max_beam_size
+    unit = " hypotheses (beam_size)" if options.sampling is None else " samples"
+    _check_range("decoding.num_hypotheses", options.num_hypotheses, 1, most, unit)
+    _check_number("decoding.length_penalty", options.length_penalty, 0, MAX_LENGTH_PENALTY)
+    _check_number("decoding.repetition_penalty", options.repetition_penalty, 1, _MAX_FACTOR)
+    _check_number("decoding.patience", options.patience, 1, _MAX_FACTOR)
+    _check_range("decoding.no_repeat_ngram_size", options.no_repeat_ngram_size, 0, _MAX_NGRAM_SIZE)
     if options.max_output_tokens is not None:
         most_tokens = limits.max_target_tokens - len(options.forced_prefix)
         _check_range("decoding.max_output_tokens", options.max_output_tokens, least_tokens, most_tokens)
+    most_tokens = options.max_output_tokens or limits.max_target_tokens - len(options.forced_prefix)
+    _check_range("decoding.min_output_tokens", options.min_output_tokens, 0, most_tokens - 1, " tokens")
+    if options.sampling is not None:
+        options = _check_sampling(request, options)
     if options.use_shortlist and not has_shortlist:
         raise InvalidRequest("decoding.use_shortlist", "must be false: the model has no shortlist")
+    return options
+
+
+def _check_sampling(request: DecodingRequest, options: DecodingOptions) -> DecodingOptions:
+    """Returns the options with a beam for each sample. Raises InvalidRequest."""
+    sampling = options.sampling
+    assert sampling is not None, "it samples"
+    if request.beam_size not in (None, 1):
+        raise InvalidRequest("decoding.beam_size", f"must be 1 with sampling, not {request.beam_size}")
+    if not 0.0 < sampling.top_p <= 1.0:
+        raise InvalidRequest("decoding.sampling.top_p", f"must be over 0 and at most 1, not {sampling.top_p:g}")
+    _check_number("decoding.sampling.temperature", sampling.temperature, _LEAST_TEMPERATURE, _MAX_TEMPERATURE)
+    return dataclasses.replace(options, beam_size=options.num_hypotheses)
+
+
+def check_steering(
+    options: DecodingOptions, phrases: Sequence[str], tokenizer: Tokenizer, name: str
+) -> DecodingOptions:
+    """Returns the options with the phrases that no translation has.
+
+    Args:
+        options: without them.
+        phrases: as the client gave them, unchecked.
+        tokenizer: of the model.
+        name: of the model.
+
+    Raises:
+        InvalidRequest: a phrase is out of its range or the model cannot be told any, or the options ask for a shortlist
+            and for what looks at the whole vocabulary.
+    """
+    _check_range("decoding.suppress", len(phrases), 0, MAX_PHRASES, " phrases")
+    for index, phrase in enumerate(phrases):
+        _check_range(f"decoding.suppress[{index}]", len(phrase), 1, MAX_PHRASE_CHARACTERS, " characters")
+    if phrases and not tokenizer.has_forms:
+        raise InvalidRequest("decoding.suppress", f"must be empty: the model {name} cannot be told phrases")
+    options = dataclasses.replace(options, suppressed=tokenizer.encode_forms(phrases)) if phrases else options
+    if options.use_shortlist and options.is_steered:
+        message = "must be false with penalties, bans and sampling, which look at the whole vocabulary"
+        raise InvalidRequest("decoding.use_shortlist", message)
     return options
 
 
@@ -124,8 +176,10 @@ def check_confidence(confidence: Confidence | None) -> None:
         raise InvalidRequest("output.include_confidence", message)
 
 
-def check_glossary(manifest: Manifest, has_forms: bool, *, is_only: bool) -> None:
-    """Checks that a model can be told terms, and that it is the only one of its route. Raises InvalidRequest."""
+def check_glossary(manifest: Manifest, has_forms: bool, *, is_only: bool, samples: bool) -> None:
+    """Checks that a model can be told terms, is the only one of its route and searches. Raises InvalidRequest."""
+    if samples:
+        raise InvalidRequest("glossary", "must be empty with decoding.sampling")
     if not is_only:
         raise InvalidRequest("glossary", "must be empty for texts that go over a language between")
     if not has_forms or manifest.limits.max_beam_size == 1:
@@ -137,6 +191,11 @@ def check_scores(options: DecodingOptions) -> None:
     if not options.needs_log_probs:
         message = "must be true for output.include_tokens and output.include_confidence with beam_size 1, not false"
         raise InvalidRequest("decoding.with_scores", message)
+
+
+def _check_number(field: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:  # NaN is refused too
+        raise InvalidRequest(field, f"must be a number from {low:g} to {high:g}, not {value:g}")
 
 
 def _check_range(field: str, value: int, low: int, high: int, unit: str = "") -> None:

@@ -204,6 +204,9 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
         "include_confidence",
     }
     flags = ["--target", "de", "--beam-size", "1", "--max-output-tokens", "7", "--use-shortlist", "--no-scores"]
+    flags += ["--repetition-penalty", "1.5", "--no-repeat-ngram-size", "3", "--min-output-tokens", "2"]
+    flags += ["--suppress", "foul", "--suppress", "foul word", "--patience", "2", "--sampling-top-k", "4"]
+    flags += ["--sampling-top-p", "0.5", "--sampling-temperature", "0.25", "--sampling-seed", "6", "--no-end-loops"]
     flags += ["--refuse-unknown-scripts", "--translate-attributes", "--keep", "ACME", "--keep", "Big Co"]
     flags += ["--term", "a=A|B|C", "--ignore-case"]
 
@@ -216,6 +219,10 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
     decoding = asked.decoding
     assert (decoding.max_output_tokens, decoding.use_shortlist, decoding.with_scores) == (7, True, False)
     assert decoding.HasField("with_scores")
+    assert (decoding.repetition_penalty, decoding.no_repeat_ngram_size, decoding.min_output_tokens) == (1.5, 3, 2)
+    assert (list(decoding.suppress), decoding.patience) == (["foul", "foul word"], 2.0)
+    assert decoding.sampling == translation_pb2.Sampling(top_k=4, top_p=0.5, temperature=0.25, seed=6)
+    assert (decoding.HasField("end_loops"), decoding.end_loops) == (True, False)
     assert (asked.text.refuse_unknown_scripts, plain.text.refuse_unknown_scripts) == (True, False)
     assert (asked.text.translate_attributes, plain.text.translate_attributes) == (True, False)
     assert [rule.literal for rule in asked.text.keep] == ["ACME", "Big Co"]

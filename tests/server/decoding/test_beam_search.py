@@ -4,11 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from server.decoding.beam_search import BeamSearch, default_max_tokens
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import FinishReason, Hypothesis
+from server.decoding.steering import best_of, log_softmax
 
 BOS, EOS = 2, 3
 
@@ -21,6 +24,13 @@ def new_search(beam_size: int = 1, max_tokens: int = 10, length_penalty: float =
 def advance(search: BeamSearch, *rows: dict[int, float]) -> list[int]:
     """Feeds one row of {token: log-probability}, best first, for each live beam."""
     return search.advance([list(row) for row in rows], [list(row.values()) for row in rows])
+
+
+def advance_steered(search: BeamSearch, logits: NDArray[np.float32]) -> list[int]:
+    """Does what the engine does with the logits of the live beams."""
+    search.steer(logits)
+    log_probs = log_softmax(logits)
+    return search.advance_steered(log_probs, *best_of(log_probs, search.top_k))
 
 
 def test_search_starts_from_bos_with_an_empty_cache() -> None:

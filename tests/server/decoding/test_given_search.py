@@ -23,3 +23,13 @@ def test_a_given_target_is_asked_for_token_by_token() -> None:
     (best,) = search.best()
     assert (best.ids, best.finish_reason, best.log_probs) == ((7, 8), FinishReason.STOP, (-0.25, -0.5, -0.75))
     assert best.score == pytest.approx(-1.5 / 4)
+
+
+def test_a_given_target_may_repeat_itself() -> None:
+    options = DecodingOptions(beam_size=1, given_target=(*[7] * 20, EOS), end_loops=True)
+    search = GivenSearch(options, max_tokens=30, bos_id=BOS, eos_id=EOS, source_ids=(9, EOS))
+
+    while search.advance([[9]], [[-1.0]], [-0.25]):
+        pass
+
+    assert search.best()[0].ids == (7,) * 20

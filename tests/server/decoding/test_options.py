@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from server.decoding.options import DecodingOptions
+from server.decoding.options import DecodingOptions, Sampling
 from server.decoding.terms import Replaced, Terms
 
 
@@ -40,7 +40,29 @@ def test_equal_options_are_one_key_and_any_difference_makes_another() -> None:
         DecodingOptions(forced_prefix=(5,)),
         DecodingOptions(given_target=(5, 3)),
         DecodingOptions(terms=Terms((((5,),),), Replaced(((),)))),
+        DecodingOptions(patience=2.0),
+        DecodingOptions(repetition_penalty=1.2),
+        DecodingOptions(no_repeat_ngram_size=3),
+        DecodingOptions(min_output_tokens=2),
+        DecodingOptions(suppressed=((5,),)),
+        DecodingOptions(sampling=Sampling()),
+        DecodingOptions(end_loops=True),
     ]
 
     assert len({DecodingOptions(), DecodingOptions()}) == 1
     assert len({DecodingOptions(), *others}) == 1 + len(dataclasses.fields(DecodingOptions))
+
+
+@pytest.mark.parametrize(
+    ("options", "is_steered"),
+    [
+        (DecodingOptions(patience=2.0, end_loops=True), False),
+        (DecodingOptions(repetition_penalty=1.2), True),
+        (DecodingOptions(no_repeat_ngram_size=3), True),
+        (DecodingOptions(min_output_tokens=2), True),
+        (DecodingOptions(suppressed=((5,),)), True),
+        (DecodingOptions(sampling=Sampling()), True),
+    ],
+)
+def test_options_that_change_logits_need_whole_rows(options: DecodingOptions, is_steered: bool) -> None:
+    assert options.is_steered is is_steered

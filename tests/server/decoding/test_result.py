@@ -1,4 +1,6 @@
-from server.decoding.result import Result, Timings
+import pytest
+
+from server.decoding.result import FinishReason, Result, Timings
 
 
 def test_the_longest_of_timings_is_taken_for_each_by_itself() -> None:
@@ -24,3 +26,17 @@ def test_of_what_follows_at_one_time_the_longest_is_added() -> None:
 
     assert first.followed_by(later) == Timings(queue_seconds=1.5, encode_seconds=2.0, decode_seconds=4.0)
     assert first.followed_by([]) == first
+
+
+@pytest.mark.parametrize(
+    ("reasons", "worst"),
+    [
+        (["STOP", "LENGTH", "REPETITION"], "LENGTH"),
+        (["STOP", "COPIED", "REPETITION"], "REPETITION"),
+        (["STOP", "COPIED"], "STOP"),
+        (["COPIED", "COPIED"], "COPIED"),
+        ([], "STOP"),
+    ],
+)
+def test_of_several_reasons_the_worst_is_told(reasons: list[str], worst: str) -> None:
+    assert FinishReason.of_all(FinishReason[reason] for reason in reasons) is FinishReason[worst]

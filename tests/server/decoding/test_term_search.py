@@ -97,6 +97,13 @@ def test_a_word_that_a_term_replaces_may_stand_behind_it() -> None:
     assert search(saying(11, 10, 11), ((40,),), replaced=((11,),))[0].ids == (40, 10, 11)
 
 
+def test_a_loop_is_ended_beside_terms() -> None:
+    network = saying(*[10, 11] * 20, 12)
+
+    found = search(network, ((40,),), max_tokens=40, end_loops=True)
+    assert FinishReason.REPETITION in {each.finish_reason for each in found} or 40 in found[0].ids
+
+
 def test_a_word_that_is_gone_stands_nowhere() -> None:
     network = saying(10, 11, 11, 12)
 

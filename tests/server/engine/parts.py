@@ -45,7 +45,7 @@ def sentence_of(
     flow: Flow = ANYONE,
 ) -> Sentence:
     """Returns a sentence that was submitted at instant 0 and may be translated to 50 tokens."""
-    search = new_search(options, max_tokens=50, bos_id=BOS, eos_id=EOS)
+    search = new_search(options, max_tokens=50, bos_id=BOS, eos_id=EOS, source_ids=source_ids)
     return Sentence(source_ids=source_ids, options=options, search=search, deadline=deadline, submitted=0.0, flow=flow)
 
 

@@ -120,16 +120,6 @@ def test_a_priority_that_is_none_is_refused() -> None:
         read_request(pb.TranslateRequest(priority=7), None, TENANT)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "name", ["beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores", "use_shortlist"]
-)
-def test_a_zero_is_not_what_is_absent(name: str) -> None:
-    given = pb.TranslateRequest(decoding=pb.DecodingOptions(**{name: 0}))  # type: ignore[arg-type]
-
-    assert getattr(read_request(given, None, TENANT).decoding, name) == 0
-    assert getattr(read_request(MESSAGE, None, TENANT).decoding, name) is None
-
-
 def test_a_deadline_is_an_instant_from_the_arrival_on() -> None:
     before = time.monotonic()
     soon, never = read_request(MESSAGE, 2.5, TENANT), read_request(MESSAGE, None, TENANT)

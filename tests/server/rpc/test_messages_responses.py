@@ -128,6 +128,7 @@ REASONS = {
     FinishReason.STOP: pb.FINISH_REASON_STOP,
     FinishReason.LENGTH: pb.FINISH_REASON_LENGTH,
     FinishReason.COPIED: pb.FINISH_REASON_COPIED,
+    FinishReason.REPETITION: pb.FINISH_REASON_REPETITION,
 }
 
 

@@ -55,3 +55,16 @@ def test_they_sum_to_one_over_the_vocabulary(host_runner: HostRunner) -> None:
     size = host_runner.dimensions.vocab_size
 
     assert np.exp(decoder.log_probs([1] * size, list(range(size)))).sum() == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("variant", ["cpu-fp32", "cuda-fp16"])
+def test_whole_rows_of_logits_have_the_same_softmax(tiny_bundle: Bundle, variant: str) -> None:
+    decoder, top_ids, top_log_probs = stepped(open_runner(tiny_bundle, variant, "cpu"), top_k=8)
+
+    logits = decoder.logits([2, 0])
+
+    for row, own in zip((2, 0), logits.astype(np.float64), strict=True):
+        log_probs = own - np.log(np.exp(own).sum())
+        np.testing.assert_allclose(log_probs[top_ids[row]], top_log_probs[row], atol=2e-3)
+    logits[:] = 0  # the caller's own
+    assert decoder.logits([2]).any()

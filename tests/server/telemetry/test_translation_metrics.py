@@ -12,7 +12,7 @@ def test_what_a_translation_looks_like_is_noted(metrics: Metrics) -> None:
     translations = metrics.of_model("m", "1").translations
 
     translations.observe(10, 2, range(12), 0.024, is_truncated=True)
-    translations.observe(0, 0, (), 0.0, is_truncated=False)
+    translations.observe(0, 0, (), 0.0, is_truncated=False, is_looped=True)
 
     assert count(metrics, "sentence_source_tokens_sum") == 10
     assert count(metrics, "sentence_target_tokens_sum") == 12
@@ -21,6 +21,7 @@ def test_what_a_translation_looks_like_is_noted(metrics: Metrics) -> None:
     assert count(metrics, "time_per_output_token_seconds_count") == 1
     assert count(metrics, "time_per_output_token_seconds_sum") == 0.002
     assert count(metrics, "truncated_sentences_total") == 1
+    assert count(metrics, "looped_sentences_total") == 1
     assert count(metrics, "unknown_source_tokens_total") == 2
     assert count(metrics, "repetitive_sentences_total") == 0
 

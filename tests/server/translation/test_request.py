@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from babelserve.v1 import translation_pb2 as pb
-from server.decoding.options import DecodingOptions
+from server.decoding.options import DecodingOptions, Sampling
 from server.translation.request import DecodingRequest, TranslationRequest
 
 OF_THE_ANSWER = {"output"}  # what the answer's message holds is its front's
@@ -15,9 +15,13 @@ OF_CONFIDENCE = {"with_confidence"}  # which the engine need not know: it is mad
 OF_SCORES = {"targets"}  # of the other method
 OF_THE_PAIR = {"given_target"}
 OF_THE_GLOSSARY = {"terms"}
+OF_THE_VOCABULARY = {"suppressed"}  # the phrases of `suppress`
 OF_THE_LANGUAGE = {"forced_prefix"}  # comes of the target language
 OF_THE_ENGINE = OF_THE_LANGUAGE | OF_THE_OUTPUT | OF_THE_PAIR | OF_THE_GLOSSARY
 OF_THE_CALL = {"arrived", "deadline", "tenant", "is_bulk"}  # come with the call, not in its message
+
+
+SINGULAR = [field for field in pb.DecodingOptions.DESCRIPTOR.fields if field.name != "suppress"]
 
 
 def names(kind: Any) -> set[str]:
@@ -37,11 +41,12 @@ def test_its_fields_are_those_of_the_contract() -> None:
 def test_its_decoding_fields_are_those_of_the_contract_and_of_the_engine() -> None:
     contract = {field.name for field in pb.DecodingOptions.DESCRIPTOR.fields}
 
-    assert names(DecodingRequest) == contract == names(DecodingOptions) - OF_THE_ENGINE
+    assert names(DecodingRequest) == contract
+    assert contract - {"suppress"} == names(DecodingOptions) - OF_THE_ENGINE - OF_THE_VOCABULARY
     assert not OF_THE_LANGUAGE & contract
 
 
-@pytest.mark.parametrize("field", [*pb.DecodingOptions.DESCRIPTOR.fields], ids=lambda field: field.name)
+@pytest.mark.parametrize("field", SINGULAR, ids=lambda field: field.name)
 def test_every_decoding_field_may_be_left_to_the_server(field: Any) -> None:
     assert field.has_presence  # on the wire an absent one is not a 0
     assert getattr(DecodingRequest(), field.name) is None
@@ -52,3 +57,11 @@ def test_only_texts_and_times_must_be_given() -> None:
 
     assert request.decoding == DecodingRequest()
     assert {request.source_language_code, request.target_language_code, request.model, request.mime_type} == {""}
+
+
+def test_what_is_passed_on_is_one_translation_as_long_as_it_is() -> None:
+    asked = DecodingRequest(
+        beam_size=2, num_hypotheses=2, max_output_tokens=9, min_output_tokens=3, sampling=Sampling(), suppress=("a",)
+    )
+
+    assert asked.passed_on() == DecodingRequest(beam_size=2)

@@ -8,7 +8,7 @@ import pytest
 
 from server.access.tenants import Priority, Tenant
 from server.bundle.manifest import Manifest
-from server.decoding.options import DecodingOptions
+from server.decoding.options import DecodingOptions, Sampling
 from server.errors import InvalidRequest, PermissionDenied
 from server.text.markup.document import Read, unwatched
 from server.text.markup.html import read_html
@@ -18,6 +18,7 @@ from server.translation.rules import (
     check_answer,
     check_confidence,
     check_decoding,
+    check_glossary,
     check_mime_type,
     check_priority,
     check_scores,
@@ -66,6 +67,30 @@ def mime_type(name: str, num_hypotheses: int = 1, **wishes: Any) -> Read | None:
         (lambda m: decoding(m, max_output_tokens=0), ["decoding.max_output_tokens", "1 to 100", "0"]),
         (lambda m: decoding(m, max_output_tokens=101), ["decoding.max_output_tokens", "101"]),
         (lambda m: decoding(m, use_shortlist=True), ["decoding.use_shortlist", "no shortlist"]),
+        (lambda m: decoding(m, repetition_penalty=0.5), ["decoding.repetition_penalty", "1 to 10", "0.5"]),
+        (lambda m: decoding(m, repetition_penalty=float("nan")), ["decoding.repetition_penalty", "nan"]),
+        (lambda m: decoding(m, patience=11.0), ["decoding.patience", "1 to 10", "11"]),
+        (lambda m: decoding(m, no_repeat_ngram_size=101), ["decoding.no_repeat_ngram_size", "0 to 100", "101"]),
+        (lambda m: decoding(m, min_output_tokens=100), ["decoding.min_output_tokens", "0 to 99", "100"]),
+        (
+            lambda m: decoding(m, min_output_tokens=9, max_output_tokens=9),
+            ["decoding.min_output_tokens", "0 to 8 tokens", "9"],
+        ),
+        (lambda m: decoding(m, sampling=Sampling(), beam_size=2), ["decoding.beam_size", "must be 1", "not 2"]),
+        (
+            lambda m: decoding(m, sampling=Sampling(), num_hypotheses=9),
+            ["decoding.num_hypotheses", "1 to 8 samples", "9"],
+        ),
+        (lambda m: decoding(m, sampling=Sampling(top_p=0.0)), ["decoding.sampling.top_p", "over 0", "not 0"]),
+        (lambda m: decoding(m, sampling=Sampling(top_p=float("nan"))), ["decoding.sampling.top_p", "nan"]),
+        (
+            lambda m: decoding(m, sampling=Sampling(temperature=0.0)),
+            ["decoding.sampling.temperature", "0.01 to 100", "not 0"],
+        ),
+        (
+            lambda m: check_glossary(m, has_forms=True, is_only=True, samples=True),
+            ["glossary", "must be empty", "sampling"],
+        ),
         (lambda _: check_alignment(None), ["output.include_alignment", "false", "aligned"]),
         (lambda _: check_confidence(None), ["output.include_confidence", "false", "sure"]),
         (lambda _: check_texts(0, "pairs", "pairs"), ["pairs", "from 1 to 1024 pairs", "0"]),
@@ -101,6 +126,12 @@ def test_a_field_that_breaks_a_rule_is_named_with_limit_and_value(
         {"max_output_tokens": 100},
         {"with_scores": False},
         {"use_shortlist": False},
+        {"repetition_penalty": 10.0},
+        {"no_repeat_ngram_size": 100},
+        {"min_output_tokens": 99},
+        {"min_output_tokens": 8, "max_output_tokens": 9},
+        {"patience": 10.0},
+        {"end_loops": False},
     ],
     ids=str,
 )
@@ -163,3 +194,15 @@ def test_a_traffic_key_is_short_and_is_not_repeated() -> None:
         check_traffic_key("k" * length)
     with pytest.raises(InvalidRequest, match="traffic_key: must be from 0 to 256 characters, not 257"):
         check_traffic_key(SECRET + "k" * (257 - len(SECRET)))
+
+
+def test_samples_have_a_beam_each(manifest: Manifest) -> None:
+    sampling = Sampling(seed=7)
+
+    options = [decoding(manifest, sampling=sampling, num_hypotheses=number) for number in (None, 1, 8)]
+    assert [(each.beam_size, each.num_hypotheses, each.sampling) for each in options] == [
+        (1, 1, sampling),
+        (1, 1, sampling),
+        (8, 8, sampling),
+    ]
+    assert decoding(manifest, sampling=sampling, beam_size=1, num_hypotheses=3).beam_size == 3

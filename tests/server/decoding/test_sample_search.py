@@ -1,0 +1,115 @@
+"""Drawing tokens: how often each is drawn, and what the draws depend on."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from server.decoding.options import DecodingOptions, Sampling
+from server.decoding.result import FinishReason, Hypothesis
+from server.decoding.sample_search import SampleSearch, draw
+from tests.server.decoding.test_beam_search import advance_steered
+
+BOS, EOS = 2, 3
+LOGITS = np.log(np.array([1, 2, 3, 4, 10, 20, 20, 40], np.float32) / 100)
+_MOST_CHI_SQUARE = 24.3  # with 7 degrees of freedom, one test in a thousand has more
+
+
+def chi_square(sampling: Sampling, expected: list[float]) -> float:
+    """Returns how far 20,000 draws are from the probabilities that are expected."""
+    chance, total = np.random.Generator(np.random.Philox(5)), 20_000
+    counts = Counter(draw(LOGITS, sampling, chance.random()) for _ in range(total))
+    assert set(counts) == {token for token, share in enumerate(expected) if share}
+    return sum((counts[token] - total * share) ** 2 / (total * share) for token, share in enumerate(expected) if share)
+
+
+@pytest.mark.parametrize(
+    ("sampling", "weights"),
+    [
+        (Sampling(), [1, 2, 3, 4, 10, 20, 20, 40]),
+        (Sampling(temperature=0.5), [1, 4, 9, 16, 100, 400, 400, 1600]),
+        (Sampling(top_k=3), [0, 0, 0, 0, 0, 20, 20, 40]),
+        (Sampling(top_p=0.5), [0, 0, 0, 0, 0, 20, 20, 40]),  # both, as they are equal
+        (Sampling(top_p=0.85), [0, 0, 0, 0, 10, 20, 20, 40]),
+        (Sampling(top_k=4, top_p=0.85, temperature=0.5), [0, 0, 0, 0, 0, 400, 400, 1600]),
+    ],
+)
+def test_tokens_are_drawn_as_often_as_they_should(sampling: Sampling, weights: list[float]) -> None:
+    expected = [weight / sum(weights) for weight in weights]
+
+    assert chi_square(sampling, expected) < _MOST_CHI_SQUARE
+
+
+def test_the_measure_notices_other_probabilities() -> None:
+    assert chi_square(Sampling(temperature=1.1), [each / 100 for each in (1, 2, 3, 4, 10, 20, 20, 40)]) > 100
+
+
+def test_every_number_draws_a_token() -> None:
+    assert draw(LOGITS, Sampling(), 0.0) == 0
+    assert draw(LOGITS, Sampling(), np.nextafter(1.0, 0.0)) == 7
+    assert draw(LOGITS, Sampling(top_k=1, temperature=100), 0.999) == 7
+
+
+def sampled(source_ids: tuple[int, ...] = (9, 8, EOS), num: int = 3, seed: int = 1, **options: Any) -> list[Hypothesis]:
+    """Samples with the same logits in each step, of which eos has a tenth."""
+    search = SampleSearch(
+        DecodingOptions(beam_size=num, num_hypotheses=num, sampling=Sampling(seed=seed), with_tokens=True, **options),
+        source_ids=source_ids,
+        max_tokens=20,
+        bos_id=BOS,
+        eos_id=EOS,
+    )
+    logits = np.log(np.array([0, 0, 0, 10, 30, 40, 20], np.float32) / 100 + np.float32(1e-30))
+    parents = [0]
+    while parents:
+        if search.is_steered:
+            parents = advance_steered(search, np.tile(logits, (len(search.last_ids), 1)))
+        else:
+            parents = search.advance([[5]], [[0.0]])
+    return search.best()
+
+
+def test_the_seed_and_the_source_decide() -> None:
+    first = sampled()
+
+    assert sampled() == first
+    assert sampled(seed=2) != first
+    assert sampled(source_ids=(9, 7, EOS)) != first
+    assert len({each.ids for each in first}) == 3
+    assert [each.score for each in first] == sorted((each.score for each in first), reverse=True)
+
+
+def test_a_hypothesis_is_the_same_whatever_is_drawn_beside_it() -> None:
+    (alone,) = sampled(num=1)
+
+    assert alone in sampled(num=4)
+
+
+def test_scores_are_of_the_probabilities_before_temperature() -> None:
+    shares = {3: 0.1, 4: 0.3, 5: 0.4, 6: 0.2}
+
+    for best in sampled(num=4):
+        ids = [*best.ids, EOS] if best.finish_reason is FinishReason.STOP else best.ids
+        assert best.log_probs == pytest.approx([np.log(shares[token]) for token in ids], abs=1e-5)
+        assert best.score == pytest.approx(sum(best.log_probs) / len(ids))
+
+
+def test_samples_begin_behind_the_prefix_and_end_at_the_limit() -> None:
+    for best in sampled(num=4, forced_prefix=(5, 6)):
+        assert len(best.ids) <= 18
+        assert best.finish_reason is FinishReason.STOP or len(best.ids) == 18
+
+
+def test_a_sample_that_repeats_itself_ends() -> None:
+    search = SampleSearch(
+        DecodingOptions(beam_size=2, num_hypotheses=2, sampling=Sampling(top_k=1), end_loops=True),
+        source_ids=(9, 8, EOS),
+        max_tokens=20,
+        bos_id=BOS,
+        eos_id=EOS,
+    )
+    for _ in range(7):
+        assert advance_steered(search, np.tile(LOGITS, (len(search.last_ids), 1)))
+    assert advance_steered(search, np.tile(LOGITS, (2, 1))) == []
+    assert [(best.ids, best.finish_reason) for best in search.best()] == [((7,), FinishReason.REPETITION)] * 2

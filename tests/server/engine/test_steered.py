@@ -1,0 +1,57 @@
+"""Sentences that want whole rows of logits, in a batch with others, over a fake network."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from server.decoding.options import DecodingOptions
+from server.engine.batch import Batch
+from server.errors import EngineFailed
+from tests.fakes import EOS, FIRST_TOKEN
+from tests.server.engine.parts import GREEDY, Parts, decoder_of, tokens
+
+# In every row the fake's logits are higher the lower the token is: the lowest that is not banned is taken.
+UNIQUE = dataclasses.replace(GREEDY, no_repeat_ngram_size=1, suppressed=((0,), (1,), (2,)), min_output_tokens=2)
+
+
+def test_a_steered_sentence_is_taken_beside_others(parts: Parts, batch: Batch) -> None:
+    (steered,) = parts.submit(3, options=UNIQUE)
+    (plain,) = parts.submit(3)
+    (beam,) = parts.submit(3, options=DecodingOptions(beam_size=2))
+    (given,) = parts.submit(3, options=dataclasses.replace(GREEDY, given_target=(FIRST_TOKEN, EOS)))
+    (steered_beam,) = parts.submit(2, options=dataclasses.replace(UNIQUE, beam_size=2))
+
+    parts.step(batch, 8)
+
+    assert steered.result(0).hypotheses[0].ids == (4, 5), "3 is eos, and banned at first"
+    assert steered_beam.result(0).hypotheses[0].ids == (4, 5)
+    assert plain.result(0).hypotheses[0].ids == tokens(3)
+    assert beam.result(0).hypotheses[0].ids == tokens(3)
+    assert given.result(0).hypotheses[0].ids == (FIRST_TOKEN,)
+    assert batch.plan.num_rows == 0
+
+
+def test_a_steered_sentence_feeds_what_it_has_chosen(parts: Parts, batch: Batch) -> None:
+    parts.submit(3, options=UNIQUE)
+
+    parts.step(batch, 3)
+
+    assert [fed[0] for fed in parts.runner.fed[1:]] == [4, 5]
+
+
+def test_steered_sentences_that_fail_fail_alone(parts: Parts, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("broken")
+
+    (plain,) = parts.submit(3)
+    (steered,) = parts.submit(3, options=UNIQUE)
+    parts.step(batch)
+    monkeypatch.setattr(decoder_of(batch), "logits", fail)
+
+    parts.step(batch, 3)
+
+    assert plain.result(0).hypotheses[0].ids == tokens(3)
+    with pytest.raises(EngineFailed):
+        steered.result(0)
+    assert batch.plan.num_rows == 0
