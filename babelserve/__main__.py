@@ -47,7 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     arguments = parse(build_parser(), argv)
     try:
-        terms = read_terms(arguments.term, arguments.glossary, ignore_case=bool(arguments.ignore_case))
+        languages = (None if arguments.source == "auto" else arguments.source, arguments.target)
+        ignores_case = bool(arguments.ignore_case)
+        terms = read_terms(arguments.term, arguments.glossary, ignore_case=ignores_case, languages=languages)
         arguments.glossary = terms or None
         if arguments.list_models or arguments.list_glossaries:
             return _list(arguments)

@@ -2,11 +2,14 @@
 
 A file is UTF-8 with a term a line: its source, its target, and other forms of its target. Tabs, or else semicolons, or
 else commas part them, whichever the first term has; tabs in a file whose name ends so. Parts may be in double quotes
-where no tabs part them. Empty lines and lines that begin with # are no terms, nor is a first line `source, target`.
+where no tabs part them. Empty lines and lines that begin with # are no terms. Nor is a first line that begins with
+`source, target` or with the codes of two languages. Parts three and four are no forms if they are such codes, the same
+in every line, as DeepL writes them.
 """
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,6 +21,8 @@ from babelserve.outputs import UsageError
 _MAX_TERMS, _MAX_FORMS, _MAX_CHARACTERS = 1000, 32, 200  # as translation.proto says of Glossary and Term
 _DELIMITERS = ("\t", ";", ",")
 _TAB_ENDINGS = (".tsv", ".tab")
+_CODE = re.compile(r"[a-z]{2}(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}))?")  # with three letters or capitals, words look so
+Languages = tuple[str | None, str | None]  # codes of source and target, None where unknown
 
 
 class _Terms:
@@ -57,13 +62,16 @@ class _Terms:
         self.targets[source] = forms
 
 
-def read_terms(written: Iterable[str], file: Path | None, *, ignore_case: bool) -> dict[str, list[str]]:
+def read_terms(
+    written: Iterable[str], file: Path | None, *, ignore_case: bool, languages: Languages = (None, None)
+) -> dict[str, list[str]]:
     """Returns the targets with their other forms, by source, of `--term` and `--glossary`.
 
     Args:
         written: as `SOURCE=TARGET` or `SOURCE=TARGET|FORM|FORM`.
         file: a glossary; None for none.
         ignore_case: whether sources that differ by their case are the same.
+        languages: whose codes the file may have beside its terms; for None, what looks like a code is one.
 
     Raises:
         UsageError: a term is none, or breaks a limit; the message has the place, the limit and the value.
@@ -76,8 +84,13 @@ def read_terms(written: Iterable[str], file: Path | None, *, ignore_case: bool) 
             raise UsageError(f"--term {number}: must be SOURCE=TARGET, not {_shown(term)}")
         terms.add(f"--term {number}", [source, *targets.split("|")])
     if file is not None:
-        for number, cells in _rows(file):
-            terms.add(f"{file}, line {number}", cells)
+        rows = list(_rows(file, languages))
+        codes = rows[0][1][2:4] if rows else []
+        has_codes = _are_codes(codes, languages) and all(
+            cells[2:4] == codes and not any(cells[4:]) for _, cells in rows
+        )
+        for number, cells in rows:
+            terms.add(f"{file}, line {number}", cells[:2] if has_codes else cells)
     return terms.targets
 
 
@@ -95,18 +108,19 @@ def tell_missed(
             tell(f"the term {source!r} was missed {count} {'time' if count == 1 else 'times'}")
 
 
-def _rows(file: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yields the cells of each term with its line's number, from 1."""
+def _rows(file: Path, languages: Languages) -> Iterator[tuple[int, list[str]]]:
+    """Yields the cells of each term, without white space at their ends, with its line's number, from 1."""
     delimiter = "\t" if file.suffix.lower() in _TAB_ENDINGS else None
     lines = enumerate(io.StringIO(_text(file), newline=None), start=1)  # which knows every kind of line end
     rows = ((number, line) for number, line in lines if line.strip() and not line.startswith("#"))
     for index, (number, line) in enumerate(rows):
         try:
             delimiter = delimiter or _delimiter(line)
-            cells = _cells(line, delimiter)
+            cells = [cell.strip() for cell in _cells(line, delimiter)]
         except csv.Error as error:
             raise UsageError(f"{file}, line {number}: cannot be parted: {error}: {_shown(line)}") from error
-        if index == 0 and [cell.strip().lower() for cell in cells[:2]] == ["source", "target"]:
+        is_head = [cell.lower() for cell in cells[:2]] == ["source", "target"] or _are_codes(cells[:2], languages)
+        if index == 0 and is_head:
             continue
         if len(cells) < 2:
             parts = repr(delimiter) if index else "a tab, a semicolon or a comma"
@@ -114,6 +128,18 @@ def _rows(file: Path) -> Iterator[tuple[int, list[str]]]:
                 f"{file}, line {number}: must be a source and a target with {parts} between: {_shown(line)}"
             )
         yield number, cells
+
+
+def _are_codes(cells: Sequence[str], languages: Languages) -> bool:
+    """Whether two cells are the codes of the languages."""
+    return len(cells) == len(languages) and all(
+        _CODE.fullmatch(cell) if code is None else _normal(cell) == _normal(code)
+        for cell, code in zip(cells, languages, strict=True)
+    )
+
+
+def _normal(code: str) -> str:
+    return code.lower().replace("_", "-")
 
 
 def _text(file: Path) -> str:

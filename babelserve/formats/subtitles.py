@@ -1,9 +1,11 @@
 """Subtitles, SRT and WebVTT: the lines of a cue are one text, whose translation is wrapped to as many lines.
 
 Lines that begin with a dash, a name in capitals or a voice, such as `<v Anna>`, begin a text of their own, because
-different people say them. Cues that break a sentence are one text together: one that ends without punctuation, and the
-next one, which goes on with a small letter. Each gets words in proportion to what it had. Numbers, times, settings,
-notes and styles stay as they are, and so do dashes and names, and brackets round a text.
+different people say them. So do lines that begin with any name, such as `Anna:`, where a cue has at least two of these;
+such a name is sent, since it may be a word, such as `Nurse:`. Cues that break a sentence are one text together: one
+that ends without punctuation, and the next one, which goes on with a small letter. Each gets words in proportion to
+what it had. Numbers, times, settings, notes and styles stay as they are, and so do dashes, names in capitals, and
+brackets round a text.
 
 Both formats have tags like those of HTML, and are sent as HTML. SRT has no entities. https://www.w3.org/TR/webvtt1/
 """
@@ -21,6 +23,8 @@ _TIMES = re.compile(r"[ \t]*(?:\d+:)?\d+:\d+[.,]\d+[ \t]+-->[ \t]")
 _DASH = r"[-\u2010\u2013\u2014]"
 _NAME = r"[A-Z\u00c0-\u00de][A-Z\u00c0-\u00de0-9 .'#-]{0,30}+:(?!\S)"
 _SPEAKS = re.compile(rf"[ \t]*+(?:<[bciu]>)?(?:{_DASH}|{_NAME}|<v[ \t.])")
+_CAPITAL = "[A-Z\u00c0-\u00d6\u00d8-\u00de]"
+_MAY_SPEAK = re.compile(rf"[ \t]*+(?:<[bciu]>)?{_CAPITAL}[\w.'-]*+(?: (?:{_CAPITAL}|[#\d])[\w.'-]*+){{0,2}}:(?!\S)")
 # What is not sent: a place on the screen, a dash, a name.
 _AHEAD = re.compile(rf"[ \t]*+(?:\{{\\an?\d+\}}[ \t]*+)?(?:{_DASH}++(?!\d)[ \t]*+)?(?:{_NAME}[ \t]*+)?")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]|\([^()]*\)")
@@ -91,8 +95,9 @@ def _cues(text: str) -> Iterator[_Lines]:
 def _texts(text: str, lines: _Lines) -> list[_Lines]:
     """The lines of each text of a cue."""
     texts: list[_Lines] = []
+    named = {begin for begin, end in lines if _MAY_SPEAK.match(text, begin, end)}
     for begin, end in lines:
-        if not texts or _SPEAKS.match(text, begin, end):
+        if not texts or _SPEAKS.match(text, begin, end) or (begin in named and len(named) > 1):
             texts.append([])
         texts[-1].append((begin, end))
     return texts

@@ -12,6 +12,7 @@ from server.text.runs import Run, add_run, grown_run
 from server.text.typography import STAND_INS
 
 _FIRST_SYMBOL = "\u2190"  # an arrow. Networks drop the symbols from here on, even those that they know.
+# Nor do they read blanks other than a space: the piece of a word behind one is not that of a word's beginning.
 
 
 class Characters:
@@ -30,8 +31,9 @@ class Characters:
         """Returns the characters of a text that the network does not know."""
         unknown = set(text).difference(self._known)
         for character in unknown.difference(self._shown):
-            is_symbol = character >= _FIRST_SYMBOL and unicodedata.category(character) in ("So", "Sm")
-            if not is_symbol and self._knows(character):
+            category = unicodedata.category(character)
+            is_lost = category == "Zs" or (character >= _FIRST_SYMBOL and category in ("So", "Sm"))
+            if not is_lost and self._knows(character):
                 self._known.add(character)
                 unknown.discard(character)
             else:

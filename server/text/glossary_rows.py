@@ -1,8 +1,10 @@
 """Reads glossaries in rows, TSV and CSV: a source, its target, and other forms of the target.
 
-The first row has the codes of the languages, `en<TAB>de`, unless the file's name says them. CSV has commas, or
-semicolons if its first row has any; a cell may stand in double quotes, but has no line breaks. Cells of TSV have no
-quotes. Empty rows, and rows that begin with `#`, are no terms. It is UTF-8, with or without a byte order mark.
+The first row has the codes of the languages, `en<TAB>de`, unless the file's name says them. If the name says them, the
+first row may still have them, or `source` and `target`. CSV has commas, or semicolons if its first row has any; a cell
+may stand in double quotes, but has no line breaks. Cells of TSV have no quotes. Empty rows, and rows that begin with
+`#`, are no terms. Columns three and four are no forms if they are the languages' codes in every row, as DeepL writes
+them. It is UTF-8, with or without a byte order mark.
 """
 
 import csv
@@ -10,6 +12,7 @@ import io
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from server.text.glossary_entries import (
     CODE,
@@ -40,20 +43,19 @@ def read_rows(content: bytes, languages: tuple[str, str] | None, *, is_csv: bool
     """
     targets: dict[str, tuple[str, ...]] = {}
     line_of: dict[str, int] = {}
-    is_first = True
-    for line, cells in _rows(content, is_csv=is_csv):
-        if is_first:
-            is_first = False
-            if languages is None:
-                languages = _read_header(line, cells)
-                continue
-            if [normal_code(cell) for cell in cells[:2]] == [normal_code(code) for code in languages]:
-                continue
+    if languages is None and (first := next(_rows(content, is_csv=is_csv), None)):
+        languages = _read_header(*first)
+    codes = [normal_code(code) for code in languages or ()]
+    terms = partial(_terms, content, codes, is_csv=is_csv)
+    num_columns = 2 if all([normal_code(cell) for cell in cells[2:] if cell] == codes for _, cells in terms()) else None
+    for line, cells in terms():
         if len(cells) < 2:
             raise MalformedGlossary(f"line {line}: must have at least 2 columns, source and target, not {len(cells)}")
         source = check_phrase(line, "the source", cells[0])
         forms = [check_phrase(line, "the target", cells[1])]
-        forms += [check_phrase(line, f"column {number}", cell) for number, cell in enumerate(cells[2:], 3) if cell]
+        forms += [
+            check_phrase(line, f"column {number}", cell) for number, cell in enumerate(cells[2:num_columns], 3) if cell
+        ]
         own = tuple(dict.fromkeys(forms))
         if targets.setdefault(source, own) != own:
             message = f"line {line}: has the source of line {line_of[source]}, but another target"
@@ -71,6 +73,13 @@ def _read_header(line: int, cells: Sequence[str]) -> tuple[str, str]:
             message = f"line {line}: column {number} of the first row must be empty, or the code of the target"
             raise MalformedGlossary(f"{message}: further columns are other forms of the target")
     return cells[0], cells[1]
+
+
+def _terms(content: bytes, codes: list[str], *, is_csv: bool) -> Iterator[tuple[int, list[str]]]:
+    """Yields the rows of `_rows` but a head."""
+    for index, (line, cells) in enumerate(_rows(content, is_csv=is_csv)):
+        if index or [normal_code(cell) for cell in cells[:2]] not in (codes, ["source", "target"]):
+            yield line, cells
 
 
 def _rows(content: bytes, *, is_csv: bool) -> Iterator[tuple[int, list[str]]]:

@@ -36,6 +36,8 @@ _ORDINAL = re.compile(r"(?<![\w.,:])(\d{1,3})\.(?=\s[^\W\d_])")  # German's, wit
 _ENGLISH_ORDINAL = re.compile(r"\b(\d{1,3})(?:st|nd|rd|th)\b")
 _ORDINAL_ENDINGS = {"pt": "\u00ba", "it": "\u00ba", "es": ".\u00ba", "fr": "e", "nl": "e"}  # elsewhere a full stop
 _NUMBER_SIGN = re.compile(r"\bNo\.(?=\s?\d)")
+_NO_BREAK = re.compile(r"(?<=\d)[\u00a0\u202f](?=[^\W\d]|%)")
+_BEHIND_NUMBER = re.compile(r"(?<=\d) (?=[^\W\d]|%)")
 _BEFORE_NUMBER = re.compile(r"(?<![\w)])-(?=\d)")
 
 
@@ -62,6 +64,8 @@ def restore_typography(source: str, translation: str, language: str) -> str:
         translation = _ORDINAL.sub(_english_ordinal, translation)
     if _ELLIPSIS in source and "..." not in source:
         translation = translation.replace("...", _ELLIPSIS)
+    if (blank := _NO_BREAK.search(source)) and not _BEHIND_NUMBER.search(source):
+        translation = _BEHIND_NUMBER.sub(blank[0], translation)
     if _MINUS in source:
         translation = _BEFORE_NUMBER.sub(_MINUS, translation)
     return translation

@@ -3,7 +3,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from babelserve.glossary import read_terms, tell_missed
+from babelserve.glossary import Languages, read_terms, tell_missed
 from babelserve.lines import Line, TranslatedLine, failed_line
 from babelserve.outputs import UsageError
 from babelserve.results import FinishReason, Translation
@@ -49,6 +49,8 @@ def test_terms_of_flags_have_forms_and_stand_before_those_of_a_file(tmp_path: Pa
         ("a", "printer\tDrucker\tDruckers\r\ntray\tFach\r\n"),
         ("a.txt", "printer;Drucker;Druckers\rtray;Fach\r"),
         ("a.csv", "\ufeffprinter,Drucker,Druckers\n\n# a note, of ours;\n  \n tray , Fach\n"),
+        ("a.csv", "en;de\nprinter;Drucker;Druckers\ntray;Fach\n"),
+        ("a.tsv", "en\tpt-BR\tpt-BR\nprinter\tDrucker\tDruckers\ntray\tFach\n"),
         ("a.csv", "Source,Target\nprinter,Drucker,Druckers\ntray,Fach\n"),
     ],
 )
@@ -66,8 +68,36 @@ def test_quotes_hold_delimiters_together_where_no_tabs_part(tmp_path: Path) -> N
 
 
 def test_only_the_first_line_can_be_a_head(tmp_path: Path) -> None:
-    assert read(tmp_path, "a,b\nsource,target\n") == {"a": ["b"], "source": ["target"]}
-    assert read(tmp_path, "en,de\na,b\n") == {"en": ["de"], "a": ["b"]}
+    assert read(tmp_path, "a,b\nsource,target\nen,de\n") == {"a": ["b"], "source": ["target"], "en": ["de"]}
+
+
+@pytest.mark.parametrize(
+    ("head", "languages", "is_head"),
+    [
+        ("EN,pt_br", ("en", "pt-BR"), True),
+        ("eng,de", ("eng", None), True),
+        ("en,de", ("en", "fr"), False),
+        ("en,de", ("fr", None), False),
+        ("EN,DE", (None, None), False),
+        ("eng,deu", (None, None), False),
+        ("one,de", (None, None), False),
+    ],
+)
+def test_a_head_has_the_codes_of_the_languages_if_they_are_known(
+    head: str, languages: Languages, is_head: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / "terms.csv"
+    file.write_text(f"{head}\na,b\n")
+
+    terms = read_terms([], file, ignore_case=False, languages=languages)
+
+    assert len(terms) == (1 if is_head else 2)
+
+
+def test_codes_in_columns_three_and_four_of_every_line_are_no_forms(tmp_path: Path) -> None:
+    assert read(tmp_path, "a,b,en,de\nc,d,en,de,,\n") == {"a": ["b"], "c": ["d"]}
+    assert read(tmp_path, "a,b,en,de\nc,d\n") == {"a": ["b", "en", "de"], "c": ["d"]}
+    assert read(tmp_path, "a,b,en,de\nc,d,de,en\n") == {"a": ["b", "en", "de"], "c": ["d", "de", "en"]}
 
 
 @pytest.mark.parametrize(

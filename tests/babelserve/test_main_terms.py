@@ -32,6 +32,24 @@ def test_terms_reach_the_server_and_missed_ones_are_told_once(
     ]
 
 
+@pytest.mark.parametrize(
+    ("flags", "sources"),
+    [
+        (["--source", "auto", "--target", "de"], ["cow"]),
+        (["--source", "en", "--target", "DE"], ["cow"]),
+        (["--source", "en", "--target", "fr"], ["en", "cow"]),
+    ],
+)
+def test_a_head_of_the_languages_that_are_asked_for_is_no_term(
+    flags: list[str], sources: list[str], server: ScriptedServer, service: ScriptedService, tmp_path: Path
+) -> None:
+    (tmp_path / "terms.csv").write_text("en;de\ncow;Kuh\n")
+
+    translate(server, *flags, "--glossary", str(tmp_path / "terms.csv"), "a cow")
+
+    assert [term.source for term in service.requests[0].glossary.terms] == sources
+
+
 def test_json_has_the_terms_of_each_text(server: ScriptedServer) -> None:
     done = translate(server, *TERMS, "--json", "a dog", "a cat", "a cow")
 

@@ -1,9 +1,9 @@
 """Reads XLIFF 1.2 and 2.x: each unit's source is a text, and its translation becomes the unit's target.
 
 Source: the standards of OASIS, XLIFF 1.2 (2008) and 2.1 (2018). A target that is there is replaced. Its attributes
-stay, but for `state`, which becomes "translated". Where a source has segments (`seg-source`), the target is one text. A
-reference to what a DTD defines, such as `&product;`, is kept as a word. The elements may have a prefix that is declared
-as that of XLIFF, as `<xlf:source>` has.
+stay, but for `state`, which becomes "translated". What is approved, signed off or final stays as it is. Where a source
+has segments (`seg-source`), the target is one text. A reference to what a DTD defines, such as `&product;`, is kept as
+a word. The elements may have a prefix that is declared as that of XLIFF, as `<xlf:source>` has.
 """
 
 import re
@@ -16,6 +16,7 @@ from server.text.markup.document import Document, MalformedDocument, Watch, unwa
 _UNITS = frozenset({"trans-unit", "segment"})
 _BEGINS, _ENDS = frozenset({"bx", "bpt", "sc", "sm"}), frozenset({"ex", "ept", "ec", "em"})
 _SPANS = frozenset({"g", "pc", "mrk"})
+_FINAL = frozenset({"final", "signed-off"})  # states
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}  # XML has no others of its own
 _REFERENCE = r"&(?:(?:amp|lt|gt|quot|apos)|\#0*+\d{1,7}|\#x0*+[0-9a-fA-F]{1,6});"
 _TOKEN = re.compile(
@@ -83,7 +84,8 @@ def _decoded(match: re.Match[str]) -> str:
 def read_xliff(text: str, watch: Watch = unwatched) -> Document:
     """Returns the sources of an XLIFF document's units, to be written as their targets.
 
-    Units stay as they are where `translate="no"` says so, and codes within a unit are tags.
+    Units stay as they are where `translate="no"`, `approved="yes"`, or a state that is final says so. Codes within a
+    unit are tags.
 
     Args:
         text: a whole document.
@@ -122,7 +124,11 @@ def _read_unit(tokens: Sequence[_Token], ends: dict[int, int], begin: int, build
     end = behind
     if tokens[following].name == "target" and not tokens[following].is_end:
         name = f"{tokens[following].prefix}target"
-        behind, end = following, ends[following] + 1
+        end = ends[following] + 1
+        if (tokens[following].attributes or {}).get("state") in _FINAL:
+            builder.stay("".join(token.source for token in tokens[begin:end]))
+            return end
+        behind = following
         opening = _STATE.sub('state="translated"', tokens[following].source, 1)
         opening = opening[:-2].rstrip() + ">" if opening.endswith("/>") else opening
     builder.stay("".join(token.source for token in tokens[begin:behind]) + opening)
@@ -202,6 +208,7 @@ def _parted(name: str, prefixes: frozenset[str]) -> tuple[str, str]:
 def _begin_tag(source: str, name: str, prefix: str, around: _Token) -> _Token:
     attributes = {key: first or second for key, first, second in _ATTRIBUTE.findall(source)}
     is_protected = attributes.get("translate") == "no" or attributes.get("mtype") == "protected"
+    is_done = attributes.get("approved") == "yes" or (name == "segment" and attributes.get("state") in _FINAL)
     space = attributes.get("xml:space")
     return _Token(
         source,
@@ -209,7 +216,9 @@ def _begin_tag(source: str, name: str, prefix: str, around: _Token) -> _Token:
         prefix,
         attributes=attributes,
         parent=around.name,
-        is_translated=not is_protected and (around.is_translated or attributes.get("translate") == "yes"),
+        is_translated=not is_protected
+        and not is_done
+        and (around.is_translated or attributes.get("translate") == "yes"),
         keeps_blanks=around.keeps_blanks if space is None else space == "preserve",
     )
 

@@ -84,7 +84,7 @@ def test_hostile_text_takes_time_in_proportion() -> None:
     text = "<" * 300_000 + "a\nb"
 
     assert translated(read_srt(f"0:01,0 --> 0:02,0\n{text}".encode()), upper).endswith(b"<A\nB")
-    for piece in ("A: ", "(", "[", "<i ", "-", "AB ", "&amp;"):
+    for piece in ("A: ", "(", "[", "<i ", "-", "AB ", "&amp;", "Ab", "Ab:\n"):
         text = f"0:01,0 --> 0:02,0\n{piece * 100_000}ab"
         assert translated(read_srt(text.encode()), lambda text: text).decode() == text
 
@@ -117,6 +117,29 @@ def test_each_speaker_of_a_cue_has_a_text() -> None:
     document = read_vtt(voices.encode())
     assert document.texts == ["<v Anna>Come here!</v>", "<v.loud Bob>No."]
     assert translated(document, lambda text: text) == voices.encode()
+
+
+@pytest.mark.parametrize(
+    ("lines", "texts"),
+    [
+        (
+            "Peter: He took\na tablet.\nAnna-Lou: How many?",
+            ["Peter: He took a tablet.", "Anna-Lou: How many?"],
+        ),
+        ("\u00c9va M. O'Hara: Yes.\n<i>Nurse #2: No.</i>", ["\u00c9va M. O'Hara: Yes.", "<i>Nurse #2: No.</i>"]),
+        ("Anna:\nYes.\nPeter:\nNo.", ["Anna: Yes.", "Peter: No."]),
+        ("ANNA: Yes.\nPeter: No.", ["Yes.", "Peter: No."]),
+        ("We need one thing:\nAnna: she knows\nall.", ["We need one thing: Anna: she knows all."]),
+        ("He said to me: go.\nI said to him: no.", ["He said to me: go. I said to him: no."]),
+        ("From Monday 8:30 to\nFriday 9:30 here", ["From Monday 8:30 to Friday 9:30 here"]),
+    ],
+)
+def test_lines_with_a_name_are_speakers_where_a_cue_has_two(lines: str, texts: list[str]) -> None:
+    source = f"0:01,0 --> 0:02,0\n{lines}\n".encode()
+    document = read_srt(source)
+
+    assert document.texts == texts
+    assert document.write(texts, "de") == (source, [])
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,10 @@ def test_a_plainer_character_stands_for_one_that_shows_the_same(text: str, expec
     assert Characters(knows).plain(text) == expected
 
 
+def test_a_space_is_the_one_blank_that_a_network_is_shown() -> None:
+    assert Characters(lambda _: True).plain("a\u00a0b\u202fc\u2003d") == "a b c d"
+
+
 def test_a_letter_in_two_characters_is_known_if_it_is_known_as_one() -> None:
     assert runs("Cafe\u0301, g\u0306") == []
     assert runs("Ze\u0302 zone") == ["Ze\u0302"]

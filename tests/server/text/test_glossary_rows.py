@@ -26,9 +26,29 @@ def test_a_header_says_the_languages_and_further_columns_are_forms(content: str,
     assert read_rows(content.encode(), None, is_csv=is_csv) == DOG
 
 
-@pytest.mark.parametrize("content", ["dog\tHund\tHunde", "EN\tde\ndog\tHund\tHunde"])
+@pytest.mark.parametrize(
+    "content", ["dog\tHund\tHunde", "EN\tde\ndog\tHund\tHunde", "Source\tTARGET\tform\ndog\tHund\tHunde"]
+)
 def test_without_a_header_the_name_of_the_file_says_them(content: str) -> None:
     assert read_rows(content.encode(), EN_DE, is_csv=False) == DOG
+
+
+def test_codes_in_columns_three_and_four_of_every_row_are_no_forms() -> None:
+    assert read_rows(b"dog,Hund,EN,de\ncat,Katze,en,de,\n", EN_DE, is_csv=True).targets == {
+        "dog": ("Hund",),
+        "cat": ("Katze",),
+    }
+    assert read_rows(b"en;de\ndog;Hund;en;de\n", None, is_csv=True).targets == {"dog": ("Hund",)}
+    assert read_rows(b"dog,Hund,en,de\ncat,Katze\n", EN_DE, is_csv=True).targets == {
+        "dog": ("Hund", "en", "de"),
+        "cat": ("Katze",),
+    }
+
+
+def test_only_the_first_row_is_a_head() -> None:
+    content = b"dog\tHund\nsource\ttarget\nen\tde\n"
+
+    assert read_rows(content, EN_DE, is_csv=False).targets == {"dog": ("Hund",), "source": ("target",), "en": ("de",)}
 
 
 def test_quotes_of_csv_hold_delimiters_and_quotes_and_those_of_tsv_nothing() -> None:
@@ -44,6 +64,7 @@ def test_quotes_of_csv_hold_delimiters_and_quotes_and_those_of_tsv_nothing() -> 
     [
         ("dog\tHund", r"^line 1: the first row must be codes of two languages, such as en and de, or the file's name"),
         ("en", r"^line 1: the first row must be codes"),
+        ("source\ttarget\ndog\tHund", r"^line 1: the first row must be codes"),
         ("en\tde\tfr\na\tb\tc", r"^line 1: column 3 of the first row must be empty, or the code of the target"),
         ("en\tde\ndog", r"^line 2: must have at least 2 columns, source and target, not 1$"),
         ("en\tde\n#\ndog\t\tHunde", r"^line 3: the target must have 1 to 200 characters, not all white space, not 0$"),

@@ -21,6 +21,9 @@ from server.text.typography import number_sign, ordinal_ending, restore_typograp
         ("Her 2nd birthday", "Seu 2nd aniversário", "pt", "Seu 2º aniversário"),
         ("Her 2nd birthday", "Ihr 2nd Geburtstag", "de", "Ihr 2. Geburtstag"),
         ("Wait\u2026", "Warte...", "de", "Warte\u2026"),
+        ("Pay 500\u00a0euros to 2", "Zahle 500 Euro an 2", "de", "Zahle 500\u00a0Euro an 2"),
+        ("It is 5\u202f%", "Es sind 5 %", "de", "Es sind 5\u202f%"),
+        ("Pay 500\u00a0euros to 2 men", "Zahle 500 Euro an 2 Männer", "de", "Zahle 500 Euro an 2 Männer"),
     ],
 )
 def test_marks_of_the_sources_kinds_are_those_of_the_target(

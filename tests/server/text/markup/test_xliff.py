@@ -80,6 +80,34 @@ def test_what_is_marked_is_not_translated() -> None:
 
 
 @pytest.mark.parametrize(
+    "unit",
+    [
+        '<trans-unit id="1" approved="yes"><source>One</source><target>Eins</target></trans-unit>',
+        "<trans-unit id='1' approved='yes' translate='yes'><source>One</source></trans-unit>",
+        '<trans-unit id="1"><source>One</source><target state="final">Eins</target></trans-unit>',
+        '<trans-unit><source>One</source><seg-source/> <target state="signed-off">Eins</target></trans-unit>',
+        '<unit id="1"><segment state="final"><source>One</source><target>Eins</target></segment></unit>',
+    ],
+)
+def test_what_is_approved_or_final_stays_as_it_is(unit: str) -> None:
+    other = '<trans-unit id="2" approved="no"><source>Two</source><target state="translated">Zwei</target></trans-unit>'
+    document = read_xliff(f"<xliff>{unit}{other}</xliff>")
+
+    assert [block.text for block in document.blocks] == ["Two"]
+    assert identity(document) == f"<xliff>{unit}{other.replace('Zwei', 'Two')}</xliff>"
+
+
+@pytest.mark.parametrize(
+    "segment",
+    ['<segment state="reviewed"><source>One</source></segment>', "<segment><source>One</source></segment>"],
+)
+def test_other_states_and_final_segments_beside_them_keep_nothing_from_being_translated(segment: str) -> None:
+    final = '<segment state="final"><source>Two</source><target>Zwei</target></segment>'
+
+    assert [block.text for block in read_xliff(f"<xliff><unit>{final}{segment}</unit></xliff>").blocks] == ["One"]
+
+
+@pytest.mark.parametrize(
     ("source", "text", "partners", "kept"),
     [
         ('a <g id="1">b <x id="2"/></g> c', "a b \U000f0000 c", [1, 0], ['<x id="2"/>']),
