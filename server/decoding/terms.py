@@ -32,10 +32,12 @@ class Replaced(NamedTuple):
 
     Attributes:
         words: of each term, in order; empty if they are not known.
+        num_tokens: of the translation.
         gone: those of their first tokens with which the translation begins no word that stays.
     """
 
     words: tuple[tuple[ReplacedWord, ...], ...]
+    num_tokens: int
     gone: frozenset[int] = frozenset()
 
 

@@ -172,8 +172,6 @@ class Engine:
         max_tokens = options.max_output_tokens or default_max_tokens(len(source_ids), self._max_target_tokens)
         if options.given_target is not None:
             max_tokens = self._max_target_tokens
-        elif options.terms is not None and options.max_output_tokens is None:
-            max_tokens += options.terms.num_tokens
         max_tokens = max(max_tokens, 1 + options.min_output_tokens)
         has_none = self._placeholder_ids.isdisjoint(source_ids)
         search = new_search(

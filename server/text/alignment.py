@@ -111,24 +111,30 @@ def words_of(pieces: Sequence[str]) -> list[tuple[int, int]]:
     return list(itertools.pairwise([*starts, len(pieces)]))
 
 
-def attending(
-    attention: NDArray[np.float32], spans: Sequence[_Span | None], span: _Span, words: Sequence[tuple[int, int]]
-) -> list[int]:
-    """Returns the first pieces of the words of a translation that stand for a part of its source.
+def mean_by_word(attention: NDArray[np.float32], words: Sequence[tuple[int, int]]) -> NDArray[np.float32]:
+    """Returns what each whole word of a translation has attended to, [words, S], of [T, S] by pieces."""
+    whole = [(first, end) for first, end in words if end <= len(attention)]
+    if not whole:
+        return np.zeros((0, attention.shape[1]), np.float32)
+    sums = np.add.reduceat(attention[: whole[-1][1]], [first for first, _ in whole])
+    lengths = np.array([[end - first] for first, end in whole], np.float32)
+    return np.divide(sums, lengths, dtype=np.float32)
+
+
+def attending(by_word: NDArray[np.float32], spans: Sequence[_Span | None], span: _Span) -> list[int]:
+    """Returns the numbers of the words of a translation that stand for a part of its source.
 
     Args:
-        attention: [T, S], of each target piece a distribution over the source's.
-        spans: where each source piece stands, [S].
+        by_word: [words, S], of each word of the translation a distribution over the source's pieces.
+        spans: where each piece of the source stands, [S].
         span: where the part does.
-        words: of the translation, as `words_of` returns them.
     """
     inside = [index for index, own in enumerate(spans) if own is not None and own[0] < span[1] and span[0] < own[1]]
-    of_pieces = attention[:, inside].sum(axis=1)
-    shares = {first: of_pieces[first:end].mean() for first, end in words if end <= len(of_pieces)}
-    if not shares or max(shares.values()) < _LEAST_WEIGHT:
+    shares = by_word[:, inside].sum(axis=1)
+    best = shares.max(initial=0.0)
+    if best < _LEAST_WEIGHT:
         return []
-    least = min(_LEAST_SHARE, max(shares.values()))  # the best one if none has as much
-    return [first for first, share in shares.items() if share >= least]
+    return np.flatnonzero(shares >= min(_LEAST_SHARE, best)).tolist()  # the best one if none has as much
 
 
 def find_spans(pieces: Sequence[str], text: str) -> list[_Span | None]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from server.errors import InvalidRequest
-from server.text.term_table import LETTER, MAX_FORMS, WORD, Term, TermTable, phrase_fault, words_of
+from server.text.term_table import LETTER, MAX_FORMS, WORD, Term, TermTable, normal, phrase_fault, words_of
 
 MAX_TERMS = 1000  # of a request: half, and lists of a product do not fit; twice that, and reading them takes 10 ms
 MAX_NAMES = 16  # half, and a product with departments does not fit; twice that, and each word is looked up in them all
@@ -95,7 +95,7 @@ class Glossary:
         """Yields the terms of a sentence, in order, apart from each other. Takes time linear in the text."""
         words = list(WORD.finditer(text))
         is_folded = self._ignores_case or text.isupper()
-        spelt = [word[0].casefold() if is_folded else word[0] for word in words]
+        spelt = [normal(word[0]).casefold() if is_folded else normal(word[0]) for word in words]
         first = next((index for index, word in enumerate(spelt) if word[0].isalnum()), -1)
         index = 0
         while index < len(words):
@@ -138,29 +138,47 @@ class UsedTerm:
     span: tuple[int, int] | None
 
 
-def locate(found: Sequence[FoundTerm], translation: str) -> list[UsedTerm]:
-    """Returns where a translation has the terms of its sentence, each occurrence for one of them.
+def locate(found: Sequence[FoundTerm], translation: str, kept: Sequence[str] = ()) -> list[UsedTerm]:
+    """Returns where a translation has the terms of its sentence, each place for one of them. Takes linear time.
 
     It has a term as the glossary writes it, or with a capital first, or in capitals if it has nothing else.
+
+    Args:
+        found: the terms.
+        translation: of the sentence.
+        kept: parts of it that the network has not written, in which no term counts.
     """
-    taken: set[tuple[int, int]] = set()
+    is_taken = bytearray(len(translation))
+    end = 0
+    for part in kept:
+        start = translation.find(part, end)
+        start = translation.find(part) if start < 0 else start
+        if part and start >= 0:
+            end = start + len(part)
+            is_taken[start:end] = b"\1" * len(part)
+    spans: dict[Term, Iterator[tuple[int, int]]] = {}
     used = []
     for each in found:
-        spans = (span for form in each.term.targets for span in _occurrences(form, translation) if span not in taken)
-        span = min(spans, default=None)
+        if each.term not in spans:
+            spans[each.term] = iter(_occurrences(each.term, translation))
+        span = next((span for span in spans[each.term] if not any(is_taken[slice(*span)])), None)
         if span is not None:
-            taken.add(span)
+            is_taken[slice(*span)] = b"\1" * (span[1] - span[0])
         used.append(UsedTerm(each, span))
     return used
 
 
-def _occurrences(form: str, text: str) -> Iterator[tuple[int, int]]:
-    begins, ends = (re.match(LETTER, form[place]) for place in (0, -1))
-    for written in {form, form[:1].upper() + form[1:], *([form.upper()] if text.isupper() else [])}:
-        start = text.find(written)
-        while start >= 0:
-            end = start + len(written)
-            is_part = (begins and text[start - 1 : start].isalnum()) or (ends and text[end : end + 1].isalnum())
-            if not is_part:
-                yield start, end
-            start = text.find(written, start + 1)
+def _occurrences(term: Term, text: str) -> list[tuple[int, int]]:
+    """Returns where a text has forms of a term as whole words, in order, the longest first."""
+    spans = set()
+    for form in map(normal, term.targets):
+        begins, ends = (re.match(LETTER, form[place]) for place in (0, -1))
+        for written in {form, form[:1].upper() + form[1:], *([form.upper()] if text.isupper() else [])}:
+            start = text.find(written)
+            while start >= 0:
+                end = start + len(written)
+                is_part = (begins and text[start - 1 : start].isalnum()) or (ends and text[end : end + 1].isalnum())
+                if not is_part:
+                    spans.add((start, end))
+                start = text.find(written, end)
+    return sorted(spans, key=lambda span: (span[0], -span[1]))

@@ -7,7 +7,7 @@ from server.decoding.terms import Replaced
 from server.errors import InvalidRequest
 from server.text.glossary import FoundTerm, locate
 from server.text.markup.sentence_markup import SentenceMarkup
-from server.text.masked import Masked
+from server.text.masked import Masked, Restored
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,12 @@ class SourceSentence:
     terms: tuple[FoundTerm, ...] = ()
     replaced: Replaced | None = None
 
-    def lacks_terms(self, translation: str) -> bool:
-        """Whether a translation lacks a term."""
-        return bool(self.terms) and any(used.span is None for used in locate(self.terms, translation))
+    def num_missing(self, restored: Restored) -> int:
+        """Returns how many of its terms a translation lacks."""
+        if not self.terms:
+            return 0
+        used = locate(self.terms, restored.text, [part.text for part in restored.parts])
+        return sum(each.span is None for each in used)
 
     @property
     def num_tokens(self) -> int:

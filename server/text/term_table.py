@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -10,8 +11,10 @@ MAX_FORMS = 32  # of a source or a target: German adjectives have fewer, and so 
 _BY_CHARACTER = (  # scripts that part no words by blanks: each letter is one
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-LETTER = rf"[^\W{_BY_CHARACTER}]"
-WORD = re.compile(rf"[{_BY_CHARACTER}]|{LETTER}+(?:-{LETTER}+|['\u2019]t\b)*|[^\w\s]")
+_NO_CATEGORIES = frozenset(("Cc", "Cs", "Co", "Cn", "Zl", "Zp"))
+_NO_TEXT = frozenset("\u2581\ufffd\u200b\u2060\ufeff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+LETTER = rf"(?:[^\W{_BY_CHARACTER}]|[\u0300-\u036f])"
+WORD = re.compile(rf"[{_BY_CHARACTER}]|{LETTER}+(?:[-\u2011]{LETTER}+|['\u2019]t\b)*|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +98,21 @@ class TermTable:
 
 def words_of(text: str) -> tuple[str, ...]:
     """Returns the words of a text; a mark is one, and so is a letter of a script without blanks."""
-    return tuple(match[0] for match in WORD.finditer(text))
+    return tuple(map(normal, WORD.findall(text)))
+
+
+def normal(text: str) -> str:
+    """Returns a word or phrase as all that differ in encoding and white space alone are written."""
+    composed = text if text.isascii() else unicodedata.normalize("NFC", text).replace("\u2011", "-")
+    return " ".join(composed.split())
 
 
 def phrase_fault(text: str) -> str:
     """Returns what is wrong with a form of a term; empty for nothing."""
     if not text.strip() or len(text) > MAX_CHARACTERS:
         return f"must have 1 to {MAX_CHARACTERS} characters, not all white space, not {len(text)}"
-    if not text.isprintable():
-        return "must have no control characters and no line breaks"
+    if any(character in _NO_TEXT or unicodedata.category(character) in _NO_CATEGORIES for character in text):
+        return "must have no control characters, no line breaks and no characters that mean nothing"
     return ""
 
 

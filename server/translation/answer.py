@@ -122,7 +122,7 @@ class TranslatedSentence:
 
     def terms(self) -> list[UsedTerm]:
         """Returns the terms of the source, and where the best candidate has them."""
-        return locate(self.source.terms, self.candidates[0].text)
+        return locate(self.source.terms, self.candidates[0].text, [part.text for part in self.kept])
 
     def tokens(self) -> list[Token]:
         """Returns the tokens of the best candidate, or of the given translation, eos included if it ended so.

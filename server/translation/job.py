@@ -9,7 +9,7 @@ import functools
 import itertools
 import time
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Self, TypeVar
@@ -18,7 +18,6 @@ from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.flow import ANYONE, Flow
 from server.errors import Overloaded, TranslationError
-from server.telemetry.tracing import current_trace
 from server.text.masked import Restored
 from server.text.source import SourceSentence
 from server.translation.answer import TextAnswer, TranslatedSentence, raise_if_all_failed, restore
@@ -26,7 +25,15 @@ from server.translation.legs import Leg
 from server.translation.mailbox import Doorbell, Mailbox
 from server.translation.observation import observe
 from server.translation.relay import Relay
-from server.translation.submission import FEW_SENTENCES, Place, Submitted, cancel, pause_after, submit
+from server.translation.submission import (
+    FEW_SENTENCES,
+    Place,
+    Submitted,
+    cancel,
+    pause_after,
+    sentences_of,
+    submit,
+)
 
 _SENTENCES_PER_WAKE = 8  # if neither the caller nor a second engine waits for the first ones
 _FEW_WITH_WORDS = 4  # sentences whose words are looked for on the event loop's thread: of one hostile one for 20 ms
@@ -101,7 +108,7 @@ class Job:
         If a text fails, the place of its first failure is yielded and no other place of the text. It can be used once.
         Raises the first text's error if all texts fail.
         """
-        for count, (place, sentence) in enumerate(_sentences(self.answers, are_copied=True)):
+        for count, (place, sentence) in enumerate(sentences_of(self.answers, are_copied=True)):
             await pause_after(count)
             self.answers[place.text].sentences[place.sentence] = TranslatedSentence.copied(sentence)
             yield place
@@ -147,7 +154,9 @@ class Job:
 
     def _watch(self, part: Submitted) -> None:
         self._num_running += 1
-        tell = functools.partial(self._tell, part.place, part.source, part.piece, asyncio.get_running_loop())
+        tell = functools.partial(
+            self._tell, part.place, part.source, part.piece, part.before, asyncio.get_running_loop()
+        )
         part.future.add_done_callback(tell)  # it does not refer to the future: a cycle would wait for the collector
 
     def _tell(
@@ -155,12 +164,13 @@ class Job:
         place: Place,
         source: SourceSentence,
         piece: int | None,
+        before: Submitted | None,
         loop: asyncio.AbstractEventLoop,
         future: Future[Result],
     ) -> None:
         """Puts a finished sentence into the mailbox. It runs on the engine's thread."""
         if not self._is_left:
-            self._completed.put(Submitted(place, source, future, piece), loop)
+            self._completed.put(Submitted(place, source, future, piece, before), loop)
 
     def _add(self, answer: TextAnswer, part: Submitted) -> bool:
         """Adds a finished sentence to its text. Returns whether there is a sentence, or a text's failure, to tell."""
@@ -228,8 +238,11 @@ class Job:
         restored = restore(part.source, result, tokenizer)
         if self._ask_again(leg, part, restored[0], result):
             return None
-        timings = result.timings
-        current_trace.get().add_sentence(timings.queue_seconds, timings.encode_seconds, timings.decode_seconds)
+        if part.before is not None:
+            last, last_result = part.before, part.before.future.result()
+            before = restore(last.source, last_result, tokenizer)
+            if part.source.num_missing(restored[0]) >= part.source.num_missing(before[0]):  # it was in vain
+                part, result, restored = last, last_result, before
         sentence = TranslatedSentence.decoded(part.source, result, restored, tokenizer, leg.model.manifest.confidence)
         observe(leg.model, result, restored[0], sentence)
         return sentence
@@ -246,7 +259,8 @@ class Job:
             return False
         leg.model.metrics.translations.repeated_total.inc()
         self._second.setdefault(part.place.text, []).append(future)
-        self._watch(Submitted(part.place, source, future, part.piece))
+        is_first = part.source.replaced is None and source.replaced is not None
+        self._watch(Submitted(part.place, source, future, part.piece, part if is_first else part.before))
         return True
 
 
@@ -267,7 +281,7 @@ async def start_job(
         NotServing: an engine has stopped.
     """
     of_legs: dict[tuple[int, int], tuple[Leg, DecodingOptions, list[tuple[Place, SourceSentence]]]] = {}
-    for place, sentence in _sentences(answers, are_copied=False):
+    for place, sentence in sentences_of(answers, are_copied=False):
         leg = answers[place.text].legs[0]
         options = leg.options_for(sentence)
         of_legs.setdefault((id(leg), id(options)), (leg, options, []))[2].append((place, sentence))
@@ -283,11 +297,3 @@ async def start_job(
         raise
     parts.sort(key=lambda part: part.place)
     return Job(answers, parts, deadline, arrived, flow, doorbell)
-
-
-def _sentences(answers: Sequence[TextAnswer], are_copied: bool) -> Iterator[tuple[Place, SourceSentence]]:
-    """Yields the sentences that are copied, or else the sentences that are translated, with their places."""
-    for index, answer in enumerate(answers):
-        for number, sentence in enumerate(answer.split.sentences):
-            if (sentence.source_ids is None) == are_copied:
-                yield Place(index, number), sentence

@@ -40,6 +40,9 @@ _BEAM_SIZE = 4  # for a model that names none
 # Share of a document that is translated. Half, and more documents are split and then refused. Twice, and more are
 # refused that could be translated in time.
 _WORDS_IN_MARKUP = 0.3
+# Times the tokens of a translation that lacks terms, which one with them may have, beside the terms. Half more than it
+# has is enough for other words round them; twice that, and a search that does not find their place goes on and on.
+_MORE_TOKENS = 1.5
 _LEAST_PART = 0.5  # of a request's time, which the first leg has at least
 
 
@@ -91,7 +94,7 @@ class Leg:
                 ids = rules.encode(masked.text)
                 if rules.num_added < len(ids) <= rules.max_tokens:
                     again = replace(sentence, source_ids=ids, masked=masked)
-        if sentence.replaced is None and sentence.lacks_terms(restored.text):
+        if sentence.replaced is None and sentence.num_missing(restored):
             again = replace(again, replaced=find_replaced(self.model.tokenizer, sentence, hypothesis, attention))
         return None if again is sentence else again
 
@@ -110,7 +113,11 @@ class Leg:
         if terms is None:
             return options
         width = min(max(options.beam_size, TERMS_BEAM_SIZE), self.model.manifest.limits.max_beam_size)
-        return replace(options, beam_size=width, use_shortlist=False, with_scores=True, terms=terms)
+        most = int(_MORE_TOKENS * sentence.replaced.num_tokens) + terms.num_tokens + 1
+        most = min(most, options.max_output_tokens or most)
+        return replace(
+            options, beam_size=width, use_shortlist=False, with_scores=True, terms=terms, max_output_tokens=most
+        )
 
     @functools.cached_property
     def _aligned_options(self) -> DecodingOptions:

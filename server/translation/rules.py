@@ -155,7 +155,8 @@ def check_steering(
         _check_range(f"decoding.suppress[{index}]", len(phrase), 1, MAX_PHRASE_CHARACTERS, " characters")
     if phrases and not tokenizer.has_forms:
         raise InvalidRequest("decoding.suppress", f"must be empty: the model {name} cannot be told phrases")
-    options = dataclasses.replace(options, suppressed=tokenizer.encode_forms(phrases)) if phrases else options
+    spelt = [each for phrase in phrases for each in (phrase, phrase[:1].upper() + phrase[1:])]
+    options = dataclasses.replace(options, suppressed=tokenizer.encode_forms(spelt)) if phrases else options
     if options.use_shortlist and options.is_steered:
         message = "must be false with penalties, bans and sampling, which look at the whole vocabulary"
         raise InvalidRequest("decoding.use_shortlist", message)

@@ -6,16 +6,17 @@ from numpy.typing import NDArray
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import Hypothesis
 from server.decoding.terms import Replaced, ReplacedWord, Terms
-from server.text.alignment import attending, find_spans, words_of
+from server.text.alignment import attending, find_spans, mean_by_word, words_of
 from server.text.glossary import MAX_OF_SENTENCE, FoundTerm
 from server.text.source import SourceSentence
+from server.text.term_table import normal
 
 TERMS_BEAM_SIZE = 8  # at least; half, and sentences lose 0.7 chrF; twice that, and they take twice as long for no more
 
 
 def terms_of(tokenizer: Tokenizer, sentence: SourceSentence) -> Terms | None:
     """Returns the terms of a sentence that the vocabulary can write, at most `MAX_OF_SENTENCE`; None without any."""
-    replaced = sentence.replaced or Replaced(())
+    replaced = sentence.replaced or Replaced((), 0)
     forms = (tokenizer.encode_forms(_spelt(found, sentence)) for found in sentence.terms[:MAX_OF_SENTENCE])
     told = [each for each in zip(forms, replaced.words, strict=False) if each[0]]
     if not told:
@@ -26,7 +27,7 @@ def terms_of(tokenizer: Tokenizer, sentence: SourceSentence) -> Terms | None:
 
 def _spelt(found: FoundTerm, sentence: SourceSentence) -> list[str]:
     """Returns the forms of a term, with a capital too if it begins the sentence, as it may begin the translation."""
-    forms = list(found.term.targets)
+    forms = list(map(normal, found.term.targets))
     if not any(map(str.isalnum, sentence.text[: found.start])):
         forms += [form[:1].upper() + form[1:] for form in forms]
     return forms
@@ -43,20 +44,23 @@ def find_replaced(
         hypothesis: its translation.
         attention: of this, [T, S]; None if it was not aligned. Then nothing is known.
     """
+    ids, terms = hypothesis.ids, sentence.terms[:MAX_OF_SENTENCE]
     if attention is None:
-        return Replaced(tuple(() for _ in sentence.terms))
-    ids, pieces = hypothesis.ids, tokenizer.spell_target(hypothesis.ids)
+        return Replaced(tuple(() for _ in terms), len(ids))
+    pieces = tokenizer.spell_target(ids)
     words = words_of(pieces)
+    by_word = mean_by_word(attention, words)
     spans = find_spans(tokenizer.spell_source(sentence.source_ids or ()), sentence.text)
-    firsts = [attending(attention, spans, (term.start, term.end), words) for term in sentence.terms]
-    replaced = {first for own in firsts for first in own}
-    staying = [first for first, _ in words if first not in replaced]
+    numbers = [attending(by_word, spans, (term.start, term.end)) for term in terms]
+    replaced = {number for own in numbers for number in own}
+    first_tokens = [ids[first] for first, _ in words]
+    staying = [number for number in range(len(words)) if number not in replaced]
     # A first token of few letters begins many words.
     telling = {ids[first] for first, end in words if 2 * len(pieces[first]) >= len("".join(pieces[first:end]))}
-    gone = telling.intersection(ids[first] for first in replaced).difference(ids[first] for first in staying)
+    gone = telling.intersection(first_tokens[each] for each in replaced) - {first_tokens[each] for each in staying}
 
-    def word(first: int) -> ReplacedWord:
-        before = sum(other < first and ids[other] == ids[first] for other in staying)
-        return ReplacedWord(first, ids[first], before)
+    def word(number: int) -> ReplacedWord:
+        token = first_tokens[number]
+        return ReplacedWord(number, token, sum(each < number and first_tokens[each] == token for each in staying))
 
-    return Replaced(tuple(tuple(map(word, own)) for own in firsts), frozenset(gone))
+    return Replaced(tuple(tuple(map(word, own)) for own in numbers), len(ids), frozenset(gone))

@@ -2,7 +2,7 @@
 
 import asyncio
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import NamedTuple
@@ -12,6 +12,7 @@ from server.decoding.result import Result
 from server.engine.flow import Flow
 from server.errors import TranslationError
 from server.text.source import SourceSentence
+from server.translation.answer import TextAnswer
 from server.translation.legs import Leg
 
 FEW_SENTENCES = 500  # sentences that the event loop's thread handles without a pause
@@ -31,12 +32,14 @@ class Submitted(NamedTuple):
         source: the sentence as the engine was shown it.
         future: ends with the translation.
         piece: the number of the piece on the second leg; None on the first leg.
+        before: the same sentence as it was submitted last without its terms, if it is submitted with them.
     """
 
     place: Place
     source: SourceSentence
     future: Future[Result]
     piece: int | None = None
+    before: "Submitted | None" = None
 
 
 async def submit(
@@ -100,3 +103,11 @@ async def pause_after(index: int) -> None:
     """Lets the event loop do something else after every few sentences, because awaiting alone may not."""
     if index % FEW_SENTENCES == FEW_SENTENCES - 1:
         await asyncio.sleep(0)
+
+
+def sentences_of(answers: Sequence[TextAnswer], are_copied: bool) -> Iterator[tuple[Place, SourceSentence]]:
+    """Yields the sentences that are copied, or else the sentences that are translated, with their places."""
+    for index, answer in enumerate(answers):
+        for number, sentence in enumerate(answer.split.sentences):
+            if (sentence.source_ids is None) == are_copied:
+                yield Place(index, number), sentence

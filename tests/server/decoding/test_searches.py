@@ -13,7 +13,7 @@ from server.decoding.terms import Replaced, Terms
     [
         (DecodingOptions(), BeamSearch),
         (DecodingOptions(beam_size=1, given_target=(5, 3)), GivenSearch),
-        (DecodingOptions(terms=Terms((((5,),),), Replaced(((),)))), TermSearch),
+        (DecodingOptions(terms=Terms((((5,),),), Replaced(((),), 4))), TermSearch),
     ],
 )
 def test_options_decide(options: DecodingOptions, kind: type[BeamSearch]) -> None:

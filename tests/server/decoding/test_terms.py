@@ -20,7 +20,7 @@ def trie(*terms: tuple[Form, ...], replaced: Sequence[Sequence[int]] = ()) -> Te
 def replaced_by(tokens: Sequence[Sequence[int]], gone: frozenset[int] = frozenset()) -> Replaced:
     """What is replaced: for each term the first tokens of words."""
     places = itertools.count()
-    return Replaced(tuple(tuple(ReplacedWord(next(places), token, 0) for token in own) for own in tokens), gone)
+    return Replaced(tuple(tuple(ReplacedWord(next(places), token, 0) for token in own) for own in tokens), 4, gone)
 
 
 def write(terms: TermTrie, *tokens: int) -> Written:
@@ -110,14 +110,14 @@ def test_words_are_replaced_until_their_term_is_written_and_not_within_one() -> 
 
 def test_a_word_is_replaced_where_it_stood_and_no_other_of_its_token() -> None:
     """The translation has the token 30 twice, and its second word stands for the term."""
-    told = Replaced(((ReplacedWord(5, 30, 1),),))
+    told = Replaced(((ReplacedWord(5, 30, 1),),), 4)
     terms = TermTrie(Terms((((10,),),), told))
 
     assert [terms.replaced(Written(), prefix) for prefix in ((), (9, 30), (30, 9, 30))] == [{}, {30: {10}}, {}]
 
 
 def test_of_two_terms_in_the_place_of_equal_tokens_the_first_comes_first() -> None:
-    told = Replaced(((ReplacedWord(7, 30, 0),), (ReplacedWord(2, 30, 0),)))
+    told = Replaced(((ReplacedWord(7, 30, 0),), (ReplacedWord(2, 30, 0),)), 9)
     terms = TermTrie(Terms((((10,),), ((20,),)), told))
 
     assert terms.replaced(Written(), ()) == {30: {20}}
@@ -134,4 +134,4 @@ def test_a_form_that_begins_as_the_word_that_it_replaces_is_not_left_for_that_wo
 
 
 def test_terms_tell_how_many_tokens_they_take_at_most() -> None:
-    assert Terms((((1,), (2, 3)), ((4, 5, 6),)), Replaced(((), ()))).num_tokens == 5
+    assert Terms((((1,), (2, 3)), ((4, 5, 6),)), Replaced(((), ()), 4)).num_tokens == 5

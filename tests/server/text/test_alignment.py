@@ -1,6 +1,6 @@
 import numpy as np
 
-from server.text.alignment import attending, find_spans, link_words, weigh_words, words_of
+from server.text.alignment import attending, find_spans, link_words, mean_by_word, weigh_words, words_of
 
 SOURCE = ["\u2581The", "\u2581cat", "\u2581sleep", "s", ".", ""]
 TARGET = ["\u2581Die", "\u2581Katze", "\u2581schlä", "ft", "."]
@@ -117,7 +117,14 @@ def test_pieces_are_put_together_to_words_and_marks() -> None:
 def test_words_attend_to_a_part_of_the_source_with_most_of_what_they_have() -> None:
     spans = find_spans(SOURCE, "The cat sleeps.")
 
-    assert attending(ATTENTION, spans, (4, 7), words_of(TARGET)) == [1]
-    assert attending(ATTENTION, spans, (8, 14), words_of(TARGET)) == [2], "the mean of its pieces"
-    assert attending(ATTENTION, spans, (4, 14), words_of(TARGET)) == [1, 2]
-    assert attending(ATTENTION[:3], spans, (8, 14), words_of(TARGET)) == [], "a limit came before its end"
+    by_word = mean_by_word(ATTENTION, words_of(TARGET))
+    assert [attending(by_word, spans, span) for span in ((4, 7), (8, 14), (4, 14))] == [[1], [2], [1, 2]]
+    assert attending(mean_by_word(ATTENTION[:3], words_of(TARGET)), spans, (8, 14)) == [], "a limit came before its end"
+    assert attending(mean_by_word(ATTENTION[:0], []), spans, (8, 14)) == []
+
+
+def test_without_a_word_that_is_sure_the_best_one_stands_for_a_part() -> None:
+    by_word = np.array([[0.3, 0.7], [0.2, 0.8], [0.1, 0.9]], np.float32)
+
+    assert attending(by_word, [(0, 3), (4, 7)], (0, 3)) == [0]
+    assert attending(by_word * np.float32(0.3), [(0, 3), (4, 7)], (0, 3)) == []

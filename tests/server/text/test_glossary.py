@@ -69,7 +69,7 @@ def test_other_forms_of_a_source_are_found() -> None:
         ),
         ([Term(("a",), ("b", "x" * 201))], r"^glossary.terms\[0\].target_forms\[0\]: must .* not 201"),
         ([Term(("a", *"bcdefg" * 6), ("b",))], r"^glossary.terms\[0\].source_forms: must be at most 31, not 36"),
-        ([Term(("a\nb",), ("b",))], r"^glossary.terms\[0\].source: must have no control characters"),
+        ([Term(("a\nb",), ("b",))], r"^glossary.terms\[0\].source: must have no control characters, no line breaks"),
         ([Term(("a",), ("b",)), Term(("a",), ("c",))], r"^glossary.terms\[1\]: has a source that glossary.terms\[0\]"),
     ],
 )
@@ -150,3 +150,38 @@ def test_a_target_in_small_letters_may_begin_a_translation() -> None:
     (found,) = Glossary([Term(("red",), ("rot",))]).find("It is red.")
 
     assert [used.span for used in locate([found], "Rot ist es, rot")] == [(0, 3)]
+
+
+def test_terms_are_found_however_they_are_encoded() -> None:
+    assert found_in(glossary("caf\u00e9"), "the cafe\u0301, a cafe") == ["cafe\u0301"]
+    assert found_in(glossary("cafe\u0301"), "the caf\u00e9") == ["caf\u00e9"]
+    assert found_in(glossary("e-mail"), "an e\u2011mail") == ["e\u2011mail"]
+    (found,) = Glossary([Term(("user",), ("Nu\u0308tzer",))]).find("a user")
+    assert [used.span for used in locate([found], "ein N\u00fctzer")] == [(4, 10)]
+
+
+@pytest.mark.parametrize("text", ["\ufffd", "\u2581a", "\ue000", "a\u200bb", "\u202eb", "a\tb"])
+def test_characters_that_mean_nothing_are_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest, match=r"glossary.terms\[0\].target: must have no control characters"):
+        Glossary([Term(("a",), (text,))])
+
+
+@pytest.mark.parametrize(
+    "text", ["\u0645\u06cc\u200c\u0631\u0648\u0645", "hard\u00a0disk", "\U0001f469\u200d\U0001f4bb"]
+)
+def test_characters_that_scripts_need_are_taken(text: str) -> None:
+    Glossary([Term((text,), (text,))])
+
+
+def test_no_term_is_in_a_part_that_the_network_has_not_written() -> None:
+    (found,) = Glossary([Term(("user",), ("user",))]).find("is a user")
+
+    assert [used.span for used in locate([found], "{user} ist ein Benutzer", ["{user}"])] == [None]
+    assert [used.span for used in locate([found], "{user} ist ein user", ["{user}"])] == [(15, 19)]
+
+
+def test_a_place_serves_one_term() -> None:
+    terms = Glossary([Term(("user",), ("rote Haus",)), Term(("house",), ("Haus",))])
+    found = list(terms.find("user house"))
+
+    assert [used.span for used in locate(found, "Das rote Haus.")] == [(4, 13), None]

@@ -11,8 +11,11 @@ from server.decoding.options import DecodingOptions
 from server.errors import Overloaded
 from server.models.model import Model
 from server.telemetry.metrics import Metrics
+from server.text.glossary import Glossary
 from server.text.masked import Placement
 from server.text.sentences import split_text
+from server.text.source import SplitText
+from server.text.term_table import Term
 from server.translation.answer import TextAnswer
 from server.translation.job import Job, start_job
 from server.translation.legs import Leg
@@ -125,3 +128,22 @@ async def test_a_number_that_is_missing_is_shown_as_a_part(masking_model: Model,
     (answer,) = job.answers
     assert answer.text(0) == "A dog 4711 runs."
     assert [(part.text, part.placement) for part in answer.kept] == [("4711", Placement.BY_MODEL)]
+
+
+async def test_a_search_for_terms_that_finds_none_is_in_vain(model: Model, engine: EchoEngine) -> None:
+    """The first translation is better: the second was bent for a term that it lacks all the same."""
+    glossary = Glossary([Term(("dog",), ("Hund",))])
+    leg = Leg(model=model, pair=model.manifest.language_pairs[0], options=DecodingOptions(), glossary=glossary)
+    rules = leg.split_rules
+    split = split_text("A dog runs.", "en", rules.encode, rules.max_tokens, masker=rules.masker)
+    (sentence,) = split.sentences
+    sentence = dataclasses.replace(sentence, terms=tuple(glossary.find(sentence.text)))
+    answers = [TextAnswer(SplitText("", (sentence,)), (leg,))]
+    texts = iter(["A dog runs.", "A man runs."])
+    engine.translates = lambda source: model.tokenizer.encode(next(texts))
+
+    with await start_job(answers, time.monotonic() + 60, time.monotonic(), Doorbell()) as job:
+        await job.finish()
+
+    assert answers[0].text(0) == "A dog runs."
+    assert len(engine.options) == 2

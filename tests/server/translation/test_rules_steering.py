@@ -15,7 +15,6 @@ SECRET = "secret text"
 def test_phrases_become_ids_as_given_and_with_a_capital(tokenizer: Tokenizer) -> None:
     options = check_steering(DecodingOptions(), ["a dog"], tokenizer, "m")
 
-    assert options.suppressed == tokenizer.encode_forms(["a dog"])
     assert [tokenizer.decode(ids) for ids in options.suppressed] == ["a dog", "A dog"]
     assert check_steering(DecodingOptions(), [], tokenizer, "m") == DecodingOptions()
 

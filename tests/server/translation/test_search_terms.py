@@ -16,7 +16,7 @@ TEXT = "A dog runs."
 
 def sentence(model: Model, *terms: Term, text: str = TEXT) -> SourceSentence:
     found = tuple(Glossary(terms).find(text))
-    return SourceSentence(text, "", model.tokenizer.encode(text), terms=found, replaced=Replaced(((),) * len(found)))
+    return SourceSentence(text, "", model.tokenizer.encode(text), terms=found, replaced=Replaced(((),) * len(found), 4))
 
 
 def test_terms_are_told_in_all_forms(model: Model) -> None:
@@ -25,7 +25,7 @@ def test_terms_are_told_in_all_forms(model: Model) -> None:
     assert told is not None
     (forms,) = told.forms
     assert [model.tokenizer.decode(form) for form in forms] == ["hund", "Hunde"]
-    assert told.replaced == Replaced(((),))
+    assert told.replaced == Replaced(((),), 4)
 
 
 def test_a_term_that_begins_a_sentence_may_begin_its_translation(model: Model) -> None:
@@ -60,4 +60,4 @@ def test_words_that_attend_to_a_term_are_replaced(model: Model) -> None:
     assert find_replaced(model.tokenizer, asked, hypothesis, attention).words == (
         (ReplacedWord(first, ids[first], 0),),
     )
-    assert find_replaced(model.tokenizer, asked, hypothesis, None) == Replaced(((),))
+    assert find_replaced(model.tokenizer, asked, hypothesis, None) == Replaced(((),), len(ids))
