@@ -45,7 +45,8 @@ class BundleLoader:
 
     Attributes:
         proofs: as given.
-        wanted: what must be proved before models can be loaded, by their names.
+        wanted: what must be proved before models can be loaded, by their names. It is replaced, never changed, because
+            the event loop reads it meanwhile.
         directory: of the bundle that is being loaded; None for none.
     """
 
@@ -85,7 +86,7 @@ class BundleLoader:
         task = self.to_prove(bundle, faults)
         if task is None:
             return False
-        self.wanted[bundle.name] = task
+        self.wanted = {**self.wanted, bundle.name: task}
         return None
 
     def to_prove(self, bundle: FoundBundle, faults: list[str]) -> Task | None:
@@ -121,6 +122,10 @@ class BundleLoader:
         """Returns what was wrong at the last try of a bundle, or of what was in its place before."""
         refusal = self._refused.get(bundle.name, {}).get(bundle.version)
         return [] if refusal is None else refusal.faults
+
+    def want_not(self, name: str) -> None:
+        """Takes a model out of `wanted`."""
+        self.want_only([each for each in self.wanted if each != name])
 
     def want_only(self, names: Sequence[str]) -> None:
         """Leaves in `wanted` only what models of these names need."""

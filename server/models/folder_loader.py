@@ -230,7 +230,7 @@ class FolderLoader:
         Returns:
             What must be done, or None for nothing.
         """
-        self.bundles.wanted.pop(name, None)
+        self.bundles.want_not(name)
         versions = self._seen.get(name)
         if versions is None:
             self._judged.pop(name, None)

@@ -95,8 +95,7 @@ async def prove(
         is_late = True
     finally:
         if process.returncode is None:
-            process.kill()
-            await process.wait()
+            await _kill(process)
     faults = _read(output, tell)
     if faults is None and is_late:
         return [f"{directory}: proving {variant} has not ended within {bounds.seconds:.0f} s"]
@@ -125,6 +124,19 @@ async def prove_all(directory: Path, tell: Callable[[str], None]) -> list[str]:
         if faults := await prove(directory, variant, proof_bounds(manifest, variant), tell_once, sys.stderr.fileno()):
             return faults
     return []
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """Kills a process and waits for its end. An event loop that ends cancels the wait; it goes on, and raises then."""
+    process.kill()
+    cancelled = None
+    while process.returncode is None:
+        try:
+            await process.wait()
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
 
 
 def _read(output: bytes, tell: Callable[[str], None]) -> list[str] | None:

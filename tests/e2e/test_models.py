@@ -127,7 +127,7 @@ def test_broken_versions_are_refused_by_name_while_the_old_one_serves(
 
 def test_many_models_take_turns_in_a_memory_for_few(tiny_bundle: Bundle, tmp_path: Path, dev_set: DevSet) -> None:
     num_fitting, rng = 10, random.Random(7)
-    names = [f"m{number}" for number in range(40)]
+    names = [f"m{number}" for number in range(16)]  # each is proved once, in a process of its own
     for name in names:
         put(tiny_bundle.directory, tmp_path / "models" / name)
     budget_mib = math.ceil(num_fitting * needed_bytes(tiny_bundle.manifest, "cpu-fp32") / 2**20)
@@ -153,7 +153,7 @@ def test_many_models_take_turns_in_a_memory_for_few(tiny_bundle: Bundle, tmp_pat
         texts.setdefault(source, set()).add(answer.translations[0].text)
     assert {len(found) for found in texts.values()} == {1}
     assert loaded == num_fitting
-    assert loads == evictions + loaded > 40
+    assert loads == evictions + loaded > len(names)
     assert grown <= 1.1 * budget_mib
 
 

@@ -127,7 +127,7 @@ def test_unreadable_files_end_with_two(
     [
         (["missing.tsv"], "missing.tsv"),
         ([DEV[0], DATA / "tiny.toml"], "has 200 lines"),
-        ([DEV[0]], "no sentence pairs to learn a shortlist from"),  # without tabs
+        ([DEV[0]], f"{DEV[0]}: none of its 200 lines has text in UTF-8 on both sides"),  # without tabs
     ],
 )
 def test_unreadable_training_text_ends_with_two(
@@ -147,9 +147,11 @@ def test_an_existing_directory_ends_with_two(command: Command, tmp_path: Path) -
 
 
 def test_a_small_dev_set_ends_with_two(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "dev").write_text("Hallo\n", encoding="utf-8")
+    dev = [tmp_path / "dev.en", tmp_path / "dev.de"]
+    for file in dev:
+        file.write_text("Hallo\n", encoding="utf-8")
 
-    code, message = command.fails(CHECKPOINT, tmp_path / "bundle", "--dev", tmp_path / "dev", tmp_path / "dev")
+    code, message = command.fails(CHECKPOINT, tmp_path / "bundle", "--dev", *dev)
 
     assert code == 2
     assert "at least 200 are needed" in message

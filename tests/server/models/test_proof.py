@@ -58,7 +58,11 @@ async def test_who_cancels_a_proof_leaves_no_process(tiny_bundle: Bundle, tmp_pa
     proving = asyncio.create_task(prove(spoilt(tiny_bundle, tmp_path, "products"), "cpu-fp32", LONG))
     await until(lambda: bool(children() - before))
     begun = children() - before
-    proving.cancel()
+    for _ in range(100):  # steps of the event loop, in which asyncio opens the pipe to the process
+        await asyncio.sleep(0)
+    for _ in range(3):  # also while it waits for the end of the process, as the end of an event loop does
+        proving.cancel()
+        await asyncio.sleep(0)
 
     with pytest.raises(asyncio.CancelledError):
         await proving
