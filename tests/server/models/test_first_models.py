@@ -1,16 +1,18 @@
 """A server that starts on bundles that do not end, or take all memory: in processes, as nothing else ends these."""
 
-import os
 import shutil
-import signal
 import time
 from pathlib import Path
 
+import grpc
 import pytest
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from server.bundle.bundle import Bundle
 from tests.acceptance.server_process import launch_server
 from tests.chaos.hostile_bundles import BUNDLES
+from tests.chaos.observations import resources
 
 FLAGS = ["--variant", "cpu-fp32", "--lanes", "1"]
 
@@ -31,11 +33,14 @@ def spoilt(tiny_bundle: Bundle, directory: Path, kind: str) -> Path:
 def test_a_signal_ends_a_server_whose_bundle_does_not(tmp_path: Path, tiny_bundle: Bundle) -> None:
     bundle = spoilt(tiny_bundle, tmp_path / "endless", "products")
     server = launch_server(tmp_path / "stderr.log", [*FLAGS, "--bundle", str(bundle)])
-    time.sleep(4.0)  # for the load to begin; if it has not, there is less to end
+    with grpc.insecure_channel(server.health_address) as channel:
+        answer = HealthStub(channel).Check(HealthCheckRequest(service="liveness"), wait_for_ready=True)
+    before = resources(server.process.pid).cpu_seconds
+    while resources(server.process.pid).cpu_seconds < before + 2.0:  # a good bundle is loaded by then
+        time.sleep(0.05)
 
-    os.kill(server.process.pid, signal.SIGTERM)
-
-    assert server.process.wait(60) == 0
+    assert answer.status == HealthCheckResponse.SERVING
+    assert server.stop() == 0
 
 
 @pytest.mark.timeout(180)
