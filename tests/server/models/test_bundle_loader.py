@@ -54,6 +54,18 @@ async def test_a_bundle_is_loaded_when_it_is_proved(models: Path, metrics: Metri
     assert loader.directory is None
 
 
+async def test_what_was_wanted_stays_whole_for_who_reads_it(models: Path, metrics: Metrics) -> None:
+    loader = loader_of(models, metrics)
+    before = loader.wanted
+    assert loader.is_good(found(models), []) is None
+    wanted = loader.wanted
+    loader.want_not("another")
+    assert loader.wanted == wanted
+    loader.want_not("m")
+
+    assert (before, [*wanted], loader.wanted) == ({}, ["m"], {})
+
+
 async def test_what_is_refused_is_counted_once_and_tried_again_when_it_changes(models: Path, metrics: Metrics) -> None:
     loader, bundle = loader_of(models, metrics, "is bad" * 1000), found(models)
     assert loader.is_good(bundle, []) is None
