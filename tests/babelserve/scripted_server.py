@@ -222,6 +222,9 @@ def _sentence(text: str) -> translation_pb2.Sentence:
     )
 
 
+_STOP_SECONDS = 10.0
+
+
 class ScriptedServer:
     """Runs a ScriptedService on a port of the loopback interface, a free one unless it is given."""
 
@@ -247,5 +250,6 @@ class ScriptedServer:
 
     def close(self) -> None:
         self.service.is_closing.set()
-        self._server.stop(None).wait()
-        self._executor.shutdown()
+        # In one run of all tests gRPC's thread hung in its own callback (1.85.1), and this would have waited for ever.
+        has_stopped = self._server.stop(None).wait(_STOP_SECONDS)
+        self._executor.shutdown(wait=has_stopped)
