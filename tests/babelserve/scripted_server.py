@@ -100,7 +100,7 @@ class ScriptedService(TranslationServiceServicer):
     ) -> Iterator[translation_pb2.TranslateBulkResponse]:
         options = next(messages).options
         if self.failures:
-            deque(messages, maxlen=0)  # gRPC's asyncio client hides a status that comes while it still sends
+            next(messages)  # gRPC's asyncio client hides a status that comes while it still sends
         self._receive(options, context)
         for number, message in enumerate(messages):
             if number == self.most_bulk_texts:
