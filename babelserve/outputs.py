@@ -36,10 +36,12 @@ def places(path: Path) -> tuple[Path, Path | None]:
             raise UsageError(f"{path} is no regular file, and is not written as gzip: give another name")
         return path, None
     try:
-        path = path.resolve()  # a link stays one
-    except RuntimeError as error:  # Python's, before 3.13
-        raise UsageError(f"{path} is a link to itself") from error
-    return path, path.with_name(path.name + ".part")
+        place = path.resolve()  # a link stays one
+    except RuntimeError:  # Python's, before 3.13
+        place = path
+    if place.is_symlink():
+        raise UsageError(f"{path} is a link to itself")
+    return place, place.with_name(place.name + ".part")
 
 
 def claim(path: Path) -> BinaryIO:
