@@ -7,13 +7,16 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from server.errors import GlossaryNotFound, NotServing
 from server.models.folder_watch import POLL_SECONDS
-from server.models.glossary_folder import GlossaryFolder
 from server.telemetry.glossary_metrics import GlossaryMetrics
 from server.text.glossary import Glossary, NamedGlossary
 from server.threads import LANE_NICENESS, be_nice
+
+if TYPE_CHECKING:
+    from server.models.glossary_folder import GlossaryFolder
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +30,7 @@ class Glossaries:
     """
 
     def __init__(self, directory: Path | None = None, metrics: GlossaryMetrics | None = None) -> None:
-        self._folder = GlossaryFolder(directory, metrics) if directory is not None and metrics is not None else None
+        self._folder = _opened(directory, metrics) if directory is not None and metrics is not None else None
         self._are_loaded = False
 
     @property
@@ -77,7 +80,13 @@ class Glossaries:
             thread.shutdown(wait=False, cancel_futures=True)
 
 
-async def _follow(folder: GlossaryFolder, thread: ThreadPoolExecutor, poll_seconds: float) -> None:
+def _opened(directory: Path, metrics: GlossaryMetrics) -> "GlossaryFolder":
+    from server.models.glossary_folder import GlossaryFolder  # noqa: PLC0415  # readers, which most servers lack
+
+    return GlossaryFolder(directory, metrics)
+
+
+async def _follow(folder: "GlossaryFolder", thread: ThreadPoolExecutor, poll_seconds: float) -> None:
     while True:
         await asyncio.sleep(poll_seconds)
         try:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from server.errors import InvalidRequest
-from server.text.term_table import LETTER, MAX_FORMS, WORD, Term, TermTable, normal, phrase_fault, words_of
+from server.text.term_table import LETTER, MAX_FORMS, Term, TermTable, normal, phrase_fault, word_pattern, words_of
 
 MAX_TERMS = 1000  # of a request: half, and lists of a product do not fit; twice that, and reading them takes 10 ms
 MAX_NAMES = 16  # half, and a product with departments does not fit; twice that, and each word is looked up in them all
@@ -93,7 +93,7 @@ class Glossary:
 
     def find(self, text: str) -> Iterator[FoundTerm]:
         """Yields the terms of a sentence, in order, apart from each other. Takes time linear in the text."""
-        words = list(WORD.finditer(text))
+        words = list(word_pattern().finditer(text))
         is_folded = self._ignores_case or text.isupper()
         spelt = [normal(word[0]).casefold() if is_folded else normal(word[0]) for word in words]
         first = next((index for index, word in enumerate(spelt) if word[0].isalnum()), -1)

@@ -1,5 +1,6 @@
 """Terms by their words, so that the longest one at a place of a text is found at once."""
 
+import functools
 import itertools
 import re
 import unicodedata
@@ -14,7 +15,6 @@ _BY_CHARACTER = (  # scripts that part no words by blanks: each letter is one
 _NO_CATEGORIES = frozenset(("Cc", "Cs", "Co", "Cn", "Zl", "Zp"))
 _NO_TEXT = frozenset("\u2581\ufffd\u200b\u2060\ufeff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 LETTER = rf"(?:[^\W{_BY_CHARACTER}]|[\u0300-\u036f])"
-WORD = re.compile(rf"[{_BY_CHARACTER}]|{LETTER}+(?:[-\u2011]{LETTER}+|['\u2019]t\b)*|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,13 @@ class TermTable:
 
 def words_of(text: str) -> tuple[str, ...]:
     """Returns the words of a text; a mark is one, and so is a letter of a script without blanks."""
-    return tuple(map(normal, WORD.findall(text)))
+    return tuple(map(normal, word_pattern().findall(text)))
+
+
+@functools.cache
+def word_pattern() -> "re.Pattern[str]":
+    """Returns the pattern of a word, compiled when the first glossary comes."""
+    return re.compile(rf"[{_BY_CHARACTER}]|{LETTER}+(?:[-\u2011]{LETTER}+|['\u2019]t\b)*|[^\w\s]")
 
 
 def normal(text: str) -> str:
