@@ -47,8 +47,8 @@ def places(path: Path) -> tuple[Path, Path | None]:
 def claim(path: Path) -> BinaryIO:
     """Opens a file for reading and writing, for this process alone until it is closed; makes it if it is not there.
 
-    It follows no link and waits for nobody. Rename or remove the file before it is closed: who waits for it then finds
-    that it has gone, and makes another one.
+    It follows no link and waits for nobody. Rename or remove the file before it is closed. Then a process that waits
+    for it finds that it has gone, and makes another one.
 
     Raises:
         UsageError: another process has it, or it is no file of its own.

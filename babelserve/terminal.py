@@ -6,8 +6,8 @@ A terminal takes commands from what is written to it: it changes its title, clea
 import re
 from typing import BinaryIO
 
-# All control characters but tabs and line ends, and those that reorder what stands beside them. Letters of scripts from
-# right to left, and what joins letters and emoji, stay.
+# All control characters but tabs and line ends, and all characters that change the direction of the text beside them.
+# Letters that are written from right to left stay, and so do the characters that join letters or emoji.
 _OBEYED = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 

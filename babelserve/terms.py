@@ -1,4 +1,4 @@
-"""What a server tells of terms and of its glossaries: those that a text was translated with, and those that it has."""
+"""Results about terms: the terms of a text, the glossaries that translated it, and the glossaries of a server."""
 
 from dataclasses import dataclass
 

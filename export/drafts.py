@@ -45,8 +45,8 @@ def check_new(out: Path) -> None:
 def scratch(parent: Path, prefix: str) -> Iterator[Path]:
     """Yields a new directory in `parent`, which goes when the block ends unless it has another name by then.
 
-    A process that is killed leaves its directory, and the lock on it ends. So whoever makes the next one with that
-    prefix removes every one that nobody has locked.
+    A process that is killed leaves its directory, and the lock on it ends. So the next call with that
+    prefix removes every directory that is not locked.
     """
     for entry in os.scandir(parent):
         if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):

@@ -1,6 +1,6 @@
 """Priorities of threads, and threads for work that may never end.
 
-Where cores are scarce, whoever answers calls, if only to refuse them, goes first.
+Where cores are scarce, the thread that answers calls goes first, even if it only refuses them.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class PatientThread:
         def run() -> None:
             try:
                 box.append((work(), None))
-            except BaseException as error:  # noqa: BLE001  # whoever waits gets it
+            except BaseException as error:  # noqa: BLE001  # it is raised where the result is awaited
                 box.append((None, error))
             _open.discard(run)
             with contextlib.suppress(RuntimeError):  # the loop has ended

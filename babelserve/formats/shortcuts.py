@@ -25,9 +25,9 @@ _WORD = re.compile(r"(?<![^\s(\[\"'\u00a1\u00ab\u00bf\u2018\u201a-\u201e])(?<!%\
 
 
 def shortcut_marks(header: str, texts: Iterable[str]) -> str:
-    """Returns the marks that labels of a file have: the one that its header names, else those that a text shows.
+    """Returns the marks of shortcuts in a file: the mark that its header names, or else every mark that a label has.
 
-    A text shows one if it is a label with the mark before a capital, so an identifier such as `_id` shows none.
+    A text is such a label if it has the mark before a capital. So an identifier such as `_id` is none.
     """
     if declared := _DECLARED.search(header):
         return declared[1] if declared[1] in _MARKS else ""

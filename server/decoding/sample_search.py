@@ -91,9 +91,7 @@ def _place(weights: NDArray[np.float32], number: float) -> int:
     return block * _BLOCK + min(place, int(np.searchsorted(within, within[-1])))
 
 
-def _random(
-    seed: int, source_ids: Sequence[int], number: int
-) -> "np.random.Generator":  # imported when named
+def _random(seed: int, source_ids: Sequence[int], number: int) -> "np.random.Generator":  # imported when named
     """Returns the numbers of one hypothesis, one a step."""
     digest = hashlib.blake2b(np.array([*source_ids, number], np.int64).tobytes(), digest_size=8).digest()
     return np.random.Generator(np.random.Philox(key=[seed, int.from_bytes(digest, "little")]))

@@ -31,7 +31,7 @@ class Task(NamedTuple):
 
 
 class _Waiting:
-    """A task with the number of times that it has been begun, and those who wait for its end, whoever wants it."""
+    """A task, how often it has been begun, whether the folder wants it, and how many callers wait for its end."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -49,7 +49,7 @@ class Proofs:
         clock: seconds, monotonic.
 
     Attributes:
-        news: is set whenever a proof has come to its end; who reads it clears it.
+        news: is set whenever a proof has come to its end. The watch of the folder clears it.
     """
 
     def __init__(

@@ -53,7 +53,7 @@ def sentence_term_messages(sentence: TranslatedSentence, source_begin: int = 0, 
     """Returns the terms of a sentence that begins there in its text, and its translation there in that of the text."""
     text, has_places = sentence.candidates[0].text, sentence.source.markup is None
     messages = []
-    for used in sentence.terms():
+    for used in sentence.terms:
         is_applied = used.span is not None
         start, end = used.span or (0, 0)
         message = pb.UsedTerm(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from server.decoding.terms import Replaced
 from server.errors import InvalidRequest
-from server.text.glossary import FoundTerm, locate
+from server.text.glossary import FoundTerm, UsedTerm, locate
 from server.text.markup.sentence_markup import SentenceMarkup
 from server.text.masked import Masked, Restored
 
@@ -45,12 +45,15 @@ class SourceSentence:
     terms: tuple[FoundTerm, ...] = ()
     replaced: Replaced | None = None
 
+    def find_terms(self, restored: Restored) -> tuple[UsedTerm, ...]:
+        """Returns its terms, and where a translation has them."""
+        if not self.terms:
+            return ()
+        return tuple(locate(self.terms, restored.text, [part.text for part in restored.parts]))
+
     def num_missing(self, restored: Restored) -> int:
         """Returns how many of its terms a translation lacks."""
-        if not self.terms:
-            return 0
-        used = locate(self.terms, restored.text, [part.text for part in restored.parts])
-        return sum(each.span is None for each in used)
+        return sum(used.span is None for used in self.find_terms(restored))
 
     @property
     def num_tokens(self) -> int:

@@ -11,7 +11,7 @@ from server.errors import TranslationError
 from server.text.alignment import Link, WordWeights, find_spans, link_words, weigh_words
 from server.text.casing import begun
 from server.text.garbled import is_garbled
-from server.text.glossary import UsedTerm, locate
+from server.text.glossary import UsedTerm
 from server.text.masked import KeptPart, Restored, clean
 from server.text.source import SourceSentence, SplitText
 from server.translation.detection import DetectedLanguage
@@ -49,6 +49,7 @@ class TranslatedSentence:
 
     Attributes:
         kept: parts of the source that the model was not shown, as they stand in the best candidate.
+        terms: of the source, and where the best candidate has them.
         weigh: returns how source and best candidate are aligned; None unless the request asks for it.
         pieces, log_probs: of each token of the best candidate or given translation, what it spells and its
             log-probability; the latter may have one more, of eos. Empty unless the request asks for tokens or
@@ -60,6 +61,7 @@ class TranslatedSentence:
     candidates: tuple[Candidate, ...]
     timings: Timings = field(default_factory=Timings)
     kept: tuple[KeptPart, ...] = ()
+    terms: tuple[UsedTerm, ...] = ()
     weigh: Callable[[], WordWeights] | None = None
     pieces: tuple[str, ...] = ()
     log_probs: tuple[float, ...] = ()
@@ -93,7 +95,8 @@ class TranslatedSentence:
             for text, each in zip(restored, result.hypotheses, strict=True)
         )
         kept = restored[0].parts if source.markup is None else source.markup.unkept_parts(restored[0].parts)
-        translated, best = cls(source, candidates, result.timings, kept), result.hypotheses[0]
+        terms = source.find_terms(restored[0])
+        translated, best = cls(source, candidates, result.timings, kept, terms), result.hypotheses[0]
         if best.log_probs:
             translated = replace(
                 translated,
@@ -119,10 +122,6 @@ class TranslatedSentence:
     def links(self) -> list[Link]:
         """Returns the words of source and best candidate that belong together; none unless the request asks for it."""
         return link_words(self.weigh()) if self.weigh is not None else []
-
-    def terms(self) -> list[UsedTerm]:
-        """Returns the terms of the source, and where the best candidate has them."""
-        return locate(self.source.terms, self.candidates[0].text, [part.text for part in self.kept])
 
     def tokens(self) -> list[Token]:
         """Returns the tokens of the best candidate, or of the given translation, eos included if it ended so.

@@ -28,5 +28,5 @@ def observe(model: Model, result: Result, restored: Restored, sentence: Translat
     timings = result.timings
     current_trace.get().add_sentence(timings.queue_seconds, timings.encode_seconds, timings.decode_seconds)
     metrics.count_kept(kept.placement.value for kept in restored.parts)
-    metrics.count_terms(used.span is not None for used in sentence.terms())
+    metrics.count_terms(used.span is not None for used in sentence.terms)
     metrics.garbled_total.inc(restored.is_garbled)

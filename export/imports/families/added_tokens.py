@@ -9,8 +9,6 @@ from export.imports.formats.tensors import FormatError
 from export.imports.report import Report
 from export.imports.settings import ForeignSettings, read_settings
 
-_MAX_ID = 2**20
-
 
 def read_added_tokens(directory: Path, first: int, num_rows: int, report: Report) -> dict[str, int]:
     """Returns the id of each added token by its name.

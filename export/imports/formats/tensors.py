@@ -148,7 +148,7 @@ def region(path: Path, offset: int, shape: tuple[int, ...], dtype: str) -> LazyT
 def reopener(path: Path) -> Callable[[], IO[bytes]]:
     """Returns what opens a file again, and raises FormatError if it is not the one that it is now.
 
-    Nothing is mapped into memory: whoever shortened a mapped file would end this process with SIGBUS.
+    Nothing is mapped into memory: a mapped file that gets shorter would end this process with SIGBUS.
     """
     before = _state(path.stat())
 
