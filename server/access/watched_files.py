@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from server.errors import SettingsError
+from server.files import open_without_waiting
 from server.telemetry.access_metrics import AccessMetrics
 
 logger = logging.getLogger(__name__)
@@ -92,8 +93,8 @@ class WatchedFiles(Generic[_T]):
 
 
 def _read(path: Path) -> bytes:
-    """Returns what a file begins with; does not wait for whoever might write into a FIFO. Raises OSError."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+    """Returns what a file begins with. Raises OSError."""
+    with open_without_waiting(path) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file")
         return file.read(MAX_FILE_BYTES + 1)

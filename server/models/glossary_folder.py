@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from server.bundle.codes import canonical_code
+from server.files import open_without_waiting
 from server.models.folder import is_model_name
 from server.telemetry.glossary_metrics import GlossaryMetrics
 from server.text.glossary import NamedGlossary
@@ -25,9 +26,7 @@ from server.text.glossary_files import SUFFIXES, read_glossary_file
 
 logger = logging.getLogger(__name__)
 
-MAX_FILE_BYTES = (
-    32 << 20
-)  # half, and a TBX of 100,000 terms does not fit; twice that, and a bad one takes 10 s to refuse
+MAX_FILE_BYTES = 32 << 20  # half, and a TBX of 100,000 terms does not fit; twice that, and to refuse one takes 10 s
 MAX_GLOSSARIES = 100  # each has series of its own on the metrics page
 MAX_ALL_WORDS = 1_000_000  # of the sources of all glossaries; 500,000 terms of two words take about 260 MiB
 _MOST_FILES = 1000  # of the folder that are looked at
@@ -95,7 +94,7 @@ def read_file(found: FoundFile) -> bytes | None:
         MalformedGlossary: it cannot be read, is no regular file, or is too long. A FIFO is not waited for.
     """
     try:
-        with open(found.path, "rb", opener=_open) as file:
+        with open_without_waiting(found.path) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise MalformedGlossary("must be a regular file")
@@ -108,10 +107,6 @@ def read_file(found: FoundFile) -> bytes | None:
             return None
         raise MalformedGlossary(f"cannot be read: {error.strerror}") from error
     return content if is_same else None
-
-
-def _open(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _stamp(status: os.stat_result) -> _Stamp:
