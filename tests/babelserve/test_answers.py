@@ -139,7 +139,8 @@ async def test_an_answer_that_is_no_message_is_a_failure_of_the_server(
         with pytest.raises(ServerFailed, match=expected + "TranslateBulkResponse$"):
             async with contextlib.aclosing(asynchronous.translate_bulk(["a"], target="de")) as bulk:  # type: ignore[type-var]
                 await anext(bulk)
-    assert not [record for record in caplog.records if record.exc_info]
+    # The loop of an earlier test may report a late event of gRPC's poller, so the records of asyncio do not count.
+    assert not [record for record in caplog.records if record.exc_info and record.name != "asyncio"]
 
 
 @pytest.mark.parametrize("num_answers", [0, 2])
