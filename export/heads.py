@@ -89,9 +89,12 @@ def measure_heads(checkpoint: Checkpoint, texts: Mapping[str, Sequence[Pair]]) -
 def report(found: dict[str, Any]) -> str:
     """Returns a table of heads, first those whose loss hurts least in the text that it hurts most."""
     names = list(found["loss"])
-    lines = [f"{name}: loss {found['loss'][name]:.3f} nats, {found['tokens'][name]} tokens" for name in names]
+    numbered = list(enumerate(names, start=1))
+    lines = [
+        f"text {i}: loss {found['loss'][name]:.3f}, {found['tokens'][name]} tokens, {name}" for i, name in numbered
+    ]
     lines += ["", "how much the loss rises without a head (half a 95% interval), and the head that is most alike", ""]
-    rows = [("head", *names, "most alike", "bits")]
+    rows = [("head", *(f"text {number}" for number, _ in numbered), "most alike", "bits")]
     for head in sorted(found["heads"], key=lambda each: max(each["rise"].values())):
         shown = [f"{head['rise'][name]:+.4f} ({head['margin'][name]:.4f})" for name in names]
         other = head["closest"]

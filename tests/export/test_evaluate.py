@@ -146,7 +146,8 @@ def test_heads_are_measured_as_a_table_and_as_json(
     main()
 
     printed = capsys.readouterr().out
-    assert f"{other}: loss " in printed
+    assert "text 2: loss " in printed
+    assert f"tokens, {other}\n" in printed
     found = json.loads(output.read_text())
     assert list(found["loss"]) == [str(corpus), str(other)]
     assert found["tokens"][str(other)] < 8
