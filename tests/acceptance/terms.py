@@ -4,8 +4,9 @@
     python -m tests.acceptance.terms --bundle DIR --show 40
 
 It sends held-out sentences that have one to three terms each. A sentence goes with its own terms alone, beside others,
-and once without terms. It *needs help* if its translation without terms lacks one of them. Then it sends sentences
-with a name that must stay.
+and once without terms. It *needs help* if its translation without terms lacks one of them. These terms are exact: they
+are the words of the reference. Then it sends sentences with a name that must stay, and at last sentences with a term of
+which the reference has another form than the glossary.
 """
 
 import argparse
