@@ -25,11 +25,11 @@ def sentence_messages(answer: TextAnswer, output: pb.OutputOptions) -> list[pb.S
     """Returns the sentences of a whole text in reading order; none unless the request asks for them."""
     if not (output.include_sentences or output.include_alignment or output.include_tokens):
         return []
-    texts = [sentence.text(0) for sentence in answer.in_order()]
+    texts = answer.shown_texts()
     begins = answer.split.begins(texts)
     return [
-        sentence_message(sentence, texts[index], answer.source_begin(index), begins[index], output)
-        for index, sentence in enumerate(answer.in_order())
+        sentence_message(answer.sentences[index], text, answer.source_begin(index), begins[index], output)
+        for index, text in enumerate(texts)
     ]
 
 
