@@ -156,6 +156,14 @@ def translate_request(
     return request
 
 
+def stream_request(
+    contents: Sequence[str], target: str, partial_text: bool, **options: Unpack[TranslateOptions]
+) -> translation_pb2.TranslateStreamRequest:
+    """Builds the request of a stream. Raises as `translate_request`."""
+    request = translate_request(contents, target, **options)
+    return translation_pb2.TranslateStreamRequest(request=request, include_partial_text=partial_text)
+
+
 def check_size(name: str, request: Message) -> None:
     """Raises InvalidRequest if a request is larger than a message may be, because of the field of this name."""
     if (num_bytes := request.ByteSize()) > MAX_REQUEST_BYTES:
@@ -235,6 +243,7 @@ def streamed_sentence(response: translation_pb2.TranslateStreamResponse, num_tex
         detected=read_detected(response),
         route=read_route(response),
         glossaries=read_glossaries(response),
+        partial_text=response.partial_text,
     )
 
 

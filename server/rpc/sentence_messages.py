@@ -7,6 +7,7 @@ from server.decoding.result import FinishReason
 from server.rpc.term_messages import sentence_term_messages
 from server.text.masked import KeptPart, Placement
 from server.translation.answer import TextAnswer, Token, TranslatedSentence
+from server.translation.partial import Partial
 
 FINISH_REASONS = {
     FinishReason.STOP: pb.FINISH_REASON_STOP,
@@ -72,6 +73,14 @@ def sentence_message(
         tokens=token_messages(sentence.tokens()) if output.include_tokens else [],
         confidence=sentence.confidence if output.include_confidence else None,
         terms=sentence_term_messages(sentence),
+    )
+
+
+def partial_response(partial: Partial, sentence_count: int) -> pb.TranslateStreamResponse:
+    """Returns the response of a stream with what a sentence of a text of so many sentences has so far."""
+    text, sentence = partial.place
+    return pb.TranslateStreamResponse(
+        content_index=text, sentence_index=sentence, sentence_count=sentence_count, partial_text=partial.text
     )
 
 

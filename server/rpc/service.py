@@ -5,6 +5,7 @@ It has no rules, and lets errors pass: `server.rpc.interceptors` answers them.
 
 import functools
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -23,9 +24,11 @@ from server.rpc.messages import (
     stream_response,
 )
 from server.rpc.score_messages import read_score_request, score_response
+from server.rpc.sentence_messages import partial_response
 from server.rpc.term_messages import glossary_info
 from server.telemetry.log import add_facts
 from server.translation.job import Job
+from server.translation.partial import Partial, completions_and_partials
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 
@@ -78,12 +81,20 @@ class TranslationService:
     async def translate_stream(
         self, message: pb.TranslateStreamRequest, context: Any
     ) -> AsyncIterator[pb.TranslateStreamResponse]:
-        """Yields each sentence as it finishes. For a text that fails it yields the status and nothing more."""
+        """Yields each sentence as it finishes, and on request what sentences have so far.
+
+        For a text that fails it yields the status and nothing more.
+        """
         request = read_request(message.request, context.time_remaining(), caller.get())
+        request = replace(request, with_partial_text=message.include_partial_text)
         with await self._translator.accept(request) as job:
             for opening in opening_responses(job):
                 yield opening
-            async for place in job.completions():
+            places = completions_and_partials(job) if request.with_partial_text else job.completions()
+            async for place in places:
+                if isinstance(place, Partial):
+                    yield partial_response(place, job.answers[place.place.text].split.num_shown)
+                    continue
                 build = functools.partial(stream_response, job, place, message.request.output)
                 yield await job.assemble(build, place)
         _add_target_tokens(job)

@@ -160,8 +160,33 @@ class Masked:
         lost = [KeptPart(self.original[span.start : span.end], Placement.MISSING) for span in missing]
         return Restored(self.leading + text + self.trailing, (*ends, *outcome, *lost), is_whole, missing)
 
+    def restore_beginning(self, translation: str) -> str:
+        """Returns the beginning of a translation of `text`, with the parts whose carriers it has.
+
+        It ends before what may be the beginning of a carrier.
+        """
+        carriers = tuple(part.carrier for part in self.parts if part.carrier)
+        translation = translation[: _sure_end(translation, carriers)]
+        translation = raise_again(self.original, translation, self.casing, self.language)
+        translation = begun(self.original[len(self.leading) :], translation)
+        text = self._with_found(translation, _pattern(carriers))
+        return self.leading + restore_typography(self.original, text, self.language)
+
     def _place(self, translation: str, pattern: "re.Pattern[str]", found: Sequence[str]) -> str:
         """Returns the translation with parts in carriers' places, and the others about where the source has them."""
+        text = self._with_found(translation, pattern)
+        limit = len(text) + 1
+        lost = [part for part in self.parts if part.carrier not in found]
+        if len(lost) == 2 and (inside := self._inside(*lost)) and text.count(inside) == 1:
+            return text.replace(inside, f"{lost[0].text}{inside}{lost[1].text}")
+        for part in reversed(self.parts):  # so that those of one place keep their order
+            if part.carrier not in found:
+                text, place = _insert(text, part, limit)
+                limit = len(text) + 1 if part.is_word else place
+        return text
+
+    def _with_found(self, translation: str, pattern: "re.Pattern[str]") -> str:
+        """Returns the translation with parts in carriers' places."""
         left = {part.carrier: part for part in self.parts if part.carrier}
         pieces: list[str] = []
         end = 0
@@ -177,16 +202,7 @@ class Masked:
             pieces.append(part.ending)
             if part.touches_right and translation[end : end + 1] == " ":
                 end += 1
-        text = "".join([*pieces, clean(translation[end:])])
-        limit = len(text) + 1
-        lost = [part for part in self.parts if part.carrier not in found]
-        if len(lost) == 2 and (inside := self._inside(*lost)) and text.count(inside) == 1:
-            return text.replace(inside, f"{lost[0].text}{inside}{lost[1].text}")
-        for part in reversed(self.parts):  # so that those of one place keep their order
-            if part.carrier not in found:
-                text, place = _insert(text, part, limit)
-                limit = len(text) + 1 if part.is_word else place
-        return text
+        return "".join([*pieces, clean(translation[end:])])
 
     def _is_far(self, part: Part, translation: str) -> bool:
         """Whether a part stands in quite another place than in the source."""
@@ -241,6 +257,14 @@ def _pattern(carriers: tuple[str, ...]) -> "re.Pattern[str]":
     codes = [each for each in carriers if each not in symbols]
     found = [f"[{''.join(symbols)}]"] if symbols else []
     return re.compile("|".join(found + [rf"(?<!\w){re.escape(each)}(?!\w)" for each in codes]))
+
+
+def _sure_end(text: str, carriers: Sequence[str]) -> int:
+    """Returns where what may be the beginning of a code begins, or a whole one that may go on; else the text's end."""
+    codes = [each.casefold() for each in carriers if not _STRAY.fullmatch(each)]
+    end = text.casefold()[-max(map(len, codes), default=0) :] if codes else ""
+    begins = (index for index in range(len(end)) if any(code.startswith(end[index:]) for code in codes))
+    return len(text) - len(end) + next(begins, len(end))
 
 
 def _insert(text: str, part: Part, limit: int) -> tuple[str, int]:

@@ -261,6 +261,12 @@ def raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:
         raise answers[0].error
 
 
+def restore_beginning(source: SourceSentence, ids: Sequence[int], tokenizer: Tokenizer) -> str:
+    """Returns the text of the first ids of a translation, with the parts of the source that it has so far."""
+    text = tokenizer.decode(ids)
+    return source.masked.restore_beginning(text) if source.masked else begun(source.text, clean(text))
+
+
 def restore(source: SourceSentence, result: Result, tokenizer: Tokenizer) -> list[Restored]:
     """Returns the text of each hypothesis, best first, and puts back what the model was not shown."""
     texts = [tokenizer.decode(hypothesis.ids) for hypothesis in result.hypotheses]

@@ -49,6 +49,7 @@ class Job:
         answers: one for each text.
         routes: the legs of each route that a text has, every route once.
         num_hypotheses: as the request asked.
+        growing: the unfinished sentences, by their futures; None unless a dict is put there before `completions`.
         held: gives back what the job has taken, when the job is left.
     """
 
@@ -64,6 +65,7 @@ class Job:
         self.answers = answers
         self.routes = list({id(answer.legs): answer.legs for answer in answers if answer.legs}.values())
         self.num_hypotheses = self.routes[0][-1].options.num_hypotheses
+        self.growing: dict[Future[Result], Submitted] | None = None
         self.held = contextlib.ExitStack()
         self._parts = parts  # in the order of their places
         self._second: dict[int, list[Future[Result]]] = {}  # of second legs and second attempts, by text
@@ -152,10 +154,14 @@ class Job:
             can_wait = self._is_whole and self._has_first and max(map(len, self.routes)) == 1
             part = await self._completed.get(min(_SENTENCES_PER_WAKE, self._num_running) if can_wait else 1)
             self._num_running -= 1
+            if self.growing is not None:
+                self.growing.pop(part.future, None)
             yield part
 
     def _watch(self, part: Submitted) -> None:
         self._num_running += 1
+        if self.growing is not None:
+            self.growing[part.future] = part
         tell = functools.partial(
             self._tell, part.place, part.source, part.piece, part.before, asyncio.get_running_loop()
         )

@@ -71,6 +71,7 @@ class TranslationRequest:
         with_alignment: whether the answer says which words belong together (`output.include_alignment`).
         with_tokens: whether it has the tokens of translations (`output.include_tokens`).
         with_confidence: whether it says how sure the model was (`output.include_confidence`).
+        with_partial_text: whether a stream tells what unfinished sentences have so far (`include_partial_text`).
         targets: a translation for each of the contents, to be scored; None to translate them.
         tenant: the tenant that the caller belongs to.
         priority: among the tenant's own requests.
@@ -92,6 +93,7 @@ class TranslationRequest:
     with_alignment: bool = False
     with_tokens: bool = False
     with_confidence: bool = False
+    with_partial_text: bool = False
     targets: Sequence[str] | None = None
     tenant: Tenant = ANONYMOUS
     priority: Priority = Priority.NORMAL

@@ -29,6 +29,7 @@ from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Routes, TextRoute, choose_routes
 from server.translation.rules import (
     check_answer,
+    check_partial_text,
     check_priority,
     check_scripts,
     check_texts,
@@ -165,6 +166,7 @@ class Translator:
         flow = Flow(name=request.tenant.name, weight=request.tenant.weight, rank=request.priority)
         flow = flow.of_bulk() if request.is_bulk else flow
         for group in groups:
+            check_partial_text(request, group.legs[-1].options)
             group.check_room(deadline, flow)
         answers = await self._split(request, routes, groups, deadline)
         texts = [answer.split for answer in answers]

@@ -128,3 +128,31 @@ def test_a_translation_begins_as_its_source_does_behind_marks_that_were_cut_off(
     masked = Masked(text="Log 2", original="- Log 2", source="  Log 2", leading="- ")
 
     assert masked.restore("protokoll 2").text == "- Protokoll 2"
+
+
+@pytest.mark.parametrize(
+    ("translation", "beginning"),
+    [
+        ("An", "An"),
+        ("An \ue001 se", "An b@example.org se"),
+        ("An \ue001 \ue001", "An b@example.org "),  # twice
+        ("An \ue005 se", "An  se"),  # that stands for nothing
+        ("An \ufffd", "An "),  # half a character
+    ],
+)
+def test_a_beginning_has_the_parts_that_are_there(translation: str, beginning: str) -> None:
+    assert MASKER.mask(TEXT).restore_beginning(translation) == beginning
+
+
+@pytest.mark.parametrize(
+    ("translation", "beginning"),
+    [
+        ("An %", "An "),
+        ("An %2", "An "),  # it may become %21
+        ("An %2 se", "An b@example.org se"),
+        ("An %2 se %1", "An b@example.org se "),
+        ("100 % sicher", "100 % sicher"),
+    ],
+)
+def test_a_beginning_has_no_half_of_a_code(translation: str, beginning: str) -> None:
+    assert MASKER.mask(TEXT, attempt=1).restore_beginning(translation) == beginning
