@@ -55,6 +55,7 @@ class TranslateOptions(TypedDict, total=False):
         end_loops: False lets a translation go on that says the same again and again.
         refuse_unknown_scripts: True has a text fail that has a sentence in a script that the model does not know.
         translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
+        adapt_quantities: True writes numbers, currencies, units and dates as English and German do.
         keep: What translations keep as it is: literals, and pairs of an opening and a closing, such as
             `["ACME", ("<<", ">>")]`; at most 100 of 1 to 100 characters each, and 4000 together.
         glossary: Words or phrases, and what each must become: a target, or a list of a target and its other forms, such
@@ -92,6 +93,7 @@ class TranslateOptions(TypedDict, total=False):
     end_loops: bool | None
     refuse_unknown_scripts: bool | None
     translate_attributes: bool | None
+    adapt_quantities: bool | None
     keep: Sequence[str | tuple[str, str]] | None
     glossary: Mapping[str, str | Sequence[str]] | None
     glossaries: Sequence[str] | None
@@ -137,6 +139,7 @@ def translate_request(
             text=translation_pb2.TextOptions(
                 refuse_unknown_scripts=options.get("refuse_unknown_scripts"),
                 translate_attributes=options.get("translate_attributes"),
+                adapt_quantities=options.get("adapt_quantities"),
                 keep=keep_rules(options.get("keep")),
             ),
             priority=priority_of(options.get("priority")),

@@ -108,14 +108,16 @@ class Term(_message.Message):
     def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ..., target_forms: _Optional[_Iterable[str]] = ..., source_forms: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TextOptions(_message.Message):
-    __slots__ = ("refuse_unknown_scripts", "translate_attributes", "keep")
+    __slots__ = ("refuse_unknown_scripts", "translate_attributes", "keep", "adapt_quantities")
     REFUSE_UNKNOWN_SCRIPTS_FIELD_NUMBER: _ClassVar[int]
     TRANSLATE_ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
     KEEP_FIELD_NUMBER: _ClassVar[int]
+    ADAPT_QUANTITIES_FIELD_NUMBER: _ClassVar[int]
     refuse_unknown_scripts: bool
     translate_attributes: bool
     keep: _containers.RepeatedCompositeFieldContainer[KeepRule]
-    def __init__(self, refuse_unknown_scripts: _Optional[bool] = ..., translate_attributes: _Optional[bool] = ..., keep: _Optional[_Iterable[_Union[KeepRule, _Mapping]]] = ...) -> None: ...
+    adapt_quantities: bool
+    def __init__(self, refuse_unknown_scripts: _Optional[bool] = ..., translate_attributes: _Optional[bool] = ..., keep: _Optional[_Iterable[_Union[KeepRule, _Mapping]]] = ..., adapt_quantities: _Optional[bool] = ...) -> None: ...
 
 class KeepRule(_message.Message):
     __slots__ = ("literal", "opening", "closing")

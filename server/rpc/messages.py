@@ -127,6 +127,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
         text=TextOptions(
             refuse_unknown_scripts=message.text.refuse_unknown_scripts,
             translate_attributes=message.text.translate_attributes,
+            adapt_quantities=message.text.adapt_quantities,
             keep=[_read_keep_rule(index, rule) for index, rule in enumerate(message.text.keep)],
         ),
         glossary=read_glossary(message.glossary),

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from server.text.casing import Casing, begun, raise_again
+from server.text.locales import locale_of
 from server.text.numbers import NumberSpan, missing_numbers
 from server.text.quotes import ended, is_quote, punctuated, written
 from server.text.typography import clock_time, restore_typography
@@ -103,6 +104,7 @@ class Masked:
         language: of the translation.
         attempt: how many came before.
         numbers: of the source, that are parts because an attempt before lacked them.
+        adapts_from: BCP-47 code of the source's language if quantities are written as the target writes them; else "".
     """
 
     text: str
@@ -116,6 +118,7 @@ class Masked:
     language: str = ""
     attempt: int = 0
     numbers: tuple[NumberSpan, ...] = ()
+    adapts_from: str = ""
 
     @property
     def has_words(self) -> bool:
@@ -124,16 +127,19 @@ class Masked:
 
     def restore(self, translation: str) -> Restored:
         """Returns a translation of `text` with each part once, and without carriers and characters of no meaning."""
+        carriers = tuple(part.carrier for part in self.parts if part.carrier)
+        pattern = _pattern(carriers)
+        if self.adapts_from and (locale := locale_of(self.source, self.adapts_from, self.language)):
+            pieces = re.split(f"({pattern.pattern})", translation)
+            translation = "".join(each if pattern.fullmatch(each) else locale.adapt(each) for each in pieces)
         translation = raise_again(self.original, translation, self.casing, self.language)
         translation = begun(self.original[len(self.leading) :], translation)
-        carriers = tuple(part.carrier for part in self.parts if part.carrier)
         for part in self.parts:
             if part.carrier and is_quote(part.text) and part.text[0] == ",":
                 translation = ended(translation, part.carrier)
         is_parted = PARTED.search(self.text) is not None and not PARTED.search(self.original)
         if is_parted:
             translation = PARTED.sub(r"\1", translation)
-        pattern = _pattern(carriers)
         found = pattern.findall(translation)
         words = clean(pattern.sub(" ", translation))
         missing = tuple(missing_numbers(self.source, words, self.language))

@@ -54,6 +54,7 @@ class Masker:
         folds_capitals: whether it is shown capitals and titles in small letters.
         language: BCP-47 code of its translations.
         own_parts: that a caller wants kept, beside what is kept of every text.
+        adapts_from: see `Masked`.
     """
 
     carriers: tuple[tuple[str, ...], ...] = ()
@@ -61,6 +62,7 @@ class Masker:
     folds_capitals: bool = False
     language: str = ""
     own_parts: OwnParts = NO_OWN_PARTS
+    adapts_from: str = ""
 
     @property
     def _has_symbols(self) -> bool:
@@ -113,6 +115,7 @@ class Masker:
             language=self.language,
             attempt=attempt,
             numbers=tuple(numbers),
+            adapts_from=self.adapts_from,
         )
 
     def mask_again(self, last: Masked, missing: Sequence[NumberSpan]) -> Masked | None:

@@ -51,11 +51,13 @@ class TextOptions:
     Attributes:
         refuse_unknown_scripts: whether a text fails that has a sentence in a script that its model does not know.
         translate_attributes: whether attributes of HTML that people read are translated.
+        adapt_quantities: whether numbers, currencies, units and dates are written as the target language writes them.
         keep: what texts keep: literals, and pairs of an opening and a closing. See `server.text.own_parts.OwnParts`.
     """
 
     refuse_unknown_scripts: bool = False
     translate_attributes: bool = False
+    adapt_quantities: bool = False
     keep: Sequence[str | tuple[str, str]] = ()
 
 

@@ -15,6 +15,7 @@ from server.models.glossaries import Glossaries
 from server.models.model import Model
 from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.log import add_facts
+from server.text.own_parts import own_parts
 from server.text.source import SplitText
 from server.text.splitter import Splitter
 from server.translation.answer import TextAnswer, raise_if_all_failed
@@ -115,6 +116,7 @@ class Translator:
         else:
             check_texts(len(request.contents), "pairs", "pairs")
         check_traffic_key(request.traffic_key)
+        own_parts(tuple(request.text.keep))  # raises if they break a rule
         if request.glossary is not None:
             request = replace(request, glossary=self.glossaries.resolve(request.glossary))
         deadline = request.deadline

@@ -1,5 +1,7 @@
 """Tests of a translation with the parts that its network was not shown."""
 
+import dataclasses
+
 import pytest
 
 from server.text.characters import Characters
@@ -156,3 +158,11 @@ def test_a_beginning_has_the_parts_that_are_there(translation: str, beginning: s
 )
 def test_a_beginning_has_no_half_of_a_code(translation: str, beginning: str) -> None:
     assert MASKER.mask(TEXT, attempt=1).restore_beginning(translation) == beginning
+
+
+@pytest.mark.parametrize(("adapts_from", "price"), [("en", "1.250,50 $"), ("", "$1,250.50")])
+def test_quantities_are_adapted_if_that_is_asked_for_and_carriers_stay(adapts_from: str, price: str) -> None:
+    masker = dataclasses.replace(MASKER, adapts_from=adapts_from)
+    masked = masker.mask("Send $1,250.50 and 1 % to a.txt", attempt=1)
+
+    assert masked.restore("Sende $1,250.50 und 1 % an %1").text == f"Sende {price} und 1 % an a.txt"
