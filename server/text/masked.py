@@ -20,6 +20,9 @@ from server.text.typography import clock_time, restore_typography
 
 _STRAY = re.compile("[\ufffd\ue000-\uf8ff]")
 _LEAST_INVENTED = 5  # capitals in a row that no translation has of its own; German has "WLAN" for "Wi-Fi"
+# Of the characters of a quotation, that its translation has at least. Half, and a word beside it is taken for it;
+# twice as much, and short words of a language are taken for a loss.
+_LEAST_QUOTED = 0.4
 PARTED = re.compile(r"([(\[]) ")  # a word from the bracket before it
 _SPACE = re.compile(r"\s+")
 _NOTHING = re.compile(r"(?!)")
@@ -122,8 +125,9 @@ class Masked:
 
     @property
     def has_words(self) -> bool:
-        """Whether there is a letter to translate."""
-        return any(map(str.isalpha, self.source))
+        """Whether there is something to translate: two letters, or one of a script without capitals."""
+        letters = [character for character in self.source if character.isalpha()]
+        return len(letters) > 1 or (bool(letters) and letters[0].lower() == letters[0].upper())
 
     def restore(self, translation: str) -> Restored:
         """Returns a translation of `text` with each part once, and without carriers and characters of no meaning."""
@@ -226,7 +230,10 @@ class Masked:
             if (inside or not (opening.is_word or closing.is_word)) and begin < end:
                 return False
             copy = "" if is_quote(opening.text) else inside
-            if inside and translation[end:begin].strip() in ("", copy):
+            written = translation[end:begin].strip()
+            if inside and written in ("", copy):
+                return False
+            if inside and is_quote(opening.text) and len(written) < _LEAST_QUOTED * len(inside):
                 return False
         return True
 

@@ -166,3 +166,10 @@ def test_quantities_are_adapted_if_that_is_asked_for_and_carriers_stay(adapts_fr
     masked = masker.mask("Send $1,250.50 and 1 % to a.txt", attempt=1)
 
     assert masked.restore("Sende $1,250.50 und 1 % an %1").text == f"Sende {price} und 1 % an a.txt"
+
+
+def test_a_quotation_that_holds_much_less_than_before_is_not_whole() -> None:
+    masked = MASKER.mask("He called it a 'good idea'.")
+
+    assert masked.restore("Er nannte es eine \ue000 gute Idee \ue001.").is_whole
+    assert not masked.restore("Er rief es eine gute Idee \ue000 an \ue001.").is_whole
