@@ -61,14 +61,14 @@ class TranslateOptions(TypedDict, total=False):
         glossary: Words or phrases, and what each must become: a target, or a list of a target and its other forms, such
             as `{"printer": ["Drucker", "Druckern", "Druckers"]}`; at most 1000 of 1 to 200 characters each, with at
             most 31 other forms. Refused where texts go over a language between.
-        glossaries: Names of the server's glossaries as `list_glossaries` gives them, at most 16; where several have a
-            source, `glossary` wins, then the first.
+        glossaries: Names as `list_glossaries` gives them, at most 16; of a source `glossary` wins, then the first.
         ignore_case: True finds the sources of all these terms in whatever case.
         priority: "high", "normal" or "low", among the caller's own requests.
         traffic_key: Requests of the same go to the same version where versions of a model share them; 256 characters.
         include_sentences: Fill `Translation.sentences` (`translate` only).
         include_alignment: Fill `Sentence.links`; for models whose `has_alignment` is true.
         include_tokens: Fill `Sentence.tokens`.
+        include_search: Fill `Sentence.search`; for some hundred sentences at most.
         include_confidence: Fill `confidence` of translations and sentences; for models whose `has_confidence` is true.
     """
 
@@ -103,6 +103,7 @@ class TranslateOptions(TypedDict, total=False):
     include_sentences: bool | None
     include_alignment: bool | None
     include_tokens: bool | None
+    include_search: bool | None
     include_confidence: bool | None
 
 
@@ -148,6 +149,7 @@ def translate_request(
                 include_sentences=options.get("include_sentences"),
                 include_alignment=options.get("include_alignment"),
                 include_tokens=options.get("include_tokens"),
+                include_search=options.get("include_search"),
                 include_confidence=options.get("include_confidence"),
                 text_once=True,
             ),
