@@ -96,16 +96,18 @@ class UsedGlossary(_message.Message):
     def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
 
 class Term(_message.Message):
-    __slots__ = ("source", "target", "target_forms", "source_forms")
+    __slots__ = ("source", "target", "target_forms", "source_forms", "exact")
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
     TARGET_FORMS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FORMS_FIELD_NUMBER: _ClassVar[int]
+    EXACT_FIELD_NUMBER: _ClassVar[int]
     source: str
     target: str
     target_forms: _containers.RepeatedScalarFieldContainer[str]
     source_forms: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ..., target_forms: _Optional[_Iterable[str]] = ..., source_forms: _Optional[_Iterable[str]] = ...) -> None: ...
+    exact: bool
+    def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ..., target_forms: _Optional[_Iterable[str]] = ..., source_forms: _Optional[_Iterable[str]] = ..., exact: _Optional[bool] = ...) -> None: ...
 
 class TextOptions(_message.Message):
     __slots__ = ("refuse_unknown_scripts", "translate_attributes", "keep", "adapt_quantities")
