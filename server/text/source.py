@@ -45,6 +45,12 @@ class SourceSentence:
     terms: tuple[FoundTerm, ...] = ()
     replaced: Replaced | None = None
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether its translation has tags, marks round words or terms, which find their places by alignment."""
+        has_tags = self.markup is not None and bool(self.markup.marks)
+        return bool(self.terms) or has_tags or (self.masked is not None and bool(self.masked.pairs))
+
     def find_terms(self, restored: Restored) -> tuple[UsedTerm, ...]:
         """Returns its terms, and where a translation has them."""
         if not self.terms:

@@ -14,6 +14,7 @@ from server.text.casing import begun
 from server.text.garbled import is_garbled
 from server.text.glossary import UsedTerm
 from server.text.masked import KeptPart, Restored, clean
+from server.text.pairs import with_pairs
 from server.text.source import SourceSentence, SplitText
 from server.translation.detection import DetectedLanguage
 from server.translation.legs import Leg
@@ -281,6 +282,13 @@ def restore(source: SourceSentence, result: Result, tokenizer: Tokenizer) -> lis
     restored = [
         source.masked.restore(text) if source.masked else Restored(begun(source.text, clean(text))) for text in texts
     ]
+    if source.masked is not None and source.masked.pairs:
+        bare, words = source.masked.original, None
+        if result.attention is not None:
+            pieces = tokenizer.spell_source(source.source_ids or ()), tokenizer.spell_target(result.hypotheses[0].ids)
+            words = weigh_words(bare, pieces[0], restored[0].text, pieces[1], result.attention)
+        ranked = zip(restored, [words, *[None] * len(restored)], strict=False)  # the best one alone is aligned
+        restored = [with_pairs(each, bare, source.masked.pairs, own) for each, own in ranked]
     if source.given is None and is_garbled(source.text, texts[0]):
         restored[0] = replace(restored[0], is_garbled=True)
     return restored

@@ -101,11 +101,10 @@ class Leg:
     def options_for(self, sentence: SourceSentence) -> DecodingOptions:
         """Returns the decoding options of a sentence.
 
-        A sentence with tags or terms is aligned too, if the model can. The search for terms has a beam of 8 or more,
-        and the whole vocabulary.
+        A sentence with tags, marks round words or terms is aligned too, if the model can. The search for terms has a
+        beam of 8 or more, and the whole vocabulary.
         """
-        is_marked = sentence.terms or (sentence.markup is not None and sentence.markup.marks)
-        is_aligned = is_marked and self.is_only and self.model.manifest.alignment
+        is_aligned = sentence.is_marked and self.is_only and self.model.manifest.alignment
         options = self._aligned_options if is_aligned else self.options
         if sentence.replaced is None:
             return options
@@ -140,6 +139,7 @@ class Leg:
                 language=self.pair.target,
                 own_parts=own_parts(tuple(self.text.keep)),
                 adapts_from=self.pair.source if self.text.adapt_quantities else "",
+                places_pairs=self.is_only and self.model.manifest.alignment is not None,
             ),
             glossary=self.glossary,
         )
