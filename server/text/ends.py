@@ -20,7 +20,8 @@ def marks_at_ends(text: str) -> Iterator[tuple[int, int]]:
         yield word.span(1)
         start = word.end()
     while start < end and all(map(_is_mark, text[(begin := text.rfind(" ", start, end) + 1) : end])):
-        yield begin, end
+        if begin < end:  # else there are two blanks
+            yield begin, end
         end = begin - 1
 
 

@@ -17,6 +17,7 @@ def ends(text: str) -> tuple[str, str, str]:
         ("Buy milk.", ("", "Buy milk.", "")),
         ("- Buy milk -", ("- ", "Buy milk", " -")),
         ("** - Go on \u2026", ("** - ", "Go on", " \u2026")),
+        ("Go on  \u2026  <<", ("", "Go on", "  \u2026  <<")),
         ("[LAUGHS]", ("[", "LAUGHS", "]")),
         ("(He laughs.)", ("(", "He laughs.", ")")),
         ("- (laughs)", ("- (", "laughs", ")")),
