@@ -37,7 +37,7 @@ _MARKS_REACH, _WORDS_REACH = 0.35, 0.4  # less, and parts that moved with reason
 _RANGE = re.compile(r"\s?[-\u2013\u2014/:x\u00d7]\s?")  # between two numbers that are one part
 _SPACE = re.compile(r"\s+")
 _ORDINAL_ENDING = re.compile(r"(?:st|nd|rd|th)(?!\w)")  # of a placeholder, as in {n}th
-_ESCAPE = re.compile(r"\\(?=['\"])")  # of a quotation mark in the string of a program
+_ESCAPE = re.compile(r"(?<!\\)\\(?=['\"])")  # of a quotation mark in the string of a program
 _UNSEEN = "\u200b"  # what stands for it, which no network is shown
 _BRACKET = re.compile(r"(?<!\S)([(\[])(?=[^\W\d_]{2})")
 _FIRST_SYMBOL = "\ue000"  # of the carriers that a network has learned
@@ -83,8 +83,7 @@ class Masker:
         runs = self._runs(seen, numbers)
         if self.places_pairs and len(runs) > 1 and not attempt:
             bare, pairs = without_pairs(text, runs)
-            masked = replace(self, places_pairs=False).mask(bare)
-            if pairs and masked.num_fit is None:
+            if pairs and (masked := replace(self, places_pairs=False).mask(bare)).num_fit is None:
                 return replace(masked, pairs=pairs)
         start, end, runs = cut_ends(text, runs)
         source = _blanked(seen, runs, start, end)

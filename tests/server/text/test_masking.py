@@ -267,6 +267,7 @@ def test_escapes_of_quotation_marks_are_written_again_but_not_shown() -> None:
 
 def test_a_backslash_elsewhere_is_a_part() -> None:
     assert "\\" in [part.text for part in MASKER.mask("Use \\ or it\\'s here").parts]
+    assert MASKER.mask("Use a\\\\'b here").text == "Use a\\\\'b here"
 
 
 def test_brackets_round_a_whole_sentence_are_not_shown() -> None:
