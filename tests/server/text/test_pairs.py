@@ -113,3 +113,12 @@ def test_a_sentence_with_too_many_parts_keeps_its_pairs_until_it_is_cut() -> Non
     masked = Masker(carriers=(("\ue000",),), places_pairs=True).mask("See *this* in {name} and {other} now")
 
     assert (masked.pairs, masked.num_fit) == ((), len("See *this"))
+
+
+@pytest.mark.parametrize(("count", "num_pairs"), [(16, 16), (17, 0)])
+def test_a_sentence_of_very_many_pairs_keeps_them(count: int, num_pairs: int) -> None:
+    text = "*a* " * count
+
+    bare, marks = without_pairs(text, runs_of(text))
+
+    assert (len(marks), bare == text) == (num_pairs, not num_pairs)
