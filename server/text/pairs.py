@@ -15,7 +15,6 @@ from server.text.masked import KeptPart, Placement, Restored
 from server.text.quotes import is_quote
 from server.text.runs import Run
 
-
 # Of a sentence. Half, and rows of marked words keep their carriers; twice that, and hostile attention keeps the event
 # loop for 4 ms a sentence more.
 _MOST_PAIRS = 16
