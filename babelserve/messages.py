@@ -10,7 +10,7 @@ from babelserve.answers import check_count
 from babelserve.decoding import check_phrases, decoding_options
 from babelserve.errors import InvalidRequest, ServerFailed
 from babelserve.results import Hypothesis, ModelInfo, StreamedSentence, Timings, TranslateResult, Translation
-from babelserve.rules import check_text, glossary_message, keep_rules
+from babelserve.rules import check_text, glossary_message, text_options
 from babelserve.sentences import (
     read_detected,
     read_finish_reason,
@@ -36,7 +36,8 @@ class TranslateOptions(TypedDict, total=False):
     Attributes:
         source: Code of the source language, such as "en", or "auto" to have it detected.
         model: Name of the model as `list_models` gives it.
-        mime_type: What the texts are: "text/plain", "text/html", "text/markdown" or "application/xliff+xml".
+        mime_type: What the texts are: "text/plain", "text/html", "text/markdown", "application/xliff+xml" or
+            "application/xml".
         beam_size: Width of the beam, from 1 (greedy search) to the model's `max_beam_size`.
         num_hypotheses: How many best translations to return, 1 to `beam_size`.
         length_penalty: 0 to 10; over 1 favours longer translations.
@@ -55,6 +56,11 @@ class TranslateOptions(TypedDict, total=False):
         end_loops: False lets a translation go on that says the same again and again.
         refuse_unknown_scripts: True has a text fail that has a sentence in a script that the model does not know.
         translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
+        join_lines: True takes a line break in plain text for a blank, and an empty line for the end of a paragraph.
+        ignored_tags: Elements of XML or HTML that stay as they are; at most 100 names.
+        splitting_tags: Elements of XML that end a sentence; likewise.
+        non_splitting_tags: Elements of XML that do not; likewise.
+        only_named_split: True has no other elements of XML end a sentence than `splitting_tags`.
         keep: What translations keep as it is: literals, and pairs of an opening and a closing, such as
             `["ACME", ("<<", ">>")]`; at most 100 of 1 to 100 characters each, and 4000 together.
         glossary: Words or phrases, and what each must become: a target, or a list of a target and its other forms, such
@@ -92,6 +98,11 @@ class TranslateOptions(TypedDict, total=False):
     end_loops: bool | None
     refuse_unknown_scripts: bool | None
     translate_attributes: bool | None
+    join_lines: bool | None
+    ignored_tags: Sequence[str] | None
+    splitting_tags: Sequence[str] | None
+    non_splitting_tags: Sequence[str] | None
+    only_named_split: bool | None
     keep: Sequence[str | tuple[str, str]] | None
     glossary: Mapping[str, str | Sequence[str]] | None
     glossaries: Sequence[str] | None
@@ -105,6 +116,7 @@ class TranslateOptions(TypedDict, total=False):
 
 
 _OPTION_TYPES: dict[str, type] = {name: get_args(hint)[0] for name, hint in get_type_hints(TranslateOptions).items()}
+_LISTS = ("suppress", "ignored_tags", "splitting_tags", "non_splitting_tags")
 _ACCEPTED: dict[type, tuple[type, str]] = {  # for each such type; numpy's numbers are numbers, too
     bool: (bool, "True or False"),
     int: (numbers.Integral, "a whole number"),
@@ -134,11 +146,7 @@ def translate_request(
             model=options.get("model"),
             mime_type=options.get("mime_type"),
             decoding=decoding_options(options),
-            text=translation_pb2.TextOptions(
-                refuse_unknown_scripts=options.get("refuse_unknown_scripts"),
-                translate_attributes=options.get("translate_attributes"),
-                keep=keep_rules(options.get("keep")),
-            ),
+            text=text_options(options),
             priority=priority_of(options.get("priority")),
             traffic_key=options.get("traffic_key"),
             output=translation_pb2.OutputOptions(
@@ -180,8 +188,8 @@ def _check_options(options: TranslateOptions) -> None:
         declared = _OPTION_TYPES[name]
         if value is None or name in ("keep", "glossary", "glossaries"):  # which rules.py checks
             continue
-        if name == "suppress":
-            check_phrases(value)
+        if name in _LISTS:
+            check_phrases(name, value)
             continue
         if declared is str:
             check_text(name, value)

@@ -17,6 +17,27 @@ def check_text(name: str, text: object) -> None:
         raise InvalidRequest(f"{name} is not valid Unicode: it holds a lone surrogate") from error
 
 
+def text_options(options: Mapping[str, Any]) -> translation_pb2.TextOptions:
+    """Returns how texts are read, as it is sent. Raises what `keep_rules` raises.
+
+    Args:
+        options: as `TranslateOptions`.
+    """
+    tags = translation_pb2.TagRules(
+        ignored=options.get("ignored_tags") or (),
+        splitting=options.get("splitting_tags") or (),
+        non_splitting=options.get("non_splitting_tags") or (),
+        only_named_split=options.get("only_named_split"),
+    )
+    return translation_pb2.TextOptions(
+        refuse_unknown_scripts=options.get("refuse_unknown_scripts"),
+        translate_attributes=options.get("translate_attributes"),
+        keep=keep_rules(options.get("keep")),
+        tags=tags if tags.ByteSize() else None,
+        join_lines=options.get("join_lines"),
+    )
+
+
 def keep_rules(keep: Sequence[Any] | None) -> list[translation_pb2.KeepRule]:
     """Returns rules as they are sent.
 

@@ -17,7 +17,8 @@ from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
 from server.text.markup.document import Read
-from server.text.markup.readers import HTML, TYPES, reader_of
+from server.text.markup.readers import HTML, TYPES, XML, reader_of, reader_of_lines
+from server.text.markup.tag_rules import NO_RULES, TagRules
 from server.text.masking import Masker
 from server.text.source import SplitText
 from server.translation.request import DecodingRequest, TranslationRequest
@@ -57,16 +58,36 @@ def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Read | 
     mime_type = request.mime_type
     if request.text.translate_attributes and mime_type != HTML:
         raise InvalidRequest("text.translate_attributes", f"must be false unless mime_type is {HTML}")
-    if mime_type in ("", "text/plain"):
+    _check_tags(request.text.tags, mime_type)
+    is_plain = mime_type in ("", "text/plain")
+    if request.text.join_lines and not is_plain:
+        raise InvalidRequest("text.join_lines", "must be false unless mime_type is text/plain")
+    if is_plain and not request.text.join_lines:
         return None
-    if mime_type not in TYPES:
+    if not is_plain and mime_type not in TYPES:
         raise InvalidRequest("mime_type", f"must be one of text/plain, {', '.join(TYPES)}, not {shown(mime_type)}")
+    layout = "text.join_lines" if is_plain else mime_type
     if num_hypotheses > 1:
-        raise InvalidRequest("decoding.num_hypotheses", f"must be 1 with {mime_type}, not {num_hypotheses}")
+        raise InvalidRequest("decoding.num_hypotheses", f"must be 1 with {layout}, not {num_hypotheses}")
     for name, is_asked in (("alignment", request.with_alignment), ("tokens", request.with_tokens)):
         if is_asked:
-            raise InvalidRequest(f"output.include_{name}", f"must be false with {mime_type}")
-    return reader_of(mime_type, with_attributes=request.text.translate_attributes)
+            raise InvalidRequest(f"output.include_{name}", f"must be false with {layout}")
+    if is_plain:
+        return reader_of_lines()
+    return reader_of(mime_type, with_attributes=request.text.translate_attributes, rules=request.text.tags)
+
+
+def _check_tags(tags: TagRules, mime_type: str) -> None:
+    """Checks that rules for tags are of a type that has them, and few. Raises InvalidRequest."""
+    if tags == NO_RULES:
+        return
+    if mime_type != XML and not (mime_type == HTML and tags == TagRules(ignored=tags.ignored)):
+        message = f"must be empty unless mime_type is {XML}; with {HTML} it may have `ignored`"
+        raise InvalidRequest("text.tags", message)
+    for name in ("ignored", "splitting", "non_splitting"):
+        names: frozenset[str] = getattr(tags, name)
+        _check_range(f"text.tags.{name}", len(names), 0, MAX_PHRASES, " names")
+        _check_range(f"text.tags.{name}", max(map(len, names), default=0), 0, MAX_PHRASE_CHARACTERS, " characters each")
 
 
 def check_traffic_key(key: str) -> None:

@@ -1,7 +1,7 @@
 """The rules on plain values, each at its limits and beyond."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from server.decoding.options import DecodingOptions, Sampling
 from server.errors import InvalidRequest, PermissionDenied
 from server.text.markup.document import Read, unwatched
 from server.text.markup.html import read_html
+from server.text.markup.tag_rules import TagRules
 from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
 from server.translation.rules import (
     check_alignment,
@@ -41,6 +42,10 @@ def mime_type(name: str, num_hypotheses: int = 1, **wishes: Any) -> Read | None:
     return check_mime_type(request, num_hypotheses)
 
 
+def xml_tags(ignored: Iterable[str]) -> Read | None:
+    return mime_type("application/xml", text=TextOptions(tags=TagRules(frozenset(ignored))))
+
+
 @pytest.mark.parametrize(
     ("rule", "named"),
     [
@@ -56,6 +61,15 @@ def mime_type(name: str, num_hypotheses: int = 1, **wishes: Any) -> Read | None:
             lambda _: mime_type("text/markdown", text=TextOptions(translate_attributes=True)),
             ["text.translate_attributes", "must be false", "text/html"],
         ),
+        (lambda _: mime_type("text/html", text=TextOptions(join_lines=True)), ["text.join_lines", "must be false"]),
+        (lambda _: mime_type("", 2, text=TextOptions(join_lines=True)), ["decoding.num_hypotheses", "text.join_lines"]),
+        (lambda _: mime_type("", text=TextOptions(tags=TagRules(frozenset("a")))), ["text.tags", "application/xml"]),
+        (
+            lambda _: mime_type("text/html", text=TextOptions(tags=TagRules(splitting=frozenset("a")))),
+            ["text.tags", "must be empty", "text/html"],
+        ),
+        (lambda _: xml_tags(map(str, range(101))), ["text.tags.ignored", "0 to 100 names", "101"]),
+        (lambda _: xml_tags(["a" * 101]), ["text.tags.ignored", "0 to 100 characters each", "101"]),
         (lambda m: decoding(m, beam_size=0), ["decoding.beam_size", "1 to 8", "0"]),
         (lambda m: decoding(m, beam_size=9), ["decoding.beam_size", "1 to 8", "9"]),
         (lambda m: decoding(m, num_hypotheses=0), ["decoding.num_hypotheses", "1 to 4"]),
@@ -178,6 +192,28 @@ def test_attributes_are_texts_if_that_is_asked_for() -> None:
 
     assert read is not None
     assert [block.text for block in read('<img alt="A dog">', unwatched).blocks] == ["A dog"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("text/html", "<p>A <x-1>b</x-1> c", "<x-1>b</x-1>"),
+        ("application/xml", "<p>A <x-1>b</x-1> c</p>", "<x-1>b</x-1>"),
+    ],
+)
+def test_ignored_elements_are_kept(name: str, text: str, expected: str) -> None:
+    read = mime_type(name, text=TextOptions(tags=TagRules(frozenset({"x-1"}))))
+
+    assert read is not None
+    (block,) = read(text, unwatched).blocks
+    assert list(block.kept.values()) == [expected]
+
+
+def test_lines_of_plain_text_are_joined_if_that_is_asked_for() -> None:
+    read = mime_type("", text=TextOptions(join_lines=True))
+
+    assert read is not None
+    assert [block.text for block in read("A\ndog.\n\nA cat.", unwatched).blocks] == ["A dog.", "A cat."]
 
 
 def test_a_tenant_may_ask_for_its_best_priority_and_less() -> None:
