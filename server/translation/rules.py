@@ -47,6 +47,12 @@ def check_answer(num_characters: int, num_hypotheses: int) -> None:
         raise InvalidRequest("decoding.num_hypotheses", message)
 
 
+def check_type(mime_type: str) -> None:
+    """Checks that a type of texts is one that is read. Raises InvalidRequest."""
+    if mime_type not in ("", "text/plain", *TYPES):
+        raise InvalidRequest("mime_type", f"must be one of text/plain, {', '.join(TYPES)}, not {shown(mime_type)}")
+
+
 def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Read | None:
     """Returns what reads the texts of a request, None for plain ones.
 
@@ -58,14 +64,13 @@ def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Read | 
     mime_type = request.mime_type
     if request.text.translate_attributes and mime_type != HTML:
         raise InvalidRequest("text.translate_attributes", f"must be false unless mime_type is {HTML}")
+    check_type(mime_type)
     _check_tags(request.text.tags, mime_type)
-    is_plain = mime_type in ("", "text/plain")
+    is_plain = mime_type not in TYPES
     if request.text.join_lines and not is_plain:
         raise InvalidRequest("text.join_lines", "must be false unless mime_type is text/plain")
     if is_plain and not request.text.join_lines:
         return None
-    if not is_plain and mime_type not in TYPES:
-        raise InvalidRequest("mime_type", f"must be one of text/plain, {', '.join(TYPES)}, not {shown(mime_type)}")
     layout = "text.join_lines" if is_plain else mime_type
     if num_hypotheses > 1:
         raise InvalidRequest("decoding.num_hypotheses", f"must be 1 with {layout}, not {num_hypotheses}")

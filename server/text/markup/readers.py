@@ -24,16 +24,15 @@ def reader_of(mime_type: str, *, with_attributes: bool = False, rules: TagRules 
         with_attributes: of HTML, whether attributes that people read are texts.
         rules: of HTML which elements stay as they are, of XML also which ones end a sentence.
     """
-    read: Read = _read(_READERS[mime_type])
+    read = _read(_READERS[mime_type])
     if mime_type == HTML and (with_attributes or rules.ignored):
         return cast("Read", functools.partial(read, with_attributes=with_attributes, ignored=rules.ignored))
-    return cast("Read", functools.partial(read, rules=rules)) if mime_type == XML else read
+    return cast("Read", functools.partial(read, rules=rules) if mime_type == XML else read)
 
 
 def reader_of_lines() -> Read:
     """Returns what reads plain text in lines of a fixed width."""
-    read: Read = _read("lines")
-    return read
+    return cast("Read", _read("lines"))
 
 
 @functools.cache
