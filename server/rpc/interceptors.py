@@ -21,7 +21,7 @@ from server.access.access import Access
 from server.errors import Code, Overloaded, TranslationError
 from server.rpc.callers import identify
 from server.rpc.health import HEALTH_NAME
-from server.rpc.service import BULK_METHOD, SERVICE_NAME
+from server.rpc.service import BULK_METHOD, SERVICE_NAME, STORE_NAME
 from server.rpc.statuses import STATUS_CODES, retry_details
 from server.telemetry.metrics import GRPC
 from server.telemetry.tracing import TraceParent
@@ -32,7 +32,7 @@ TRACEPARENT_KEY = "traceparent"
 PUSHBACK_KEY = "grpc-retry-pushback-ms"
 DETAILS_KEY = "grpc-status-details-bin"
 
-_FRONTS = {SERVICE_NAME: GRPC}  # what the calls of a service count as
+_FRONTS = {SERVICE_NAME: GRPC, STORE_NAME: GRPC}  # what the calls of a service count as
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # not generic at run time

@@ -1,4 +1,4 @@
-"""`babelserve.v1.TranslationService` over gRPC: what `server.api.handlers` answers, and `TranslateBulk`.
+"""`babelserve.v1.TranslationService` and `GlossaryStore` over gRPC: what `server.api` answers, and `TranslateBulk`.
 
 It lets errors pass: `server.rpc.interceptors` answers them.
 """
@@ -7,6 +7,7 @@ from typing import Any
 
 import grpc
 
+from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
 from server.api.handlers import Api
 from server.rpc.bulk import BulkHandler
@@ -16,6 +17,7 @@ from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 
 SERVICE_NAME = "babelserve.v1.TranslationService"
+STORE_NAME = "babelserve.v1.GlossaryStore"
 BULK_METHOD = "TranslateBulk"
 
 
@@ -49,3 +51,14 @@ class TranslationService:
             "DetectLanguages": unary(parsed(pb.DetectLanguagesRequest, api.detect_languages, intake, api.check_open)),
         }
         return grpc.method_handlers_generic_handler(SERVICE_NAME, methods)
+
+    def store_handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
+        """Returns the handlers of `babelserve.v1.GlossaryStore`."""
+        unary, store, intake = grpc.stream_unary_rpc_method_handler, self._api.glossary_store, self._intake
+        methods = {
+            "PutGlossary": unary(parsed(store_pb.PutGlossaryRequest, store.put, intake, self._api.check_open)),
+            "GetGlossary": unary(parsed(store_pb.GetGlossaryRequest, store.get, intake)),
+            "ListKeptGlossaries": unary(parsed(store_pb.ListKeptGlossariesRequest, store.list, intake)),
+            "DeleteGlossary": unary(parsed(store_pb.DeleteGlossaryRequest, store.delete, intake)),
+        }
+        return grpc.method_handlers_generic_handler(STORE_NAME, methods)

@@ -34,6 +34,10 @@ METHODS = (
     "ListModels",
     "ListGlossaries",
     "DetectLanguages",
+    "PutGlossary",
+    "GetGlossary",
+    "ListKeptGlossaries",
+    "DeleteGlossary",
     "other",
 )
 GRPC, HTTP, LIBRETRANSLATE, DEEPL, AZURE, GOOGLE, RIVA, KSERVE = FRONTS = (

@@ -117,7 +117,7 @@ class Translator:
             check_texts(len(request.contents), "pairs", "pairs")
         check_traffic_key(request.traffic_key)
         if request.glossary is not None:
-            request = replace(request, glossary=self.glossaries.resolve(request.glossary))
+            request = replace(request, glossary=self.glossaries.resolve(request.glossary, request.tenant.name))
         deadline = request.deadline
         if not request.is_bulk:
             deadline = min(deadline, request.arrived + self.max_request_seconds)
