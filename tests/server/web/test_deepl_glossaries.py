@@ -84,7 +84,8 @@ async def test_a_glossary_of_version_3_changes_by_dictionaries(site: Site) -> No
     ],
 )
 async def test_what_is_not_there_or_wrong_is_told(site: Site, path: str, body: Any, status: int) -> None:
-    answer = await site.call(*path.split(), body)
+    method, _, target = path.partition(" ")
+    answer = await site.call(method, target, body)
 
     assert answer.status == status
     assert answer.json["message"]
