@@ -1,0 +1,115 @@
+"""Requests read into plain values, and the calls that bring them, without a server."""
+
+import time
+
+import grpc
+import pytest
+
+from babelserve.v1 import translation_pb2 as pb
+from server.access.tenants import Priority, Tenant
+from server.api.messages import parse, read_request, status_message
+from server.errors import Code, InvalidRequest, TranslationError
+from server.telemetry.log import begin_request, request_id
+from server.translation.request import DecodingRequest, TextOptions
+
+TENANT = Tenant(name="billing")
+MESSAGE = pb.TranslateRequest(contents=["A dog runs."], target_language_code="de")
+NO_MESSAGE = b"\xff"
+STATUSES = {code: grpc.StatusCode[code.name].value[0] for code in Code}
+
+
+def test_every_field_of_a_request_is_read() -> None:
+    message = pb.TranslateRequest(
+        contents=["one", "two"],
+        source_language_code="en",
+        target_language_code="de",
+        model="m",
+        mime_type="text/plain",
+        decoding=pb.DecodingOptions(
+            beam_size=3,
+            num_hypotheses=2,
+            length_penalty=0.5,
+            max_output_tokens=9,
+            with_scores=False,
+            use_shortlist=True,
+        ),
+        priority=pb.PRIORITY_LOW,
+        traffic_key="document 7",
+        output=pb.OutputOptions(include_alignment=True, include_tokens=True, include_confidence=True),
+        text=pb.TextOptions(
+            refuse_unknown_scripts=True,
+            translate_attributes=True,
+            keep=[pb.KeepRule(literal="Acme"), pb.KeepRule(opening="<<", closing=">>"), pb.KeepRule(opening="[")],
+        ),
+    )
+
+    request = read_request(message, None, TENANT)
+
+    assert (list(request.contents), request.tenant) == (["one", "two"], TENANT)
+    assert (request.source_language_code, request.target_language_code) == ("en", "de")
+    assert (request.model, request.mime_type, request.priority) == ("m", "text/plain", Priority.LOW)
+    assert request.traffic_key == "document 7"
+    assert request.decoding == DecodingRequest(
+        beam_size=3,
+        num_hypotheses=2,
+        length_penalty=0.5,
+        max_output_tokens=9,
+        with_scores=False,
+        use_shortlist=True,
+    )
+    assert request.with_alignment
+    assert request.with_tokens
+    assert request.with_confidence
+    assert request.text == TextOptions(
+        refuse_unknown_scripts=True, translate_attributes=True, keep=["Acme", ("<<", ">>"), ("[", "")]
+    )
+
+
+@pytest.mark.parametrize("rule", [pb.KeepRule(), pb.KeepRule(literal="a", closing="b")])
+def test_a_rule_of_two_kinds_or_none_is_refused(rule: pb.KeepRule) -> None:
+    message = pb.TranslateRequest(text=pb.TextOptions(keep=[pb.KeepRule(literal="a"), rule]))
+
+    with pytest.raises(
+        InvalidRequest, match=r"^text.keep\[1\]: must have either a literal, or an opening and a closing"
+    ):
+        read_request(message, None, TENANT)
+
+
+def test_without_a_traffic_key_the_requests_id_is_one() -> None:
+    begin_request("id-7")
+
+    assert read_request(MESSAGE, None, TENANT).traffic_key == "id-7"
+    request_id.set(None)
+
+
+def test_a_priority_that_is_none_is_refused() -> None:
+    assert read_request(MESSAGE, None, TENANT).priority is Priority.NORMAL
+    with pytest.raises(InvalidRequest, match="priority: must be from 0 to 3, not 7"):
+        read_request(pb.TranslateRequest(priority=7), None, TENANT)  # type: ignore[arg-type]
+
+
+def test_a_deadline_is_an_instant_from_the_arrival_on() -> None:
+    before = time.monotonic()
+    soon, never = read_request(MESSAGE, 2.5, TENANT), read_request(MESSAGE, None, TENANT)
+
+    assert before <= soon.arrived <= time.monotonic()
+    assert soon.deadline == soon.arrived + 2.5
+    assert never.deadline == float("inf")
+
+
+@pytest.mark.parametrize("error", TranslationError.__subclasses__())
+def test_the_error_of_a_text_has_the_number_of_its_status(error: type[TranslationError]) -> None:
+    status = status_message(error.__new__(error))
+
+    assert status is not None
+    assert status.code == STATUSES[error.code]
+
+
+def test_a_text_without_an_error_has_no_status() -> None:
+    assert status_message(None) is None
+
+
+def test_bytes_that_are_no_message_are_an_invalid_request() -> None:
+    assert parse(pb.TranslateRequest, MESSAGE.SerializeToString()) == MESSAGE
+    with pytest.raises(InvalidRequest, match=r"^request: is no valid protobuf message"):
+        parse(pb.TranslateRequest, NO_MESSAGE)
