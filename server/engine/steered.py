@@ -26,7 +26,8 @@ def advance_steered(
         For each sentence what `BeamSearch.advance` returns.
     """
     logits = decoder.logits()
-    factors = {row: own for each in sentences for row, own in zip(each.rows, each.search.factors(), strict=True) if own}
+    steered = [each for each in sentences if each.search.is_steered]
+    factors = {row: own for each in steered for row, own in zip(each.rows, each.search.factors(), strict=True) if own}
     if factors:
         steer(logits, top_ids, top_log_probs, factors)
     wanted = [(sentence.rows[beam], token) for sentence in sentences for beam, token in sentence.search.wanted]
