@@ -113,6 +113,10 @@ class BeamSearch:
             return self._follow_prefix()
         if self._beam_size == 1:
             return [0] if self.advance_greedily(top_ids[0][0], top_log_probs[0][0]) else []
+        return self._extend(top_ids, top_log_probs)
+
+    def _extend(self, top_ids: list[list[int]], top_log_probs: list[list[float]]) -> list[int]:
+        """Does what `advance` does behind the prefix, with a beam of any width."""
         candidates = self._candidates(top_ids, top_log_probs)
         parents: list[int] = []
         ids: list[int] = []

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from server.decoding.beam_search import BeamSearch, default_max_tokens
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import FinishReason, Hypothesis
-from server.decoding.steering import steer
+from server.decoding.steering import log_probs_of, steer
 
 BOS, EOS = 2, 3
 
@@ -34,7 +34,8 @@ def advance_steered(search: BeamSearch, logits: NDArray[np.float32]) -> list[int
     factors = {row: own for row, own in enumerate(search.factors()) if own}
     if factors:
         steer(logits, top_ids, top_log_probs, factors)
-    return search.advance(top_ids.tolist(), top_log_probs.tolist(), (), list(logits))
+    wanted = log_probs_of(logits, top_ids, top_log_probs, *zip(*search.wanted, strict=True)) if search.wanted else ()
+    return search.advance(top_ids.tolist(), top_log_probs.tolist(), wanted, list(logits))
 
 
 def test_search_starts_from_bos_with_an_empty_cache() -> None:
