@@ -57,9 +57,10 @@ class TranslateOptions(TypedDict, total=False):
         translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
         keep: What translations keep as it is: literals, and pairs of an opening and a closing, such as
             `["ACME", ("<<", ">>")]`; at most 100 of 1 to 100 characters each, and 4000 together.
-        glossary: Words or phrases, and what each must become: a target, or a list of a target and its other forms, such
-            as `{"printer": ["Drucker", "Druckern", "Druckers"]}`; at most 1000 of 1 to 200 characters each, with at
-            most 31 other forms. Refused where texts go over a language between.
+        glossary: Words or phrases, and what each must become: a target, which may have the endings of its language, or
+            a list of all that will do, such as `{"printer": "Drucker", "windows": ["Fenster", "Fenstern"]}`; at most
+            1000 of 1 to 200 characters each, with at most 31 other forms. Refused where texts go over a language
+            between.
         glossaries: Names of the server's glossaries as `list_glossaries` gives them, at most 16; where several have a
             source, `glossary` wins, then the first.
         ignore_case: True finds the sources of all these terms in whatever case.

@@ -192,13 +192,16 @@ class TextAnswer:
         return self.split.join([each.text(rank) for each in self.in_order()])
 
     def score(self, rank: int) -> float:
-        """Returns the mean of the candidates' scores, weighted by their tokens. It is 0 if no sentence was translated.
+        """Returns the mean of the candidates' scores. It is 0 if no sentence was translated.
 
-        A candidate without tokens has the weight 1.
+        A score has as much weight as the sentence's best candidate has tokens, at least 1, at every rank. So if no
+        sentence's score rises with the rank, neither does the text's.
         """
         candidates = zip(self.in_order(), self.candidates(rank), strict=True)
         weighted = [
-            (max(1, each.num_tokens), each.score) for sentence, each in candidates if sentence.source.source_ids
+            (max(1, sentence.candidates[0].num_tokens), each.score)
+            for sentence, each in candidates
+            if sentence.source.source_ids
         ]
         num_tokens = sum(weight for weight, _ in weighted)
         return sum(weight * score for weight, score in weighted) / num_tokens if weighted else 0.0

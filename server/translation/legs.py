@@ -256,7 +256,7 @@ def _borrowed_legs(
             options=_with_wishes(request, leg.options, leg.model.manifest),
             read=read,
             own_parts=own,
-            glossary=request.glossary,
+            glossary=request.glossary and request.glossary.inflecting(leg.pair.target),
         ),
     )
 
