@@ -125,6 +125,12 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
     )
     _add_tag_flags(parser)
     add(
+        "--adapt-quantities",
+        action="store_true",
+        default=None,
+        help="write numbers, currencies, units and dates as the target language does, English or German",
+    )
+    add(
         "--no-scores",
         dest="with_scores",
         action="store_false",

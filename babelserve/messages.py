@@ -10,7 +10,7 @@ from babelserve.answers import check_count
 from babelserve.decoding import check_phrases, decoding_options
 from babelserve.errors import InvalidRequest, ServerFailed
 from babelserve.results import Hypothesis, ModelInfo, StreamedSentence, Timings, TranslateResult, Translation
-from babelserve.rules import check_text, glossary_message, text_options
+from babelserve.rules import check_text, glossary_message, priority_of, text_options
 from babelserve.sentences import (
     read_detected,
     read_finish_reason,
@@ -22,11 +22,6 @@ from babelserve.sentences import (
 from babelserve.terms import read_glossaries, read_terms
 from babelserve.v1 import translation_pb2
 
-_PRIORITIES = {
-    "high": translation_pb2.PRIORITY_HIGH,
-    "normal": translation_pb2.PRIORITY_NORMAL,
-    "low": translation_pb2.PRIORITY_LOW,
-}
 MAX_REQUEST_BYTES = 4 * 2**20  # as translation.proto says; gRPC would refuse it as if the server were full
 
 
@@ -56,6 +51,7 @@ class TranslateOptions(TypedDict, total=False):
         end_loops: False lets a translation go on that says the same again and again.
         refuse_unknown_scripts: True has a text fail that has a sentence in a script that the model does not know.
         translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
+        adapt_quantities: True writes numbers, currencies, units and dates as English and German do.
         join_lines: True takes a line break in plain text for a blank, and an empty line for the end of a paragraph.
         ignored_tags: Elements of XML or HTML that stay as they are; at most 100 names.
         splitting_tags: Elements of XML that end a sentence; likewise.
@@ -63,11 +59,10 @@ class TranslateOptions(TypedDict, total=False):
         only_named_split: True has no other elements of XML end a sentence than `splitting_tags`.
         keep: What translations keep as it is: literals, and pairs of an opening and a closing, such as
             `["ACME", ("<<", ">>")]`; at most 100 of 1 to 100 characters each, and 4000 together.
-        glossary: Words or phrases, and what each must become: a target, or a list of a target and its other forms, such
-            as `{"printer": ["Drucker", "Druckern", "Druckers"]}`; at most 1000 of 1 to 200 characters each, with at
-            most 31 other forms. Refused where texts go over a language between.
-        glossaries: Names of the server's glossaries as `list_glossaries` gives them, at most 16; where several have a
-            source, `glossary` wins, then the first.
+        glossary: Words or phrases, and what each must become: a target, which may have the endings of its language, or
+            a list of all that will do, such as `{"printer": "Drucker", "windows": ["Fenster", "Fenstern"]}`; at most
+            1000 of 1 to 200 characters each, with at most 31 other forms. Refused over a language between.
+        glossaries: Names as `list_glossaries` gives them, at most 16; of a source `glossary` wins, then the first.
         ignore_case: True finds the sources of all these terms in whatever case.
         priority: "high", "normal" or "low", among the caller's own requests.
         traffic_key: Requests of the same go to the same version where versions of a model share them; 256 characters.
@@ -99,6 +94,7 @@ class TranslateOptions(TypedDict, total=False):
     end_loops: bool | None
     refuse_unknown_scripts: bool | None
     translate_attributes: bool | None
+    adapt_quantities: bool | None
     join_lines: bool | None
     ignored_tags: Sequence[str] | None
     splitting_tags: Sequence[str] | None
@@ -167,6 +163,14 @@ def translate_request(
     return request
 
 
+def stream_request(
+    contents: Sequence[str], target: str, partial_text: bool, **options: Unpack[TranslateOptions]
+) -> translation_pb2.TranslateStreamRequest:
+    """Builds the request of a stream. Raises as `translate_request`."""
+    request = translate_request(contents, target, **options)
+    return translation_pb2.TranslateStreamRequest(request=request, include_partial_text=partial_text)
+
+
 def check_size(name: str, request: Message) -> None:
     """Raises InvalidRequest if a request is larger than a message may be, because of the field of this name."""
     if (num_bytes := request.ByteSize()) > MAX_REQUEST_BYTES:
@@ -200,15 +204,6 @@ def _check_options(options: TranslateOptions) -> None:
         accepted, said = _ACCEPTED[declared]
         if isinstance(value, bool) != (declared is bool) or not isinstance(value, accepted):
             raise TypeError(f"{name} must be {said}, not {type(value).__name__}")
-
-
-def priority_of(name: str | None) -> translation_pb2.Priority:
-    """Returns what a priority is on the wire. Raises InvalidRequest if there is none of that name."""
-    if name is None:
-        return translation_pb2.PRIORITY_UNSPECIFIED
-    if name not in _PRIORITIES:
-        raise InvalidRequest(f"priority must be one of {', '.join(_PRIORITIES)}, not {name!r}")
-    return _PRIORITIES[name]
 
 
 def translate_result(response: translation_pb2.TranslateResponse, num_texts: int) -> TranslateResult:
@@ -246,6 +241,7 @@ def streamed_sentence(response: translation_pb2.TranslateStreamResponse, num_tex
         detected=read_detected(response),
         route=read_route(response),
         glossaries=read_glossaries(response),
+        partial_text=response.partial_text,
     )
 
 

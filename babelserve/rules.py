@@ -1,10 +1,16 @@
-"""Rules of a request from arguments: what translations keep, and which terms and glossaries they have."""
+"""Fields of a request from arguments: how texts are read, which terms and glossaries they have, and the priority."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelserve.errors import InvalidRequest
 from babelserve.v1 import translation_pb2
+
+_PRIORITIES = {
+    "high": translation_pb2.PRIORITY_HIGH,
+    "normal": translation_pb2.PRIORITY_NORMAL,
+    "low": translation_pb2.PRIORITY_LOW,
+}
 
 
 def check_text(name: str, text: object) -> None:
@@ -32,6 +38,7 @@ def text_options(options: Mapping[str, Any]) -> translation_pb2.TextOptions:
     return translation_pb2.TextOptions(
         refuse_unknown_scripts=options.get("refuse_unknown_scripts"),
         translate_attributes=options.get("translate_attributes"),
+        adapt_quantities=options.get("adapt_quantities"),
         keep=keep_rules(options.get("keep")),
         tags=tags if tags.ByteSize() else None,
         join_lines=options.get("join_lines"),
@@ -90,11 +97,21 @@ def glossary_message(
     for source, targets in (glossary or {}).items():
         check_text("a source of glossary", source)
         name = f"glossary[{source!r}]"
+        is_exact = not isinstance(targets, str)
         if isinstance(targets, str):
             targets = [targets]
         if not isinstance(targets, tuple | list) or not targets:
             raise TypeError(f"{name} must be a target, or a list of a target and its other forms, not {targets!r}")
         for target in targets:
             check_text(name, target)
-        message.terms.add(source=source, target=targets[0], target_forms=targets[1:])
+        message.terms.add(source=source, target=targets[0], target_forms=targets[1:], exact=is_exact)
     return message
+
+
+def priority_of(name: str | None) -> translation_pb2.Priority:
+    """Returns what a priority is on the wire. Raises InvalidRequest if there is none of that name."""
+    if name is None:
+        return translation_pb2.PRIORITY_UNSPECIFIED
+    if name not in _PRIORITIES:
+        raise InvalidRequest(f"priority must be one of {', '.join(_PRIORITIES)}, not {name!r}")
+    return _PRIORITIES[name]

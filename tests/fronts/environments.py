@@ -40,8 +40,8 @@ def run_client(name: str, script: str, *arguments: str) -> str:
 
 def _make(folder: Path, requirements: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-    install = [folder / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    done = subprocess.run([*install, "-r", requirements], capture_output=True, text=True, check=False)
+    install = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet", "-r", str(requirements)]
+    done = subprocess.run([str(folder / "bin" / "python"), *install], capture_output=True, text=True, check=False)
     if done.returncode:
         reason = f"{requirements.stem} cannot be installed, for want of a network: {done.stderr.strip()[-300:]}"
         (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)

@@ -87,7 +87,7 @@ def read_html(
     Args:
         text: a whole document or any piece of one.
         watch: see `Builder`.
-        with_attributes: whether attributes that people read are texts, of tags that stand at no place within a text.
+        with_attributes: whether attributes that people read are texts.
         ignored: names of elements, in small letters, that are kept from the network as well.
     """
     builder = Builder(text, escape, watch)
