@@ -72,8 +72,11 @@ class TranslatedSentence:
 
     @classmethod
     def copied(cls, source: SourceSentence) -> "TranslatedSentence":
-        """Returns a sentence that is its own translation."""
-        return cls(source, (Candidate(source.text, 0.0, 0, FinishReason.COPIED),))
+        """Returns a sentence that is its own translation, or a term's."""
+        if source.written is None:
+            return cls(source, (Candidate(source.text, 0.0, 0, FinishReason.COPIED),))
+        terms = source.find_terms(Restored(source.written))
+        return cls(source, (Candidate(source.written, 0.0, 0, FinishReason.STOP),), terms=terms)
 
     @classmethod
     def decoded(

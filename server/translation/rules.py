@@ -273,7 +273,8 @@ def shown(value: str) -> str:
 def check_scripts(field: str, split: SplitText, masker: Masker) -> SplitText:
     """Returns the split text, or an error if a sentence is in a script that the model does not know."""
     for number, sentence in enumerate(split.sentences):
-        if sentence.source_ids is None and (script := masker.unknown_script(sentence.text)):
+        is_copied = sentence.source_ids is None and sentence.written is None
+        if is_copied and (script := masker.unknown_script(sentence.text)):
             message = f"has a sentence, number {number}, in a script that the model does not know: {script}"
             return SplitText("", (), InvalidRequest(field, message))
     return split
