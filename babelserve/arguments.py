@@ -171,6 +171,7 @@ def _add_tag_flags(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="let only --splitting-tags end a sentence of XML (default: also elements that nowhere stand beside text)",
     )
+    add("--repair-xml", action="store_true", default=None, help="read XML that is not well-formed as HTML")
 
 
 def _names(text: str) -> list[str]:

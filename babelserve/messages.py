@@ -57,6 +57,7 @@ class TranslateOptions(TypedDict, total=False):
         splitting_tags: Elements of XML that end a sentence; likewise.
         non_splitting_tags: Elements of XML that do not; likewise.
         only_named_split: True has no other elements of XML end a sentence than `splitting_tags`.
+        repair_xml: True reads XML that is not well-formed as HTML.
         keep: What translations keep as it is: literals, and pairs of an opening and a closing, such as
             `["ACME", ("<<", ">>")]`; at most 100 of 1 to 100 characters each, and 4000 together.
         glossary: Words or phrases, and what each must become: a target, which may have the endings of its language, or
@@ -100,6 +101,7 @@ class TranslateOptions(TypedDict, total=False):
     splitting_tags: Sequence[str] | None
     non_splitting_tags: Sequence[str] | None
     only_named_split: bool | None
+    repair_xml: bool | None
     keep: Sequence[str | tuple[str, str]] | None
     glossary: Mapping[str, str | Sequence[str]] | None
     glossaries: Sequence[str] | None

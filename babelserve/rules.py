@@ -34,6 +34,7 @@ def text_options(options: Mapping[str, Any]) -> translation_pb2.TextOptions:
         splitting=options.get("splitting_tags") or (),
         non_splitting=options.get("non_splitting_tags") or (),
         only_named_split=options.get("only_named_split"),
+        repair=options.get("repair_xml"),
     )
     return translation_pb2.TextOptions(
         refuse_unknown_scripts=options.get("refuse_unknown_scripts"),

@@ -187,6 +187,7 @@ def _read_tags(tags: pb.TagRules) -> TagRules:
         splitting=frozenset(tags.splitting),
         non_splitting=frozenset(tags.non_splitting),
         only_named_split=tags.only_named_split,
+        repair=tags.repair,
     )
 
 

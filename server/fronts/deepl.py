@@ -66,11 +66,13 @@ class Translate:
 
     Attributes:
         message: what it means.
+        tag_version: of DeepL's handling of tags, that the answer names; "" for none.
         shows_billed_characters: whether the answer has the number of characters of each text.
         model_type: that the answer names; "" for none.
     """
 
     message: pb.TranslateRequest
+    tag_version: str
     shows_billed_characters: bool
     model_type: str
 
@@ -99,7 +101,7 @@ def read_translate(fields: Fields) -> Translate:
     _check_formality(fields, target)
     joins_lines = _SPLIT[_choice(fields, "split_sentences", _SPLIT, "1")]
     tag_handling = _choice(fields, "tag_handling", _MIME_TYPES, "")
-    _choice(fields, "tag_handling_version", ("", "v1", "v2"), "")
+    version = _choice(fields, "tag_handling_version", ("", "v1", "v2"), "")
     flag(fields, "preserve_formatting")
     optional(fields, "context")
     model_type = _choice(fields, "model_type", ("", *_MODEL_TYPES), "")
@@ -110,10 +112,13 @@ def read_translate(fields: Fields) -> Translate:
             source_language_code=source,
             target_language_code=target,
             mime_type=_MIME_TYPES[tag_handling],
-            text=pb.TextOptions(join_lines=joins_lines and not tag_handling, tags=_read_tags(fields, tag_handling)),
+            text=pb.TextOptions(
+                join_lines=joins_lines and not tag_handling, tags=_read_tags(fields, tag_handling, version)
+            ),
             glossary=pb.Glossary(names=names) if names else None,
             output=pb.OutputOptions(text_once=True),
         ),
+        tag_version=version if tag_handling else "",
         shows_billed_characters=flag(fields, "show_billed_characters"),
         model_type=_MODEL_TYPES.get(model_type, ""),
     )
@@ -142,6 +147,8 @@ def write_translate(response: pb.TranslateResponse, asked: Translate) -> dict[st
         answer: dict[str, Any] = {"detected_source_language": base_code(source).upper(), "text": each.text}
         if asked.shows_billed_characters:
             answer["billed_characters"] = len(text)
+        if asked.tag_version:
+            answer["tag_handling_version"] = asked.tag_version
         if asked.model_type:
             answer["model_type_used"] = asked.model_type
         translations.append(answer)
@@ -221,8 +228,8 @@ def _check_formality(fields: Fields, target: str) -> None:
         raise Refused("formality", f"Target language '{shown}' doesn't support formality.")
 
 
-def _read_tags(fields: Fields, tag_handling: str) -> pb.TagRules | None:
-    """Returns the rules for elements; None without any."""
+def _read_tags(fields: Fields, tag_handling: str, version: str) -> pb.TagRules | None:
+    """Returns the rules for elements; None without any. XML has to be well-formed in version 2 only."""
     ignored, splitting, non_splitting = (
         _read_list(fields, name) for name in ("ignore_tags", "splitting_tags", "non_splitting_tags")
     )
@@ -231,7 +238,11 @@ def _read_tags(fields: Fields, tag_handling: str) -> pb.TagRules | None:
         tags = pb.TagRules(ignored=[name.lower() for name in ignored])
     elif tag_handling == "xml":
         tags = pb.TagRules(
-            ignored=ignored, splitting=splitting, non_splitting=non_splitting, only_named_split=not is_outlined
+            ignored=ignored,
+            splitting=splitting,
+            non_splitting=non_splitting,
+            only_named_split=not is_outlined,
+            repair=version != "v2",
         )
     else:
         return None
@@ -270,6 +281,8 @@ def _error_body(error: TranslationError, words: str, _: int) -> dict[str, str]:
         words = _NAMES[error.field] + words[len(error.field) :]
     elif words.startswith("contents"):
         words = "text" + words.removeprefix("contents")
+        if "well-formed XML" in words:
+            words = f"Tag handling parsing failed, please check input. {words}"
     return {"message": words}
 
 

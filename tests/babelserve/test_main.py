@@ -210,7 +210,7 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
     flags += ["--sampling-top-p", "0.5", "--sampling-temperature", "0.25", "--sampling-seed", "6", "--no-end-loops"]
     flags += ["--refuse-unknown-scripts", "--translate-attributes", "--keep", "ACME", "--keep", "Big Co"]
     flags += ["--term", "a=A|B|C", "--ignore-case", "--join-lines", "--ignored-tags", "raw,x", "--splitting-tags", "p"]
-    flags += ["--non-splitting-tags", "b", "--only-named-split"]
+    flags += ["--non-splitting-tags", "b", "--only-named-split", "--repair-xml"]
 
     assert translate(server, *flags, "--priority", "low", "--traffic-key", "user-7", "a").returncode == 0
     assert translate(server, "--target", "de", "a").returncode == 0
@@ -228,6 +228,7 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
     assert (asked.text.refuse_unknown_scripts, plain.text.refuse_unknown_scripts) == (True, False)
     assert (asked.text.translate_attributes, plain.text.translate_attributes) == (True, False)
     tags = translation_pb2.TagRules(ignored=["raw", "x"], splitting=["p"], non_splitting=["b"], only_named_split=True)
+    tags.repair = True
     assert (asked.text.tags, asked.text.join_lines) == (tags, True)
     assert (plain.text.HasField("tags"), plain.text.join_lines) == (False, False)
     assert [rule.literal for rule in asked.text.keep] == ["ACME", "Big Co"]

@@ -76,7 +76,7 @@ def refuse(client: DeepLClient) -> None:
     assert "Target language 'DE' doesn't support formality." in told(formality="more")
     assert "Value for 'custom_instructions' not supported." in told(custom_instructions=["Be brief."])
     assert "Value for 'style_id' not supported." in told(style_rule=NOBODYS)
-    assert "must be well-formed XML" in told("<p>A dog.", tag_handling="xml")
+    assert "must be well-formed XML" in told("<p>A dog.", tag_handling="xml", tag_handling_version="v2")
     assert "Glossary not found" in told(source_lang="EN", glossary=NOBODYS)
     assert "Not found" in raised(deepl.DeepLException, client.rephrase_text, "A dog.", target_lang="EN-US")
     assert "Not found" in raised(deepl.DeepLException, client.create_style_rule, "a", "en")

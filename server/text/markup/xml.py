@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from server.text.markup.builder import BLANK_RUN, BLANKS, Builder
-from server.text.markup.document import Document, Watch, unwatched
+from server.text.markup.document import Document, MalformedDocument, Watch, unwatched
+from server.text.markup.html import read_html
 from server.text.markup.tag_rules import NO_RULES, TagRules
 from server.text.markup.xliff import decode, escape, malformed, matches
 
@@ -51,6 +52,15 @@ def read_xml(text: str, watch: Watch = unwatched, *, rules: TagRules = NO_RULES)
     Raises:
         MalformedDocument: it is not well-formed XML.
     """
+    try:
+        return _read_well_formed(text, watch, rules)
+    except MalformedDocument:
+        if not rules.repair:
+            raise
+        return read_html(text, watch, ignored={name.lower() for name in rules.ignored})
+
+
+def _read_well_formed(text: str, watch: Watch, rules: TagRules) -> Document:
     builder = Builder(text, escape, watch)
     tokens = list(_tokens(text, builder))
     splitting = _splitting(tokens, rules, len(text))

@@ -43,7 +43,9 @@ def test_every_field_of_a_request_is_read() -> None:
             refuse_unknown_scripts=True,
             translate_attributes=True,
             join_lines=True,
-            tags=pb.TagRules(ignored=["a"], splitting=["b"], non_splitting=["c", "d"], only_named_split=True),
+            tags=pb.TagRules(
+                ignored=["a"], splitting=["b"], non_splitting=["c", "d"], only_named_split=True, repair=True
+            ),
             keep=[pb.KeepRule(literal="Acme"), pb.KeepRule(opening="<<", closing=">>"), pb.KeepRule(opening="[")],
         ),
     )
@@ -70,7 +72,7 @@ def test_every_field_of_a_request_is_read() -> None:
         refuse_unknown_scripts=True,
         translate_attributes=True,
         join_lines=True,
-        tags=TagRules(frozenset({"a"}), frozenset({"b"}), frozenset({"c", "d"}), only_named_split=True),
+        tags=TagRules(frozenset({"a"}), frozenset({"b"}), frozenset({"c", "d"}), only_named_split=True, repair=True),
         keep=["Acme", ("<<", ">>"), ("[", "")],
     )
 

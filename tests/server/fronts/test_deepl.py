@@ -98,8 +98,17 @@ def test_tags_may_be_a_list_or_have_commas(names: object) -> None:
 
     assert message.mime_type == "application/xml"
     assert message.text.tags == pb.TagRules(
-        ignored=["raw", "x-1"], splitting=["p"], non_splitting=["b"], only_named_split=True
+        ignored=["raw", "x-1"], splitting=["p"], non_splitting=["b"], only_named_split=True, repair=True
     )
+
+
+def test_xml_has_to_be_well_formed_in_version_2_only() -> None:
+    old, new = (read_translate(fields(tag_handling="xml", tag_handling_version=version)) for version in ("v1", "v2"))
+    response = pb.TranslateResponse(translations=[pb.Translation(text="x")])
+
+    assert old.message.text.tags.repair
+    assert not new.message.text.tags.repair
+    assert write_translate(response, new)["translations"][0]["tag_handling_version"] == "v2"
 
 
 def test_html_has_only_tags_to_ignore_and_plain_text_none() -> None:
@@ -229,13 +238,16 @@ def test_the_language_of_an_answer_is_that_of_all_texts_if_they_have_one() -> No
 
 
 def test_a_text_that_fails_fails_the_request() -> None:
-    status = pb.Status(code=3, message="contents[1]: must be well-formed XML, but at character 3 it is not")
+    status = pb.Status(code=3, message="contents[1]: must be well-formed XML, not so")
     response = pb.TranslateResponse(translations=[pb.Translation(text="x"), pb.Translation(status=status)])
 
     with pytest.raises(FailedText) as caught:
         write_translate(response, read_translate(fields(text=["a", "b"])))
 
-    assert answered(caught.value) == (400, "text[1]: must be well-formed XML, but at character 3 it is not")
+    assert answered(caught.value) == (
+        400,
+        "Tag handling parsing failed, please check input. text[1]: must be well-formed XML, not so",
+    )
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,12 @@ async def test_markup_is_read(site: Site) -> None:
     asked = ASKED | {"text": [text], "tag_handling": "xml", "ignore_tags": ["raw"]}
 
     assert (await site.call("POST", "/v2/translate", asked)).json["translations"][0]["text"] == text
-    wrong = await site.call("POST", "/v2/translate", asked | {"text": ["<p>A", "A dog."]})
-    assert wrong.status == 400
-    assert wrong.json["message"].startswith("text[0]: must be well-formed XML")
+    wrong = asked | {"text": ["<p>A", "A dog."]}
+    old = await site.call("POST", "/v2/translate", wrong)
+    new = await site.call("POST", "/v2/translate", wrong | {"tag_handling_version": "v2"})
+    assert [each["text"] for each in old.json["translations"]] == ["<p>A", "A dog."]
+    assert new.status == 400
+    assert new.json["message"].startswith("Tag handling parsing failed, please check input. text[0]: must be well-")
 
 
 async def test_lines_are_joined(site: Site) -> None:

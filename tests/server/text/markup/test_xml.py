@@ -68,6 +68,15 @@ def test_an_ignored_element_stays_as_it_is(document: str, kept: list[str]) -> No
     assert identity(read) == document
 
 
+def test_what_is_no_xml_may_be_read_as_html() -> None:
+    document = "<p>A <Raw>x</Raw><br>dog & <b>cat</p>"
+
+    read = read_xml(document, rules=TagRules(ignored=frozenset({"Raw"}), repair=True))
+
+    assert [block.text for block in read.blocks][1] == "dog & cat"
+    assert list(read.blocks[0].kept.values()) == ["<Raw>x</Raw>"]
+
+
 @pytest.mark.parametrize(
     ("document", "message"),
     [
