@@ -1,4 +1,4 @@
-"""What options do to the logits of a step: penalties and bans, with the rules of CTranslate2 4.
+"""What options do to the logits of a step: penalties, bans and a bias, with the rules of CTranslate2 4.
 
 They look at whole rows of logits. A step returns only the best tokens, so an engine asks for the rows of the sentences
 that need them, after the step, and their neighbours take the step as it is.
@@ -33,7 +33,7 @@ class Steering:
                 self._by_token.setdefault(phrase[-2], []).append(phrase)
 
     def steer(self, logits: NDArray[np.float32], written: Sequence[list[int]]) -> None:
-        """Changes the logits in place: penalties first, then bans.
+        """Changes the logits in place: penalties first, then bans, then the bias to a prefix.
 
         Args:
             logits: [beams, V].
@@ -53,6 +53,9 @@ class Steering:
                 row[self._eos_id] = BANNED
             if banned := [*self._never, *self._ends_of_phrases(ids), *self._ends_of_ngrams(ids)]:
                 row[banned] = BANNED
+            num_own, given = len(own), options.target_prefix
+            if options.prefix_bias_beta > 0 and num_own < len(given) and tuple(own) == given[:num_own]:
+                _draw_to(row, given[num_own], options.prefix_bias_beta)
 
     def _ends_of_phrases(self, ids: list[int]) -> Iterator[int]:
         for phrase in self._by_token.get(ids[-1], ()) if ids else ():
@@ -69,6 +72,19 @@ class Steering:
             for end in range(size - 1, len(ids)):
                 if ids[end - 1] == tail[-1] and ids[end - size + 1 : end] == tail:
                     yield ids[end]
+
+
+def _draw_to(logits: NDArray[np.float32], token: int, part: float) -> None:
+    """Makes log-probabilities of a row's logits [V], in their place, and draws them to a token, as CTranslate2 does.
+
+    Args:
+        logits: of which log-probabilities are a row, too.
+        token: that gets this part of all probability, beside its share of the rest.
+        part: over 0, less than 1.
+    """
+    log_softmax(logits[np.newaxis])
+    logits += np.float32(np.log1p(-part))
+    logits[token] = np.logaddexp(logits[token], np.float32(np.log(part)))
 
 
 def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:

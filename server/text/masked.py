@@ -12,19 +12,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from server.text.casing import Casing, begun, raise_again
+from server.text.casing import Casing, begun, fold, raise_again
 from server.text.numbers import NumberSpan, missing_numbers
 from server.text.quotes import ended, is_quote, punctuated, written
 from server.text.typography import clock_time, restore_typography
 
 _STRAY = re.compile("[\ufffd\ue000-\uf8ff]")
 _LEAST_INVENTED = 5  # capitals in a row that no translation has of its own; German has "WLAN" for "Wi-Fi"
+_BRACKET = re.compile(r"[(\[](?=\w)")
 PARTED = re.compile(r"([(\[]) ")  # a word from the bracket before it
 _SPACE = re.compile(r"\s+")
 _NOTHING = re.compile(r"(?!)")
 _DIGIT = re.compile(r"\d")
 _FIRST_QUOTED = re.compile(r"""\A["'][^\W\d_]""")
 _WORD = re.compile(r"[^\W\d_]+")
+_DOUBLE_QUOTE = '["\u201c\u201d\u201e\u00ab\u00bb]'
 
 
 class Placement(enum.Enum):
@@ -122,6 +124,27 @@ class Masked:
         """Whether there is a letter to translate."""
         return any(map(str.isalpha, self.source))
 
+    def hide(self, given: str) -> str:
+        """Returns what the network is shown of a translation that somebody gives: as it would have written it.
+
+        Args:
+            given: the beginning of a translation of `original`, or all of it.
+        """
+        shown = given.removeprefix(self.leading) if self.leading else given
+        for part in self.parts:
+            match = re.search(_shown(part, self.language), shown) if part.carrier else None
+            if match is not None:
+                before, behind = " " * part.touches_left, " " * (part.touches_right and match.end() < len(shown))
+                shown = f"{shown[: match.start()]}{before}{part.carrier}{behind}{shown[match.end() :]}"
+        if self._is_parted:
+            shown = _BRACKET.sub(r"\g<0> ", shown)
+        return fold(shown, self.casing)
+
+    @property
+    def _is_parted(self) -> bool:
+        """Whether the network is shown words apart from the brackets before them, and the source has them together."""
+        return PARTED.search(self.text) is not None and not PARTED.search(self.original)
+
     def restore(self, translation: str) -> Restored:
         """Returns a translation of `text` with each part once, and without carriers and characters of no meaning."""
         translation = raise_again(self.original, translation, self.casing, self.language)
@@ -130,8 +153,7 @@ class Masked:
         for part in self.parts:
             if part.carrier and is_quote(part.text) and part.text[0] == ",":
                 translation = ended(translation, part.carrier)
-        is_parted = PARTED.search(self.text) is not None and not PARTED.search(self.original)
-        if is_parted:
+        if self._is_parted:
             translation = PARTED.sub(r"\1", translation)
         pattern = _pattern(carriers)
         found = pattern.findall(translation)
@@ -140,7 +162,7 @@ class Masked:
         is_whole = (
             sorted(found) == sorted(carriers)
             and not missing
-            and not (is_parted and any(words.count(bracket) != self.source.count(bracket) for bracket in "()[]"))
+            and not (self._is_parted and any(words.count(bracket) != self.source.count(bracket) for bracket in "()[]"))
             and not self._has_inventions(words)
             and not any(self._is_far(part, translation) for part in self.parts)
             and self._is_in_order(translation)
@@ -225,6 +247,15 @@ class Masked:
             return False
         words = {word for word in _WORD.findall(translation) if len(word) >= _LEAST_INVENTED and word.isupper()}
         return bool(words.difference(map(str.upper, _WORD.findall(self.source))))
+
+
+def _shown(part: Part, language: str) -> str:
+    """Returns a pattern of what a reader is shown of a part."""
+    if is_quote(part.text):
+        return _DOUBLE_QUOTE if written(part.text) == '"' else re.escape(part.text)
+    text = clock_time(part.text, language)
+    before, behind = (r"(?<!\w)" * text[:1].isalnum(), r"(?!\w)" * text[-1:].isalnum())
+    return f"{before}{re.escape(text)}{behind}"
 
 
 def clean(translation: str) -> str:

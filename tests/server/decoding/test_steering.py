@@ -1,5 +1,6 @@
 """Penalties and bans on rows of logits."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -93,3 +94,22 @@ def test_log_probabilities_sum_to_one_beside_banned_tokens() -> None:
     assert np.isfinite(log_probs).all()
     assert np.exp(log_probs).sum(axis=1) == pytest.approx([1, 1])
     assert log_probs[1, 1] - log_probs[1, 0] == pytest.approx(1)
+
+
+def test_a_beam_that_follows_its_prefix_is_drawn_to_the_next_token_of_it() -> None:
+    asked: dict[str, Any] = {"target_prefix": (5, 6), "prefix_bias_beta": 0.25}
+    plain = np.exp(log_softmax(np.arange(10, dtype=np.float32)[np.newaxis]))[0]
+
+    for written, token in (([], 5), ([5], 6)):
+        expected = 0.75 * plain
+        expected[token] += 0.25
+        assert np.exp(steered(written, **asked)) == pytest.approx(expected, rel=1e-5)
+    for written in ([6], [7, 6], [5, 6], [5, 6, 7]):  # beside the prefix, or behind it
+        assert steered(written, **asked) == list(range(10))
+
+
+def test_what_is_forced_is_drawn_to_even_where_it_is_banned() -> None:
+    row = steered([], target_prefix=(7,), prefix_bias_beta=0.5, suppressed=((7,),))
+
+    assert math.exp(row[7]) == pytest.approx(0.5)
+    assert sum(map(math.exp, row)) == pytest.approx(1.0)
