@@ -24,6 +24,7 @@ from server.translation.legs import TextGroup, group_texts
 from server.translation.mailbox import Doorbell
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.pairs import direct_routes, encode_pairs
+from server.translation.prefixes import add_prefixes, check_prefixes
 from server.translation.refusals import Refusals
 from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Routes, TextRoute, choose_routes
@@ -158,6 +159,8 @@ class Translator:
     ) -> Job:
         check_priority(request.priority, request.tenant)
         groups = group_texts(request, routes, used, self._beam_size)
+        for group in groups:
+            check_prefixes(request, group.legs)
         options = groups[0].legs[-1].options
         _charge(request.tenant, 0.0)  # refuses a tenant in debt at once
         check_answer(sum(group.num_characters for group in groups), options.num_hypotheses)
@@ -203,6 +206,9 @@ class Translator:
         if request.text.refuse_unknown_scripts:
             masked = enumerate(zip(split, rules, strict=True))
             split = [check_scripts(f"contents[{index}]", text, own.masker) for index, (text, own) in masked]
+        if request.target_prefixes:
+            first = [of_text.get(index, groups[0]).legs[0] for index in range(len(texts))]
+            split = await add_prefixes(split, request.target_prefixes, first, self._splitter, deadline)
         return [
             TextAnswer(SplitText("", (), route.found), ())
             if isinstance(route.found, InvalidRequest)
