@@ -53,6 +53,12 @@ class TranslateOptions(TypedDict, total=False):
         sampling_temperature: 0.01 to 100; less than 1 draws likely tokens more often.
         sampling_seed: The same seed draws the same translation.
         end_loops: False lets a translation go on that says the same again and again.
+        return_alternatives: True has the `num_hypotheses` translations begin with different tokens, behind the prefix.
+        min_alternative_expansion_prob: 0 to 1; alternatives whose first token is less probable are left out.
+        target_prefixes: What translations begin with: one for each text, or one for all.
+        prefix_bias_beta: 0 to 0.999; over 0 draws translations to their prefixes, which they need not have then.
+        min_length_ratio, max_length_ratio: Bounds of a sentence's target tokens, as times its source tokens.
+        coverage_penalty: 0 to 10; over 0 lowers the scores of translations that leave words of the source out.
         refuse_unknown_scripts: True has a text fail that has a sentence in a script that the model does not know.
         translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
         keep: What translations keep as it is: literals, and pairs of an opening and a closing, such as
@@ -90,6 +96,13 @@ class TranslateOptions(TypedDict, total=False):
     sampling_temperature: float | None
     sampling_seed: int | None
     end_loops: bool | None
+    return_alternatives: bool | None
+    min_alternative_expansion_prob: float | None
+    target_prefixes: Sequence[str] | None
+    prefix_bias_beta: float | None
+    min_length_ratio: float | None
+    max_length_ratio: float | None
+    coverage_penalty: float | None
     refuse_unknown_scripts: bool | None
     translate_attributes: bool | None
     keep: Sequence[str | tuple[str, str]] | None
@@ -134,6 +147,7 @@ def translate_request(
             model=options.get("model"),
             mime_type=options.get("mime_type"),
             decoding=decoding_options(options),
+            target_prefixes=options.get("target_prefixes"),
             text=translation_pb2.TextOptions(
                 refuse_unknown_scripts=options.get("refuse_unknown_scripts"),
                 translate_attributes=options.get("translate_attributes"),
@@ -180,8 +194,8 @@ def _check_options(options: TranslateOptions) -> None:
         declared = _OPTION_TYPES[name]
         if value is None or name in ("keep", "glossary", "glossaries"):  # which rules.py checks
             continue
-        if name == "suppress":
-            check_phrases(value)
+        if name in ("suppress", "target_prefixes"):
+            check_phrases(name, value)
             continue
         if declared is str:
             check_text(name, value)
