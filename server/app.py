@@ -16,33 +16,29 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import Coroutine
 
 from prometheus_client import CollectorRegistry
 
-from server.access.access import Access
 from server.errors import SettingsError
+from server.listening import Listening, listening
 from server.models.administration import Administration
 from server.models.catalogue import Catalogue
 from server.models.first_models import load_first_models
 from server.models.folder_watch import watch_folder
 from server.models.glossaries import Glossaries
-from server.models.loading import bundle_faults, process_memory
+from server.models.loading import process_memory
 from server.models.machine import process_age_seconds, resident_bytes
 from server.models.model import ServedModel
 from server.models.start_up import describe, growth_of, misfits, new_catalogue
-from server.rpc.admin import ModelAdminService
 from server.rpc.health import Health
-from server.rpc.intake import MAX_MESSAGE_BYTES, Intake, messages_at_once
-from server.rpc.interceptors import CallInterceptor
-from server.rpc.servers import RpcServers, address, open_servers, other_ports
-from server.rpc.service import TranslationService
+from server.rpc.intake import MAX_MESSAGE_BYTES, messages_at_once
+from server.rpc.servers import address
 from server.settings.next_steps import next_steps
 from server.settings.settings import Settings
 from server.signals import Stop, reload_on_signal, stop_on_signals
 from server.telemetry.log import LineHandler, set_up_logging
 from server.telemetry.metrics import Metrics
-from server.telemetry.page import serve_page
 from server.telemetry.stderr import is_watched, log_loop_exceptions, take_stderr, tell
 from server.telemetry.trace_exporters import open_tracing
 from server.translation.calls import Calls
@@ -58,7 +54,6 @@ _HANG_SECONDS = 5.0  # after the longest deadline: an engine that has not answer
 _NOBODY_SECONDS = 1.0  # without a call, after which Ctrl-C does not wait for any
 _QUIET_SECONDS = 0.1
 _LAST_CALLS_SECONDS = 2.0  # for that quiet to come
-_LAST_GRACE_SECONDS = 1.0  # for answers on their way, before streams that never end (health watches) are cut
 _ENGINE_STOP_SECONDS = 10.0
 _MOST_LEAVING_SECONDS = 8.0  # of a process whose engine is lost: twice what it should take
 _SWITCH_SECONDS = 0.0005  # that a lane's Python may keep the event loop waiting; Python's own is 0.005
@@ -95,11 +90,10 @@ async def serve(settings: Settings, version: str) -> None:
     )
     running, health = RunningCalls(), Health(metrics)
     calls = Calls(metrics, running, settings.max_request_seconds + _HANG_SECONDS, tracing)
-    service = TranslationService(translator, Intake(memory, messages_at_once(process_memory(settings))), running)
     admin = Administration(catalogue, loader, memory.reserve) if loader and settings.admin_keys else None
     try:
         async with (
-            _listening(settings, metrics, service, calls, health, admin, reload) as (servers, page_port),
+            listening(settings, metrics, translator, calls, running, health, admin, reload) as fronts,
             translator.glossaries.followed(),
         ):
             if not await load_first_models(settings, metrics, loader, catalogue, stop):
@@ -110,10 +104,10 @@ async def serve(settings: Settings, version: str) -> None:
             await health.set_serving(True)
             metrics.start_duration_seconds.set(process_age_seconds())
             _tune_interpreter()
-            _announce(settings, servers, page_port, catalogue.models)
+            _announce(settings, fronts, catalogue.models)
             await _serve_until(stop, watching, watch_folder(loader, catalogue) if loader is not None else None)
             if catalogue.is_alive():
-                await _drain(settings, stop, servers, running, health, watching, catalogue)
+                await _drain(settings, stop, fronts, running, health, watching, catalogue)
             if not catalogue.is_alive():
                 await _give_up(running, log)
     finally:
@@ -121,54 +115,6 @@ async def serve(settings: Settings, version: str) -> None:
         give_stderr_back()
         logging.getLogger().removeHandler(log)
         log.close()
-
-
-@contextlib.asynccontextmanager
-async def _listening(
-    settings: Settings,
-    metrics: Metrics,
-    service: TranslationService,
-    calls: Calls,
-    health: Health,
-    admin: Administration | None,
-    reload: asyncio.Event,
-) -> AsyncIterator[tuple[RpcServers, int]]:
-    """Serves on all ports; yields the servers, and the port of the metrics page.
-
-    Requests are answered UNAVAILABLE, health checks NOT_SERVING, until a model is there.
-    """
-    await health.set_serving(False)
-    await health.set_alive(True)
-    with contextlib.ExitStack() as stack:
-        faults: list[str] = []
-        try:
-            page = serve_page(settings.host, settings.metrics_port, metrics.registry)
-            metrics_port = stack.enter_context(page)
-        except OSError as error:
-            where = f"{settings.host} port {settings.metrics_port}"
-            faults.append(f"--metrics-port: cannot listen on {where}: {error.strerror}")
-        try:
-            access = Access(
-                metrics.access,
-                tls_cert=settings.tls_cert,
-                tls_key=settings.tls_key,
-                tls_client_ca=settings.tls_client_ca,
-                keys=settings.keys,
-                admin_keys=settings.admin_keys,
-            )
-            model_admin = ModelAdminService(admin, access, metrics.catalogue) if admin is not None else None
-            servers = open_servers(settings, service, CallInterceptor(calls, access), health, access, model_admin)
-        except SettingsError as error:
-            faults += error.faults
-        if faults:
-            raise SettingsError([*faults, *other_ports(faults), *bundle_faults(settings)])
-        renewing = asyncio.create_task(access.watch(reload))
-        try:
-            await servers.start()
-            yield servers, metrics_port
-        finally:
-            renewing.cancel()
-            await servers.stop()
 
 
 async def _serve_until(
@@ -201,7 +147,7 @@ def _memory_of_requests(settings: Settings, catalogue: Catalogue) -> int:
 async def _drain(
     settings: Settings,
     stop: Stop,
-    servers: RpcServers,
+    fronts: Listening,
     running: RunningCalls,
     health: Health,
     watching: "asyncio.Task[None]",
@@ -226,7 +172,7 @@ async def _drain(
     # still call hear UNAVAILABLE, and go elsewhere, first.
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(running.wait_until_quiet(_QUIET_SECONDS), _LAST_CALLS_SECONDS)
-    await servers.translation.stop(_LAST_GRACE_SECONDS)
+    await fronts.drain()
     logger.info("stopped")
 
 
@@ -273,14 +219,17 @@ def _tune_interpreter() -> None:
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 
-def _announce(settings: Settings, servers: RpcServers, metrics_port: int, models: tuple[ServedModel, ...]) -> None:
+def _announce(settings: Settings, fronts: Listening, models: tuple[ServedModel, ...]) -> None:
     for fault in misfits(settings, [(each.manifest, each.variant) for each in models]):
         logger.warning("%s", fault)
-    port, health_port, admin_port = servers.ports
+    port, health_port, admin_port = fronts.rpc.ports
+    metrics_port = fronts.metrics_port
+    scheme = "http" if settings.tls_cert is None else "https"
+    http = "" if fronts.http is None else f"{scheme}://{address(settings.host, fronts.http.port)}, "
     tell(
         f"babelserve: SERVING {describe(models)} on "
         f"{address(settings.host, port)} after {process_age_seconds():.2f} s; "
-        f"health on port {health_port}, admin on {admin_port}, "
+        f"{http}health on port {health_port}, admin on {admin_port}, "
         f"metrics on http://{address(settings.host, metrics_port)}/metrics"
         + (next_steps(settings, models[0].manifest, port, metrics_port) if is_watched() else "")
     )

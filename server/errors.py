@@ -59,10 +59,12 @@ class TranslationError(Exception):
     Attributes:
         cause: the words of what failed within, for this process alone; not the exception, whose traceback would keep
             tensors alive.
+        is_recorded: whether a call that ended with it has been counted and logged.
     """
 
     code: ClassVar[Code] = Code.INTERNAL
     cause: str = ""
+    is_recorded: bool = False
 
 
 class InvalidRequest(TranslationError):

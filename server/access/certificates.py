@@ -57,6 +57,18 @@ def read_certificates(chain: bytes, key: bytes, client_ca: bytes | None) -> Cert
     return Certificates(chain=chain, key=key, client_ca=client_ca, expires=expires)
 
 
+def server_context(certificates: Certificates) -> ssl.SSLContext:
+    """Returns what a server of the standard library needs to show these certificates, and to ask clients for theirs."""
+    context = _context(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    with _in_memory(certificates.chain) as chain_path, _in_memory(certificates.key) as key_path:
+        context.load_cert_chain(chain_path, key_path, password="")
+    if certificates.client_ca is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+        _trust(context, certificates.client_ca)
+    return context
+
+
 def _expiry(chain: bytes, key: bytes) -> float:
     """Shakes hands with itself; returns the instant at which the certificate ends."""
     server, client = _context(ssl.PROTOCOL_TLS_SERVER), _context(ssl.PROTOCOL_TLS_CLIENT)

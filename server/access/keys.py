@@ -6,9 +6,11 @@ A plain SHA-256 is enough: a key has 256 random bits, so there is nothing that a
 import hashlib
 import hmac
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 _KEY_BYTES = 32
+_BEARER = "bearer "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,3 +38,15 @@ def new_key() -> str:
 def hash_key(key: str) -> bytes:
     """Returns a key's SHA-256, 32 bytes."""
     return hashlib.sha256(key.encode()).digest()
+
+
+def key_of(headers: Mapping[str, str | bytes]) -> str | None:
+    """Returns the key that came as `authorization: Bearer KEY` or `x-api-key`, or None if none did.
+
+    Args:
+        headers: of a call, or its metadata; names in lower case.
+    """
+    bearer, key = headers.get("authorization"), headers.get("x-api-key")
+    if isinstance(bearer, str) and bearer[: len(_BEARER)].lower() == _BEARER:
+        return bearer[len(_BEARER) :].strip()
+    return key if isinstance(key, str) else None

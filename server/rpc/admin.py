@@ -15,10 +15,11 @@ from google.protobuf.message import Message
 
 from babelserve.v1 import model_admin_pb2 as pb
 from server.access.access import Access
+from server.access.keys import key_of
+from server.api.messages import parse
 from server.errors import Code, InvalidRequest, TranslationError
 from server.models.administration import Administration, ModelStatus, VersionState
-from server.rpc.callers import key_of
-from server.rpc.messages import STATUS_CODES, parse
+from server.rpc.statuses import STATUS_CODES
 from server.telemetry.catalogue_metrics import CatalogueMetrics
 from server.telemetry.log import add_facts, begin_request, facts
 from server.translation.calls import choose_id

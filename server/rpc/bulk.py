@@ -8,9 +8,9 @@ from typing import Any
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import Priority, caller
+from server.api.messages import parse, read_request, response, status_message
 from server.errors import InvalidRequest, TranslationError
 from server.rpc.intake import MAX_MESSAGE_BYTES, Intake
-from server.rpc.messages import parse, read_request, response, status_message
 from server.translation.bulk import Bulk, BulkAnswer, BulkText
 from server.translation.request import TranslationRequest
 from server.translation.running_calls import RunningCalls

@@ -5,9 +5,8 @@ from typing import Any
 
 from server.access.access import Access
 from server.access.directory import PeerNames
+from server.access.keys import key_of
 from server.access.tenants import Tenant
-
-_BEARER = "bearer "
 
 
 def identify(access: Access, metadata: Mapping[str, str | bytes], context: Any) -> Tenant:
@@ -25,14 +24,6 @@ def identify(access: Access, metadata: Mapping[str, str | bytes], context: Any) 
     if access.is_open:
         return access.identify(None, None)
     return access.identify(key_of(metadata), _peer_names(context) if access.asks_for_certificates else None)
-
-
-def key_of(metadata: Mapping[str, str | bytes]) -> str | None:
-    """Returns the key of a call, or None if it has none."""
-    bearer, key = metadata.get("authorization"), metadata.get("x-api-key")
-    if isinstance(bearer, str) and bearer[: len(_BEARER)].lower() == _BEARER:
-        return bearer[len(_BEARER) :].strip()
-    return key if isinstance(key, str) else None
 
 
 def _peer_names(context: Any) -> PeerNames:

@@ -57,6 +57,12 @@ class Health:
         self._is_welcome = is_serving
         await self._tell_serving()
 
+    @property
+    def is_serving(self) -> bool:
+        """Whether requests are welcome, and all watched models are ready."""
+        models = self._is_ready or {}
+        return self._is_welcome and self._is_ready != {} and all(models.values())
+
     async def begin_draining(self) -> None:
         """Tells that requests are not welcome any more, because the server is about to end."""
         self._metrics.draining.set(1)
@@ -85,11 +91,11 @@ class Health:
             await self.set_alive(alive)
 
     async def _tell_serving(self) -> None:
-        models = self._is_ready or {}
-        is_serving = self._is_welcome and self._is_ready != {} and all(models.values())
+        is_serving = self.is_serving
         self._metrics.ready.set(is_serving)
         for name in _SERVING_NAMES:
             await self._set(name, is_serving)
+        models = self._is_ready or {}
         self._names |= dict.fromkeys(models)
         for name in self._names:
             await self._set(name, self._is_welcome and models.get(name, False))

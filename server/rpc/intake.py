@@ -29,6 +29,7 @@ import grpc
 from server.errors import InvalidRequest, Overloaded
 from server.rpc.turns import Turns, read_message
 from server.telemetry.log import add_facts
+from server.translation.long_messages import LIGHT_BYTES, LongMessages
 from server.translation.memory import MemoryBudget, answer_need, message_need
 
 MAX_MESSAGE_BYTES = 4 << 20
@@ -43,8 +44,6 @@ _HEAVY_BYTES = 1 << 20  # that a connection may send at once before it has sent 
 _STEADY_RATE = 1 << 20  # bytes a second by which what a connection has sent fades
 _HEAVY_RATE = 1 << 20  # bytes a second of all connections that have sent much: 1 % of the loop's time, and more
 # than lanes translate
-_LIGHT_BYTES = 16 << 10  # a shorter message does not count
-_LONG_RATE = 32 << 20  # bytes a second of all messages that count: at most a quarter of the loop's time
 
 
 def messages_at_once(process_bytes: int) -> int:
@@ -70,6 +69,7 @@ class Intake:
         max_messages: how many messages may be read for longer than a moment at once.
         patience_seconds: the time within which a message must be whole.
         slow_seconds: the same, for connections that have once taken longer.
+        long_messages: says when a long one may be parsed; None where no other front is served.
     """
 
     def __init__(
@@ -78,6 +78,7 @@ class Intake:
         max_messages: int,
         patience_seconds: float = _PATIENCE_SECONDS,
         slow_seconds: float = _SLOW_SECONDS,
+        long_messages: LongMessages | None = None,
     ) -> None:
         self._memory = memory
         self._patience_seconds = patience_seconds
@@ -89,8 +90,7 @@ class Intake:
         self._slow: OrderedDict[str, None] = OrderedDict()  # slow connections, by gRPC's name of the peer
         self._heavy_turn = asyncio.Semaphore(1)
         self._sent: OrderedDict[str, _Sent] = OrderedDict()  # by the same names
-        self._long_turn = asyncio.Lock()
-        self._next_long = -math.inf  # instant from which a long message may be parsed
+        self._long_messages = long_messages or LongMessages()
 
     def hold(self, message: bytes) -> AbstractContextManager[None]:
         """Holds the memory that a message needs. Raises as `MemoryBudget.hold` does."""
@@ -98,10 +98,7 @@ class Intake:
 
     async def wait_to_parse(self, message: bytes) -> None:
         """Waits until a held message may be parsed: a short one at once, long ones one after the other."""
-        if len(message) > _LIGHT_BYTES:
-            async with self._long_turn:
-                await asyncio.sleep(self._next_long - time.monotonic())
-                self._next_long = time.monotonic() + len(message) / _LONG_RATE
+        await self._long_messages.wait_to_parse(len(message))
 
     def keep(self, answer: bytes, context: Any) -> None:
         """Counts the memory of an answer until gRPC has sent or dropped it."""
@@ -184,7 +181,7 @@ class Intake:
         return sent is not None and sent.now() > _HEAVY_BYTES
 
     def _note(self, peer: str, num_bytes: int) -> None:
-        if num_bytes > _LIGHT_BYTES:
+        if num_bytes > LIGHT_BYTES:
             sent = self._sent.pop(peer, None)
             self._sent[peer] = _Sent(num_bytes + (sent.now() if sent else 0.0), time.monotonic())
             if len(self._sent) > _MOST_KNOWN:

@@ -18,26 +18,25 @@ from typing import Any
 import grpc
 
 from server.access.access import Access
-from server.access.tenants import ANONYMOUS, Tenant, caller
 from server.errors import Code, Overloaded, TranslationError
 from server.rpc.callers import identify
 from server.rpc.health import HEALTH_NAME
-from server.rpc.messages import STATUS_CODES
-from server.rpc.pushback import Pushback, retry_details
 from server.rpc.service import BULK_METHOD, SERVICE_NAME
-from server.telemetry.log import add_facts
+from server.rpc.statuses import STATUS_CODES, retry_details
+from server.telemetry.metrics import GRPC
 from server.telemetry.tracing import TraceParent
-from server.translation.calls import Call, Calls, choose_id
-from server.translation.memory import Holder, holder
+from server.translation.calls import Call, Calls, choose_id, let_in
 
 REQUEST_ID_KEY = "x-request-id"
 TRACEPARENT_KEY = "traceparent"
 PUSHBACK_KEY = "grpc-retry-pushback-ms"
 DETAILS_KEY = "grpc-status-details-bin"
 
+_FRONTS = {SERVICE_NAME: GRPC}  # what the calls of a service count as
+
 
 class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # not generic at run time
-    """Wraps the handlers of our service. Other services, except health, may be called by the same callers as ours.
+    """Wraps the handlers of the fronts' services. Other services, except health, may be called by the same callers.
 
     Args:
         calls: runs the calls.
@@ -47,7 +46,6 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
     def __init__(self, calls: Calls, access: Access) -> None:
         self._calls = calls
         self._access = access
-        self._pushback = Pushback()
 
     async def intercept_service(
         self,
@@ -62,7 +60,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
             self._calls.count_other(Code.UNIMPLEMENTED)
         if handler is None or service == HEALTH_NAME:
             return handler
-        if service != SERVICE_NAME:  # reflection
+        front = _FRONTS.get(service)
+        if front is None:  # reflection
             look = partial(self._look, handler, metadata)
             return grpc.stream_stream_rpc_method_handler(
                 look, handler.request_deserializer, handler.response_serializer
@@ -70,13 +69,18 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
         wrap = grpc.stream_unary_rpc_method_handler
         if handler.response_streaming:
             wrap = grpc.stream_stream_rpc_method_handler
-        run = partial(self._run, method, handler, metadata)
+        run = partial(self._run, front, method, handler, metadata)
         return wrap(run, handler.request_deserializer, handler.response_serializer)
 
-    async def _run(self, method: str, handler: Any, metadata: dict[str, Any], _: Any, context: Any) -> Any:
-        parent = TraceParent.read(metadata.get(TRACEPARENT_KEY))
-        identity = choose_id(metadata.get(REQUEST_ID_KEY))
-        call = Call(method, identity, partial(_has_expired, context), parent, is_endless=method == BULK_METHOD)
+    async def _run(self, front: str, method: str, handler: Any, metadata: dict[str, Any], _: Any, context: Any) -> Any:
+        call = Call(
+            method,
+            choose_id(metadata.get(REQUEST_ID_KEY)),
+            partial(_has_expired, context),
+            TraceParent.read(metadata.get(TRACEPARENT_KEY)),
+            is_endless=method == BULK_METHOD,
+            front=front,
+        )
         try:
             return await self._calls.run(call, partial(self._respond, handler, metadata, context, call.request_id))
         except TranslationError as error:
@@ -84,10 +88,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
 
     async def _respond(self, handler: Any, metadata: dict[str, Any], context: Any, request_id: str) -> Any:
         """Checks the caller, and sends what the handler yields, or returns what it returns."""
-        tenant = identify(self._access, metadata, context)
-        caller.set(tenant)
-        holder.set(_holder(tenant, context))
-        add_facts(tenant=tenant.name)
+        let_in(identify(self._access, metadata, context), context.peer().rpartition(":")[0])
         if not handler.response_streaming:
             context.set_trailing_metadata(((REQUEST_ID_KEY, request_id),))
             return await handler.stream_unary(None, context)
@@ -124,18 +125,12 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
         if error.code.is_ours:
             message += f"; request id {request_id}"
         if isinstance(error, Overloaded):
-            milliseconds = math.ceil(self._pushback.seconds(error.retry_after_seconds) * 100) * 10  # few different ones
+            milliseconds = (
+                math.ceil(self._calls.pushback.seconds(error.retry_after_seconds) * 100) * 10
+            )  # few different ones
             trailing.append((PUSHBACK_KEY, str(milliseconds)))
             trailing.append((DETAILS_KEY, retry_details(code, milliseconds)))
         await context.abort(code, message, tuple(trailing))
-
-
-def _holder(tenant: Tenant, context: Any) -> Holder:
-    """Returns the holder of the memory that a call takes: its tenant, or else its address."""
-    if tenant is not ANONYMOUS:
-        return Holder(name=tenant.name, weight=tenant.weight)
-    peer: str = context.peer()
-    return Holder(name=peer.rpartition(":")[0])
 
 
 def _has_expired(context: Any, spare: float) -> bool:

@@ -21,6 +21,9 @@ from server.settings.settings import Settings
 
 _LEAST_FILES = 64  # that a process may open; without connections it opens about 20 itself
 _OWN_FILES = 32
+# Of the files for connections, so that no server takes those of another.
+_SHARE, _HEALTH_SHARE, _ADMIN_SHARE = 0.5, 0.1, 0.05
+HTTP_SHARE = 0.25  # the translation server has it where HTTP is not served
 _MAX_STREAMS = 1024  # of a connection
 _MAX_PENDING = 2 * _MAX_STREAMS  # more than one connection can fill
 _OPTIONS = (
@@ -87,14 +90,15 @@ def open_servers(
     num_files = raise_file_limit()
     if num_files < _LEAST_FILES:
         raise SettingsError([f"open files: the limit is {num_files}; at least {_LEAST_FILES} are needed (ulimit -n)"])
-    translation = grpc.aio.server(interceptors=[interceptor], options=_options(num_files, 0.75))
+    share = _SHARE + HTTP_SHARE if settings.http_port is None else _SHARE
+    translation = grpc.aio.server(interceptors=[interceptor], options=_options(share))
     translation.add_generic_rpc_handlers((service.handler(),))
     health.add_to(translation)
     if settings.reflection:
         enable_server_reflection([SERVICE_NAME, HEALTH_NAME, REFLECTION_NAME], translation)
-    health_server = grpc.aio.server(options=_options(num_files, 0.1))
+    health_server = grpc.aio.server(options=_options(_HEALTH_SHARE))
     health.add_to(health_server)
-    admin = grpc.aio.server(options=_options(num_files, 0.05))
+    admin = grpc.aio.server(options=_options(_ADMIN_SHARE))
     add_channelz_servicer(admin)  # type: ignore[arg-type] # it takes both kinds
     if model_admin is not None:
         admin.add_generic_rpc_handlers((model_admin.handler(),))
@@ -122,12 +126,13 @@ def other_ports(faults: list[str]) -> list[str]:
     return [told + " ".join(flags)] if flags else []
 
 
-def _options(num_files: int, share: float) -> tuple[tuple[str, int], ...]:
-    """Returns the options of a server with its share of connections.
+def connections_of(share: float) -> int:
+    """Returns how many connections a server with this share of them may have. Each connection is an open file."""
+    return int((raise_file_limit() - _OWN_FILES) * share)
 
-    Each connection is an open file. The shares keep one server from taking the connections of the others.
-    """
-    return (*_OPTIONS, ("grpc.max_allowed_incoming_connections", int((num_files - _OWN_FILES) * share)))
+
+def _options(share: float) -> tuple[tuple[str, int], ...]:
+    return (*_OPTIONS, ("grpc.max_allowed_incoming_connections", connections_of(share)))
 
 
 def _bind(

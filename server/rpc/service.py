@@ -1,31 +1,17 @@
-"""`babelserve.v1.TranslationService`: messages in, the translator's job, messages out.
+"""`babelserve.v1.TranslationService` over gRPC: what `server.api.handlers` answers, and `TranslateBulk`.
 
-It has no rules, and lets errors pass: `server.rpc.interceptors` answers them.
+It lets errors pass: `server.rpc.interceptors` answers them.
 """
 
-import functools
-from collections.abc import AsyncIterator
 from typing import Any
 
 import grpc
 
 from babelserve.v1 import translation_pb2 as pb
-from server.access.tenants import caller
+from server.api.handlers import Api
 from server.rpc.bulk import BulkHandler
 from server.rpc.intake import Intake
-from server.rpc.messages import (
-    model_info,
-    opening_responses,
-    parsed,
-    parsed_stream,
-    read_request,
-    response,
-    stream_response,
-)
-from server.rpc.score_messages import read_score_request, score_response
-from server.rpc.term_messages import glossary_info
-from server.telemetry.log import add_facts
-from server.translation.job import Job
+from server.rpc.parsed import parsed, parsed_stream
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 
@@ -43,7 +29,7 @@ class TranslationService:
     """
 
     def __init__(self, translator: Translator, intake: Intake, running: RunningCalls) -> None:
-        self._translator = translator
+        self._api = Api(translator)
         self._intake = intake
         self._bulk = BulkHandler(translator, intake, running)
 
@@ -51,64 +37,14 @@ class TranslationService:
         """Returns the handlers that a gRPC server registers."""
         # Clients of the other methods send one message, which `server.rpc.intake` reads when it is its turn.
         unary, stream = grpc.stream_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
-        translate = parsed(pb.TranslateRequest, self.translate, self._intake, self._check)
+        api, intake = self._api, self._intake
         stream_request = pb.TranslateStreamRequest
-        translate_stream = parsed_stream(stream_request, self.translate_stream, self._intake, self._check)
-        score = parsed(pb.ScoreRequest, self.score, self._intake, self._check)
-        list_models = parsed(pb.ListModelsRequest, self.list_models, self._intake)
-        list_glossaries = parsed(pb.ListGlossariesRequest, self.list_glossaries, self._intake)
         methods = {
-            "Translate": unary(translate),
-            "TranslateStream": stream(translate_stream),
-            "Score": unary(score),
+            "Translate": unary(parsed(pb.TranslateRequest, api.translate, intake, api.check_open)),
+            "TranslateStream": stream(parsed_stream(stream_request, api.translate_stream, intake, api.check_open)),
+            "Score": unary(parsed(pb.ScoreRequest, api.score, intake, api.check_open)),
             BULK_METHOD: stream(self._bulk.handle),
-            "ListModels": unary(list_models),
-            "ListGlossaries": unary(list_glossaries),
+            "ListModels": unary(parsed(pb.ListModelsRequest, api.list_models, intake)),
+            "ListGlossaries": unary(parsed(pb.ListGlossariesRequest, api.list_glossaries, intake)),
         }
         return grpc.method_handlers_generic_handler(SERVICE_NAME, methods)
-
-    async def translate(self, message: pb.TranslateRequest, context: Any) -> pb.TranslateResponse:
-        """Translates all texts. Raises TranslationError if all of them fail."""
-        request = read_request(message, context.time_remaining(), caller.get())
-        with await self._translator.accept(request) as job:
-            await job.finish()
-            _add_target_tokens(job)
-            return await job.assemble(functools.partial(response, job, request.arrived, message.output))
-
-    async def translate_stream(
-        self, message: pb.TranslateStreamRequest, context: Any
-    ) -> AsyncIterator[pb.TranslateStreamResponse]:
-        """Yields each sentence as it finishes. For a text that fails it yields the status and nothing more."""
-        request = read_request(message.request, context.time_remaining(), caller.get())
-        with await self._translator.accept(request) as job:
-            for opening in opening_responses(job):
-                yield opening
-            async for place in job.completions():
-                build = functools.partial(stream_response, job, place, message.request.output)
-                yield await job.assemble(build, place)
-        _add_target_tokens(job)
-
-    async def score(self, message: pb.ScoreRequest, context: Any) -> pb.ScoreResponse:
-        """Scores all pairs. Raises TranslationError if all of them fail."""
-        request = read_score_request(message, context.time_remaining(), caller.get())
-        with await self._translator.accept(request) as job:
-            await job.finish()
-            _add_target_tokens(job)
-            return await job.assemble(functools.partial(score_response, job))
-
-    async def list_models(self, message: pb.ListModelsRequest, context: Any) -> pb.ListModelsResponse:  # noqa: ARG002
-        """Returns the descriptions of the served models, the default first."""
-        models = [model_info(each) for each in self._translator.catalogue.models]
-        return pb.ListModelsResponse(models=models, pivot_language_codes=self._translator.pivots)
-
-    async def list_glossaries(self, message: pb.ListGlossariesRequest, context: Any) -> pb.ListGlossariesResponse:  # noqa: ARG002
-        """Returns the descriptions of the loaded glossaries, by name."""
-        return pb.ListGlossariesResponse(glossaries=map(glossary_info, self._translator.glossaries.served))
-
-    def _check(self, context: Any) -> None:
-        """Raises Overloaded if a request would be refused whatever it asks for."""
-        self._translator.check_open(caller.get(), context.time_remaining())
-
-
-def _add_target_tokens(job: Job) -> None:
-    add_facts(target_tokens=sum(answer.num_target_tokens for answer in job.answers))

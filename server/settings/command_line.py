@@ -132,8 +132,8 @@ def _convert(each: "dataclasses.Field[Any]", text: str) -> Any:
         if text.lower() not in (*_TRUE, *_FALSE):
             raise ValueError(f"must be true or false, not {text!r}")
         return text.lower() in _TRUE
-    if isinstance(default, int | float):
-        return _number(text, type(default), kind["low"], kind["high"])
+    if isinstance(default, int | float) or "kind" in kind:
+        return _number(text, kind.get("kind", type(default)), kind["low"], kind["high"])
     choices = kind.get("choices")
     if choices and text not in choices:
         raise ValueError(f"must be one of {', '.join(choices)}, not {text!r}")
@@ -172,13 +172,15 @@ def _path_faults(name: str, path: Path | None, kind: str) -> Iterator[str]:
 def _contradictions(settings: Settings) -> Iterator[str]:
     """Faults between settings."""
     ports: dict[int, str] = {}
-    for name in ("port", "health_port", "admin_port", "metrics_port"):
+    for name in ("port", "health_port", "admin_port", "metrics_port", "http_port"):
         number = getattr(settings, name)
         if number and number in ports:
             yield f"{_flag(name)}: {number} is also {ports[number]}"
         ports.setdefault(number, _flag(name))
     if (settings.tls_cert is None) != (settings.tls_key is None):
         yield "--tls-cert and --tls-key: one needs the other"
+    if settings.http_cors and settings.http_port is None:
+        yield "--http-cors: needs --http-port"
     if settings.tls_client_ca is not None and settings.tls_cert is None:
         yield "--tls-client-ca: needs --tls-cert"
     for name in ("tls_cert", "tls_key", "tls_client_ca", "keys", "admin_keys"):

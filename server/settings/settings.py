@@ -38,6 +38,17 @@ class Settings:
     health_port: int = _port(50052, "port of the health service, which has neither TLS nor limits")
     admin_port: int = _port(50053, "port of the admin services (channelz, ModelAdmin), on the loopback only")
     metrics_port: int = _port(9464, "port of the metrics page, over HTTP")
+    http_port: int | None = _setting(
+        None,
+        "port of the API over HTTP, off without; needs babelserve[web]; 0 takes a free one",
+        low=0,
+        high=65535,
+        kind=int,
+    )
+    http_cors: str = _setting(
+        "",
+        "origins of web pages that may call over HTTP, such as https://a.example,https://b.example, or *; none without",
+    )
     bundle: Path = _setting(BUILTIN_BUNDLE, "directory of the model; builtin/NAME: one that comes with the server")
     models: Path | None = _setting(
         None,
@@ -130,6 +141,11 @@ class Settings:
     def preferred_models(self) -> list[str]:
         """The names that `default` has."""
         return [name for name in self.default.split(",") if name]
+
+    @property
+    def http_origins(self) -> list[str]:
+        """The origins that `http_cors` has."""
+        return [origin for origin in self.http_cors.split(",") if origin]
 
     @property
     def pivots(self) -> list[str]:

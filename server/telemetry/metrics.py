@@ -27,6 +27,16 @@ from server.telemetry.metric_factory import MetricFactory
 from server.telemetry.model_metrics import EngineFamilies, ModelMetrics
 
 METHODS = ("Translate", "TranslateStream", "TranslateBulk", "Score", "ListModels", "ListGlossaries", "other")
+GRPC, HTTP, LIBRETRANSLATE, DEEPL, AZURE, GOOGLE, RIVA, KSERVE = FRONTS = (
+    "grpc",
+    "http",
+    "libretranslate",
+    "deepl",
+    "azure",
+    "google",
+    "riva",
+    "kserve",
+)
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 # From the objective outward; the ones that alerts will name are bounds exactly.
@@ -64,6 +74,8 @@ class Metrics:
         self.request_duration_seconds = new.histogram(
             "request_duration_seconds", "From a call's arrival to its end.", _REQUEST_SECONDS, "method"
         )
+        fronts = new.counter("front_requests", "Calls that ended, by whose protocol they spoke.", "front", "code")
+        self._of_front = {front: {code: fronts.labels(front, code.name) for code in Code} for front in FRONTS}
         goodput = new.counter("goodput_requests", "Calls answered OK within their deadline.", "method")
         self._goodput_requests = {method: goodput.labels(method) for method in METHODS}
         self.goodput_tokens_total = new.counter(
@@ -126,6 +138,10 @@ class Metrics:
             durations.observe(seconds, exemplar)
 
         return end
+
+    def count_front(self, front: str, code: Code) -> None:
+        """Counts the end of a call that came by a front, one of `FRONTS`."""
+        self._of_front[front][code].inc()
 
     def count_goodput(self, method: str, num_tokens: int) -> None:
         """Counts a call that was answered within its deadline, and the target tokens of its answer."""

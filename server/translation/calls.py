@@ -17,12 +17,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from server.access.tenants import caller
+from server.access.tenants import ANONYMOUS, Tenant, caller
 from server.errors import Code, DeadlineExceeded, InvalidRequest, NotServing, Overloaded, TranslationError
 from server.telemetry.log import add_facts, begin_request, facts
-from server.telemetry.metrics import Metrics
+from server.telemetry.metrics import GRPC, Metrics
 from server.telemetry.rate_limit import RateLimit
 from server.telemetry.tracing import CallTrace, TraceParent, Tracing, current_trace
+from server.translation.memory import Holder, holder
+from server.translation.pushback import Pushback
 from server.translation.request import transit_seconds
 from server.translation.running_calls import RunningCalls
 
@@ -43,6 +45,7 @@ class Call:
         has_expired: says whether the call's deadline has passed, or will pass within the given seconds.
         parent: the caller's span; None if the caller sent none.
         is_endless: whether the call may take as long as its caller likes.
+        front: one of `server.telemetry.metrics.FRONTS`: which protocol brought the call.
     """
 
     method: str
@@ -50,6 +53,7 @@ class Call:
     has_expired: Callable[[float], bool]
     parent: TraceParent | None = None
     is_endless: bool = False
+    front: str = GRPC
 
 
 class Calls:
@@ -61,11 +65,15 @@ class Calls:
         max_seconds: after this time a call is answered DEADLINE_EXCEEDED, whatever it does. It is longer than any
             deadline that the translator gives to requests, so it matters only if an engine hangs.
         tracing: None for no spans.
+
+    Attributes:
+        pushback: says when refused callers should come back.
     """
 
     def __init__(
         self, metrics: Metrics, running: RunningCalls, max_seconds: float, tracing: Tracing | None = None
     ) -> None:
+        self.pushback = Pushback()
         self._metrics = metrics
         self._running = running
         self._max_seconds = max_seconds
@@ -96,6 +104,7 @@ class Calls:
                 return result
             except TranslationError as error:
                 code = error.code
+                error.is_recorded = True
                 _add_reason(error)
                 raise
             except asyncio.CancelledError:
@@ -105,6 +114,7 @@ class Calls:
             finally:
                 seconds = time.monotonic() - started
                 end(code, seconds, trace.trace_id if trace.is_sampled else None)
+                self._metrics.count_front(call.front, code)
                 self._metrics.access.count_request(caller.get().name, code)
                 if "unread" in facts():
                     self._metrics.unread_messages_total.inc()
@@ -112,9 +122,9 @@ class Calls:
                     self._metrics.count_goodput(call.method, int(facts().get("target_tokens", 0)))
                 trace.end(code)
                 # The answer is sent first, because writing a line takes time.
-                asyncio.get_running_loop().call_soon(self._log_end, call.method, code, seconds, trace)
+                asyncio.get_running_loop().call_soon(self._log_end, call, code, seconds, trace)
 
-    def _log_end(self, method: str, code: Code, seconds: float, trace: CallTrace) -> None:
+    def _log_end(self, call: Call, code: Code, seconds: float, trace: CallTrace) -> None:
         level = logging.WARNING if code.is_capacity else logging.ERROR if code.is_ours else logging.INFO
         if code in self._lines:
             num_suppressed = self._lines[code].take()  # asked before a record is made, because making one takes time
@@ -125,7 +135,13 @@ class Calls:
                 add_facts(suppressed=num_suppressed)
         if trace.trace_id is not None:
             add_facts(trace_id=trace.trace_id)
-        fields = {"method": method, "code": code.name, "seconds": round(seconds, 6), **facts()}
+        fields = {
+            "method": call.method,
+            "front": call.front,
+            "code": code.name,
+            "seconds": round(seconds, 6),
+            **facts(),
+        }
         logger.log(level, "request", extra={"facts": fields, "is_limited": True})
 
     async def _guarded(self, answer: Callable[[], Awaitable[_T]], max_seconds: float | None) -> _T:
@@ -147,9 +163,10 @@ class Calls:
             logger.exception("a request failed by an error of the server's own")
             raise TranslationError("internal error") from error
 
-    def count_other(self, code: Code) -> None:
-        """Counts a call of a method that is not ours, and how it was answered."""
+    def count_other(self, code: Code, front: str = GRPC) -> None:
+        """Counts a call that came to none of our methods, and how it was answered."""
         self._metrics.start_request("other")(code, 0.0, None)
+        self._metrics.count_front(front, code)
 
 
 def _add_reason(error: TranslationError) -> None:
@@ -158,6 +175,19 @@ def _add_reason(error: TranslationError) -> None:
         add_facts(field=error.field, rule=error.rule)
     elif isinstance(error, Overloaded):
         add_facts(reason=error.reason)
+
+
+def let_in(tenant: Tenant, address: str) -> None:
+    """Says in the context of a call whose it is, and whose memory it takes: the tenant's, or else the address's.
+
+    Args:
+        tenant: who calls.
+        address: of the caller, without a port.
+    """
+    caller.set(tenant)
+    is_named = tenant is not ANONYMOUS
+    holder.set(Holder(name=tenant.name, weight=tenant.weight) if is_named else Holder(name=address))
+    add_facts(tenant=tenant.name)
 
 
 def choose_id(given: str | bytes | None) -> str:

@@ -16,7 +16,7 @@ from babelserve.v1 import translation_pb2 as pb
 from babelserve.v1.translation_pb2 import TranslateRequest
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from server.rpc.intake import Intake
-from server.rpc.messages import parsed
+from server.rpc.parsed import parsed
 from server.translation.memory import MemoryBudget, answer_need
 from tests.acceptance.server_process import ServerProcess, running_server
 from tests.chaos.attacks_peer import TRANSLATE, Peer, prefixed, request_headers
@@ -77,13 +77,18 @@ def test_halves_of_messages_on_many_connections_keep_nobody_waiting(server: Serv
 async def test_an_answer_that_nobody_reads_is_counted_until_its_caller_leaves(timeout: str | None) -> None:
     has_answered, is_over, memory = asyncio.Event(), asyncio.Event(), MemoryBudget(1 << 30)
 
-    async def handle(message: pb.TranslateRequest, context: Any) -> pb.Translation:
-        context.add_done_callback(lambda _: is_over.set())
+    async def handle(message: pb.TranslateRequest, seconds: float | None) -> pb.Translation:
         has_answered.set()
         return pb.Translation(text="a" * (1 << 20))
 
+    answer = parsed(pb.TranslateRequest, handle, Intake(memory, 8))
+
+    async def watched(requests: Any, context: Any) -> bytes:
+        context.add_done_callback(lambda _: is_over.set())
+        return await answer(requests, context)
+
     server = grpc.aio.server()
-    method = grpc.stream_unary_rpc_method_handler(parsed(pb.TranslateRequest, handle, Intake(memory, 8)))
+    method = grpc.stream_unary_rpc_method_handler(watched)
     service, name = TRANSLATE.strip("/").split("/")
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {name: method}),))
     port = server.add_insecure_port("127.0.0.1:0")

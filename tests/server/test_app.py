@@ -70,7 +70,7 @@ def stderr_pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[TextIO]:
 
 
 async def test_the_faults_of_all_ports_and_of_the_bundle_are_listed_together(tmp_path: Path) -> None:
-    names = ("metrics_port", "port", "health_port", "admin_port")
+    names = ("metrics_port", "http_port", "port", "health_port", "admin_port")
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in names]
         taken = {name: each.getsockname()[1] for name, each in zip(names, sockets, strict=True)}
@@ -81,7 +81,7 @@ async def test_the_faults_of_all_ports_and_of_the_bundle_are_listed_together(tmp
     *ports, others, bundle = caught.value.faults
     for fault, (name, port) in zip(ports, taken.items(), strict=True):
         assert fault == f"--{name.replace('_', '-')}: cannot listen on 127.0.0.1 port {port}: Address already in use"
-    flags = "--metrics-port 0 --port 0 --health-port 0 --admin-port 0"
+    flags = "--metrics-port 0 --http-port 0 --port 0 --health-port 0 --admin-port 0"
     assert others.endswith(f"give it ports of its own, or free ones, which it tells: {flags}")
     assert bundle == f"{tmp_path / 'manifest.json'}: cannot be read: No such file or directory"
 

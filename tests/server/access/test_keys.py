@@ -3,7 +3,9 @@ import re
 import statistics
 import time
 
-from server.access.keys import KeyHash, hash_key, new_key
+import pytest
+
+from server.access.keys import KeyHash, hash_key, key_of, new_key
 
 
 def test_keys_are_random_and_plain() -> None:
@@ -40,3 +42,18 @@ def test_comparing_takes_the_same_time_wherever_a_difference_is() -> None:
 
     early, late = (statistics.median(column) for column in zip(*rounds, strict=True))
     assert 0.5 < early / late < 2.0
+
+
+@pytest.mark.parametrize(
+    ("headers", "key"),
+    [
+        ({"authorization": "bearer  key "}, "key"),
+        ({"authorization": "Basic key", "x-api-key": "other"}, "other"),
+        ({"authorization": "Bearer key", "x-api-key": "other"}, "key"),
+        ({"authorization": "Bearer "}, ""),
+        ({"x-api-key": b"key"}, None),
+        ({}, None),
+    ],
+)
+def test_a_key_is_read_from_two_headers(headers: dict[str, str | bytes], key: str | None) -> None:
+    assert key_of(headers) == key

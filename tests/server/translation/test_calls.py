@@ -6,12 +6,14 @@ import logging
 import pytest
 from prometheus_client.openmetrics import exposition as openmetrics
 
+from server.access.tenants import ANONYMOUS, Tenant, caller
 from server.errors import Code, DeadlineExceeded, InvalidRequest, NotServing, Overloaded, TranslationError
-from server.telemetry.log import add_facts
-from server.telemetry.metrics import Metrics
+from server.telemetry.log import add_facts, begin_request, facts
+from server.telemetry.metrics import HTTP, Metrics
 from server.telemetry.rate_limit import BURST, RateLimit
 from server.telemetry.tracing import CallTrace, TraceParent, Tracing, current_trace
-from server.translation.calls import Call, Calls, choose_id
+from server.translation.calls import Call, Calls, choose_id, let_in
+from server.translation.memory import Holder, holder
 from server.translation.running_calls import RunningCalls
 from tests.fakes import FakeClock
 
@@ -120,7 +122,7 @@ async def test_the_log_says_what_was_refused_and_why_without_the_callers_value(
 
     (record,) = caplog.records
     facts = vars(record)["facts"]
-    assert {name: facts[name] for name in facts.keys() - {"method", "code", "seconds"}} == expected
+    assert {name: facts[name] for name in facts.keys() - {"method", "front", "code", "seconds"}} == expected
     assert SECRET not in str(facts)
 
 
@@ -239,3 +241,28 @@ async def test_calls_that_all_fail_alike_do_not_fill_the_log(
     codes = [vars(record)["facts"]["code"] for record in caplog.records]
     assert BURST <= codes.count(error.code.name) < 2 * BURST
     assert codes[-1] == "OK"
+
+
+async def test_calls_are_counted_by_their_front(calls: Calls, metrics: Metrics) -> None:
+    refused = Call("Translate", "my-id", has_expired=lambda spare: False, front=HTTP)
+    with pytest.raises(Overloaded):
+        await calls.run(refused, lambda: raising(Overloaded("full", "sentences")))
+    calls.count_other(Code.UNIMPLEMENTED, HTTP)
+
+    for code in ("RESOURCE_EXHAUSTED", "UNIMPLEMENTED"):
+        labels = {"front": "http", "code": code}
+        assert metrics.registry.get_sample_value("babelserve_front_requests_total", labels) == 1
+    assert counted(metrics, "UNIMPLEMENTED", "other") == 1
+
+
+@pytest.mark.parametrize(
+    ("tenant", "expected"),
+    [(Tenant(name="billing", weight=2.0), Holder(name="billing", weight=2.0)), (ANONYMOUS, Holder(name="1.2.3.4"))],
+)
+async def test_a_tenant_takes_memory_by_its_name_and_others_by_their_address(tenant: Tenant, expected: Holder) -> None:
+    async def enter() -> None:
+        begin_request("my-id")
+        let_in(tenant, "1.2.3.4")
+        assert (caller.get(), holder.get(), facts()["tenant"]) == (tenant, expected, tenant.name)
+
+    await asyncio.create_task(enter())

@@ -5,13 +5,8 @@ at once, and most of them would be refused again, which costs the event loop tim
 cells by the generic cell rate algorithm (ITU-T I.371), as long as no caller has to wait much longer for it.
 """
 
-import functools
 import time
 from collections.abc import Callable
-
-import grpc
-from google.rpc.error_details_pb2 import RetryInfo
-from google.rpc.status_pb2 import Status
 
 _RETURNS_PER_SECOND = 50.0  # refusing all of them again takes about a twentieth of a core
 _LONGEST_SECONDS = 3.0  # that spacing may add; a caller that never comes back has a place, too
@@ -19,6 +14,8 @@ _LONGEST_SECONDS = 3.0  # that spacing may add; a caller that never comes back h
 
 class Pushback:
     """Spaces the returns of refused callers, on the event loop's thread.
+
+    All fronts share one.
 
     Args:
         clock: seconds, monotonic.
@@ -34,13 +31,3 @@ class Pushback:
         place = max(self._next, now)
         self._next = min(place + 1.0 / _RETURNS_PER_SECOND, now + _LONGEST_SECONDS)
         return max(least, place - now)
-
-
-@functools.lru_cache(maxsize=1024)
-def retry_details(code: grpc.StatusCode, milliseconds: int) -> bytes:
-    """Returns a status with `google.rpc.RetryInfo`, for clients that read it but not gRPC's own pushback."""
-    retry = RetryInfo()
-    retry.retry_delay.FromMilliseconds(milliseconds)
-    status = Status(code=code.value[0])
-    status.details.add().Pack(retry)
-    return status.SerializeToString()

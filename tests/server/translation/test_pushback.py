@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.rpc.pushback import Pushback
+from server.translation.pushback import Pushback
 from tests.fakes import FakeClock
 
 

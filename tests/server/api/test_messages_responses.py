@@ -7,13 +7,13 @@ import pytest
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import ANONYMOUS
+from server.api.messages import model_info, opening_responses, read_request, response, stream_response
 from server.bundle.languages import LanguagePair
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Timings
 from server.engine.flow import ANYONE
 from server.errors import EngineFailed, InvalidRequest
 from server.models.model import Model
-from server.rpc.messages import model_info, opening_responses, read_request, response, stream_response
 from server.text.masked import KeptPart, Placement
 from server.text.source import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES

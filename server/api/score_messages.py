@@ -4,8 +4,8 @@ import time
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import Tenant
-from server.rpc.messages import read_priority, status_message
-from server.rpc.sentence_messages import token_messages
+from server.api.messages import read_priority, status_message
+from server.api.sentence_messages import token_messages
 from server.telemetry.log import request_id
 from server.translation.answer import TextAnswer
 from server.translation.job import Job

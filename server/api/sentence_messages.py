@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from babelserve.v1 import translation_pb2 as pb
+from server.api.term_messages import sentence_term_messages
 from server.decoding.result import FinishReason
-from server.rpc.term_messages import sentence_term_messages
 from server.text.masked import KeptPart, Placement
 from server.translation.answer import TextAnswer, Token, TranslatedSentence
 

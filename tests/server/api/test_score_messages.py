@@ -6,8 +6,8 @@ import pytest
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import ANONYMOUS, Priority
+from server.api.score_messages import read_score_request, score_response
 from server.errors import InvalidRequest
-from server.rpc.score_messages import read_score_request, score_response
 from server.translation.request import DecodingRequest
 from server.translation.translator import Translator
 

@@ -1,28 +1,26 @@
-"""Reads protobuf messages into plain values, and writes plain values into messages."""
+"""Reads the messages of `babelserve.v1` into plain values, and writes plain values into messages."""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
-import grpc
 from google.protobuf.message import DecodeError, Message
+from google.rpc.code_pb2 import Code as StatusNumber
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import Priority, Tenant
+from server.api.decoding_messages import read_decoding
+from server.api.sentence_messages import FINISH_REASONS, kept_parts, sentence_message, sentence_messages
+from server.api.term_messages import read_glossary, term_messages, used_glossaries
 from server.decoding.result import Timings
 from server.errors import Code, InvalidRequest, TranslationError
 from server.models.model import ServedModel
-from server.rpc.decoding_messages import read_decoding
-from server.rpc.intake import Intake
-from server.rpc.sentence_messages import FINISH_REASONS, kept_parts, sentence_message, sentence_messages
-from server.rpc.term_messages import read_glossary, term_messages, used_glossaries
 from server.telemetry.log import request_id
 from server.translation.answer import TextAnswer
 from server.translation.job import Job
 from server.translation.request import TextOptions, TranslationRequest
 from server.translation.submission import Place
 
-STATUS_CODES = {code: grpc.StatusCode[code.name] for code in Code}
+_STATUS_NUMBERS = {code: StatusNumber.Value(code.name) for code in Code}
 _PRIORITIES: dict[int, Priority] = {
     pb.PRIORITY_UNSPECIFIED: Priority.NORMAL,
     pb.PRIORITY_HIGH: Priority.HIGH,
@@ -31,65 +29,6 @@ _PRIORITIES: dict[int, Priority] = {
 }
 
 _M = TypeVar("_M", bound=Message)
-_R = TypeVar("_R", bound=Message)
-
-
-def parsed(
-    kind: type[_M],
-    handler: Callable[[_M, Any], Awaitable[_R]],
-    intake: Intake,
-    check: Callable[[Any], None] = lambda _: None,
-) -> Callable[[Any, Any], Awaitable[bytes]]:
-    """Returns a handler that reads its message itself, so that bytes that are no message are answered like any request.
-
-    The memory of its answer is counted as long as gRPC has the answer, which is long if the caller does not read.
-
-    Args:
-        kind: the class of the message.
-        handler: takes the message.
-        intake: reads the message.
-        check: takes the call's context, and raises an error if the message should not even be read.
-    """
-
-    async def handle(_: Any, context: Any) -> bytes:
-        check(context)
-        data = await intake.read(context)
-        with intake.hold(data):
-            await intake.wait_to_parse(data)
-            response = await handler(parse(kind, data), context)
-            answer = response.SerializeToString()
-            intake.keep(answer, context)
-            return answer
-
-    return handle
-
-
-def parsed_stream(
-    kind: type[_M],
-    handler: Callable[[_M, Any], AsyncIterator[_R]],
-    intake: Intake,
-    check: Callable[[Any], None] = lambda _: None,
-) -> Callable[[Any, Any], AsyncIterator[bytes]]:
-    """Does what `parsed` does, for a handler that yields.
-
-    The memory that the request needs is held until the last response is written. A response that is not sent by then is
-    counted for longer.
-    """
-
-    async def handle(_: Any, context: Any) -> AsyncIterator[bytes]:
-        check(context)
-        data = await intake.read(context)
-        with intake.hold(data):
-            await intake.wait_to_parse(data)
-            async for response in handler(parse(kind, data), context):
-                answer = response.SerializeToString()
-                try:
-                    yield answer
-                except GeneratorExit:
-                    intake.keep(answer, context)
-                    raise
-
-    return handle
 
 
 def parse(kind: type[_M], data: bytes) -> _M:
@@ -284,5 +223,4 @@ def status_message(error: TranslationError | None) -> pb.Status | None:
     """Returns the error of a text; None without one."""
     if error is None:
         return None
-    number: int = STATUS_CODES[error.code].value[0]
-    return pb.Status(code=number, message=str(error))
+    return pb.Status(code=_STATUS_NUMBERS[error.code], message=str(error))

@@ -1,53 +1,21 @@
 """Requests read into plain values, and the calls that bring them, without a server."""
 
 import time
-from collections.abc import AsyncIterator, Callable
-from typing import Any
 
+import grpc
 import pytest
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import Priority, Tenant
-from server.errors import Code, InvalidRequest
-from server.rpc.intake import Intake
-from server.rpc.messages import STATUS_CODES, parsed, parsed_stream, read_request
+from server.api.messages import parse, read_request, status_message
+from server.errors import Code, InvalidRequest, TranslationError
 from server.telemetry.log import begin_request, request_id
-from server.translation.memory import MemoryBudget, answer_need, message_need
 from server.translation.request import DecodingRequest, TextOptions
 
 TENANT = Tenant(name="billing")
 MESSAGE = pb.TranslateRequest(contents=["A dog runs."], target_language_code="de")
 NO_MESSAGE = b"\xff"
-MANY_BYTES = 1 << 30
-
-
-class Arrived:
-    """The context of a call whose message is there, and whose answer is sent when `end` is called."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._callbacks: list[Callable[[Any], None]] = []
-
-    def __str__(self) -> str:
-        return "with context"
-
-    def peer(self) -> str:
-        return "peer"
-
-    async def read(self) -> bytes:
-        return self._data
-
-    def add_done_callback(self, callback: Callable[[Any], None]) -> None:
-        self._callbacks.append(callback)
-
-    def end(self) -> None:
-        for callback in self._callbacks:
-            callback(self)
-
-
-@pytest.mark.parametrize("code", Code)
-def test_every_code_has_the_status_of_its_name(code: Code) -> None:
-    assert STATUS_CODES[code].name == code.name
+STATUSES = {code: grpc.StatusCode[code.name].value[0] for code in Code}
 
 
 def test_every_field_of_a_request_is_read() -> None:
@@ -131,57 +99,19 @@ def test_a_deadline_is_an_instant_from_the_arrival_on() -> None:
     assert never.deadline == float("inf")
 
 
-async def test_bytes_are_parsed_for_a_handler_and_those_that_are_none_are_an_invalid_request() -> None:
-    async def handle(message: pb.TranslateRequest, context: Any) -> pb.Translation:
-        return pb.Translation(text=f"{message.contents[0]} {context}")
+@pytest.mark.parametrize("error", TranslationError.__subclasses__())
+def test_the_error_of_a_text_has_the_number_of_its_status(error: type[TranslationError]) -> None:
+    status = status_message(error.__new__(error))
 
-    handler = parsed(pb.TranslateRequest, handle, Intake(MemoryBudget(MANY_BYTES), 8))
+    assert status is not None
+    assert status.code == STATUSES[error.code]
 
-    answer = await handler(None, Arrived(MESSAGE.SerializeToString()))
-    assert pb.Translation.FromString(answer).text == "A dog runs. with context"
+
+def test_a_text_without_an_error_has_no_status() -> None:
+    assert status_message(None) is None
+
+
+def test_bytes_that_are_no_message_are_an_invalid_request() -> None:
+    assert parse(pb.TranslateRequest, MESSAGE.SerializeToString()) == MESSAGE
     with pytest.raises(InvalidRequest, match=r"^request: is no valid protobuf message"):
-        await handler(None, Arrived(NO_MESSAGE))
-
-
-async def test_bytes_are_parsed_for_a_handler_that_yields() -> None:
-    async def handle(message: pb.TranslateRequest, context: Any) -> AsyncIterator[pb.Translation]:
-        for word in message.contents[0].split():
-            yield pb.Translation(text=word)
-
-    handler = parsed_stream(pb.TranslateRequest, handle, Intake(MemoryBudget(MANY_BYTES), 8))
-
-    answers = [answer async for answer in handler(None, Arrived(MESSAGE.SerializeToString()))]
-    assert [pb.Translation.FromString(answer).text for answer in answers] == ["A", "dog", "runs."]
-    with pytest.raises(InvalidRequest, match=r"^request: is no valid protobuf message"):
-        await anext(handler(None, Arrived(NO_MESSAGE)))
-
-
-async def test_an_answer_is_counted_until_it_is_sent() -> None:
-    async def handle(message: pb.TranslateRequest, context: Any) -> pb.Translation:
-        return pb.Translation(text=message.contents[0])
-
-    memory = MemoryBudget(MANY_BYTES)
-    context = Arrived(MESSAGE.SerializeToString())
-
-    answer = await parsed(pb.TranslateRequest, handle, Intake(memory, 8))(None, context)
-
-    assert memory.used_bytes == answer_need(len(answer))
-    context.end()
-    assert memory.used_bytes == 0
-
-
-async def test_of_a_stream_what_could_not_be_written_is_counted_until_the_call_ends() -> None:
-    async def handle(message: pb.TranslateRequest, context: Any) -> AsyncIterator[pb.Translation]:
-        for word in message.contents[0].split():
-            yield pb.Translation(text=word)
-
-    memory = MemoryBudget(MANY_BYTES)
-    context = Arrived(MESSAGE.SerializeToString())
-    answers: Any = parsed_stream(pb.TranslateRequest, handle, Intake(memory, 8))(None, context)
-    answer = await anext(answers)
-
-    assert memory.used_bytes == message_need(MESSAGE.ByteSize())
-    await answers.aclose()
-    assert memory.used_bytes == answer_need(len(answer))
-    context.end()
-    assert memory.used_bytes == 0
+        parse(pb.TranslateRequest, NO_MESSAGE)

@@ -3,8 +3,8 @@
 import pytest
 
 from babelserve.v1 import translation_pb2 as pb
+from server.api.sentence_messages import sentence_message, sentence_messages, token_messages
 from server.decoding.result import FinishReason
-from server.rpc.sentence_messages import sentence_message, sentence_messages, token_messages
 from server.text.source import SourceSentence, SplitText
 from server.translation.answer import Candidate, TextAnswer, Token, TranslatedSentence
 

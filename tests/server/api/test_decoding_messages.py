@@ -3,8 +3,8 @@
 import pytest
 
 from babelserve.v1 import translation_pb2 as pb
+from server.api.decoding_messages import read_decoding
 from server.decoding.options import Sampling
-from server.rpc.decoding_messages import read_decoding
 from server.translation.request import DecodingRequest
 
 SINGULAR = [field.name for field in pb.DecodingOptions.DESCRIPTOR.fields if field.name not in ("suppress", "sampling")]

@@ -1,0 +1,73 @@
+"""The use cases of `babelserve.v1`, whatever carries the messages: a message in, the translator's job, a message out.
+
+They have no rules, and let errors pass. Whose request it is, the context says (`server.translation.calls.let_in`).
+"""
+
+import functools
+from collections.abc import AsyncIterator
+
+from babelserve.v1 import translation_pb2 as pb
+from server.access.tenants import caller
+from server.api.messages import model_info, opening_responses, read_request, response, stream_response
+from server.api.score_messages import read_score_request, score_response
+from server.api.term_messages import glossary_info
+from server.telemetry.log import add_facts
+from server.translation.job import Job
+from server.translation.translator import Translator
+
+
+class Api:
+    """Answers messages. Where a method takes `seconds`, it is what the caller still waits; None for ever.
+
+    Args:
+        translator: accepts requests.
+    """
+
+    def __init__(self, translator: Translator) -> None:
+        self._translator = translator
+
+    def check_open(self, seconds: float | None) -> None:
+        """Raises Overloaded if a request would be refused whatever it asks for, so that it need not be read."""
+        self._translator.check_open(caller.get(), seconds)
+
+    async def translate(self, message: pb.TranslateRequest, seconds: float | None) -> pb.TranslateResponse:
+        """Translates all texts. Raises TranslationError if all of them fail."""
+        request = read_request(message, seconds, caller.get())
+        with await self._translator.accept(request) as job:
+            await job.finish()
+            _add_target_tokens(job)
+            return await job.assemble(functools.partial(response, job, request.arrived, message.output))
+
+    async def translate_stream(
+        self, message: pb.TranslateStreamRequest, seconds: float | None
+    ) -> AsyncIterator[pb.TranslateStreamResponse]:
+        """Yields each sentence as it finishes. For a text that fails it yields the status and nothing more."""
+        request = read_request(message.request, seconds, caller.get())
+        with await self._translator.accept(request) as job:
+            for opening in opening_responses(job):
+                yield opening
+            async for place in job.completions():
+                build = functools.partial(stream_response, job, place, message.request.output)
+                yield await job.assemble(build, place)
+        _add_target_tokens(job)
+
+    async def score(self, message: pb.ScoreRequest, seconds: float | None) -> pb.ScoreResponse:
+        """Scores all pairs. Raises TranslationError if all of them fail."""
+        request = read_score_request(message, seconds, caller.get())
+        with await self._translator.accept(request) as job:
+            await job.finish()
+            _add_target_tokens(job)
+            return await job.assemble(functools.partial(score_response, job))
+
+    async def list_models(self, _: pb.ListModelsRequest, __: float | None = None) -> pb.ListModelsResponse:
+        """Returns the descriptions of the served models, the default first."""
+        models = [model_info(each) for each in self._translator.catalogue.models]
+        return pb.ListModelsResponse(models=models, pivot_language_codes=self._translator.pivots)
+
+    async def list_glossaries(self, _: pb.ListGlossariesRequest, __: float | None = None) -> pb.ListGlossariesResponse:
+        """Returns the descriptions of the loaded glossaries, by name."""
+        return pb.ListGlossariesResponse(glossaries=map(glossary_info, self._translator.glossaries.served))
+
+
+def _add_target_tokens(job: Job) -> None:
+    add_facts(target_tokens=sum(answer.num_target_tokens for answer in job.answers))

@@ -1,0 +1,78 @@
+"""What fronts ask: `Backend` answers messages, in this process (`server.fronts.in_process`) or by another server."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from babelserve.v1 import translation_pb2 as pb
+from server.access.directory import PeerNames
+from server.errors import TranslationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who calls, and how.
+
+    Attributes:
+        front: one of `server.telemetry.metrics.FRONTS`.
+        request_id: from `server.translation.calls.choose_id`.
+        address: of the caller, without a port; callers without a key are told apart by it.
+        key: the API key that came with the call; None if none did.
+        names: of the certificate that came with the connection; None if none did.
+        traceparent: the header of that name; None if none came.
+        seconds: that the caller still waits; None for ever.
+    """
+
+    front: str
+    request_id: str
+    address: str = ""
+    key: str | None = None
+    names: PeerNames | None = None
+    traceparent: str | None = None
+    seconds: float | None = None
+
+
+class Backend(Protocol):
+    """Answers the messages of `babelserve.v1`; on one event loop.
+
+    Each method raises TranslationError, which the front answers, and CancelledError if its task is cancelled, which a
+    front does when the caller has left. `Overloaded.retry_after_seconds` is then what this caller is to be told.
+    """
+
+    async def translate(self, message: pb.TranslateRequest, caller: Caller) -> pb.TranslateResponse:
+        """Translates all texts. Raises TranslationError if all of them fail."""
+        ...
+
+    async def translate_stream(
+        self,
+        message: pb.TranslateStreamRequest,
+        caller: Caller,
+        send: Callable[[pb.TranslateStreamResponse], Awaitable[None]],
+    ) -> None:
+        """Sends each sentence as it finishes. An error may come after some of them."""
+        ...
+
+    async def score(self, message: pb.ScoreRequest, caller: Caller) -> pb.ScoreResponse:
+        """Scores all pairs. Raises TranslationError if all of them fail."""
+        ...
+
+    async def list_models(self, caller: Caller) -> pb.ListModelsResponse:
+        """Returns the descriptions of the served models, the default first."""
+        ...
+
+    async def list_glossaries(self, caller: Caller) -> pb.ListGlossariesResponse:
+        """Returns the descriptions of the loaded glossaries, by name."""
+        ...
+
+    def keep(self, num_bytes: int) -> Callable[[], None]:
+        """Counts the memory of an answer of so many bytes; the front calls the result once, when the answer is sent."""
+        ...
+
+    async def record(self, error: TranslationError, caller: Caller) -> None:
+        """Counts and logs an error that a front has raised itself, because what came means no message."""
+        ...
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether requests are welcome."""
+        ...

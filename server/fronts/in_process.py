@@ -1,0 +1,121 @@
+"""The backend in the server's own process: each call runs as one of gRPC does, with the same limits and records."""
+
+import contextlib
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from babelserve.v1 import translation_pb2 as pb
+from server.access.access import Access
+from server.api.handlers import Api
+from server.errors import Overloaded, TranslationError
+from server.fronts.backend import Caller
+from server.telemetry.tracing import TraceParent
+from server.translation.calls import Call, Calls, let_in
+from server.translation.memory import MemoryBudget, answer_need, message_need
+
+_T = TypeVar("_T")
+
+
+class InProcess:
+    """See `server.fronts.backend.Backend`.
+
+    Args:
+        api: answers messages.
+        calls: runs the calls of all fronts.
+        access: knows who may call.
+        memory: counts the memory of all requests.
+        is_serving: says whether requests are welcome.
+    """
+
+    def __init__(
+        self, api: Api, calls: Calls, access: Access, memory: MemoryBudget, is_serving: Callable[[], bool]
+    ) -> None:
+        self._api = api
+        self._calls = calls
+        self._access = access
+        self._memory = memory
+        self._is_serving = is_serving
+
+    async def translate(self, message: pb.TranslateRequest, caller: Caller) -> pb.TranslateResponse:
+        """See `Backend`."""
+
+        async def answer(seconds: float | None) -> pb.TranslateResponse:
+            self._api.check_open(seconds)
+            with self._memory.hold(message_need(message.ByteSize())):
+                return await self._api.translate(message, seconds)
+
+        return await self._run("Translate", caller, answer)
+
+    async def translate_stream(
+        self,
+        message: pb.TranslateStreamRequest,
+        caller: Caller,
+        send: Callable[[pb.TranslateStreamResponse], Awaitable[None]],
+    ) -> None:
+        """See `Backend`."""
+
+        async def answer(seconds: float | None) -> None:
+            self._api.check_open(seconds)
+            with self._memory.hold(message_need(message.ByteSize())):
+                async for response in self._api.translate_stream(message, seconds):
+                    await send(response)
+
+        await self._run("TranslateStream", caller, answer)
+
+    async def score(self, message: pb.ScoreRequest, caller: Caller) -> pb.ScoreResponse:
+        """See `Backend`."""
+
+        async def answer(seconds: float | None) -> pb.ScoreResponse:
+            self._api.check_open(seconds)
+            with self._memory.hold(message_need(message.ByteSize())):
+                return await self._api.score(message, seconds)
+
+        return await self._run("Score", caller, answer)
+
+    async def list_models(self, caller: Caller) -> pb.ListModelsResponse:
+        """See `Backend`."""
+        return await self._run("ListModels", caller, lambda _: self._api.list_models(pb.ListModelsRequest()))
+
+    async def list_glossaries(self, caller: Caller) -> pb.ListGlossariesResponse:
+        """See `Backend`."""
+        request = pb.ListGlossariesRequest()
+        return await self._run("ListGlossaries", caller, lambda _: self._api.list_glossaries(request))
+
+    def keep(self, num_bytes: int) -> Callable[[], None]:
+        """See `Backend`."""
+        return self._memory.keep(answer_need(num_bytes))
+
+    async def record(self, error: TranslationError, caller: Caller) -> None:
+        """See `Backend`."""
+
+        async def fail(_: float | None) -> None:
+            raise error
+
+        with contextlib.suppress(TranslationError):
+            await self._run("other", caller, fail)
+
+    @property
+    def is_serving(self) -> bool:
+        """See `Backend`."""
+        return self._is_serving()
+
+    async def _run(self, method: str, caller: Caller, answer: Callable[[float | None], Awaitable[_T]]) -> _T:
+        """Runs a call. `answer` takes the seconds that the caller still waits."""
+        end = None if caller.seconds is None else time.monotonic() + caller.seconds
+
+        def has_expired(spare: float) -> bool:
+            return end is not None and end - time.monotonic() <= spare
+
+        async def enter() -> _T:
+            let_in(self._access.identify(caller.key, caller.names), caller.address)
+            return await answer(None if end is None else end - time.monotonic())
+
+        parent = TraceParent.read(caller.traceparent)
+        try:
+            return await self._calls.run(
+                Call(method, caller.request_id, has_expired, parent, front=caller.front), enter
+            )
+        except Overloaded as error:
+            error.retry_after_seconds = self._calls.pushback.seconds(error.retry_after_seconds)
+            raise

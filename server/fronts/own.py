@@ -1,0 +1,49 @@
+"""Our own messages as JSON, by the rules of protobuf (https://protobuf.dev/programming-guides/json/).
+
+Names are those of `translation.proto` in lowerCamelCase. What was sent may also have them as the file writes them.
+"""
+
+import json
+from typing import Any, TypeVar
+
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
+from google.protobuf.message import Message
+
+from server.errors import InvalidRequest, TranslationError
+from server.fronts.front import Front
+from server.telemetry.metrics import HTTP
+
+_M = TypeVar("_M", bound=Message)
+
+_MOST_WORDS = 200  # of protobuf's own about what is wrong, which may quote the value
+
+
+def read_message(kind: type[_M], fields: Any) -> _M:
+    """Returns the message that a JSON value means.
+
+    Raises:
+        InvalidRequest: it means none, because a field is unknown or has a value of another type.
+    """
+    try:
+        return ParseDict(fields, kind())
+    except (ParseError, ValueError, TypeError, RecursionError) as error:
+        words = str(error).partition("\n")[0][:_MOST_WORDS]
+        raise InvalidRequest("body", f"must be the JSON form of {kind.DESCRIPTOR.full_name}, not so: {words}") from None
+
+
+def write_message(message: Message) -> bytes:
+    """Returns a message as JSON in UTF-8, without the fields that have their defaults."""
+    return json.dumps(MessageToDict(message), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _error_body(error: TranslationError, words: str, status: int) -> dict[str, Any]:
+    return {"error": {"code": status, "status": error.code.name, "message": words}}
+
+
+FRONT = Front(name=HTTP, body=_error_body)
+
+
+def error_event(error: TranslationError, request_id: str) -> bytes:
+    """Returns what a stream says about an error that came when it had begun; it has the form of any error's answer."""
+    body = FRONT.body(error, FRONT.words_of(error, request_id), FRONT.status_of(error))
+    return json.dumps(body, ensure_ascii=False).encode()

@@ -1,0 +1,171 @@
+"""Reads the bodies of requests, within limits, and what is in them: JSON or a form.
+
+A body that nobody reads takes no more memory than a buffer of its connection, because uvicorn stops reading then.
+"""
+
+import asyncio
+import json
+import re
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException
+from starlette.requests import Request
+from starlette.types import Message
+
+from server.errors import InvalidRequest, Overloaded
+from server.fronts.front import BodyTooLong, BodyTooSlow
+from server.translation.long_messages import LongMessages
+
+MAX_BODY_BYTES = 8 << 20  # twice a message of gRPC, because JSON escapes
+_MAX_UNREAD_BYTES = 64 << 20  # of all bodies that are being read. Half, and eight long bodies at once fill it. Twice,
+# and slow senders keep as much memory as a small model.
+_SECONDS = (
+    20.0  # for a body to become whole. Half, and 8 MiB need over 6 Mbit/s. Twice, and slow senders stay for longer.
+)
+_MAX_FIELDS = 4096  # of a form: 1024 texts and what belongs to them
+_MAX_VALUES = 20_000  # of JSON. Half, and a glossary of 1000 terms with all forms is refused. Twice, and reading
+# our own messages keeps the event loop for 0.1 s.
+
+_JSON_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # or one that never ends
+
+
+class Bodies:
+    """Reads bodies, on the event loop's thread.
+
+    Args:
+        long_messages: says when a long one may be parsed.
+        seconds: the time within which a body must be whole.
+        max_bytes: of one body.
+        max_unread_bytes: of all bodies that are being read.
+    """
+
+    def __init__(
+        self,
+        long_messages: LongMessages,
+        seconds: float = _SECONDS,
+        max_bytes: int = MAX_BODY_BYTES,
+        max_unread_bytes: int = _MAX_UNREAD_BYTES,
+    ) -> None:
+        self._long_messages = long_messages
+        self._seconds = seconds
+        self._max_bytes = max_bytes
+        self._max_unread_bytes = max_unread_bytes
+        self._unread_bytes = 0
+
+    async def read(self, request: Request) -> bytes | None:
+        """Returns the body when it is whole and may be parsed; None if the caller has left.
+
+        Raises:
+            BodyTooLong: it has too many bytes.
+            BodyTooSlow: it was not whole in time.
+            Overloaded: too many bodies are being read.
+        """
+        self._check_length(int(request.headers.get("content-length", 0)))
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._seconds):
+                has_more = True
+                while has_more:
+                    message = await request.receive()
+                    if message["type"] == "http.disconnect":
+                        return None
+                    self._take(body, message)
+                    has_more = message.get("more_body", False)
+            await self._long_messages.wait_to_parse(len(body))
+        except TimeoutError:
+            raise BodyTooSlow("body", f"must be whole within {self._seconds:g} seconds") from None
+        finally:
+            self._unread_bytes -= len(body)
+        return bytes(body)
+
+    def _take(self, body: bytearray, message: Message) -> None:
+        chunk: bytes = message.get("body", b"")
+        self._check_length(len(body) + len(chunk))
+        if self._unread_bytes + len(chunk) > self._max_unread_bytes:
+            raise Overloaded(f"bodies that are being read hold {self._max_unread_bytes >> 20} MiB", "memory")
+        body += chunk
+        self._unread_bytes += len(chunk)
+
+    def _check_length(self, num_bytes: int) -> None:
+        if num_bytes > self._max_bytes:
+            raise BodyTooLong("body", f"must have at most {self._max_bytes} bytes, not {num_bytes}")
+
+
+def read_json(body: bytes) -> Any:
+    """Returns the JSON value that a body is.
+
+    Raises:
+        InvalidRequest: it is none, or has too many values.
+    """
+    if _num_values(body) > _MAX_VALUES:
+        raise InvalidRequest("body", f"must have at most {_MAX_VALUES} values")
+    try:
+        return json.loads(body.decode())
+    except (ValueError, RecursionError):
+        raise InvalidRequest("body", "must be JSON in UTF-8") from None
+
+
+def _num_values(body: bytes) -> int:
+    """Returns how many values JSON has, at most; those of 8 MiB of empty lists would take 200 MiB."""
+    num_values = _count(body)
+    return num_values if num_values <= _MAX_VALUES else _count(_JSON_STRING.sub(b"", body))
+
+
+def _count(body: bytes) -> int:
+    return sum(map(body.count, (b"[", b"{", b",")))
+
+
+async def read_fields(request: Request, body: bytes) -> dict[str, list[Any]]:
+    """Returns the fields of a request, each with its values: of a JSON object or a form, else of the query.
+
+    The body decides by what it looks like, because many clients send no type or a wrong one.
+
+    Raises:
+        InvalidRequest: the body is none of these, or has too many fields.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    fields = _pairs(request.scope["query_string"])
+    if kind == "multipart/form-data":
+        return fields | await _multipart(request, body)
+    if kind == "application/json" or body.lstrip()[:1] == b"{":
+        value = read_json(body)
+        if not isinstance(value, dict):
+            raise InvalidRequest("body", "must be a JSON object")
+        return fields | {name: [each] for name, each in value.items()}
+    return fields | _pairs(body)
+
+
+def _pairs(encoded: bytes) -> dict[str, list[Any]]:
+    """Returns the fields of a query or a form."""
+    fields: dict[str, list[Any]] = {}
+    try:
+        pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+    except UnicodeError:
+        raise InvalidRequest("body", "must be a form in UTF-8") from None
+    except ValueError:
+        raise InvalidRequest("body", f"must have at most {_MAX_FIELDS} fields") from None
+    for name, value in pairs:
+        fields.setdefault(name, []).append(value)
+    return fields
+
+
+async def _multipart(request: Request, body: bytes) -> dict[str, list[Any]]:
+    """Returns the fields of a form of parts. A file is an `UploadFile`."""
+
+    async def whole() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    again = Request(request.scope, whole)
+    try:
+        form = await again.form(max_files=16, max_fields=_MAX_FIELDS, max_part_size=MAX_BODY_BYTES)
+    except (MultiPartException, HTTPException):  # the latter within an application of Starlette
+        raise InvalidRequest(
+            "body", f"must be a form of parts, each field with at most {MAX_BODY_BYTES} bytes"
+        ) from None
+    fields: dict[str, list[UploadFile | str]] = {}
+    for name, value in form.multi_items():
+        fields.setdefault(name, []).append(value)
+    return fields

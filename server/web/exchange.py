@@ -1,0 +1,200 @@
+"""One request of HTTP and its answer: reads the body, ends the work when the caller leaves, and answers errors.
+
+uvicorn lets a handler run on when its caller has hung up. So while a handler works, another task waits for the hang-up
+and cancels the handler then.
+"""
+
+import asyncio
+import json
+import logging
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from server.access.keys import key_of
+from server.errors import NotServing, Overloaded, TranslationError
+from server.fronts.backend import Backend, Caller
+from server.fronts.front import Front
+from server.translation.calls import choose_id
+from server.web.bodies import Bodies
+
+logger = logging.getLogger(__name__)
+
+REQUEST_ID_HEADER = "x-request-id"
+_SEND_SECONDS = (
+    60.0  # for a caller to take an answer. Half, and slow phones lose long ones. Twice, and callers who read
+)
+# nothing keep the memory of their answers for longer.
+_CHUNK_BYTES = 64 << 10  # an answer is written in pieces, each when the caller has taken most of the one before
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request that has been read.
+
+    Attributes:
+        request: its line and headers.
+        body: whole.
+        caller: who calls, by what the headers say.
+        send: sends events of ASGI, for an answer that comes in parts.
+    """
+
+    request: Request
+    body: bytes
+    caller: Caller
+    send: Send
+
+
+Handler = Callable[[Exchange], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What the endpoints of all fronts share: who answers, and who reads bodies."""
+
+    backend: Backend
+    bodies: Bodies
+
+    def routes(self, front: Front, handlers: Mapping[str, Handler], prefix: str = "") -> list[Route]:
+        """Returns the routes of a front.
+
+        Args:
+            front: says how errors are answered.
+            handlers: by method and path, such as "GET /languages"; the path as Starlette writes it.
+            prefix: of all paths.
+        """
+        return [
+            Route(prefix + name.partition(" ")[2], Endpoint(front, self, handle), methods=[name.partition(" ")[0]])
+            for name, handle in handlers.items()
+        ]
+
+
+class Endpoint:
+    """An ASGI application that answers the requests of one path.
+
+    Args:
+        front: says how errors are answered.
+        site: has what endpoints share.
+        handle: answers.
+    """
+
+    def __init__(self, front: Front, site: Site, handle: Handler) -> None:
+        self._front = front
+        self._site = site
+        self._handle = handle
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the ASGI specification."""
+        request = Request(scope, receive)
+        caller = _caller(self._front, request)
+        response = await self._respond(request, caller, send)
+        if response is not None:
+            response.headers[REQUEST_ID_HEADER] = caller.request_id
+            await self._send(response, scope, receive, send)
+
+    async def _respond(self, request: Request, caller: Caller, send: Send) -> Response | None:
+        """Returns the answer; None if the caller has left."""
+        is_read, hang_up = False, None
+        try:
+            body = await self._site.bodies.read(request)
+            if body is None:
+                return None
+            is_read = True
+            async with _HangUp(request.receive) as hang_up:
+                return await self._handle(Exchange(request, body, caller, send))
+        except asyncio.CancelledError:
+            if hang_up is not None and hang_up.has_come:
+                return None
+            failure: TranslationError = NotServing("the server is shutting down")
+            failure.is_recorded = True  # as cancelled
+        except TranslationError as error:
+            failure = error
+        except Exception:
+            logger.exception("a front failed by an error of its own")
+            failure = TranslationError("internal error")
+        if not failure.is_recorded:
+            await self._site.backend.record(failure, caller)
+        return self._error(failure, caller, closes=not is_read)
+
+    def _error(self, error: TranslationError, caller: Caller, *, closes: bool) -> Response:
+        """Returns the answer to an error. A connection is closed if the rest of a body would have to be read first."""
+        status = self._front.status_of(error)
+        words = self._front.words_of(error, caller.request_id)
+        response = json_response(self._front.body(error, words, status), status)
+        if isinstance(error, Overloaded):
+            response.headers["retry-after"] = str(max(1, math.ceil(error.retry_after_seconds)))
+        if closes:
+            response.headers["connection"] = "close"
+        return response
+
+    async def _send(self, response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends an answer, and counts the memory of a long one until it is sent."""
+        body = bytes(response.body) if hasattr(response, "body") else b""
+        if len(body) <= _CHUNK_BYTES:
+            await response(scope, receive, send)
+            return
+        give_back = self._site.backend.keep(len(body))
+        try:
+            async with asyncio.timeout(_SEND_SECONDS):
+                start = {"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers}
+                await send(start)
+                for begin in range(0, len(body), _CHUNK_BYTES):
+                    end = begin + _CHUNK_BYTES
+                    more = end < len(body)
+                    await send({"type": "http.response.body", "body": body[begin:end], "more_body": more})
+        except TimeoutError:
+            scope["state"]["abort"]()  # of `Connection`; a close would wait for the caller to take what is written
+        finally:
+            give_back()
+
+
+def json_response(value: Any, status: int = 200) -> Response:
+    """Returns an answer with a JSON value."""
+    content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return Response(content, status, media_type="application/json")
+
+
+def _caller(front: Front, request: Request) -> Caller:
+    headers = request.headers
+    host = request.client.host if request.client else ""
+    return Caller(
+        front=front.name,
+        request_id=choose_id(headers.get(REQUEST_ID_HEADER)),
+        address=host,
+        key=key_of(headers),
+        names=request.scope.get("state", {}).get("names"),
+        traceparent=headers.get("traceparent"),
+    )
+
+
+class _HangUp:
+    """Cancels the task that is in its `async with` block when the caller leaves.
+
+    Attributes:
+        has_come: whether the caller has left.
+    """
+
+    def __init__(self, receive: Receive) -> None:
+        self.has_come = False
+        self._receive = receive
+
+    async def __aenter__(self) -> Self:
+        work = asyncio.current_task()
+        assert work is not None
+        self._watching = asyncio.create_task(self._watch(work))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._watching.cancel()
+
+    async def _watch(self, work: "asyncio.Task[Any]") -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.has_come = True
+        work.cancel()

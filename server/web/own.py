@@ -1,0 +1,117 @@
+"""Our own API over HTTP: the methods of `translation.proto`, with messages in JSON."""
+
+from google.protobuf.message import Message
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from babelserve.v1 import translation_pb2 as pb
+from server.errors import NotServing, TranslationError
+from server.fronts.own import FRONT, error_event, read_message, write_message
+from server.web.bodies import read_json
+from server.web.exchange import Exchange, Site, json_response
+
+
+class EventStream(Response):
+    """An answer of server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+
+    It begins with the first event, so that an error before that is answered as any other.
+
+    Args:
+        exchange: the request.
+    """
+
+    def __init__(self, exchange: Exchange) -> None:
+        super().__init__(media_type="text/event-stream", headers={"cache-control": "no-store"})
+        del self.headers["content-length"]
+        self.headers["x-request-id"] = exchange.caller.request_id
+        self.has_begun = False
+        self._asgi_send = exchange.send
+
+    async def write(self, data: bytes, event: str = "") -> None:
+        """Sends one event. Its data must have no line break, as JSON that is written without them."""
+        if not self.has_begun:
+            self.has_begun = True
+            start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+            await self._asgi_send(start)
+        name = f"event: {event}\n".encode() if event else b""
+        body = b"%bdata: %b\n\n" % (name, data)
+        await self._asgi_send({"type": "http.response.body", "body": body, "more_body": True})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 # as ASGI calls it
+        """Ends the answer."""
+        if not self.has_begun:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+class OwnApi:
+    """Handles the requests of our own API.
+
+    Args:
+        site: has what endpoints share.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._backend = site.backend
+
+    def routes(self) -> list[Route]:
+        """Returns the routes that an application has for it."""
+        return self._site.routes(
+            FRONT,
+            {
+                "POST /v1/translate": self.translate,
+                "POST /v1/translate/stream": self.translate_stream,
+                "POST /v1/score": self.score,
+                "GET /v1/models": self.list_models,
+                "GET /v1/glossaries": self.list_glossaries,
+                "GET /healthz": self.health,
+            },
+        )
+
+    async def translate(self, exchange: Exchange) -> Response:
+        """Answers a `TranslateRequest`."""
+        message = read_message(pb.TranslateRequest, read_json(exchange.body))
+        return _response(await self._backend.translate(message, exchange.caller))
+
+    async def translate_stream(self, exchange: Exchange) -> Response:
+        """Answers a `TranslateRequest` with an event for each `TranslateStreamResponse`, then with `end` or `error`."""
+        request = read_message(pb.TranslateRequest, read_json(exchange.body))
+        events = EventStream(exchange)
+        try:
+            await self._backend.translate_stream(
+                pb.TranslateStreamRequest(request=request),
+                exchange.caller,
+                lambda message: events.write(write_message(message)),
+            )
+        except TranslationError as error:
+            if not events.has_begun:
+                raise
+            await events.write(error_event(error, exchange.caller.request_id), "error")
+        else:
+            await events.write(b"{}", "end")
+        return events
+
+    async def score(self, exchange: Exchange) -> Response:
+        """Answers a `ScoreRequest`."""
+        message = read_message(pb.ScoreRequest, read_json(exchange.body))
+        return _response(await self._backend.score(message, exchange.caller))
+
+    async def list_models(self, exchange: Exchange) -> Response:
+        """Answers with a `ListModelsResponse`."""
+        return _response(await self._backend.list_models(exchange.caller))
+
+    async def list_glossaries(self, exchange: Exchange) -> Response:
+        """Answers with a `ListGlossariesResponse`."""
+        return _response(await self._backend.list_glossaries(exchange.caller))
+
+    async def health(self, _: Exchange) -> Response:
+        """Answers 200 while requests are welcome. Raises NotServing while they are not."""
+        if not self._backend.is_serving:
+            raise NotServing("requests are not welcome: the server is loading or draining, or a lane is lost")
+        return json_response({"status": "ok"})
+
+
+def _response(message: Message) -> Response:
+    return Response(write_message(message), media_type="application/json")
