@@ -78,6 +78,8 @@ class Leg:
     ) -> SourceSentence | None:
         """Returns the sentence as its model is asked for it again, after a translation that lacks a part or a term.
 
+        What begins with a prefix has its parts in places that the model has not chosen, and is not asked for parts.
+
         Args:
             sentence: as the model was asked for it.
             restored: its translation.
@@ -87,14 +89,12 @@ class Leg:
         Returns None if the model is not asked again.
         """
         again = sentence
-        if not restored.is_whole and sentence.masked is not None:
+        if not restored.is_whole and sentence.masked is not None and sentence.prefix is None:
             rules = self.split_rules
             if masked := rules.masker.mask_again(sentence.masked, restored.missing):
                 ids = rules.encode(masked.text)
                 if rules.num_added < len(ids) <= rules.max_tokens:
                     again = replace(sentence, source_ids=ids, masked=masked)
-                    if again.prefix is not None:  # it may have parts, too
-                        _, again = again.begun_with(again.prefix.text, self.model.tokenizer.encode_target)
         if sentence.replaced is None and sentence.num_missing(restored):
             again = replace(again, replaced=find_replaced(self.model.tokenizer, sentence, hypothesis, attention))
         return None if again is sentence else again

@@ -11,7 +11,7 @@ from functools import partial
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import BEHIND_PREFIX
 from server.errors import DeadlineExceeded, InvalidRequest
-from server.text.masked import Restored
+from server.text.masked import Placement, Restored
 from server.text.source import Given, SplitText
 from server.text.splitter import IsOver, Splitter
 from server.translation.legs import Leg
@@ -20,6 +20,7 @@ from server.translation.request import TranslationRequest
 # Of a prefix, for each token that it may have. SentencePiece's pieces have at most 16 by default. Half of that refuses
 # prefixes that fit; twice that encodes those that cannot fit for longer before they are refused.
 _CHARACTERS_PER_TOKEN = 16
+_LOST = Placement.BY_POSITION
 _SEAM = (
     "\u2060"  # between a prefix and the rest of a translation: no letter, no blank, and not what any prefix ends with
 )
@@ -106,6 +107,8 @@ def restored_behind(
 ) -> Restored:
     """Returns the text of a hypothesis, which begins with the prefix as it was given if its ids begin with it.
 
+    Parts that would be put into the prefix, because the model has lost them, are put behind everything.
+
     Args:
         prefix: of the sentence.
         ids: of the hypothesis.
@@ -118,4 +121,6 @@ def restored_behind(
     if not follows or whole.text.startswith(prefix.text):
         return whole
     behind = restore(shown + _SEAM + text[len(shown) :]).text.rpartition(_SEAM)[2]
-    return replace(whole, text=prefix.text + (behind.lstrip() if prefix.text[-1:].isspace() else behind))
+    pieces = [prefix.text + (behind.lstrip() if prefix.text[-1:].isspace() else behind)]
+    pieces += [each.text for each in whole.parts if each.placement is _LOST and each.text not in pieces[0]]
+    return replace(whole, text=" ".join(pieces))

@@ -13,6 +13,7 @@ from server.errors import DeadlineExceeded, InvalidRequest
 from server.models.model import Model
 from server.text.markup.html import read_html
 from server.text.masked import Restored
+from server.text.masking import Masker
 from server.text.sentences import split_text
 from server.text.source import Given, SplitText
 from server.text.splitter import Splitter
@@ -142,6 +143,17 @@ def test_it_stands_as_it_was_given(tokenizer: Tokenizer, prefix: str, behind: st
         return Restored(text[:1].upper() + text[1:])
 
     assert restored_behind(Given(prefix, ids), (*ids, *rest), tokenizer, restore).text == expected
+
+
+def test_a_part_that_would_stand_in_it_stands_behind_everything(tokenizer: Tokenizer) -> None:
+    masker = Masker(carriers=(("\ue000", "\ue001"),), language="de")
+    masked = masker.mask("{name} sees that the big dog runs.")
+    prefix, whole = (tokenizer.encode(text)[:-1] for text in ("Der große", "Der große Hund läuft."))
+
+    restored = restored_behind(Given("Der große", prefix), whole, tokenizer, masked.restore)
+
+    assert restored.text == "Der große Hund läuft. {name}"
+    assert [part.text for part in restored.parts] == ["{name}"]
 
 
 def test_a_translation_that_does_not_follow_it_stays_as_it_is(tokenizer: Tokenizer) -> None:
