@@ -10,7 +10,7 @@ from babelserve.answers import check_count
 from babelserve.decoding import check_phrases, decoding_options
 from babelserve.errors import InvalidRequest, ServerFailed
 from babelserve.results import Hypothesis, ModelInfo, StreamedSentence, Timings, TranslateResult, Translation
-from babelserve.rules import check_text, glossary_message, keep_rules
+from babelserve.rules import check_text, glossary_message, keep_rules, priority_of
 from babelserve.sentences import (
     read_detected,
     read_finish_reason,
@@ -22,11 +22,6 @@ from babelserve.sentences import (
 from babelserve.terms import read_glossaries, read_terms
 from babelserve.v1 import translation_pb2
 
-_PRIORITIES = {
-    "high": translation_pb2.PRIORITY_HIGH,
-    "normal": translation_pb2.PRIORITY_NORMAL,
-    "low": translation_pb2.PRIORITY_LOW,
-}
 MAX_REQUEST_BYTES = 4 * 2**20  # as translation.proto says; gRPC would refuse it as if the server were full
 
 
@@ -63,9 +58,10 @@ class TranslateOptions(TypedDict, total=False):
         translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
         keep: What translations keep as it is: literals, and pairs of an opening and a closing, such as
             `["ACME", ("<<", ">>")]`; at most 100 of 1 to 100 characters each, and 4000 together.
-        glossary: Words or phrases, and what each must become: a target, or a list of a target and its other forms, such
-            as `{"printer": ["Drucker", "Druckern", "Druckers"]}`; at most 1000 of 1 to 200 characters each, with at
-            most 31 other forms. Refused where texts go over a language between.
+        glossary: Words or phrases, and what each must become: a target, which may have the endings of its language, or
+            a list of all that will do, such as `{"printer": "Drucker", "windows": ["Fenster", "Fenstern"]}`; at most
+            1000 of 1 to 200 characters each, with at most 31 other forms. Refused where texts go over a language
+            between.
         glossaries: Names of the server's glossaries as `list_glossaries` gives them, at most 16; where several have a
             source, `glossary` wins, then the first.
         ignore_case: True finds the sources of all these terms in whatever case.
@@ -74,6 +70,7 @@ class TranslateOptions(TypedDict, total=False):
         include_sentences: Fill `Translation.sentences` (`translate` only).
         include_alignment: Fill `Sentence.links`; for models whose `has_alignment` is true.
         include_tokens: Fill `Sentence.tokens`.
+        include_search: Fill `Sentence.search`; for some hundred sentences at most.
         include_confidence: Fill `confidence` of translations and sentences; for models whose `has_confidence` is true.
     """
 
@@ -114,6 +111,7 @@ class TranslateOptions(TypedDict, total=False):
     include_sentences: bool | None
     include_alignment: bool | None
     include_tokens: bool | None
+    include_search: bool | None
     include_confidence: bool | None
 
 
@@ -159,6 +157,7 @@ def translate_request(
                 include_sentences=options.get("include_sentences"),
                 include_alignment=options.get("include_alignment"),
                 include_tokens=options.get("include_tokens"),
+                include_search=options.get("include_search"),
                 include_confidence=options.get("include_confidence"),
                 text_once=True,
             ),
@@ -203,15 +202,6 @@ def _check_options(options: TranslateOptions) -> None:
         accepted, said = _ACCEPTED[declared]
         if isinstance(value, bool) != (declared is bool) or not isinstance(value, accepted):
             raise TypeError(f"{name} must be {said}, not {type(value).__name__}")
-
-
-def priority_of(name: str | None) -> translation_pb2.Priority:
-    """Returns what a priority is on the wire. Raises InvalidRequest if there is none of that name."""
-    if name is None:
-        return translation_pb2.PRIORITY_UNSPECIFIED
-    if name not in _PRIORITIES:
-        raise InvalidRequest(f"priority must be one of {', '.join(_PRIORITIES)}, not {name!r}")
-    return _PRIORITIES[name]
 
 
 def translate_result(response: translation_pb2.TranslateResponse, num_texts: int) -> TranslateResult:

@@ -15,8 +15,13 @@ def read_glossary(glossary: pb.Glossary) -> Glossary | None:
     Raises:
         InvalidRequest: it breaks a rule.
     """
-    terms = tuple(Term((term.source, *term.source_forms), (term.target, *term.target_forms)) for term in glossary.terms)
+    terms = tuple(map(_read_term, glossary.terms))
     return compile_glossary(terms, glossary.ignore_case, tuple(glossary.names))
+
+
+def _read_term(term: pb.Term) -> Term:
+    targets = (term.target, *term.target_forms)
+    return Term((term.source, *term.source_forms), targets * 2 if term.exact and len(targets) == 1 else targets)
 
 
 def used_glossaries(legs: Sequence[Leg]) -> list[pb.UsedGlossary]:

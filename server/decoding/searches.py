@@ -6,6 +6,7 @@ from server.decoding.alternative_search import AlternativeSearch
 from server.decoding.beam_search import BeamSearch
 from server.decoding.given_search import GivenSearch
 from server.decoding.options import DecodingOptions
+from server.decoding.recorded_search import RecordedSampleSearch, RecordedSearch, RecordedTermSearch
 from server.decoding.sample_search import SampleSearch
 from server.decoding.term_search import TermSearch
 
@@ -16,6 +17,9 @@ def new_search(options: DecodingOptions, **others: Any) -> BeamSearch:
         return GivenSearch(options, **others)
     if options.return_alternatives:
         return AlternativeSearch(options, **others)
+    is_recorded = options.with_search
     if options.sampling is not None:
-        return SampleSearch(options, **others)
-    return BeamSearch(options, **others) if options.terms is None else TermSearch(options, **others)
+        return (RecordedSampleSearch if is_recorded else SampleSearch)(options, **others)
+    if options.terms is not None:
+        return (RecordedTermSearch if is_recorded else TermSearch)(options, **others)
+    return (RecordedSearch if is_recorded else BeamSearch)(options, **others)

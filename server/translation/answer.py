@@ -6,7 +6,7 @@ from functools import partial
 
 from server.bundle.confidence import Confidence
 from server.bundle.tokenizer import Tokenizer
-from server.decoding.result import FinishReason, Result, Timings
+from server.decoding.result import FinishReason, Result, SearchNode, Timings
 from server.errors import TranslationError
 from server.text.alignment import Link, WordWeights, find_spans, link_words, weigh_words
 from server.text.casing import begun
@@ -55,6 +55,7 @@ class TranslatedSentence:
         pieces, log_probs: of each token of the best candidate or given translation, what it spells and its
             log-probability; the latter may have one more, of eos. Empty unless the request asks for tokens or
             confidence.
+        tree: what the search has kept, with each node's text as in `Token`; empty unless the request asks for it.
         confidence: of the best candidate, 0 to 1; None unless the model says, and the request asks for tokens or it.
     """
 
@@ -67,6 +68,7 @@ class TranslatedSentence:
     pieces: tuple[str, ...] = ()
     log_probs: tuple[float, ...] = ()
     confidence: float | None = None
+    tree: tuple[tuple[str, SearchNode], ...] = ()
 
     @classmethod
     def copied(cls, source: SourceSentence) -> "TranslatedSentence":
@@ -106,6 +108,9 @@ class TranslatedSentence:
                 log_probs=best.log_probs,
                 confidence=None if confidence is None or source.given else confidence.of(best.log_probs[num_given:]),
             )
+        if result.tree:
+            texts = map(clean, tokenizer.spell_target(node.token for node in result.tree))
+            translated = replace(translated, tree=tuple(zip(texts, result.tree, strict=True)))
         if result.attention is None:
             return translated
         pieces = tokenizer.spell_source(source.source_ids or ()), tokenizer.spell_target(best.ids)
@@ -189,13 +194,16 @@ class TextAnswer:
         return self.split.join([each.text(rank) for each in self.in_order()])
 
     def score(self, rank: int) -> float:
-        """Returns the mean of the candidates' scores, weighted by their tokens. It is 0 if no sentence was translated.
+        """Returns the mean of the candidates' scores. It is 0 if no sentence was translated.
 
-        A candidate without tokens has the weight 1.
+        A score has as much weight as the sentence's best candidate has tokens, at least 1, at every rank. So if no
+        sentence's score rises with the rank, neither does the text's.
         """
         candidates = zip(self.in_order(), self.candidates(rank), strict=True)
         weighted = [
-            (max(1, each.num_tokens), each.score) for sentence, each in candidates if sentence.source.source_ids
+            (max(1, sentence.candidates[0].num_tokens), each.score)
+            for sentence, each in candidates
+            if sentence.source.source_ids
         ]
         num_tokens = sum(weight for weight, _ in weighted)
         return sum(weight * score for weight, score in weighted) / num_tokens if weighted else 0.0

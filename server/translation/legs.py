@@ -254,7 +254,7 @@ def _borrowed_legs(
             options=_with_wishes(request, leg.options, leg.model.manifest),
             read=read,
             own_parts=own,
-            glossary=request.glossary,
+            glossary=request.glossary and request.glossary.inflecting(leg.pair.target),
         ),
     )
 
@@ -266,9 +266,9 @@ def _with_wishes(request: TranslationRequest, options: DecodingOptions, manifest
         options = replace(options, with_alignment=True)
     if request.with_confidence:
         check_confidence(manifest.confidence)
-    if request.with_tokens or request.with_confidence:
-        check_scores(options)
-        options = replace(options, with_tokens=True)
+    if request.with_tokens or request.with_confidence or request.with_search:
+        check_scores(options, with_search=request.with_search)
+        options = replace(options, with_tokens=True, with_search=request.with_search)
     return options
 
 

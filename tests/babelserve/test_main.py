@@ -201,6 +201,7 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
         "include_sentences",
         "include_alignment",
         "include_tokens",
+        "include_search",
         "include_confidence",
     }
     flags = ["--target", "de", "--beam-size", "1", "--max-output-tokens", "7", "--use-shortlist", "--no-scores"]
@@ -229,7 +230,7 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
     assert (asked.text.translate_attributes, plain.text.translate_attributes) == (True, False)
     assert [rule.literal for rule in asked.text.keep] == ["ACME", "Big Co"]
     (term,) = asked.glossary.terms
-    assert term == translation_pb2.Term(source="a", target="A", target_forms=["B", "C"])
+    assert term == translation_pb2.Term(source="a", target="A", target_forms=["B", "C"], exact=True)
     assert asked.glossary.ignore_case
     assert (list(asked.target_prefixes), list(plain.target_prefixes)) == (["Das -"], [])
     assert (decoding.return_alternatives, decoding.min_alternative_expansion_prob) == (True, 0.25)

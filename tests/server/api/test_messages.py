@@ -36,7 +36,9 @@ def test_every_field_of_a_request_is_read() -> None:
         priority=pb.PRIORITY_LOW,
         target_prefixes=["eins", ""],
         traffic_key="document 7",
-        output=pb.OutputOptions(include_alignment=True, include_tokens=True, include_confidence=True),
+        output=pb.OutputOptions(
+            include_alignment=True, include_tokens=True, include_confidence=True, include_search=True
+        ),
         text=pb.TextOptions(
             refuse_unknown_scripts=True,
             translate_attributes=True,
@@ -62,6 +64,7 @@ def test_every_field_of_a_request_is_read() -> None:
     assert request.with_alignment
     assert request.with_tokens
     assert request.with_confidence
+    assert request.with_search
     assert request.text == TextOptions(
         refuse_unknown_scripts=True, translate_attributes=True, keep=["Acme", ("<<", ">>"), ("[", "")]
     )

@@ -37,6 +37,17 @@ def test_scores_are_weighted_by_tokens() -> None:
     assert TextAnswer(SplitText(" ", ())).score(0) == 0.0
 
 
+def test_a_text_has_no_higher_score_at_a_lower_rank() -> None:
+    """A short second candidate counts for as much as the first one of its sentence."""
+    text = TextAnswer(SplitText("", (ONE, TWO)))
+    text.sentences[0] = translated(ONE, *[Candidate("eins", -1.0, 2, FinishReason.STOP)] * 2)
+    candidates = [Candidate("zwei drei", -2.0, 9, FinishReason.STOP), Candidate("zwei", -2.5, 1, FinishReason.STOP)]
+    text.sentences[1] = translated(TWO, *candidates)
+
+    assert text.score(0) > text.score(1)
+    assert text.score(1) == (-1.0 * 2 - 2.5 * 9) / 11
+
+
 def test_an_empty_translation_keeps_its_score() -> None:
     text = TextAnswer(SplitText("", (ONE,)))
     text.sentences[0] = translated(ONE, Candidate("", -8.0, 0, FinishReason.STOP))

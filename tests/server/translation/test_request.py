@@ -10,7 +10,7 @@ from server.decoding.options import DecodingOptions, Sampling
 from server.translation.request import DecodingRequest, TranslationRequest
 
 OF_THE_ANSWER = {"output"}  # what the answer's message holds is its front's
-OF_THE_OUTPUT = {"with_alignment", "with_tokens"}  # but what the engine must do for the answer
+OF_THE_OUTPUT = {"with_alignment", "with_tokens", "with_search"}  # but what the engine must do for the answer
 OF_CONFIDENCE = {"with_confidence"}  # which the engine need not know: it is made of tokens
 OF_SCORES = {"targets"}  # of the other method
 OF_THE_PAIR = {"given_target"}
