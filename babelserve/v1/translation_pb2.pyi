@@ -112,14 +112,16 @@ class Term(_message.Message):
     def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ..., target_forms: _Optional[_Iterable[str]] = ..., source_forms: _Optional[_Iterable[str]] = ..., exact: _Optional[bool] = ...) -> None: ...
 
 class TextOptions(_message.Message):
-    __slots__ = ("refuse_unknown_scripts", "translate_attributes", "keep")
+    __slots__ = ("refuse_unknown_scripts", "translate_attributes", "keep", "adapt_quantities")
     REFUSE_UNKNOWN_SCRIPTS_FIELD_NUMBER: _ClassVar[int]
     TRANSLATE_ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
     KEEP_FIELD_NUMBER: _ClassVar[int]
+    ADAPT_QUANTITIES_FIELD_NUMBER: _ClassVar[int]
     refuse_unknown_scripts: bool
     translate_attributes: bool
     keep: _containers.RepeatedCompositeFieldContainer[KeepRule]
-    def __init__(self, refuse_unknown_scripts: _Optional[bool] = ..., translate_attributes: _Optional[bool] = ..., keep: _Optional[_Iterable[_Union[KeepRule, _Mapping]]] = ...) -> None: ...
+    adapt_quantities: bool
+    def __init__(self, refuse_unknown_scripts: _Optional[bool] = ..., translate_attributes: _Optional[bool] = ..., keep: _Optional[_Iterable[_Union[KeepRule, _Mapping]]] = ..., adapt_quantities: _Optional[bool] = ...) -> None: ...
 
 class KeepRule(_message.Message):
     __slots__ = ("literal", "opening", "closing")
@@ -398,13 +400,15 @@ class Timings(_message.Message):
     def __init__(self, total_seconds: _Optional[float] = ..., queue_seconds: _Optional[float] = ..., encode_seconds: _Optional[float] = ..., decode_seconds: _Optional[float] = ...) -> None: ...
 
 class TranslateStreamRequest(_message.Message):
-    __slots__ = ("request",)
+    __slots__ = ("request", "include_partial_text")
     REQUEST_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_PARTIAL_TEXT_FIELD_NUMBER: _ClassVar[int]
     request: TranslateRequest
-    def __init__(self, request: _Optional[_Union[TranslateRequest, _Mapping]] = ...) -> None: ...
+    include_partial_text: bool
+    def __init__(self, request: _Optional[_Union[TranslateRequest, _Mapping]] = ..., include_partial_text: _Optional[bool] = ...) -> None: ...
 
 class TranslateStreamResponse(_message.Message):
-    __slots__ = ("content_index", "sentence_index", "sentence_count", "leading", "sentence", "status", "model", "model_version", "detected_language_code", "detection_confidence", "route", "glossaries")
+    __slots__ = ("content_index", "sentence_index", "sentence_count", "leading", "sentence", "status", "model", "model_version", "detected_language_code", "detection_confidence", "route", "glossaries", "partial_text")
     CONTENT_INDEX_FIELD_NUMBER: _ClassVar[int]
     SENTENCE_INDEX_FIELD_NUMBER: _ClassVar[int]
     SENTENCE_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -417,6 +421,7 @@ class TranslateStreamResponse(_message.Message):
     DETECTION_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     ROUTE_FIELD_NUMBER: _ClassVar[int]
     GLOSSARIES_FIELD_NUMBER: _ClassVar[int]
+    PARTIAL_TEXT_FIELD_NUMBER: _ClassVar[int]
     content_index: int
     sentence_index: int
     sentence_count: int
@@ -429,7 +434,8 @@ class TranslateStreamResponse(_message.Message):
     detection_confidence: float
     route: _containers.RepeatedCompositeFieldContainer[RouteLeg]
     glossaries: _containers.RepeatedCompositeFieldContainer[UsedGlossary]
-    def __init__(self, content_index: _Optional[int] = ..., sentence_index: _Optional[int] = ..., sentence_count: _Optional[int] = ..., leading: _Optional[str] = ..., sentence: _Optional[_Union[Sentence, _Mapping]] = ..., status: _Optional[_Union[Status, _Mapping]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., route: _Optional[_Iterable[_Union[RouteLeg, _Mapping]]] = ..., glossaries: _Optional[_Iterable[_Union[UsedGlossary, _Mapping]]] = ...) -> None: ...
+    partial_text: str
+    def __init__(self, content_index: _Optional[int] = ..., sentence_index: _Optional[int] = ..., sentence_count: _Optional[int] = ..., leading: _Optional[str] = ..., sentence: _Optional[_Union[Sentence, _Mapping]] = ..., status: _Optional[_Union[Status, _Mapping]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., route: _Optional[_Iterable[_Union[RouteLeg, _Mapping]]] = ..., glossaries: _Optional[_Iterable[_Union[UsedGlossary, _Mapping]]] = ..., partial_text: _Optional[str] = ...) -> None: ...
 
 class ScoreRequest(_message.Message):
     __slots__ = ("pairs", "source_language_code", "target_language_code", "model", "length_penalty", "priority", "traffic_key")
@@ -516,6 +522,30 @@ class ModelInfo(_message.Message):
     has_alignment: bool
     has_confidence: bool
     def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., variant: _Optional[str] = ..., language_pairs: _Optional[_Iterable[_Union[LanguagePair, _Mapping]]] = ..., max_beam_size: _Optional[int] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., has_shortlist: _Optional[bool] = ..., source_language_codes: _Optional[_Iterable[str]] = ..., target_language_codes: _Optional[_Iterable[str]] = ..., has_alignment: _Optional[bool] = ..., has_confidence: _Optional[bool] = ...) -> None: ...
+
+class DetectLanguagesRequest(_message.Message):
+    __slots__ = ("contents", "mime_type")
+    CONTENTS_FIELD_NUMBER: _ClassVar[int]
+    MIME_TYPE_FIELD_NUMBER: _ClassVar[int]
+    contents: _containers.RepeatedScalarFieldContainer[str]
+    mime_type: str
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., mime_type: _Optional[str] = ...) -> None: ...
+
+class DetectLanguagesResponse(_message.Message):
+    __slots__ = ("detections",)
+    DETECTIONS_FIELD_NUMBER: _ClassVar[int]
+    detections: _containers.RepeatedCompositeFieldContainer[Detection]
+    def __init__(self, detections: _Optional[_Iterable[_Union[Detection, _Mapping]]] = ...) -> None: ...
+
+class Detection(_message.Message):
+    __slots__ = ("language_code", "confidence", "status")
+    LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    language_code: str
+    confidence: float
+    status: Status
+    def __init__(self, language_code: _Optional[str] = ..., confidence: _Optional[float] = ..., status: _Optional[_Union[Status, _Mapping]] = ...) -> None: ...
 
 class ListGlossariesRequest(_message.Message):
     __slots__ = ()

@@ -5,14 +5,24 @@ They have no rules, and let errors pass. Whose request it is, the context says (
 
 import functools
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import caller
-from server.api.messages import model_info, opening_responses, read_request, response, stream_response
+from server.api.messages import (
+    detection_message,
+    model_info,
+    opening_responses,
+    read_request,
+    response,
+    stream_response,
+)
 from server.api.score_messages import read_score_request, score_response
+from server.api.sentence_messages import partial_response
 from server.api.term_messages import glossary_info
 from server.telemetry.log import add_facts
 from server.translation.job import Job
+from server.translation.partial import Partial, completions_and_partials
 from server.translation.translator import Translator
 
 
@@ -41,12 +51,20 @@ class Api:
     async def translate_stream(
         self, message: pb.TranslateStreamRequest, seconds: float | None
     ) -> AsyncIterator[pb.TranslateStreamResponse]:
-        """Yields each sentence as it finishes. For a text that fails it yields the status and nothing more."""
+        """Yields each sentence as it finishes, and on request what sentences have so far.
+
+        For a text that fails it yields the status and nothing more.
+        """
         request = read_request(message.request, seconds, caller.get())
+        request = replace(request, with_partial_text=message.include_partial_text)
         with await self._translator.accept(request) as job:
             for opening in opening_responses(job):
                 yield opening
-            async for place in job.completions():
+            places = completions_and_partials(job) if request.with_partial_text else job.completions()
+            async for place in places:
+                if isinstance(place, Partial):
+                    yield partial_response(place, job.answers[place.place.text].split.num_shown)
+                    continue
                 build = functools.partial(stream_response, job, place, message.request.output)
                 yield await job.assemble(build, place)
         _add_target_tokens(job)
@@ -67,6 +85,13 @@ class Api:
     async def list_glossaries(self, _: pb.ListGlossariesRequest, __: float | None = None) -> pb.ListGlossariesResponse:
         """Returns the descriptions of the loaded glossaries, by name."""
         return pb.ListGlossariesResponse(glossaries=map(glossary_info, self._translator.glossaries.served))
+
+    async def detect_languages(
+        self, message: pb.DetectLanguagesRequest, _: float | None = None
+    ) -> pb.DetectLanguagesResponse:
+        """Returns the language of each text. Raises TranslationError."""
+        found = await self._translator.detect(message.contents, message.mime_type, caller.get())
+        return pb.DetectLanguagesResponse(detections=map(detection_message, found))
 
 
 def _add_target_tokens(job: Job) -> None:

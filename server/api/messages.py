@@ -16,6 +16,7 @@ from server.errors import Code, InvalidRequest, TranslationError
 from server.models.model import ServedModel
 from server.telemetry.log import request_id
 from server.translation.answer import TextAnswer
+from server.translation.detection import DetectedLanguage
 from server.translation.job import Job
 from server.translation.request import TextOptions, TranslationRequest
 from server.translation.submission import Place
@@ -67,6 +68,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
         text=TextOptions(
             refuse_unknown_scripts=message.text.refuse_unknown_scripts,
             translate_attributes=message.text.translate_attributes,
+            adapt_quantities=message.text.adapt_quantities,
             keep=[_read_keep_rule(index, rule) for index, rule in enumerate(message.text.keep)],
         ),
         glossary=read_glossary(message.glossary),
@@ -128,9 +130,11 @@ def stream_response(job: Job, place: Place, output: pb.OutputOptions) -> pb.Tran
         answer,
         content_index=place.text,
         sentence_index=place.sentence,
-        sentence_count=len(answer.split.sentences),
+        sentence_count=answer.split.num_shown,
         leading=answer.split.leading if is_first else "",  # sent only once, because it may be long
-        sentence=sentence_message(sentence, sentence.text(0), answer.source_begin(place.sentence), None, output),
+        sentence=sentence_message(
+            sentence, answer.sentence_text(place.sentence), answer.source_begin(place.sentence), None, output
+        ),
         detected_language_code=detected.code if detected and is_first else "",
         detection_confidence=detected.confidence if detected and is_first else 0.0,
         route=_route(answer) if is_first else (),
@@ -158,6 +162,13 @@ def model_info(model: ServedModel) -> pb.ModelInfo:
         has_alignment=manifest.alignment is not None,
         has_confidence=manifest.confidence is not None,
     )
+
+
+def detection_message(found: DetectedLanguage | InvalidRequest) -> pb.Detection:
+    """Returns the language of a text, or the error that it is not served."""
+    if isinstance(found, InvalidRequest):
+        return pb.Detection(status=status_message(found))
+    return pb.Detection(language_code=found.code, confidence=found.confidence)
 
 
 def read_priority(value: int) -> Priority:

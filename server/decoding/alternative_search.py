@@ -5,7 +5,7 @@ from each. The rules are those of CTranslate2's `return_alternatives`.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,31 +38,22 @@ class AlternativeSearch(BeamSearch):
         self.wanted = [(0, self._eos_id)]
 
     def advance(
-        self, top_ids: list[list[int]], top_log_probs: list[list[float]], wanted_log_probs: Sequence[float] = ()
+        self,
+        top_ids: list[list[int]],
+        top_log_probs: list[list[float]],
+        wanted_log_probs: Sequence[float] = (),
+        logits: Sequence[NDArray[np.float32]] = (),  # noqa: ARG002  # it draws none
     ) -> list[int]:
         """See `BeamSearch.advance`."""
         if self._live:
-            return self._step(lambda search, rows: search.advance(top_ids[rows], top_log_probs[rows]))
+            return self._step(top_ids, top_log_probs)
         if not self.wanted:
             return self._follow_prefix()
         return self._expand(top_ids[0], top_log_probs[0], wanted_log_probs[0])
 
-    def steer(self, logits: NDArray[np.float32]) -> None:
-        """See `BeamSearch.steer`."""
-        if not self._live:
-            super().steer(logits)
-        for search, rows in self._rows():
-            search.steer(logits[rows])
-
-    def advance_steered(
-        self, log_probs: NDArray[np.float32], top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32]
-    ) -> list[int]:
-        """See `BeamSearch.advance_steered`."""
-        if not self._live:
-            return self._expand(top_ids[0].tolist(), top_log_probs[0].tolist(), float(log_probs[0, self._eos_id]))
-        return self._step(
-            lambda search, rows: search.advance_steered(log_probs[rows], top_ids[rows], top_log_probs[rows])
-        )
+    def factors(self) -> list[dict[int, float]]:
+        """See `BeamSearch.factors`."""
+        return [own for search in self._live for own in search.factors()] if self._live else super().factors()
 
     def best(self) -> list[Hypothesis]:
         """Returns the best hypothesis of each alternative, the likeliest alternative first."""
@@ -86,23 +77,19 @@ class AlternativeSearch(BeamSearch):
         self.last_ids = [token for each in self._live for token in each.last_ids]
         return [0] * len(self._live)
 
-    def _step(self, advance: Callable[[BeamSearch, slice], list[int]]) -> list[int]:
+    def _step(self, top_ids: list[list[int]], top_log_probs: list[list[float]]) -> list[int]:
         """Lets each search that goes on take its rows of a step."""
         self._stepped = [beam for search in self._live for beam in search.beams]
-        parents = {search: [rows.start + beam for beam in advance(search, rows)] for search, rows in self._rows()}
+        parents: dict[_Continued, list[int]] = {}
+        begin = 0
+        for search in self._live:
+            end = begin + len(search.last_ids)
+            parents[search] = [begin + beam for beam in search.advance(top_ids[begin:end], top_log_probs[begin:end])]
+            begin = end
         self.num_tokens += 1
         self._live = [search for search, own in parents.items() if own]
         self.last_ids = [token for search in self._live for token in search.last_ids]
         return [parent for own in parents.values() for parent in own]
-
-    def _rows(self) -> list[tuple["_Continued", slice]]:
-        """Returns the searches that go on, with their beams."""
-        rows, begin = [], 0
-        for search in self._live:
-            end = begin + len(search.last_ids)
-            rows.append((search, slice(begin, end)))
-            begin = end
-        return rows
 
 
 class _Continued(BeamSearch):

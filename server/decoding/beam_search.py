@@ -41,7 +41,7 @@ class BeamSearch:
         num_tokens: target tokens of every live beam with its prefixes, which is the length of its self-attention cache.
         top_k: how many best tokens of each row a step must return: 2W, or 1 for greedy search.
         is_greedy: it has a beam of 1, no steering, and is past its prefixes, so that `advance_greedily` does.
-        is_steered: it is past its prefixes and takes whole rows of logits, so that `advance_steered` does.
+        is_steered: it is past its prefixes and its options change logits (`factors`, `drawn`), or draw from them.
         finished: hypotheses that have ended, in the order in which they did.
         wanted: beams and tokens whose log-probabilities `advance` has to be given, as they may not be among the best.
     """
@@ -57,14 +57,12 @@ class BeamSearch:
         placeholders: Mapping[int, int] = MappingProxyType({}),
         source_ids: Sequence[int] = (),
     ) -> None:
-        self._options = options
-        self._beam_size = options.beam_size
+        self._options, self._beam_size = options, options.beam_size
         self.top_k = 1 if self._beam_size == 1 else 2 * self._beam_size
         self._max_tokens = max_tokens
         # A forced eos needs no step: whatever lives one token before the limit ends there.
         self._last_step = max_tokens - 1 if rules.forced_eos else max_tokens
-        self._eos_id = eos_id
-        self._rules = rules
+        self._eos_id, self._rules = eos_id, rules
         self._placeholders = placeholders if options.beam_size > 1 else {}
         self._num_forced = len(options.forced_prefix)
         given = () if options.prefix_bias_beta > 0 else options.target_prefix
@@ -73,16 +71,13 @@ class BeamSearch:
         may_end = options.end_loops and options.given_target is None
         self._loops = LoopWatch(source_ids, len(options.target_prefix)) if may_end else None
         self._steering = Steering(options, eos_id)
-        # The best by coverage may be one of those that ended last.
-        self._ranks_all = options.coverage_penalty > 0 and rules.early_stopping
+        self._ranks_all = options.coverage_penalty > 0 and rules.early_stopping  # what ended last may be the best
         self._most_finished = math.floor(options.beam_size * options.patience + 0.5)
         self.is_greedy = self.is_steered = False
         self.wanted: list[tuple[int, int]] = []
         self._prefixes: list[list[int]] = [[]]
-        self._stepped = self._prefixes  # of the last step's beams
-        self._log_probs = [0.0]
-        # The log-probabilities of each live beam's tokens; empty unless the options ask for them.
-        self._of_tokens: list[list[float]] = [[]] if options.with_tokens else []
+        self._stepped, self._log_probs = self._prefixes, [0.0]  # the former of the last step's beams
+        self._of_tokens: list[list[float]] = [[]] if options.with_tokens else []  # log-probabilities, if asked for
         self.finished: list[Hypothesis] = []
         self._repetitive: list[Hypothesis] = []  # which end with loops: taken if there are no others
         self._bos_id, self.last_ids, self.num_tokens = bos_id, [bos_id], 0
@@ -99,6 +94,7 @@ class BeamSearch:
         top_ids: list[list[int]],
         top_log_probs: list[list[float]],
         wanted_log_probs: Sequence[float] = (),  # noqa: ARG002  # of searches that want any
+        logits: Sequence[NDArray[np.float32]] = (),  # noqa: ARG002  # of searches that draw
     ) -> list[int]:
         """Takes one step.
 
@@ -106,12 +102,19 @@ class BeamSearch:
             top_ids: for each live beam at least `top_k`, best first.
             top_log_probs: their exact log-probabilities; greedy search chooses the same by logits.
             wanted_log_probs: of what is `wanted`, in its order.
+            logits: of each live beam, [V], if it `is_steered`.
 
         Returns:
             For each beam that lives on, best first, the index of the beam it extends; empty when the search is over.
         """
         if self.num_tokens < len(self._followed):
             return self._follow_prefix()
+        if self._beam_size == 1:
+            return [0] if self.advance_greedily(top_ids[0][0], top_log_probs[0][0]) else []
+        return self._extend(top_ids, top_log_probs)
+
+    def _extend(self, top_ids: list[list[int]], top_log_probs: list[list[float]]) -> list[int]:
+        """Does what `advance` does behind the prefix, with a beam of any width."""
         candidates = self._candidates(top_ids, top_log_probs)
         if self.num_tokens == self._num_before_choice and top_ids[0][candidates[0][2]] != self._eos_id:
             # CTranslate2's rule: the prefix alone is a hypothesis only if it is the best.
@@ -137,22 +140,16 @@ class BeamSearch:
                     of_tokens.append(self._with(parent, top_log_probs[parent][place]))
         self._stepped = self._prefixes
         self._prefixes = [[*self._stepped[parent], token] for parent, token in zip(parents, ids, strict=True)]
-        self._log_probs, self.last_ids = totals, ids
-        self._of_tokens = of_tokens
+        self._log_probs, self.last_ids, self._of_tokens = totals, ids, of_tokens
         return self._go_on(parents)
 
-    def steer(self, logits: NDArray[np.float32]) -> None:
-        """Changes the logits of the live beams, [beams, V], before `advance_steered` gets their log-probabilities."""
-        self._steering.steer(logits, self._prefixes)
+    def factors(self) -> list[dict[int, float]]:
+        """Returns which logits change of each live beam: see `Steering.factors`."""
+        return self._steering.factors(self._prefixes)
 
-    def advance_steered(
-        self, log_probs: NDArray[np.float32], top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32]
-    ) -> list[int]:
-        """Does what `advance` does, with log-probabilities of all tokens after `steer`, [beams, V], and the best."""
-        if self._beam_size == 1:
-            return [0] if self.advance_greedily(int(top_ids[0, 0]), float(top_log_probs[0, 0])) else []
-        wanted = [float(log_probs[each]) for each in self.wanted]
-        return self.advance(top_ids.tolist(), top_log_probs.tolist(), wanted)
+    def drawn(self) -> list[tuple[int, float] | None]:
+        """Returns the token that each live beam is drawn to: see `Steering.drawn`."""
+        return self._steering.drawn(self._prefixes)
 
     def _go_on(self, parents: list[int]) -> list[int]:
         """Ends loops, and the search if it is over; returns the parents of the beams that live on."""
@@ -245,10 +242,8 @@ class BeamSearch:
 
     def best(self) -> list[Hypothesis]:
         """Returns the `num_hypotheses` best, best first."""
-        ranked = [
-            *sorted(self.finished, key=lambda hypothesis: -hypothesis.score),
-            *sorted(self._repetitive, key=lambda hypothesis: -hypothesis.score),
-        ]
+        both = self.finished, self._repetitive
+        ranked = [each for own in both for each in sorted(own, key=lambda hypothesis: -hypothesis.score)]
         return ranked[: self._options.num_hypotheses]
 
     def target_ids(self, hypothesis: Hypothesis, *, with_eos: bool = False) -> list[int]:
@@ -259,8 +254,14 @@ class BeamSearch:
         end = [self._eos_id] if with_eos and hypothesis.finish_reason is FinishReason.STOP else []
         return [self._bos_id, *self._options.forced_prefix, *hypothesis.ids, *end][: self._max_tokens]
 
+    @property
+    def ids_so_far(self) -> list[int]:
+        """The ids of the best live beam, without prefix and eos. Any thread may ask; after the end there are none."""
+        prefixes = self._prefixes
+        return [token for token in prefixes[0] if token != self._eos_id] if prefixes else []
+
     def advance_greedily(self, token: int, log_prob: float) -> bool:
-        """Does what `advance` does with a beam of 1, in a third of the time; says whether the beam lives on."""
+        """Takes a step with a beam of 1, behind its prefix; says whether the beam lives on."""
         self.num_tokens += 1
         self._log_probs[0] += log_prob
         if self._of_tokens:
@@ -296,5 +297,4 @@ class BeamSearch:
         return Hypothesis(tuple(ids), score, reason, tuple(of_tokens))
 
     def _score(self, log_prob: float) -> float:
-        score: float = log_prob / self.num_tokens**self._options.length_penalty
-        return score
+        return float(log_prob / self.num_tokens**self._options.length_penalty)

@@ -39,7 +39,7 @@ class RecordedSearch(BeamSearch):
 
     def advance_greedily(self, token: int, log_prob: float) -> bool:
         """See `BeamSearch.advance_greedily`."""
-        return bool(self.advance([[token]], [[log_prob]]))
+        return bool(self._extend([[token]], [[log_prob]]))
 
     def _follow_prefix(self) -> list[int]:
         parents = super()._follow_prefix()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from server.decoding.terms import Replaced
 from server.errors import InvalidRequest
 from server.text.glossary import FoundTerm, UsedTerm, locate
+from server.text.hiding import hide
 from server.text.markup.sentence_markup import SentenceMarkup
 from server.text.masked import Masked, Restored
 
@@ -54,7 +55,7 @@ class SourceSentence:
             text: as it was given.
             encode: returns the ids of a translation, with eos.
         """
-        shown = text if self.masked is None else self.masked.hide(text)
+        shown = text if self.masked is None else hide(self.masked, text)
         prefix = Given(text, (encode(shown) or ())[:-1])
         return prefix, replace(self, prefix=prefix)
 
@@ -76,21 +77,32 @@ class SourceSentence:
 
 @dataclass(frozen=True, slots=True)
 class SplitText:
-    """A text as `leading` white space and sentences, or neither and the `error` of one that breaks a limit."""
+    """A text as `leading` white space and sentences, or neither and the `error` of one that breaks a limit.
+
+    Attributes:
+        sentences: in reading order; behind them those that stand within tags of others, such as the title of a link.
+        homes: for each sentence within a tag, the number of the sentence that has the tag; ascending.
+    """
 
     leading: str
     sentences: tuple[SourceSentence, ...]
     error: InvalidRequest | None = None
+    homes: tuple[int, ...] = ()
+
+    @property
+    def num_shown(self) -> int:
+        """The number of sentences that stand within no tag of another."""
+        return len(self.sentences) - len(self.homes)
 
     def join(self, translations: Sequence[str]) -> str:
-        """Puts one translation in the place of each sentence."""
-        pairs = zip(translations, self.sentences, strict=True)
+        """Puts one translation in the place of each sentence that is shown."""
+        pairs = zip(translations, self.sentences[: self.num_shown], strict=True)
         return self.leading + "".join(text + sentence.separator for text, sentence in pairs)
 
     def begins(self, translations: Sequence[str]) -> list[int]:
         """Returns where each translation begins in what `join` returns, in code points."""
         begins, begin = [], len(self.leading)
-        for text, sentence in zip(translations, self.sentences, strict=True):
+        for text, sentence in zip(translations, self.sentences[: self.num_shown], strict=True):
             begins.append(begin)
             begin += len(text) + len(sentence.separator)
         return begins

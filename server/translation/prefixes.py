@@ -103,20 +103,23 @@ def check_prefixes(request: TranslationRequest, legs: Sequence[Leg]) -> None:
 
 
 def restored_behind(
-    prefix: Given, ids: Sequence[int], tokenizer: Tokenizer, restore: Callable[[str], Restored]
+    prefix: Given | None, ids: Sequence[int], tokenizer: Tokenizer, restore: Callable[[str], Restored]
 ) -> Restored:
     """Returns the text of a hypothesis, which begins with the prefix as it was given if its ids begin with it.
 
     Parts that would be put into the prefix, because the model has lost them, are put behind everything.
 
     Args:
-        prefix: of the sentence.
+        prefix: of the sentence; None without one.
         ids: of the hypothesis.
         tokenizer: of the model.
         restore: returns what a reader is shown of what the model wrote.
     """
     text = tokenizer.decode(ids)
-    whole, shown = restore(text), tokenizer.decode(prefix.ids)
+    whole = restore(text)
+    if prefix is None:
+        return whole
+    shown = tokenizer.decode(prefix.ids)
     follows = tuple(ids[: len(prefix.ids)]) == prefix.ids and text.startswith(shown)
     if not follows or whole.text.startswith(prefix.text):
         return whole

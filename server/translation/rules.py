@@ -51,6 +51,12 @@ def check_answer(num_characters: int, num_hypotheses: int) -> None:
         raise InvalidRequest("decoding.num_hypotheses", message)
 
 
+def check_type(mime_type: str) -> None:
+    """Checks that a type of texts is one that is read. Raises InvalidRequest."""
+    if mime_type not in ("", "text/plain", *TYPES):
+        raise InvalidRequest("mime_type", f"must be one of text/plain, {', '.join(TYPES)}, not {shown(mime_type)}")
+
+
 def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Read | None:
     """Returns what reads the texts of a request, None for plain ones.
 
@@ -60,18 +66,25 @@ def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Read | 
         InvalidRequest: the type is unknown, or it has markup and the request asks for what markup excludes.
     """
     mime_type = request.mime_type
+    if request.with_partial_text and mime_type not in ("", "text/plain"):
+        raise InvalidRequest("include_partial_text", f"must be false with {shown(mime_type)}")
     if request.text.translate_attributes and mime_type != HTML:
         raise InvalidRequest("text.translate_attributes", f"must be false unless mime_type is {HTML}")
-    if mime_type in ("", "text/plain"):
-        return None
+    check_type(mime_type)
     if mime_type not in TYPES:
-        raise InvalidRequest("mime_type", f"must be one of text/plain, {', '.join(TYPES)}, not {shown(mime_type)}")
+        return None
     if num_hypotheses > 1:
         raise InvalidRequest("decoding.num_hypotheses", f"must be 1 with {mime_type}, not {num_hypotheses}")
     for name, is_asked in (("alignment", request.with_alignment), ("tokens", request.with_tokens)):
         if is_asked:
             raise InvalidRequest(f"output.include_{name}", f"must be false with {mime_type}")
     return reader_of(mime_type, with_attributes=request.text.translate_attributes)
+
+
+def check_partial_text(request: TranslationRequest, options: DecodingOptions) -> None:
+    """Raises InvalidRequest if a request asks for partial texts of another search than a greedy one."""
+    if request.with_partial_text and options.beam_size > 1:
+        raise InvalidRequest("include_partial_text", f"needs a decoding.beam_size of 1, not {options.beam_size}")
 
 
 def check_traffic_key(key: str) -> None:
@@ -204,15 +217,9 @@ def check_steering(
 
 
 def check_alignment(alignment: Alignment | None, field: str = "output.include_alignment", none: str = "false") -> None:
-    """Checks that the bundle of a model says how translations are aligned.
+    """Checks that a bundle says how translations are aligned, for a field whose value is not `none`.
 
-    Args:
-        alignment: what it says.
-        field: which needs that.
-        none: its value that does not.
-
-    Raises:
-        InvalidRequest: it says nothing.
+    Raises InvalidRequest.
     """
     if alignment is None:
         message = f"must be {none}: the bundle of the model does not say how translations are aligned"
@@ -238,10 +245,7 @@ def check_glossary(manifest: Manifest, has_forms: bool, options: DecodingOptions
 
 
 def check_scores(options: DecodingOptions, *, with_search: bool = False) -> None:
-    """Checks that a search whose tokens are asked for computes scores, and one whose tree is asked for has one.
-
-    Raises InvalidRequest.
-    """
+    """Checks that a search whose tokens or tree are asked for has them. Raises InvalidRequest."""
     if with_search and options.return_alternatives:
         raise InvalidRequest("output.include_search", "must be false with decoding.return_alternatives")
     if not options.needs_log_probs:

@@ -10,16 +10,18 @@ from types import TracebackType
 
 from server.access.tenants import Tenant
 from server.engine.flow import Flow
-from server.errors import Code, DeadlineExceeded, InvalidRequest, Overloaded, TranslationError
+from server.errors import Code, DeadlineExceeded, InvalidRequest, Overloaded, PreconditionFailed, TranslationError
 from server.models.catalogue import Catalogue
 from server.models.glossaries import Glossaries
 from server.models.model import Model
 from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.log import add_facts
+from server.text.markup.readers import first_words
+from server.text.own_parts import own_parts
 from server.text.source import SplitText
 from server.text.splitter import Splitter
 from server.translation.answer import TextAnswer, raise_if_all_failed
-from server.translation.detection import LanguageDetection
+from server.translation.detection import HINT, DetectedLanguage, LanguageDetection
 from server.translation.job import Job, start_job
 from server.translation.legs import TextGroup, group_texts
 from server.translation.mailbox import Doorbell
@@ -31,11 +33,13 @@ from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Routes, TextRoute, choose_routes
 from server.translation.rules import (
     check_answer,
+    check_partial_text,
     check_priority,
     check_scripts,
     check_search,
     check_texts,
     check_traffic_key,
+    check_type,
 )
 
 _KNOWN_QUOTA_SECONDS = 0.1  # for which a used-up quota refuses the tenant's next calls too; they may cost less
@@ -117,6 +121,7 @@ class Translator:
         else:
             check_texts(len(request.contents), "pairs", "pairs")
         check_traffic_key(request.traffic_key)
+        own_parts(tuple(request.text.keep))  # raises if they break a rule
         if request.glossary is not None:
             request = replace(request, glossary=self.glossaries.resolve(request.glossary))
         deadline = request.deadline
@@ -144,6 +149,31 @@ class Translator:
             job.held.push(held.pop_all())
         return job
 
+    async def detect(
+        self, texts: Sequence[str], mime_type: str, tenant: Tenant
+    ) -> Sequence[DetectedLanguage | InvalidRequest]:
+        """Returns the language of each text, among those that the models translate from, or the error that refuses it.
+
+        A text without a letter, and any where one language only is served, has the first one, with a confidence of 0.
+
+        Raises:
+            InvalidRequest: there are too few or too many texts, or their type is unknown.
+            Overloaded: the tenant's quota is used up.
+            NotServing: there is no model.
+            PreconditionFailed: several languages are served, and the extra for detection is not installed.
+        """
+        check_texts(len(texts))
+        check_type(mime_type)
+        _charge(tenant, 0.0)
+        codes = list(dict.fromkeys(code for each in self._table().manifests for code in each.source_codes))
+        first = DetectedLanguage(codes[0], 0.0)
+        if len(codes) == 1:
+            return [first] * len(texts)
+        if not self.detection.is_available:
+            raise PreconditionFailed(HINT)
+        found = await self.detection.detect(texts, codes, functools.partial(first_words, mime_type))
+        return [each or first for each in found]
+
     def _table(self) -> Routes:
         """Returns the table of routes, a new one if the served models have changed. Raises NotServing."""
         manifests = self.catalogue.manifests
@@ -170,6 +200,7 @@ class Translator:
         flow = Flow(name=request.tenant.name, weight=request.tenant.weight, rank=request.priority)
         flow = flow.of_bulk() if request.is_bulk else flow
         for group in groups:
+            check_partial_text(request, group.legs[-1].options)
             group.check_room(deadline, flow)
         answers = await self._split(request, routes, groups, deadline)
         texts = [answer.split for answer in answers]

@@ -9,7 +9,7 @@ import pytest
 from server.decoding.alternative_search import AlternativeSearch
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import Hypothesis
-from server.decoding.steering import best_of, log_softmax
+from server.decoding.steering import best_of, log_probs_of, steer
 from tests.server.decoding.test_beam_search import BOS, EOS, VOCAB, log_probs_after, run
 
 
@@ -20,12 +20,14 @@ def alternatives(seed: int, *, max_tokens: int = 9, **options: Any) -> list[Hypo
     fed = [[BOS]]
     for _ in range(max_tokens):
         logits = np.array([log_probs_after(ids, seed, 0.1) for ids in fed], np.float32)
-        if search.is_steered:
-            search.steer(logits)
-            parents = search.advance_steered(log_softmax(logits), *best_of(logits, search.top_k))
-        else:
-            ids, values = best_of(logits, search.top_k)
-            parents = search.advance(ids.tolist(), values.tolist(), [float(logits[each]) for each in search.wanted])
+        top_ids = np.array([best_of(row, search.top_k) for row in logits])
+        top_log_probs = np.take_along_axis(logits, top_ids, axis=1)
+        if factors := {row: own for row, own in enumerate(search.factors()) if own}:
+            steer(logits, top_ids, top_log_probs, factors)
+        wanted = (
+            log_probs_of(logits, top_ids, top_log_probs, *zip(*search.wanted, strict=True)) if search.wanted else []
+        )
+        parents = search.advance(top_ids.tolist(), top_log_probs.tolist(), wanted)
         if not parents:
             return search.best()
         fed = [[*fed[parent], token] for parent, token in zip(parents, search.last_ids, strict=True)]

@@ -32,3 +32,11 @@ def test_what_a_translation_begins_with_is_encoded_as_the_network_would_have_wri
 
     assert encoded == ["Sende \ue000"]
     assert sentence.prefix == given == Given("Sende a.txt", (7, 8))
+
+
+def test_sentences_within_tags_stand_in_no_text() -> None:
+    parts = SplitText("", (of("One."), of("A title"), of("Another")), homes=(0, 0))
+
+    assert parts.num_shown == 1
+    assert parts.join(["Eins."]) == "Eins."
+    assert parts.begins(["Eins."]) == [0]
