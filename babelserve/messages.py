@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from babelserve.answers import check_count
 from babelserve.decoding import check_phrases, decoding_options
 from babelserve.errors import InvalidRequest, ServerFailed
-from babelserve.results import Hypothesis, ModelInfo, StreamedSentence, Timings, TranslateResult, Translation
+from babelserve.results import Hypothesis, StreamedSentence, Timings, TranslateResult, Translation
 from babelserve.rules import check_text, glossary_message, priority_of, text_options
 from babelserve.sentences import (
     read_detected,
@@ -49,6 +49,12 @@ class TranslateOptions(TypedDict, total=False):
         sampling_temperature: 0.01 to 100; less than 1 draws likely tokens more often.
         sampling_seed: The same seed draws the same translation.
         end_loops: False lets a translation go on that says the same again and again.
+        return_alternatives: True has the `num_hypotheses` translations begin with different tokens, behind the prefix.
+        min_alternative_expansion_prob: 0 to 1; alternatives whose first token is less probable are left out.
+        target_prefixes: What translations begin with: one for each text, or one for all.
+        prefix_bias_beta: 0 to 0.999; over 0 draws translations to their prefixes, which they need not have then.
+        min_length_ratio, max_length_ratio: Bounds of a sentence's target tokens, as times its source tokens.
+        coverage_penalty: 0 to 10; over 0 lowers the scores of translations that leave words of the source out.
         refuse_unknown_scripts: True has a text fail that has a sentence in a script that the model does not know.
         translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
         adapt_quantities: True writes numbers, currencies, units and dates as English and German do.
@@ -93,6 +99,13 @@ class TranslateOptions(TypedDict, total=False):
     sampling_temperature: float | None
     sampling_seed: int | None
     end_loops: bool | None
+    return_alternatives: bool | None
+    min_alternative_expansion_prob: float | None
+    target_prefixes: Sequence[str] | None
+    prefix_bias_beta: float | None
+    min_length_ratio: float | None
+    max_length_ratio: float | None
+    coverage_penalty: float | None
     refuse_unknown_scripts: bool | None
     translate_attributes: bool | None
     adapt_quantities: bool | None
@@ -116,7 +129,7 @@ class TranslateOptions(TypedDict, total=False):
 
 
 _OPTION_TYPES: dict[str, type] = {name: get_args(hint)[0] for name, hint in get_type_hints(TranslateOptions).items()}
-_LISTS = ("suppress", "ignored_tags", "splitting_tags", "non_splitting_tags")
+_LISTS = ("suppress", "target_prefixes", "ignored_tags", "splitting_tags", "non_splitting_tags")
 _ACCEPTED: dict[type, tuple[type, str]] = {  # for each such type; numpy's numbers are numbers, too
     bool: (bool, "True or False"),
     int: (numbers.Integral, "a whole number"),
@@ -146,6 +159,7 @@ def translate_request(
             model=options.get("model"),
             mime_type=options.get("mime_type"),
             decoding=decoding_options(options),
+            target_prefixes=options.get("target_prefixes"),
             text=text_options(options),
             priority=priority_of(options.get("priority")),
             traffic_key=options.get("traffic_key"),
@@ -245,31 +259,6 @@ def streamed_sentence(response: translation_pb2.TranslateStreamResponse, num_tex
         glossaries=read_glossaries(response),
         partial_text=response.partial_text,
     )
-
-
-def model_infos(response: translation_pb2.ListModelsResponse) -> tuple[ModelInfo, ...]:
-    """Reads the answer to ListModels."""
-    return tuple(
-        ModelInfo(
-            name=model.name,
-            version=model.version,
-            variant=model.variant,
-            language_pairs=_pairs(model),
-            max_beam_size=model.max_beam_size,
-            max_source_tokens=model.max_source_tokens,
-            max_target_tokens=model.max_target_tokens,
-            has_shortlist=model.has_shortlist,
-            has_alignment=model.has_alignment,
-            has_confidence=model.has_confidence,
-            source_languages=tuple(model.source_language_codes or dict.fromkeys(source for source, _ in _pairs(model))),
-            target_languages=tuple(model.target_language_codes or dict.fromkeys(target for _, target in _pairs(model))),
-        )
-        for model in response.models
-    )
-
-
-def _pairs(model: translation_pb2.ModelInfo) -> tuple[tuple[str, str], ...]:
-    return tuple((pair.source_language_code, pair.target_language_code) for pair in model.language_pairs)
 
 
 def _translation(message: translation_pb2.Translation) -> Translation:

@@ -1,4 +1,4 @@
-"""Fields of a request from arguments: how texts are read, which terms and glossaries they have, and the priority."""
+"""Fields of a request from arguments: how texts are read, which terms they have, and how urgent they are."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -6,7 +6,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class PutGlossaryRequest(_message.Message):
+class PutKeptGlossaryRequest(_message.Message):
     __slots__ = ("glossary",)
     GLOSSARY_FIELD_NUMBER: _ClassVar[int]
     glossary: KeptGlossary
@@ -48,7 +48,7 @@ class DictionaryTerm(_message.Message):
     target: str
     def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ...) -> None: ...
 
-class GetGlossaryRequest(_message.Message):
+class GetKeptGlossaryRequest(_message.Message):
     __slots__ = ("id",)
     ID_FIELD_NUMBER: _ClassVar[int]
     id: str
@@ -64,12 +64,12 @@ class ListKeptGlossariesResponse(_message.Message):
     glossaries: _containers.RepeatedCompositeFieldContainer[KeptGlossary]
     def __init__(self, glossaries: _Optional[_Iterable[_Union[KeptGlossary, _Mapping]]] = ...) -> None: ...
 
-class DeleteGlossaryRequest(_message.Message):
+class DeleteKeptGlossaryRequest(_message.Message):
     __slots__ = ("id",)
     ID_FIELD_NUMBER: _ClassVar[int]
     id: str
     def __init__(self, id: _Optional[str] = ...) -> None: ...
 
-class DeleteGlossaryResponse(_message.Message):
+class DeleteKeptGlossaryResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

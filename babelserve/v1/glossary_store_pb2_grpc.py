@@ -40,14 +40,14 @@ class GlossaryStoreStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.PutGlossary = channel.unary_unary(
-                '/babelserve.v1.GlossaryStore/PutGlossary',
-                request_serializer=babelserve_dot_v1_dot_glossary__store__pb2.PutGlossaryRequest.SerializeToString,
+        self.PutKeptGlossary = channel.unary_unary(
+                '/babelserve.v1.GlossaryStore/PutKeptGlossary',
+                request_serializer=babelserve_dot_v1_dot_glossary__store__pb2.PutKeptGlossaryRequest.SerializeToString,
                 response_deserializer=babelserve_dot_v1_dot_glossary__store__pb2.KeptGlossary.FromString,
                 _registered_method=True)
-        self.GetGlossary = channel.unary_unary(
-                '/babelserve.v1.GlossaryStore/GetGlossary',
-                request_serializer=babelserve_dot_v1_dot_glossary__store__pb2.GetGlossaryRequest.SerializeToString,
+        self.GetKeptGlossary = channel.unary_unary(
+                '/babelserve.v1.GlossaryStore/GetKeptGlossary',
+                request_serializer=babelserve_dot_v1_dot_glossary__store__pb2.GetKeptGlossaryRequest.SerializeToString,
                 response_deserializer=babelserve_dot_v1_dot_glossary__store__pb2.KeptGlossary.FromString,
                 _registered_method=True)
         self.ListKeptGlossaries = channel.unary_unary(
@@ -55,10 +55,10 @@ class GlossaryStoreStub:
                 request_serializer=babelserve_dot_v1_dot_glossary__store__pb2.ListKeptGlossariesRequest.SerializeToString,
                 response_deserializer=babelserve_dot_v1_dot_glossary__store__pb2.ListKeptGlossariesResponse.FromString,
                 _registered_method=True)
-        self.DeleteGlossary = channel.unary_unary(
-                '/babelserve.v1.GlossaryStore/DeleteGlossary',
-                request_serializer=babelserve_dot_v1_dot_glossary__store__pb2.DeleteGlossaryRequest.SerializeToString,
-                response_deserializer=babelserve_dot_v1_dot_glossary__store__pb2.DeleteGlossaryResponse.FromString,
+        self.DeleteKeptGlossary = channel.unary_unary(
+                '/babelserve.v1.GlossaryStore/DeleteKeptGlossary',
+                request_serializer=babelserve_dot_v1_dot_glossary__store__pb2.DeleteKeptGlossaryRequest.SerializeToString,
+                response_deserializer=babelserve_dot_v1_dot_glossary__store__pb2.DeleteKeptGlossaryResponse.FromString,
                 _registered_method=True)
 
 
@@ -71,14 +71,14 @@ class GlossaryStoreServicer:
     PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAVAILABLE, INTERNAL, as of TranslationService.
     """
 
-    def PutGlossary(self, request, context):
+    def PutKeptGlossary(self, request, context):
         """Keeps a glossary: a new one, or in the place of the one with its id. Either all of it is kept or nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def GetGlossary(self, request, context):
+    def GetKeptGlossary(self, request, context):
         """Returns a glossary with its terms.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -92,7 +92,7 @@ class GlossaryStoreServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def DeleteGlossary(self, request, context):
+    def DeleteKeptGlossary(self, request, context):
         """Forgets a glossary. Requests that have begun are translated with it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -102,14 +102,14 @@ class GlossaryStoreServicer:
 
 def add_GlossaryStoreServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'PutGlossary': grpc.unary_unary_rpc_method_handler(
-                    servicer.PutGlossary,
-                    request_deserializer=babelserve_dot_v1_dot_glossary__store__pb2.PutGlossaryRequest.FromString,
+            'PutKeptGlossary': grpc.unary_unary_rpc_method_handler(
+                    servicer.PutKeptGlossary,
+                    request_deserializer=babelserve_dot_v1_dot_glossary__store__pb2.PutKeptGlossaryRequest.FromString,
                     response_serializer=babelserve_dot_v1_dot_glossary__store__pb2.KeptGlossary.SerializeToString,
             ),
-            'GetGlossary': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetGlossary,
-                    request_deserializer=babelserve_dot_v1_dot_glossary__store__pb2.GetGlossaryRequest.FromString,
+            'GetKeptGlossary': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetKeptGlossary,
+                    request_deserializer=babelserve_dot_v1_dot_glossary__store__pb2.GetKeptGlossaryRequest.FromString,
                     response_serializer=babelserve_dot_v1_dot_glossary__store__pb2.KeptGlossary.SerializeToString,
             ),
             'ListKeptGlossaries': grpc.unary_unary_rpc_method_handler(
@@ -117,10 +117,10 @@ def add_GlossaryStoreServicer_to_server(servicer, server):
                     request_deserializer=babelserve_dot_v1_dot_glossary__store__pb2.ListKeptGlossariesRequest.FromString,
                     response_serializer=babelserve_dot_v1_dot_glossary__store__pb2.ListKeptGlossariesResponse.SerializeToString,
             ),
-            'DeleteGlossary': grpc.unary_unary_rpc_method_handler(
-                    servicer.DeleteGlossary,
-                    request_deserializer=babelserve_dot_v1_dot_glossary__store__pb2.DeleteGlossaryRequest.FromString,
-                    response_serializer=babelserve_dot_v1_dot_glossary__store__pb2.DeleteGlossaryResponse.SerializeToString,
+            'DeleteKeptGlossary': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteKeptGlossary,
+                    request_deserializer=babelserve_dot_v1_dot_glossary__store__pb2.DeleteKeptGlossaryRequest.FromString,
+                    response_serializer=babelserve_dot_v1_dot_glossary__store__pb2.DeleteKeptGlossaryResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -140,7 +140,7 @@ class GlossaryStore:
     """
 
     @staticmethod
-    def PutGlossary(request,
+    def PutKeptGlossary(request,
             target,
             options=(),
             channel_credentials=None,
@@ -153,8 +153,8 @@ class GlossaryStore:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/babelserve.v1.GlossaryStore/PutGlossary',
-            babelserve_dot_v1_dot_glossary__store__pb2.PutGlossaryRequest.SerializeToString,
+            '/babelserve.v1.GlossaryStore/PutKeptGlossary',
+            babelserve_dot_v1_dot_glossary__store__pb2.PutKeptGlossaryRequest.SerializeToString,
             babelserve_dot_v1_dot_glossary__store__pb2.KeptGlossary.FromString,
             options,
             channel_credentials,
@@ -167,7 +167,7 @@ class GlossaryStore:
             _registered_method=True)
 
     @staticmethod
-    def GetGlossary(request,
+    def GetKeptGlossary(request,
             target,
             options=(),
             channel_credentials=None,
@@ -180,8 +180,8 @@ class GlossaryStore:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/babelserve.v1.GlossaryStore/GetGlossary',
-            babelserve_dot_v1_dot_glossary__store__pb2.GetGlossaryRequest.SerializeToString,
+            '/babelserve.v1.GlossaryStore/GetKeptGlossary',
+            babelserve_dot_v1_dot_glossary__store__pb2.GetKeptGlossaryRequest.SerializeToString,
             babelserve_dot_v1_dot_glossary__store__pb2.KeptGlossary.FromString,
             options,
             channel_credentials,
@@ -221,7 +221,7 @@ class GlossaryStore:
             _registered_method=True)
 
     @staticmethod
-    def DeleteGlossary(request,
+    def DeleteKeptGlossary(request,
             target,
             options=(),
             channel_credentials=None,
@@ -234,9 +234,9 @@ class GlossaryStore:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/babelserve.v1.GlossaryStore/DeleteGlossary',
-            babelserve_dot_v1_dot_glossary__store__pb2.DeleteGlossaryRequest.SerializeToString,
-            babelserve_dot_v1_dot_glossary__store__pb2.DeleteGlossaryResponse.FromString,
+            '/babelserve.v1.GlossaryStore/DeleteKeptGlossary',
+            babelserve_dot_v1_dot_glossary__store__pb2.DeleteKeptGlossaryRequest.SerializeToString,
+            babelserve_dot_v1_dot_glossary__store__pb2.DeleteKeptGlossaryResponse.FromString,
             options,
             channel_credentials,
             insecure,

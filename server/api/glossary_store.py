@@ -15,7 +15,7 @@ class GlossaryStore:
     def __init__(self, kept: KeptGlossaries) -> None:
         self._kept = kept
 
-    async def put(self, message: pb.PutGlossaryRequest, _: float | None = None) -> pb.KeptGlossary:
+    async def put(self, message: pb.PutKeptGlossaryRequest, _: float | None = None) -> pb.KeptGlossary:
         """Keeps a glossary. Raises TranslationError; see `KeptGlossaries.put`."""
         given = message.glossary
         dictionaries = [
@@ -31,7 +31,7 @@ class GlossaryStore:
         )
         return _message(kept)
 
-    async def get(self, message: pb.GetGlossaryRequest, _: float | None = None) -> pb.KeptGlossary:
+    async def get(self, message: pb.GetKeptGlossaryRequest, _: float | None = None) -> pb.KeptGlossary:
         """Returns a glossary with its terms. Raises GlossaryNotFound."""
         kept = self._kept.get(caller.get().name, message.id)
         answer = _message(kept)
@@ -44,10 +44,12 @@ class GlossaryStore:
         """Returns the caller's glossaries without their terms, the oldest first."""
         return pb.ListKeptGlossariesResponse(glossaries=map(_message, self._kept.all_of(caller.get().name)))
 
-    async def delete(self, message: pb.DeleteGlossaryRequest, _: float | None = None) -> pb.DeleteGlossaryResponse:
+    async def delete(
+        self, message: pb.DeleteKeptGlossaryRequest, _: float | None = None
+    ) -> pb.DeleteKeptGlossaryResponse:
         """Forgets a glossary. Raises GlossaryNotFound."""
         self._kept.delete(caller.get().name, message.id)
-        return pb.DeleteGlossaryResponse()
+        return pb.DeleteKeptGlossaryResponse()
 
 
 def _message(kept: KeptGlossary) -> pb.KeptGlossary:

@@ -69,11 +69,11 @@ class Backend(Protocol):
         """Returns the language of each text."""
         ...
 
-    async def put_glossary(self, message: store_pb.PutGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
+    async def put_glossary(self, message: store_pb.PutKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
         """Keeps a glossary of the caller's tenant."""
         ...
 
-    async def get_glossary(self, message: store_pb.GetGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
+    async def get_glossary(self, message: store_pb.GetKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
         """Returns a glossary that the caller's tenant keeps, with its terms."""
         ...
 
@@ -81,7 +81,7 @@ class Backend(Protocol):
         """Returns the glossaries that the caller's tenant keeps, without their terms, the oldest first."""
         ...
 
-    async def delete_glossary(self, message: store_pb.DeleteGlossaryRequest, caller: Caller) -> None:
+    async def delete_glossary(self, message: store_pb.DeleteKeptGlossaryRequest, caller: Caller) -> None:
         """Forgets a glossary of the caller's tenant."""
         ...
 

@@ -76,7 +76,7 @@ class InProcess:
         request = pb.ListGlossariesRequest()
         return await self._run("ListGlossaries", caller, lambda _: self._api.list_glossaries(request))
 
-    async def put_glossary(self, message: store_pb.PutGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
+    async def put_glossary(self, message: store_pb.PutKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
         """See `Backend`."""
 
         async def answer(seconds: float | None) -> store_pb.KeptGlossary:
@@ -84,20 +84,20 @@ class InProcess:
             with self._memory.hold(message_need(message.ByteSize())):
                 return await self._api.glossary_store.put(message)
 
-        return await self._run("PutGlossary", caller, answer)
+        return await self._run("PutKeptGlossary", caller, answer)
 
-    async def get_glossary(self, message: store_pb.GetGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
+    async def get_glossary(self, message: store_pb.GetKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
         """See `Backend`."""
-        return await self._run("GetGlossary", caller, lambda _: self._api.glossary_store.get(message))
+        return await self._run("GetKeptGlossary", caller, lambda _: self._api.glossary_store.get(message))
 
     async def list_kept_glossaries(self, caller: Caller) -> store_pb.ListKeptGlossariesResponse:
         """See `Backend`."""
         request = store_pb.ListKeptGlossariesRequest()
         return await self._run("ListKeptGlossaries", caller, lambda _: self._api.glossary_store.list(request))
 
-    async def delete_glossary(self, message: store_pb.DeleteGlossaryRequest, caller: Caller) -> None:
+    async def delete_glossary(self, message: store_pb.DeleteKeptGlossaryRequest, caller: Caller) -> None:
         """See `Backend`."""
-        await self._run("DeleteGlossary", caller, lambda _: self._api.glossary_store.delete(message))
+        await self._run("DeleteKeptGlossary", caller, lambda _: self._api.glossary_store.delete(message))
 
     def keep(self, num_bytes: int) -> Callable[[], None]:
         """See `Backend`."""

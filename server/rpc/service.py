@@ -1,8 +1,11 @@
 """`babelserve.v1.TranslationService` and `GlossaryStore` over gRPC: what `server.api` answers, and `TranslateBulk`.
 
+Other vendors' services stand beside it.
+
 It lets errors pass: `server.rpc.interceptors` answers them.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -11,8 +14,12 @@ from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
 from server.api.handlers import Api
 from server.rpc.bulk import BulkHandler
+from server.rpc.front_service import FrontService
+from server.rpc.google import google_services
 from server.rpc.intake import Intake
+from server.rpc.kserve import kserve_service
 from server.rpc.parsed import parsed, parsed_stream
+from server.rpc.riva import riva_service
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 
@@ -33,6 +40,8 @@ class TranslationService:
     def __init__(self, translator: Translator, intake: Intake, running: RunningCalls) -> None:
         self._api = Api(translator)
         self._intake = intake
+        self._memory = translator.memory
+        self._running = running
         self._bulk = BulkHandler(translator, intake, running)
 
     def handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
@@ -56,9 +65,22 @@ class TranslationService:
         """Returns the handlers of `babelserve.v1.GlossaryStore`."""
         unary, store, intake = grpc.stream_unary_rpc_method_handler, self._api.glossary_store, self._intake
         methods = {
-            "PutGlossary": unary(parsed(store_pb.PutGlossaryRequest, store.put, intake, self._api.check_open)),
-            "GetGlossary": unary(parsed(store_pb.GetGlossaryRequest, store.get, intake)),
+            "PutKeptGlossary": unary(parsed(store_pb.PutKeptGlossaryRequest, store.put, intake, self._api.check_open)),
+            "GetKeptGlossary": unary(parsed(store_pb.GetKeptGlossaryRequest, store.get, intake)),
             "ListKeptGlossaries": unary(parsed(store_pb.ListKeptGlossariesRequest, store.list, intake)),
-            "DeleteGlossary": unary(parsed(store_pb.DeleteGlossaryRequest, store.delete, intake)),
+            "DeleteKeptGlossary": unary(parsed(store_pb.DeleteKeptGlossaryRequest, store.delete, intake)),
         }
         return grpc.method_handlers_generic_handler(STORE_NAME, methods)
+
+    def front_handlers(self, is_ready: Callable[[str], bool]) -> tuple[FrontService, ...]:
+        """Returns the handlers of other vendors' services.
+
+        Args:
+            is_ready: says whether requests for a model are welcome; with an empty name, whether any are.
+        """
+        api, intake = self._api, self._intake
+        return (
+            *google_services(api, intake),
+            riva_service(api, intake),
+            kserve_service(api, intake, self._memory, self._running, is_ready),
+        )

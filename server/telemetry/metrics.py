@@ -34,10 +34,10 @@ METHODS = (
     "ListModels",
     "ListGlossaries",
     "DetectLanguages",
-    "PutGlossary",
-    "GetGlossary",
+    "PutKeptGlossary",
+    "GetKeptGlossary",
     "ListKeptGlossaries",
-    "DeleteGlossary",
+    "DeleteKeptGlossary",
     "other",
 )
 GRPC, HTTP, LIBRETRANSLATE, DEEPL, AZURE, GOOGLE, RIVA, KSERVE = FRONTS = (

@@ -130,7 +130,7 @@ class DeepLGlossaries:
     async def delete(self, exchange: Exchange) -> Response:
         """Forgets a glossary."""
         _, caller = await read(exchange)
-        await self._backend.delete_glossary(pb.DeleteGlossaryRequest(id=_id(exchange)), caller)
+        await self._backend.delete_glossary(pb.DeleteKeptGlossaryRequest(id=_id(exchange)), caller)
         return Response(status_code=204)
 
     async def _pairs(self, caller: Caller) -> Pairs:
@@ -142,11 +142,11 @@ class DeepLGlossaries:
         return await self._get(_id(exchange), caller)
 
     async def _get(self, identity: str, caller: Caller) -> pb.KeptGlossary:
-        return await self._backend.get_glossary(pb.GetGlossaryRequest(id=identity), caller)
+        return await self._backend.get_glossary(pb.GetKeptGlossaryRequest(id=identity), caller)
 
     async def _put(self, glossary: pb.KeptGlossary, caller: Caller) -> pb.KeptGlossary:
         try:
-            return await self._backend.put_glossary(pb.PutGlossaryRequest(glossary=glossary), caller)
+            return await self._backend.put_glossary(pb.PutKeptGlossaryRequest(glossary=glossary), caller)
         except InvalidRequest as error:
             raise refusal(error) from None
 

@@ -25,7 +25,7 @@ def store() -> GlossaryStore:
 
 
 async def test_a_glossary_is_kept_and_told(store: GlossaryStore) -> None:
-    kept = await store.put(pb.PutGlossaryRequest(glossary=pb.KeptGlossary(title="Dogs", dictionaries=[DOGS])))
+    kept = await store.put(pb.PutKeptGlossaryRequest(glossary=pb.KeptGlossary(title="Dogs", dictionaries=[DOGS])))
 
     (dictionary,) = kept.dictionaries
     assert (kept.title, kept.revision) == ("Dogs", 1)
@@ -33,30 +33,30 @@ async def test_a_glossary_is_kept_and_told(store: GlossaryStore) -> None:
     assert (dictionary.num_terms, len(dictionary.terms)) == (2, 0)
     assert dictionary.glossary_name == f"{kept.id}.en-de"
     assert list((await store.list(pb.ListKeptGlossariesRequest())).glossaries) == [kept]
-    found = await store.get(pb.GetGlossaryRequest(id=kept.id))
+    found = await store.get(pb.GetKeptGlossaryRequest(id=kept.id))
     assert found.dictionaries[0].terms == DOGS.terms
 
 
 async def test_a_glossary_is_changed_if_nobody_else_has_changed_it(store: GlossaryStore) -> None:
-    kept = await store.put(pb.PutGlossaryRequest(glossary=pb.KeptGlossary(title="Dogs", dictionaries=[DOGS])))
+    kept = await store.put(pb.PutKeptGlossaryRequest(glossary=pb.KeptGlossary(title="Dogs", dictionaries=[DOGS])))
     kept.title = "Cats"
     del kept.dictionaries[:]
 
-    changed = await store.put(pb.PutGlossaryRequest(glossary=kept))
+    changed = await store.put(pb.PutKeptGlossaryRequest(glossary=kept))
 
     assert (changed.title, changed.revision, len(changed.dictionaries)) == ("Cats", 2, 0)
     with pytest.raises(PreconditionFailed, match="revision: must be 2, not 1"):
-        await store.put(pb.PutGlossaryRequest(glossary=kept))
+        await store.put(pb.PutKeptGlossaryRequest(glossary=kept))
 
 
 async def test_glossaries_are_those_of_the_callers_tenant(store: GlossaryStore) -> None:
-    kept = await store.put(pb.PutGlossaryRequest(glossary=pb.KeptGlossary(title="Dogs")))
+    kept = await store.put(pb.PutKeptGlossaryRequest(glossary=pb.KeptGlossary(title="Dogs")))
     let_in(Tenant(name="b"), "")
 
     assert not (await store.list(pb.ListKeptGlossariesRequest())).glossaries
     with pytest.raises(GlossaryNotFound):
-        await store.delete(pb.DeleteGlossaryRequest(id=kept.id))
+        await store.delete(pb.DeleteKeptGlossaryRequest(id=kept.id))
     let_in(Tenant(name="a"), "")
-    await store.delete(pb.DeleteGlossaryRequest(id=kept.id))
+    await store.delete(pb.DeleteKeptGlossaryRequest(id=kept.id))
     with pytest.raises(GlossaryNotFound):
-        await store.get(pb.GetGlossaryRequest(id=kept.id))
+        await store.get(pb.GetKeptGlossaryRequest(id=kept.id))

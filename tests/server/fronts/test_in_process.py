@@ -22,7 +22,7 @@ from tests.server.echo_engine import EchoEngine
 
 CALLER = Caller(front="libretranslate", request_id="my-id", address="1.2.3.4")
 REQUEST = pb.TranslateRequest(contents=["A dog runs. A man sits."], target_language_code="de")
-PUT = store_pb.PutGlossaryRequest(glossary=store_pb.KeptGlossary(title="Dogs"))
+PUT = store_pb.PutKeptGlossaryRequest(glossary=store_pb.KeptGlossary(title="Dogs"))
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
@@ -55,8 +55,8 @@ async def test_each_method_answers_and_is_counted_by_its_front(
         detected = await backend.detect_languages(pb.DetectLanguagesRequest(contents=["A dog."]), CALLER)
         kept = await backend.put_glossary(PUT, CALLER)
         listed = await backend.list_kept_glossaries(CALLER)
-        await backend.get_glossary(store_pb.GetGlossaryRequest(id=kept.id), CALLER)
-        await backend.delete_glossary(store_pb.DeleteGlossaryRequest(id=kept.id), CALLER)
+        await backend.get_glossary(store_pb.GetKeptGlossaryRequest(id=kept.id), CALLER)
+        await backend.delete_glossary(store_pb.DeleteKeptGlossaryRequest(id=kept.id), CALLER)
         await asyncio.sleep(0)
 
     assert list(listed.glossaries) == [kept]
@@ -66,7 +66,7 @@ async def test_each_method_answers_and_is_counted_by_its_front(
     assert (len(scored.scores), len(models.models), len(glossaries.glossaries)) == (1, 1, 0)
     facts = [vars(record)["facts"] for record in caplog.records if record.message == "request"]
     methods = ["Translate", "TranslateStream", "Score", "ListModels", "ListGlossaries", "DetectLanguages"]
-    methods += ["PutGlossary", "ListKeptGlossaries", "GetGlossary", "DeleteGlossary"]
+    methods += ["PutKeptGlossary", "ListKeptGlossaries", "GetKeptGlossary", "DeleteKeptGlossary"]
     assert [each["method"] for each in facts] == methods
     assert {(each["front"], each["code"], each["tenant"]) for each in facts} == {("libretranslate", "OK", "anonymous")}
     labels = {"front": "libretranslate", "code": "OK"}

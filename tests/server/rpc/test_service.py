@@ -254,14 +254,16 @@ async def test_glossaries_of_callers_are_kept(live: Live) -> None:
         terms=[store_pb.DictionaryTerm(source="dog", target="Hund")],
     )
 
-    kept = await store.PutGlossary(
-        store_pb.PutGlossaryRequest(glossary=store_pb.KeptGlossary(title="Dogs", dictionaries=[dictionary]))
+    kept = await store.PutKeptGlossary(
+        store_pb.PutKeptGlossaryRequest(glossary=store_pb.KeptGlossary(title="Dogs", dictionaries=[dictionary]))
     )
 
-    assert (await store.GetGlossary(store_pb.GetGlossaryRequest(id=kept.id))).dictionaries[0].terms == dictionary.terms
+    assert (await store.GetKeptGlossary(store_pb.GetKeptGlossaryRequest(id=kept.id))).dictionaries[
+        0
+    ].terms == dictionary.terms
     assert list((await store.ListKeptGlossaries(store_pb.ListKeptGlossariesRequest())).glossaries) == [kept]
-    await store.DeleteGlossary(store_pb.DeleteGlossaryRequest(id=kept.id))
-    code, words = await told(store.GetGlossary(store_pb.GetGlossaryRequest(id=kept.id)))
+    await store.DeleteKeptGlossary(store_pb.DeleteKeptGlossaryRequest(id=kept.id))
+    code, words = await told(store.GetKeptGlossary(store_pb.GetKeptGlossaryRequest(id=kept.id)))
     assert (code, words.partition(":")[0]) == (grpc.StatusCode.NOT_FOUND, "id")
 
 
