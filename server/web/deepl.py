@@ -14,7 +14,7 @@ from server.web.exchange import Exchange, Handler, Site, json_response
 
 PREFIXES = ("", "/deepl")
 _NOT_SERVED = (  # each with any path behind it
-    "/v2/document",  # documents have no front yet
+    "/v2/document",  # a front for documents takes it out of here
     "/v2/write",
     "/v3/style_rules",
     "/v3/translation_memories",
