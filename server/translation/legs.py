@@ -30,11 +30,11 @@ from server.translation.rules import (
     check_confidence,
     check_decoding,
     check_glossary,
-    check_mime_type,
     check_scores,
     check_steering,
 )
 from server.translation.search_terms import TERMS_BEAM_SIZE, find_replaced, terms_of
+from server.translation.type_rules import check_mime_type
 
 _BEAM_SIZE = 4  # for a model that names none
 # Share of a document that is translated. Half, and more documents are split and then refused. Twice, and more are
@@ -57,6 +57,7 @@ class Leg:
         read: reads texts that have markup; None for plain texts.
         text: how the caller wants texts read.
         glossary: of the caller; None without one.
+        has_prefixes: whether translations begin as the request says; marks round words then stand where it says.
         spared_seconds: the part of the request's time that this leg leaves to the next one.
     """
 
@@ -67,45 +68,45 @@ class Leg:
     read: Read | None = None
     text: TextOptions = field(default_factory=TextOptions)
     glossary: Glossary | None = None
+    has_prefixes: bool = False
     spared_seconds: float = 0.0
 
     def ask_again(
-        self,
-        sentence: SourceSentence,
-        restored: Restored,
-        hypothesis: Hypothesis,
-        attention: NDArray[np.float32] | None,
+        self, sentence: SourceSentence, restored: Restored, tokens: Hypothesis, attention: NDArray[np.float32] | None
     ) -> SourceSentence | None:
         """Returns the sentence as its model is asked for it again, after a translation that lacks a part or a term.
+
+        What begins with a prefix has its parts in places that the model has not chosen, and is not asked for parts.
 
         Args:
             sentence: as the model was asked for it.
             restored: its translation.
-            hypothesis: the tokens of this.
+            tokens: of this.
             attention: of these; None if they were not aligned.
 
-        Returns:
-            None if the model is not asked again.
+        Returns None if the model is not asked again.
         """
         again = sentence
-        if not restored.is_whole and sentence.masked is not None:
+        if not restored.is_whole and sentence.masked is not None and sentence.prefix is None:
             rules = self.split_rules
             if masked := rules.masker.mask_again(sentence.masked, restored.missing):
                 ids = rules.encode(masked.text)
                 if rules.num_added < len(ids) <= rules.max_tokens:
                     again = replace(sentence, source_ids=ids, masked=masked)
         if sentence.replaced is None and sentence.num_missing(restored):
-            again = replace(again, replaced=find_replaced(self.model.tokenizer, sentence, hypothesis, attention))
+            again = replace(again, replaced=find_replaced(self.model.tokenizer, sentence, tokens, attention))
         return None if again is sentence else again
 
     def options_for(self, sentence: SourceSentence) -> DecodingOptions:
         """Returns the decoding options of a sentence.
 
-        A sentence with tags, marks round words or terms is aligned too, if the model can. The search for terms has a
-        beam of 8 or more, and the whole vocabulary.
+        A sentence with tags, marks round words or terms is aligned, if the model can. Terms have a beam of 8 or more,
+        and no shortlist.
         """
         is_aligned = sentence.is_marked and self.is_only and self.model.manifest.alignment
         options = self._aligned_options if is_aligned else self.options
+        if sentence.prefix is not None:
+            options = replace(options, target_prefix=sentence.prefix.ids)
         if sentence.replaced is None:
             return options
         terms = terms_of(self.model.tokenizer, sentence)
@@ -113,10 +114,8 @@ class Leg:
             return options
         width = min(max(options.beam_size, TERMS_BEAM_SIZE), self.model.manifest.limits.max_beam_size)
         most = int(_MORE_TOKENS * sentence.replaced.num_tokens) + terms.num_tokens + 1
-        most = min(most, options.max_output_tokens or most)
-        return replace(
-            options, beam_size=width, use_shortlist=False, with_scores=True, terms=terms, max_output_tokens=most
-        )
+        wider = replace(options, beam_size=width, use_shortlist=False, with_scores=True, coverage_penalty=0.0)
+        return replace(wider, terms=terms, max_output_tokens=min(most, options.max_output_tokens or most))
 
     @functools.cached_property
     def _aligned_options(self) -> DecodingOptions:
@@ -139,7 +138,7 @@ class Leg:
                 language=self.pair.target,
                 own_parts=own_parts(tuple(self.text.keep)),
                 adapts_from=self.pair.source if self.text.adapt_quantities else "",
-                places_pairs=self.is_only and self.model.manifest.alignment is not None,
+                places_pairs=self.is_only and not self.has_prefixes and self.model.manifest.alignment is not None,
             ),
             glossary=self.glossary,
         )
@@ -242,9 +241,7 @@ def _borrowed_legs(
     leg = _leg(decoding, last, models, beam_size)
     read = check_mime_type(request, leg.options.num_hypotheses)
     if request.glossary is not None:
-        check_glossary(
-            leg.model.manifest, leg.model.tokenizer.has_forms, is_only=not before, samples=decoding.sampling is not None
-        )
+        check_glossary(leg.model.manifest, leg.model.tokenizer.has_forms, leg.options, is_only=not before)
         check_glossaries(request.glossary, leg.pair)
     if before:
         first, second = (replace(each, is_only=False, text=request.text) for each in [*legs, leg])
@@ -256,6 +253,7 @@ def _borrowed_legs(
             options=_with_wishes(request, leg.options, leg.model.manifest),
             read=read,
             text=request.text,
+            has_prefixes=bool(request.target_prefixes),
             glossary=request.glossary and request.glossary.inflecting(leg.pair.target),
         ),
     )
@@ -269,7 +267,7 @@ def _with_wishes(request: TranslationRequest, options: DecodingOptions, manifest
     if request.with_confidence:
         check_confidence(manifest.confidence)
     if request.with_tokens or request.with_confidence or request.with_search:
-        check_scores(options)
+        check_scores(options, with_search=request.with_search)
         options = replace(options, with_tokens=True, with_search=request.with_search)
     return options
 
@@ -286,6 +284,8 @@ def _leg(decoding: DecodingRequest, planned: PlannedLeg, models: Mapping[str, Mo
         least_tokens=1 + model.manifest.search.forced_eos,
     )
     options = check_steering(options, decoding.suppress, model.tokenizer, model.manifest.name)
+    if options.coverage_penalty > 0:
+        check_alignment(model.manifest.alignment, "decoding.coverage_penalty", "0")
     return Leg(model=model, pair=pair, options=options)
 
 

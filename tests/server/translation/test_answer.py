@@ -1,18 +1,16 @@
 import html
 
-import numpy as np
-import pytest
-
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import FinishReason, Hypothesis, Result, Timings
 from server.errors import InvalidRequest
-from server.text.alignment import find_spans
-from server.text.characters import Characters
+from server.text.glossary import FoundTerm
 from server.text.markup.document import Mark
 from server.text.markup.sentence_markup import SentenceMarkup, TagText
 from server.text.masking import Masker
 from server.text.source import SourceSentence, SplitText
-from server.translation.answer import Candidate, TextAnswer, TranslatedSentence, restore
+from server.text.term_table import Term
+from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
+from server.translation.restoring import restore
 
 ONE = SourceSentence("one", " ", (5, 6, 3))
 TWO = SourceSentence("two", "\n", (7, 3))
@@ -106,6 +104,17 @@ def test_a_text_of_which_nothing_was_translated_is_copied() -> None:
     assert text.finish_reason == FinishReason.COPIED
 
 
+def test_a_sentence_that_is_a_term_is_the_terms_target() -> None:
+    found = FoundTerm(Term(("dog",), ("Hund",)), 0, 3)
+    sentence = TranslatedSentence.copied(SourceSentence("Dog", "", None, terms=(found,), written="Hund"))
+    text = TextAnswer(SplitText("", (sentence.source,)))
+    text.sentences[0] = sentence
+
+    assert (text.text(0), text.score(0), text.finish_reason) == ("Hund", 0.0, FinishReason.STOP)
+    assert [(used.found, used.span) for used in sentence.terms] == [(found, (0, 4))]
+    assert sentence.tokens() == []
+
+
 def test_tokens_are_counted_without_eos() -> None:
     assert (answer().num_source_tokens, answer().num_target_tokens) == (3, 4)
     assert (ONE.num_tokens, STARS.num_tokens) == (2, 0)
@@ -142,28 +151,3 @@ def test_what_was_masked_stands_in_every_candidate(tokenizer: Tokenizer) -> None
     sentence = TranslatedSentence.decoded(source, result, restore(source, result, tokenizer), tokenizer)
 
     assert [each.text.upper() for each in sentence.candidates] == [each.text for each in sentence.candidates]
-
-
-@pytest.mark.parametrize(("is_aligned", "expected"), [(True, "*Ein* Hund rennt."), (False, "Ein Hund *rennt*.")])
-def test_marks_round_words_follow_the_attention_of_the_best_hypothesis(
-    tokenizer: Tokenizer, is_aligned: bool, expected: str
-) -> None:
-    masker = Masker(carriers=(("%1",),), characters=Characters(lambda _: True), places_pairs=True)
-    masked = masker.mask("A dog *runs*.")
-    source_ids, ids = tokenizer.encode(masked.text), tokenizer.encode("Ein Hund rennt.")[:-1]
-    of_source = find_spans(tokenizer.spell_source(source_ids), masked.text)
-    of_target = find_spans(tokenizer.spell_target(ids), "Ein Hund rennt.")
-    rows = [index for index, span in enumerate(of_target) if span and span[1] <= len("Ein")]
-    runs = [index for index, span in enumerate(of_source) if span and len("A dog ") <= span[0] < len("A dog runs")]
-    attention = np.zeros((len(ids), len(source_ids)), np.float32)
-    attention[:, -1] = 1.0
-    attention[rows] = 0.0
-    attention[np.ix_(rows, runs)] = 1.0 / len(runs)
-    source = SourceSentence("A dog *runs*.", "", source_ids, masked=masked)
-    hypothesis = Hypothesis(ids, -1.0, FinishReason.STOP)
-
-    result = Result((hypothesis, hypothesis), Timings(), attention=attention if is_aligned else None)
-    best, second = restore(source, result, tokenizer)
-
-    assert best.text == expected
-    assert second.text == "Ein Hund *rennt*."

@@ -16,7 +16,7 @@ from server.models.model import Model
 from server.text.glossary import Glossary
 from server.text.masked import Restored
 from server.text.masking import Masker
-from server.text.source import SourceSentence, SplitText
+from server.text.source import Given, SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES
 from server.text.term_table import Term
 from server.translation.legs import Leg, TextGroup, group_texts
@@ -222,6 +222,9 @@ def test_a_sentence_that_lost_a_part_is_shown_with_other_carriers(model: Model) 
     assert again is not None
     assert again.source_ids == model.tokenizer.encode("A dog %1 runs.")
     assert leg.ask_again(dataclasses.replace(sentence, masked=None), Restored("Ein Hund"), HYPOTHESIS, None) is None
+    given = dataclasses.replace(sentence, prefix=Given("Ein", (7,)))
+    assert leg.ask_again(given, masked.restore("Ein Hund"), HYPOTHESIS, None) is None
+    assert leg.options_for(given).target_prefix == (7,)
 
 
 def test_terms_are_refused_over_a_language_between_and_of_models_that_cannot_be_told(
@@ -256,17 +259,26 @@ def test_a_sentence_that_lacks_a_term_is_asked_for_again_once(model: Model) -> N
     assert options.max_output_tokens == 1 + options.terms.num_tokens + 1
 
 
-@pytest.mark.parametrize(("is_only", "can_align"), [(True, True), (False, True), (True, False)])
+@pytest.mark.parametrize(
+    ("is_only", "can_align", "has_prefixes", "expected"),
+    [(True, True, False, True), (False, True, False, False), (True, False, False, False), (True, True, True, False)],
+)
 def test_marks_round_words_are_not_shown_where_the_translation_is_aligned(
-    model: Model, is_only: bool, can_align: bool
+    model: Model, is_only: bool, can_align: bool, has_prefixes: bool, expected: bool
 ) -> None:
     alignment = Alignment(heads=(Head(layer=0, head=0, is_shifted=False),), error_rate=0.1, num_sentences=200)
     manifest = dataclasses.replace(model.manifest, alignment=alignment if can_align else None)
     aligned = with_manifest(model, manifest)
-    leg = Leg(model=aligned, pair=manifest.language_pairs[0], options=DecodingOptions(beam_size=1), is_only=is_only)
+    leg = Leg(
+        model=aligned,
+        pair=manifest.language_pairs[0],
+        options=DecodingOptions(beam_size=1),
+        is_only=is_only,
+        has_prefixes=has_prefixes,
+    )
 
     masked = leg.split_rules.masker.mask("A *dog* runs.")
     sentence = SourceSentence("A *dog* runs.", "", model.tokenizer.encode("A dog runs."), masked=masked)
 
-    assert bool(masked.pairs) == (is_only and can_align)
-    assert leg.options_for(sentence).with_alignment == (is_only and can_align)
+    assert bool(masked.pairs) == expected
+    assert leg.options_for(sentence).with_alignment == expected
