@@ -13,6 +13,7 @@ from server.web.bodies import Bodies
 from server.web.exchange import REQUEST_ID_HEADER, Site
 from server.web.libretranslate import LibreTranslateApi
 from server.web.own import OwnApi
+from server.web.page_files import page_routes
 
 
 def create_app(backend: Backend, long_messages: LongMessages, origins: Sequence[str] = ()) -> ASGIApp:
@@ -24,7 +25,7 @@ def create_app(backend: Backend, long_messages: LongMessages, origins: Sequence[
         origins: of web pages that may call, or "*"; none by default.
     """
     site = Site(backend, Bodies(long_messages))
-    routes = [*OwnApi(site).routes(), *LibreTranslateApi(site).routes()]
+    routes = [*OwnApi(site).routes(), *LibreTranslateApi(site).routes(), *page_routes(site)]
     cors = Middleware(
         CORSMiddleware,
         allow_origins=origins,

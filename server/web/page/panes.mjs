@@ -1,0 +1,254 @@
+// The two sides of a translation: writes sentences as they come, and lights what belongs together.
+
+import { isCopied, positionsOf } from "./words.mjs";
+
+// A run of letters and digits, or a mark, as the server has it.
+const WORD = /[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]/gu;
+
+/**
+ * The text that was sent lies behind the box that it was typed into, letter for letter, so that its sentences and words
+ * can be lit there.
+ */
+export class Panes {
+  #pairs = []; // by index: {sentence, source, target}, the elements on both sides
+  #before = []; // what stands before the first sentence
+  #words = { index: -1, at: -1 }; // the word of a translation that the keyboard has reached
+
+  /** `onPick(index, word)` is called with the word that was chosen, which may be empty. */
+  constructor(source, backdrop, output, onPick) {
+    Object.assign(this, { source, backdrop, output, onPick });
+    source.addEventListener("pointermove", (event) => this.#pointAtSource(event));
+    source.addEventListener("pointerleave", () => this.#light(-1));
+    for (const name of ["keyup", "focus", "pointerup"]) source.addEventListener(name, () => this.#followCaret());
+    source.addEventListener("blur", () => this.#light(-1));
+    output.addEventListener("pointermove", (event) => this.#pointAtTarget(event));
+    output.addEventListener("pointerleave", () => this.#light(-1));
+    output.addEventListener("focusin", (event) => this.#reach(indexOf(event.target), -1));
+    output.addEventListener("focusout", () => this.#light(-1));
+    output.addEventListener("keydown", (event) => this.#press(event));
+    output.addEventListener("click", (event) => this.#pick(event.target));
+  }
+
+  get sentences() {
+    return this.#pairs.map((pair) => pair.sentence);
+  }
+
+  /** The translation, as far as it has come. */
+  get text() {
+    const parts = this.#pairs.map(({ sentence }) =>
+      sentence ? (sentence.text ?? "") + (sentence.separator ?? "") : "",
+    );
+    return this.#before.join("") + parts.join("");
+  }
+
+  /** Writes the text of the box behind it; its sentences are not known then. */
+  follow() {
+    this.#light(-1);
+    for (const pair of this.#pairs) pair.source = null;
+    this.backdrop.replaceChildren(`${this.source.value}\n`);
+  }
+
+  clear() {
+    this.#pairs = [];
+    this.#before = [];
+    this.output.replaceChildren();
+  }
+
+  /** Writes a `TranslateStreamResponse`. The first one of a text replaces the translation before. */
+  write(message, isFirst) {
+    if (isFirst) this.#begin(message);
+    const { sentence, sentenceIndex: index = 0 } = message;
+    const pair = this.#pairs[index];
+    if (!pair || !sentence) return;
+    pair.sentence = sentence;
+    pair.target.textContent = sentence.text ?? "";
+    pair.target.className = `sentence${isCut(sentence) ? " doubtful" : ""}${isCopied(sentence) ? " copied" : ""}`;
+    pair.target.setAttribute("role", "button");
+    pair.target.setAttribute("aria-haspopup", "dialog");
+    pair.target.after(sentence.separator ?? "");
+    if (sentence.text) this.#enter(index);
+  }
+
+  /** Marks the sentences of the text behind the box, when all of them have come. */
+  finish() {
+    const text = this.source.value;
+    const unitOf = positionsOf(text);
+    const parts = [];
+    let end = 0;
+    for (const [index, pair] of this.#pairs.entries()) {
+      const { sourceBegin = 0, sourceEnd = 0 } = pair.sentence ?? {};
+      const begin = unitOf(sourceBegin);
+      if (sourceEnd <= sourceBegin || begin < end) continue; // of text with markup nobody knows the place
+      pair.source = sentenceElement(index);
+      parts.push(text.slice(end, begin), pair.source);
+      end = unitOf(sourceEnd);
+      pair.source.textContent = text.slice(begin, end);
+    }
+    this.backdrop.replaceChildren(...parts, `${text.slice(end)}\n`);
+  }
+
+  /** Puts another translation of a sentence in its place. Which words belong together is not known then. */
+  replace(index, text) {
+    const pair = this.#pairs[index];
+    pair.sentence = { ...pair.sentence, text, links: [], finishReason: undefined };
+    pair.target.textContent = text;
+    delete pair.target.dataset.split;
+  }
+
+  elementOf(index) {
+    return this.#pairs[index].target;
+  }
+
+  #begin({ leading = "", sentenceCount = 0 }) {
+    this.clear();
+    this.#before = [leading];
+    this.#pairs = Array.from({ length: sentenceCount }, (_, index) => ({ target: sentenceElement(index) }));
+    this.output.append(leading, ...this.#pairs.map((pair) => pair.target));
+  }
+
+  /** Lets the keyboard enter the translation by one sentence: the first that has come, or the one reached last. */
+  #enter(index) {
+    const entered = this.output.querySelector("[tabindex='0']");
+    this.#pairs[index].target.tabIndex = entered ? -1 : 0;
+  }
+
+  #pointAtSource({ clientX, clientY }) {
+    const under = document
+      .elementsFromPoint(clientX, clientY)
+      .find((each) => this.backdrop.contains(each) && each !== this.backdrop);
+    const index = under ? indexOf(under) : -1;
+    this.#light(index, "source", under);
+    if (index >= 0 && !under.dataset.at)
+      this.#light(
+        index,
+        "source",
+        document.elementsFromPoint(clientX, clientY).find((each) => each.dataset.at),
+      );
+  }
+
+  #pointAtTarget({ target }) {
+    this.#light(indexOf(target), "target", target);
+  }
+
+  #followCaret() {
+    const at = this.source.selectionStart;
+    let end = 0;
+    for (const node of this.backdrop.childNodes) {
+      const begin = end;
+      end += node.textContent.length;
+      if (at <= end && node.dataset) return this.#light(indexOf(node), "source", wordAt(node, at - begin));
+      if (at < end) break;
+    }
+    this.#light(-1);
+  }
+
+  #reach(index, at) {
+    this.#words = { index, at };
+    if (index < 0) return;
+    for (const each of this.output.querySelectorAll("[tabindex='0']")) each.tabIndex = -1;
+    this.#pairs[index].target.tabIndex = 0;
+    this.#light(index, "target", this.#pairs[index].target.querySelectorAll("[data-at]")[at]);
+  }
+
+  #press(event) {
+    const { index, at } = this.#words;
+    if (index < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    const forward = getComputedStyle(this.output).direction === "rtl" ? "ArrowLeft" : "ArrowRight";
+    const backward = forward === "ArrowLeft" ? "ArrowRight" : "ArrowLeft";
+    const words = this.#pairs[index].target.querySelectorAll("[data-at]");
+    if (event.key === forward && at + 1 < words.length) this.#reach(index, at + 1);
+    else if (event.key === backward && at > 0) this.#reach(index, at - 1);
+    else if (event.key === forward || event.key === "ArrowDown") this.#step(index, 1);
+    else if (event.key === backward || event.key === "ArrowUp") this.#step(index, -1);
+    else if (event.key === "Enter" || event.key === " ") this.#pick(words[at] ?? this.#pairs[index].target);
+    else return;
+    event.preventDefault();
+  }
+
+  #step(index, by) {
+    while (this.#pairs[(index += by)])
+      if (this.#pairs[index].sentence?.text) return this.#pairs[index].target.focus();
+  }
+
+  #pick(element) {
+    const index = indexOf(element);
+    if (index >= 0 && this.#pairs[index].sentence) this.onPick(index, element.dataset.at ? element.textContent : "");
+  }
+
+  /** Lights a sentence on both sides, and the words that belong to one of its words; index -1 puts the lights out. */
+  #light(index, side, word) {
+    for (const root of [this.backdrop, this.output])
+      for (const each of root.querySelectorAll(".lit")) each.classList.remove("lit");
+    const pair = this.#pairs[index];
+    if (!pair?.sentence) return;
+    for (const each of ["source", "target"]) {
+      if (!pair[each]) continue;
+      splitIntoWords(pair[each]);
+      pair[each].classList.add("lit");
+    }
+    if (word?.dataset.at) for (const each of partnersOf(pair, side, word)) each.classList.add("lit");
+  }
+}
+
+/** Returns the words on both sides that belong to one, with that one. */
+function partnersOf({ sentence, source, target }, side, word) {
+  const places = {
+    source: rangesOf(sentence.links, "source", sentence.sourceText),
+    target: rangesOf(sentence.links, "target", sentence.text),
+  };
+  const isMeant = places[side].map((range) => overlaps(word, range));
+  const partners = (element, ranges) =>
+    element
+      ? [...element.querySelectorAll("[data-at]")].filter((each) =>
+          ranges.some((range, link) => isMeant[link] && overlaps(each, range)),
+        )
+      : [];
+  return [word, ...partners(source, places.source), ...partners(target, places.target)];
+}
+
+function rangesOf(links = [], side, text = "") {
+  const unitOf = positionsOf(text);
+  return links.map((link) => [unitOf(link[`${side}Begin`] ?? 0), unitOf(link[`${side}End`] ?? 0)]);
+}
+
+function overlaps(word, [begin, end]) {
+  const at = Number(word.dataset.at);
+  return at < end && begin < at + word.textContent.length;
+}
+
+/** Makes elements of the words of a sentence; only of one that somebody looks at, because a long text has many. */
+function splitIntoWords(element) {
+  if (element.dataset.split) return;
+  element.dataset.split = "yes";
+  const text = element.textContent;
+  const parts = [];
+  let end = 0;
+  for (const match of text.matchAll(WORD)) {
+    const word = document.createElement("span");
+    word.dataset.at = match.index;
+    word.textContent = match[0];
+    parts.push(text.slice(end, match.index), word);
+    end = match.index + match[0].length;
+  }
+  element.replaceChildren(...parts, text.slice(end));
+}
+
+function wordAt(sentence, at) {
+  splitIntoWords(sentence);
+  return [...sentence.querySelectorAll("[data-at]")].find((word) => overlaps(word, [at, at + 1]));
+}
+
+function sentenceElement(index) {
+  const element = document.createElement("span");
+  element.className = "waiting";
+  element.dataset.index = index;
+  return element;
+}
+
+function indexOf(element) {
+  return Number(element.closest?.("[data-index]")?.dataset.index ?? -1);
+}
+
+function isCut({ finishReason }) {
+  return finishReason === "FINISH_REASON_LENGTH" || finishReason === "FINISH_REASON_REPETITION";
+}
