@@ -43,7 +43,7 @@ export class Alternatives {
   #show(...children) {
     this.box.replaceChildren(...children);
     if (!this.isOpen) this.box.showPopover();
-    const { left, bottom, top } = this.anchor.getClientRects()[0] ?? this.anchor.getBoundingClientRect();
+    const { left, bottom, top } = this.anchor.getBoundingClientRect();
     const { offsetWidth: width, offsetHeight: height } = this.box;
     const below = bottom + 6 + height <= innerHeight ? bottom + 6 : Math.max(8, top - 6 - height);
     this.box.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`;

@@ -88,7 +88,8 @@ async function run(signal) {
       panes.write(message, !first);
       first ??= message;
     }
-    if (first === messages[0]) begin(first);
+    if (first === messages[0]) begin();
+    showDetected(messages.find((each) => !each.sentenceIndex)?.detectedLanguageCode);
   }
   panes.finish();
   output.setAttribute("aria-busy", "false");
@@ -97,14 +98,19 @@ async function run(signal) {
   say(`Translated${by}.${detected ? ` The text seems to be ${nameOf(detected)}.` : ""}`);
 }
 
-/** What the first sentence of an answer shows, beside itself. */
-function begin(message) {
+/** What the first sentence of an answer changes, beside itself. */
+function begin() {
   output.classList.remove("stale");
   output.lang = into.value;
-  detected = message.detectedLanguageCode ?? "";
-  source.lang = detected || (from.value === "auto" ? "" : from.value);
+  source.lang = from.value === "auto" ? "" : from.value;
   showState();
   requestAnimationFrame(() => setTimeout(() => performance.measure("first sentence", "answered")));
+}
+
+function showDetected(language) {
+  if (!language) return;
+  source.lang = detected = language;
+  showState();
 }
 
 /** Returns the request for a text; null if the terms are wrong, which the page says then. */

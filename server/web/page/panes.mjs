@@ -11,7 +11,9 @@ const WORD = /[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]/gu;
  */
 export class Panes {
   #pairs = []; // by index: {sentence, source, target}, the elements on both sides
-  #before = []; // what stands before the first sentence
+  #before = new Text(); // what stands before the first sentence
+  #entry = null; // the sentence by which the keyboard enters the translation
+  #lit = []; // the elements that are lit
   #words = { index: -1, at: -1 }; // the word of a translation that the keyboard has reached
 
   /** `onPick(index, word)` is called with the word that was chosen, which may be empty. */
@@ -38,7 +40,7 @@ export class Panes {
     const parts = this.#pairs.map(({ sentence }) =>
       sentence ? (sentence.text ?? "") + (sentence.separator ?? "") : "",
     );
-    return this.#before.join("") + parts.join("");
+    return this.#before.data + parts.join("");
   }
 
   /** Writes the text of the box behind it; its sentences are not known then. */
@@ -50,7 +52,8 @@ export class Panes {
 
   clear() {
     this.#pairs = [];
-    this.#before = [];
+    this.#entry = null;
+    this.#before = new Text();
     this.output.replaceChildren();
   }
 
@@ -58,6 +61,7 @@ export class Panes {
   write(message, isFirst) {
     if (isFirst) this.#begin(message);
     const { sentence, sentenceIndex: index = 0 } = message;
+    if (message.leading) this.#before.data = message.leading; // it comes with the sentence of index 0
     const pair = this.#pairs[index];
     if (!pair || !sentence) return;
     pair.sentence = sentence;
@@ -66,7 +70,8 @@ export class Panes {
     pair.target.setAttribute("role", "button");
     pair.target.setAttribute("aria-haspopup", "dialog");
     pair.target.after(sentence.separator ?? "");
-    if (sentence.text) this.#enter(index);
+    pair.target.tabIndex = -1;
+    if (!this.#entry && sentence.text) this.#enter(index);
   }
 
   /** Marks the sentences of the text behind the box, when all of them have come. */
@@ -99,17 +104,17 @@ export class Panes {
     return this.#pairs[index].target;
   }
 
-  #begin({ leading = "", sentenceCount = 0 }) {
+  #begin({ sentenceCount = 0 }) {
     this.clear();
-    this.#before = [leading];
     this.#pairs = Array.from({ length: sentenceCount }, (_, index) => ({ target: sentenceElement(index) }));
-    this.output.append(leading, ...this.#pairs.map((pair) => pair.target));
+    this.output.append(this.#before, ...this.#pairs.map((pair) => pair.target));
   }
 
   /** Lets the keyboard enter the translation by one sentence: the first that has come, or the one reached last. */
   #enter(index) {
-    const entered = this.output.querySelector("[tabindex='0']");
-    this.#pairs[index].target.tabIndex = entered ? -1 : 0;
+    if (this.#entry) this.#entry.tabIndex = -1;
+    this.#entry = this.#pairs[index].target;
+    this.#entry.tabIndex = 0;
   }
 
   #pointAtSource({ clientX, clientY }) {
@@ -145,8 +150,7 @@ export class Panes {
   #reach(index, at) {
     this.#words = { index, at };
     if (index < 0) return;
-    for (const each of this.output.querySelectorAll("[tabindex='0']")) each.tabIndex = -1;
-    this.#pairs[index].target.tabIndex = 0;
+    this.#enter(index);
     this.#light(index, "target", this.#pairs[index].target.querySelectorAll("[data-at]")[at]);
   }
 
@@ -177,16 +181,17 @@ export class Panes {
 
   /** Lights a sentence on both sides, and the words that belong to one of its words; index -1 puts the lights out. */
   #light(index, side, word) {
-    for (const root of [this.backdrop, this.output])
-      for (const each of root.querySelectorAll(".lit")) each.classList.remove("lit");
+    for (const each of this.#lit) each.classList.remove("lit");
+    this.#lit = [];
     const pair = this.#pairs[index];
     if (!pair?.sentence) return;
     for (const each of ["source", "target"]) {
       if (!pair[each]) continue;
       splitIntoWords(pair[each]);
-      pair[each].classList.add("lit");
+      this.#lit.push(pair[each]);
     }
-    if (word?.dataset.at) for (const each of partnersOf(pair, side, word)) each.classList.add("lit");
+    if (word?.dataset.at) this.#lit.push(...partnersOf(pair, side, word));
+    for (const each of this.#lit) each.classList.add("lit");
   }
 }
 
