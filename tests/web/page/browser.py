@@ -1,7 +1,6 @@
 """Runs all checks of `checks.py` in Chromium; run in its own environment.
 
-It takes JSON as its only argument, the fields of `Sites`, and prints JSON: why each check failed, empty for one that did
-not.
+It takes JSON as its only argument, the fields of `Sites`. It prints JSON: why each check failed, empty if it did not.
 """
 
 import json
@@ -12,7 +11,8 @@ from pathlib import Path
 import axe_playwright_python
 from playwright.sync_api import sync_playwright
 
-from tests.web.page.checks import CHECKS, Sites, Visit
+from tests.web.page.checks import CHECKS
+from tests.web.page.visit import Sites, Visit
 
 
 def main() -> None:

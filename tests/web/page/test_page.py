@@ -15,7 +15,7 @@ from tests.fronts.environments import ROOT, python_of
 from tests.web.page.checks import CHECKS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-QUOTA = "{ rate = 0.05, burst = 0.05 }"  # of lane time: a sentence uses up what a second or two gives back
+QUOTA = "{ rate = 0.01, burst = 0.01 }"  # of lane time: a sentence uses up what a second or two gives back
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
