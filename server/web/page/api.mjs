@@ -42,13 +42,15 @@ export class Api {
   /** Yields lists of `TranslateStreamResponse`. Throws Failure, and AbortError when the signal says so. */
   async *stream(request, signal) {
     const response = await this.#ask("v1/translate/stream", request, signal);
+    let isWhole = false;
     for await (const events of brokenAsFailure(readEvents(response.body))) {
       const messages = events.filter((each) => each.event === "").map((each) => each.data);
       if (messages.length) yield messages;
       const last = events.at(-1);
-      if (last.event === "end") return;
       if (last.event === "error") throw failureOf(last.data);
+      isWhole = last.event === "end";
     }
+    if (isWhole) return;
     throw new Failure(0, "The connection broke before the translation was complete. Try again.");
   }
 

@@ -5,6 +5,7 @@ import { Api, sleep } from "./api.mjs";
 import { copyText, readFile, saveFile } from "./files.mjs";
 import { readTerms } from "./glossary.mjs";
 import { Languages, nameOf, readFragment, writeFragment } from "./languages.mjs";
+import { Pace } from "./pace.mjs";
 import { Panes } from "./panes.mjs";
 import { notesOf } from "./words.mjs";
 
@@ -82,35 +83,34 @@ async function run(signal) {
   output.setAttribute("aria-busy", "true");
   say("Translating …");
   let first = null;
+  const pace = new Pace((messages) => panes.write(messages));
+  signal.addEventListener("abort", () => pace.stop());
   for await (const messages of api.stream(request, signal)) {
-    if (!first) performance.mark("answered");
-    for (const message of messages) {
-      panes.write(message, !first);
-      first ??= message;
-    }
-    if (first === messages[0]) begin();
-    showDetected(messages.find((each) => !each.sentenceIndex)?.detectedLanguageCode);
+    const isFirst = !first;
+    first ??= messages[0];
+    if (isFirst) begin(first);
+    pace.add(messages);
+    detected ||= messages.find((each) => each.detectedLanguageCode)?.detectedLanguageCode ?? "";
+    if (isFirst) showState();
   }
+  pace.finish();
   panes.finish();
   output.setAttribute("aria-busy", "false");
+  source.lang = detected || (from.value === "auto" ? "" : from.value);
+  showState();
   get("notes").replaceChildren(...notesOf(panes.sentences).map(item));
   const by = first?.model ? ` by ${first.model} ${first.modelVersion ?? ""}`.trimEnd() : "";
   say(`Translated${by}.${detected ? ` The text seems to be ${nameOf(detected)}.` : ""}`);
 }
 
-/** What the first sentence of an answer changes, beside itself. */
-function begin() {
+/** Makes room for an answer. */
+function begin(message) {
+  performance.mark("answered");
+  requestAnimationFrame(() => setTimeout(() => performance.measure("first sentence", "answered")));
+  panes.begin(message);
   output.classList.remove("stale");
   output.lang = into.value;
-  source.lang = from.value === "auto" ? "" : from.value;
-  showState();
-  requestAnimationFrame(() => setTimeout(() => performance.measure("first sentence", "answered")));
-}
-
-function showDetected(language) {
-  if (!language) return;
-  source.lang = detected = language;
-  showState();
+  detected = "";
 }
 
 /** Returns the request for a text; null if the terms are wrong, which the page says then. */

@@ -1,6 +1,6 @@
 // The two sides of a translation: writes sentences as they come, and lights what belongs together.
 
-import { isCopied, positionsOf } from "./words.mjs";
+import { isCopied, isRightToLeft, positionsOf } from "./words.mjs";
 
 // A run of letters and digits, or a mark, as the server has it.
 const WORD = /[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]/gu;
@@ -47,6 +47,7 @@ export class Panes {
   follow() {
     this.#light(-1);
     for (const pair of this.#pairs) pair.source = null;
+    this.backdrop.dir = getComputedStyle(this.source).direction; // "auto" would look through all of it at each change
     this.backdrop.replaceChildren(`${this.source.value}\n`);
   }
 
@@ -57,25 +58,22 @@ export class Panes {
     this.output.replaceChildren();
   }
 
-  /** Writes a `TranslateStreamResponse`. The first one of a text replaces the translation before. */
-  write(message, isFirst) {
-    if (isFirst) this.#begin(message);
-    const { sentence, sentenceIndex: index = 0 } = message;
-    if (message.leading) this.#before.data = message.leading; // it comes with the sentence of index 0
-    const pair = this.#pairs[index];
-    if (!pair || !sentence) return;
-    pair.sentence = sentence;
-    pair.target.textContent = sentence.text ?? "";
-    pair.target.className = `sentence${isCut(sentence) ? " doubtful" : ""}${isCopied(sentence) ? " copied" : ""}`;
-    pair.target.setAttribute("role", "button");
-    pair.target.setAttribute("aria-haspopup", "dialog");
-    pair.target.after(sentence.separator ?? "");
-    pair.target.tabIndex = -1;
-    if (!this.#entry && sentence.text) this.#enter(index);
+  /** Replaces the translation by room for that which begins with a `TranslateStreamResponse`. */
+  begin({ sentenceCount = 0 }) {
+    this.clear();
+    this.#pairs = Array.from({ length: sentenceCount }, (_, index) => ({ target: sentenceElement(index) }));
+    this.output.append(this.#before, ...this.#pairs.map((pair) => pair.target));
+  }
+
+  /** Writes messages, and takes as long as the browser does to lay them out. */
+  write(messages) {
+    for (const message of messages) this.#write(message);
+    return this.output.offsetHeight;
   }
 
   /** Marks the sentences of the text behind the box, when all of them have come. */
   finish() {
+    this.output.dir = isRightToLeft(this.text) ? "rtl" : "ltr";
     const text = this.source.value;
     const unitOf = positionsOf(text);
     const parts = [];
@@ -104,13 +102,27 @@ export class Panes {
     return this.#pairs[index].target;
   }
 
-  #begin({ sentenceCount = 0 }) {
-    this.clear();
-    this.#pairs = Array.from({ length: sentenceCount }, (_, index) => ({ target: sentenceElement(index) }));
-    this.output.append(this.#before, ...this.#pairs.map((pair) => pair.target));
+  #write(message) {
+    const { sentence, sentenceIndex: index = 0 } = message;
+    if (message.leading) this.#before.data = message.leading; // it comes with the sentence of index 0
+    const pair = this.#pairs[index];
+    if (!pair || !sentence) return;
+    pair.sentence = sentence;
+    pair.target.textContent = sentence.text ?? "";
+    pair.target.className = `sentence${isCut(sentence) ? " doubtful" : ""}${isCopied(sentence) ? " copied" : ""}`;
+    pair.target.setAttribute("role", "button");
+    pair.target.setAttribute("aria-haspopup", "dialog");
+    pair.target.after(sentence.separator ?? "");
+    pair.target.tabIndex = -1;
+    if (sentence.text && this.#isBeforeEntry(index)) this.#enter(index);
   }
 
-  /** Lets the keyboard enter the translation by one sentence: the first that has come, or the one reached last. */
+  /** Whether the keyboard should rather enter the translation by this sentence, because it stands before the other. */
+  #isBeforeEntry(index) {
+    return !this.#entry || (index < indexOf(this.#entry) && !this.output.contains(document.activeElement));
+  }
+
+  /** Lets the keyboard enter the translation by one sentence: the first one, or the one reached last. */
   #enter(index) {
     if (this.#entry) this.#entry.tabIndex = -1;
     this.#entry = this.#pairs[index].target;
@@ -157,7 +169,7 @@ export class Panes {
   #press(event) {
     const { index, at } = this.#words;
     if (index < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
-    const forward = getComputedStyle(this.output).direction === "rtl" ? "ArrowLeft" : "ArrowRight";
+    const forward = isRightToLeft(this.#pairs[index].sentence.text) ? "ArrowLeft" : "ArrowRight";
     const backward = forward === "ArrowLeft" ? "ArrowRight" : "ArrowLeft";
     const words = this.#pairs[index].target.querySelectorAll("[data-at]");
     if (event.key === forward && at + 1 < words.length) this.#reach(index, at + 1);

@@ -53,6 +53,11 @@ export function isCopied(sentence) {
   return sentence?.finishReason === "FINISH_REASON_COPIED" && /\p{L}{2}/u.test(sentence.sourceText ?? "");
 }
 
+/** Whether the first letter of a text is of a script that is written from right to left. */
+export function isRightToLeft(text) {
+  return /^[^\p{L}]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u.test(text);
+}
+
 /** Returns a function that turns positions in code points, as the server counts, into those of JavaScript. */
 export function positionsOf(text) {
   if (!/[\ud800-\udbff]/.test(text)) return (position) => Math.min(position, text.length);

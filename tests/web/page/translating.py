@@ -114,6 +114,75 @@ def a_long_text_is_whole(visit: Visit) -> None:
     assert page.locator("#backdrop [data-index]").count() == 180
 
 
+def pieces_of_a_stream_are_all_written(visit: Visit) -> None:
+    page = visit.open()
+
+    written = page.evaluate(
+        """async () => {
+        const { Pace } = await import("./page/pace.mjs");
+        const written = [];
+        const pace = new Pace((items) => {
+            written.push([...items]);
+            for (const end = Date.now() + 20; Date.now() < end; );
+        });
+        pace.add([1]);
+        pace.add([2]);
+        pace.add([3, 4]);
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        pace.add([5]);
+        pace.add([6]);
+        pace.finish();
+        pace.add([7]);
+        pace.add([8]);
+        pace.stop();
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        return written;
+        }"""
+    )
+
+    assert written == [[1], [2, 3, 4], [5], [6], [7]]
+
+
+def languages_are_offered_as_the_models_have_them(visit: Visit) -> None:
+    page = visit.open()
+
+    offered = page.evaluate(
+        """async () => {
+        const { Languages } = await import("./page/languages.mjs");
+        const languages = new Languages({
+            models: [
+                { name: "a", languagePairs: [{ sourceLanguageCode: "fr", targetLanguageCode: "en" }] },
+                { name: "b", sourceLanguageCodes: ["en", "es"], targetLanguageCodes: ["de", "es"] },
+            ],
+            pivotLanguageCodes: ["en"],
+        });
+        const models = (source, target) => languages.models(source, target)?.map((model) => model.name) ?? [];
+        return [
+            languages.first, languages.sources, languages.targets("fr"), languages.targets("es"), languages.canDetect,
+            models("fr", "en"), models("fr", "de"), models("es", "de"), models("auto", "es"),
+        ];
+        }"""
+    )
+
+    assert offered == [
+        ["fr", "en"], ["en", "fr", "es"], ["en", "de", "es"], ["de"], True, ["a"], [], ["b"], [],
+    ]  # fmt: skip
+
+
+def a_detected_language_is_said(visit: Visit) -> None:
+    page = visit.open()
+    stream = (
+        'data: {"sentenceIndex":1,"sentenceCount":2,"sentence":{"sourceText":"B.","text":"b."}}\n\n'
+        'data: {"sentenceCount":2,"leading":" ","sentence":{"sourceText":"A.","text":"a.","separator":" "},'
+        '"detectedLanguageCode":"fr"}\n\nevent: end\ndata: {}\n\n'
+    )
+    page.route("**/v1/translate/stream", lambda route: route.fulfill(content_type="text/event-stream", body=stream))
+
+    assert translate(page, " A. B.") == " a. b."
+    assert page.text_content("#status") == "Translated. The text seems to be French."
+    assert page.get_attribute("#source", "lang") == "fr"
+
+
 def swapping_translates_back(visit: Visit) -> None:
     page = visit.open()
     translate(page, "A dog runs.")
