@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from server.access.keys import hash_key
-from tests.acceptance.server_process import free_ports, running_server
-from tests.fronts.environments import ROOT, python_of
+from tests.acceptance.server_process import REPOSITORY, free_ports, running_server
+from tests.fronts.environments import environment_of
 from tests.web.page.checks import CHECKS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -25,7 +25,7 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
     """Why each check failed."""
     keys = tmp_path_factory.mktemp("keys") / "keys.toml"
     keys.write_text(f'[tenants.press]\nkeys = [{{ sha256 = "{hash_key("key").hex()}" }}]\nquota = {QUOTA}\n')
-    python = python_of("page")
+    python = environment_of("page") / "bin" / "python"
     open_port, closed_port = free_ports(2)
     with (
         running_server(["--models", "builtin", "--http-port", str(open_port)]),
@@ -43,7 +43,7 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
 def run(python: Path, sites: dict[str, str | None]) -> dict[str, str]:
     """Runs `browser.py` in its own environment, and returns what it prints."""
     command = [str(python), "-m", "tests.web.page.browser", json.dumps(sites)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     failures: dict[str, str] = json.loads(done.stdout)
     return failures
