@@ -22,13 +22,13 @@ export class Alternatives {
     this.anchor = anchor;
     this.#show(paragraph("Looking for others …"));
     try {
-      const texts = [...new Set(await this.fetchOthers(sentence.sourceText, signal))].filter(
+      const texts = [...new Set(await this.fetchOthers(sentence.sourceText, word, signal))].filter(
         (text) => text && text !== sentence.text,
       );
       if (signal.aborted) return;
       const byWord = [
-        ...texts.filter((text) => !wordsOf(text).has(word)),
-        ...texts.filter((text) => wordsOf(text).has(word)),
+        ...texts.filter((text) => !wordsOf(text).has(word?.text)),
+        ...texts.filter((text) => wordsOf(text).has(word?.text)),
       ];
       const buttons = byWord.map((text) => this.#button(text, wordsOf(sentence.text), onChoose));
       this.#show(...(buttons.length ? buttons : [paragraph("The model has no other translation.")]));

@@ -137,13 +137,19 @@ function showOthers(index, word) {
   others.open(panes.elementOf(index), panes.sentences[index], word, (text) => panes.replace(index, text));
 }
 
-function findOthers(text, signal) {
+/** Returns translations of a sentence: those that go on otherwise from where a word stands, or the best ones. */
+function findOthers(text, word, signal) {
+  const canGoOn = word && languages.models(from.value, into.value) && !get("glossary").value.trim();
   const widest = Math.min(
     ...(languages.models(from.value, into.value) ?? [{}]).map((model) => model.maxBeamSize ?? 4),
   );
   const number = Math.min(MOST_OTHERS, widest);
   const request = { ...makeRequest(text), decoding: { numHypotheses: number, beamSize: number } };
   delete request.output;
+  if (canGoOn) {
+    request.decoding = { numHypotheses: number, returnAlternatives: true };
+    if (word.before.trim()) request.targetPrefixes = [word.before.trimEnd()];
+  }
   if (detected) request.sourceLanguageCode = detected;
   return api.hypotheses(request, signal);
 }

@@ -16,7 +16,7 @@ export class Panes {
   #lit = []; // the elements that are lit
   #words = { index: -1, at: -1 }; // the word of a translation that the keyboard has reached
 
-  /** `onPick(index, word)` is called with the word that was chosen, which may be empty. */
+  /** `onPick(index, word)` is called with the word that was chosen and what stands before it; without a word null. */
   constructor(source, backdrop, output, onPick) {
     Object.assign(this, { source, backdrop, output, onPick });
     source.addEventListener("pointermove", (event) => this.#pointAtSource(event));
@@ -188,7 +188,7 @@ export class Panes {
 
   #pick(element) {
     const index = indexOf(element);
-    if (index >= 0 && this.#pairs[index].sentence) this.onPick(index, element.dataset.at ? element.textContent : "");
+    if (index >= 0 && this.#pairs[index].sentence) this.onPick(index, wordOf(element));
   }
 
   /** Lights a sentence on both sides, and the words that belong to one of its words; index -1 puts the lights out. */
@@ -260,6 +260,11 @@ function sentenceElement(index) {
   element.className = "waiting";
   element.dataset.index = index;
   return element;
+}
+
+function wordOf(element) {
+  const sentence = element.parentElement.textContent;
+  return element.dataset.at ? { text: element.textContent, before: sentence.slice(0, element.dataset.at) } : null;
 }
 
 function indexOf(element) {

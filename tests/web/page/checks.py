@@ -11,7 +11,7 @@ CHECKS: list[Callable[[Visit], None]] = [
     translating.the_text_behind_the_box_lies_exactly_below_it,
     translating.the_caret_lights_its_word,
     translating.a_keyboard_is_enough_for_other_translations,
-    translating.a_click_on_a_word_shows_translations_without_it_first,
+    translating.a_click_on_a_word_shows_how_the_sentence_may_go_on_instead,
     translating.a_long_text_is_whole,
     translating.pieces_of_a_stream_are_all_written,
     translating.languages_are_offered_as_the_models_have_them,
