@@ -1,21 +1,30 @@
-"""`babelserve.v1.TranslationService` over gRPC: what `server.api.handlers` answers, and `TranslateBulk`.
+"""`babelserve.v1.TranslationService` and `GlossaryStore` over gRPC: what `server.api` answers, and `TranslateBulk`.
+
+Other vendors' services stand beside it.
 
 It lets errors pass: `server.rpc.interceptors` answers them.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import grpc
 
+from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
 from server.api.handlers import Api
 from server.rpc.bulk import BulkHandler
+from server.rpc.front_service import FrontService
+from server.rpc.google import google_services
 from server.rpc.intake import Intake
+from server.rpc.kserve import kserve_service
 from server.rpc.parsed import parsed, parsed_stream
+from server.rpc.riva import riva_service
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 
 SERVICE_NAME = "babelserve.v1.TranslationService"
+STORE_NAME = "babelserve.v1.GlossaryStore"
 BULK_METHOD = "TranslateBulk"
 
 
@@ -31,6 +40,8 @@ class TranslationService:
     def __init__(self, translator: Translator, intake: Intake, running: RunningCalls) -> None:
         self._api = Api(translator)
         self._intake = intake
+        self._memory = translator.memory
+        self._running = running
         self._bulk = BulkHandler(translator, intake, running)
 
     def handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
@@ -49,3 +60,27 @@ class TranslationService:
             "DetectLanguages": unary(parsed(pb.DetectLanguagesRequest, api.detect_languages, intake, api.check_open)),
         }
         return grpc.method_handlers_generic_handler(SERVICE_NAME, methods)
+
+    def store_handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
+        """Returns the handlers of `babelserve.v1.GlossaryStore`."""
+        unary, store, intake = grpc.stream_unary_rpc_method_handler, self._api.glossary_store, self._intake
+        methods = {
+            "PutKeptGlossary": unary(parsed(store_pb.PutKeptGlossaryRequest, store.put, intake, self._api.check_open)),
+            "GetKeptGlossary": unary(parsed(store_pb.GetKeptGlossaryRequest, store.get, intake)),
+            "ListKeptGlossaries": unary(parsed(store_pb.ListKeptGlossariesRequest, store.list, intake)),
+            "DeleteKeptGlossary": unary(parsed(store_pb.DeleteKeptGlossaryRequest, store.delete, intake)),
+        }
+        return grpc.method_handlers_generic_handler(STORE_NAME, methods)
+
+    def front_handlers(self, is_ready: Callable[[str], bool]) -> tuple[FrontService, ...]:
+        """Returns the handlers of other vendors' services.
+
+        Args:
+            is_ready: says whether requests for a model are welcome; with an empty name, whether any are.
+        """
+        api, intake = self._api, self._intake
+        return (
+            *google_services(api, intake),
+            riva_service(api, intake),
+            kserve_service(api, intake, self._memory, self._running, is_ready),
+        )

@@ -10,6 +10,8 @@ from starlette.types import ASGIApp
 from server.fronts.backend import Backend
 from server.translation.long_messages import LongMessages
 from server.web.bodies import Bodies
+from server.web.deepl import DeepLApi
+from server.web.deepl_glossaries import DeepLGlossaries
 from server.web.exchange import REQUEST_ID_HEADER, Site
 from server.web.libretranslate import LibreTranslateApi
 from server.web.own import OwnApi
@@ -24,11 +26,16 @@ def create_app(backend: Backend, long_messages: LongMessages, origins: Sequence[
         origins: of web pages that may call, or "*"; none by default.
     """
     site = Site(backend, Bodies(long_messages))
-    routes = [*OwnApi(site).routes(), *LibreTranslateApi(site).routes()]
+    routes = [
+        *OwnApi(site).routes(),
+        *LibreTranslateApi(site).routes(),
+        *DeepLApi(site).routes(),
+        *DeepLGlossaries(site).routes(),
+    ]
     cors = Middleware(
         CORSMiddleware,
         allow_origins=origins,
-        allow_methods=["GET", "POST"],
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
         allow_headers=["*"],
         expose_headers=[REQUEST_ID_HEADER, "retry-after"],
     )
