@@ -85,13 +85,8 @@ class Backend(Protocol):
         """Returns the language of each text."""
         ...
 
-    async def identify(self, caller: Caller, *, is_new: bool = False) -> str:
-        """Returns what tells callers apart: the name of the tenant, or the address of one without a tenant.
-
-        Args:
-            caller: who calls.
-            is_new: whether work follows, so that Overloaded is raised if any request would be refused now.
-        """
+    async def identify(self, caller: Caller) -> str:
+        """Returns what tells callers apart: the name of the tenant, or the address of one without a tenant."""
         ...
 
     def keep(self, num_bytes: int) -> Callable[[], None]:

@@ -97,12 +97,10 @@ class InProcess:
         request = pb.ListGlossariesRequest()
         return await self._run("ListGlossaries", caller, lambda _: self._api.list_glossaries(request))
 
-    async def identify(self, caller: Caller, *, is_new: bool = False) -> str:
+    async def identify(self, caller: Caller) -> str:
         """See `Backend`."""
 
-        async def name(seconds: float | None) -> str:
-            if is_new:
-                self._api.check_open(seconds)
+        async def name(_: float | None) -> str:
             return holder.get().name
 
         return await self._run("other", caller, name)

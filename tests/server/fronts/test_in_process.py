@@ -170,6 +170,6 @@ async def test_callers_are_told_apart_by_tenant_or_address(
     known = make(translator, metrics, Access(metrics.access, keys=keys))
 
     assert await make(translator, metrics).identify(CALLER) == "1.2.3.4"
-    assert await known.identify(replace(CALLER, key="key"), is_new=True) == "billing"
+    assert await known.identify(replace(CALLER, key="key")) == "billing"
     with pytest.raises(Unauthenticated):
         await known.identify(CALLER)

@@ -50,7 +50,7 @@ async def test_of_a_caller_who_leaves_nothing_is_read() -> None:
 @pytest.mark.parametrize("request_", [coming(b"", length=9), coming(b"12345", b"6789", b"")])
 async def test_a_long_body_is_refused_by_its_length_or_as_soon_as_it_is(request_: Request) -> None:
     with pytest.raises(BodyTooLong, match="must have at most 8 bytes, not 9"):
-        await Bodies(LongMessages(), max_bytes=8).read(request_)
+        await Bodies(LongMessages()).read(request_, max_bytes=8)
 
 
 async def test_a_slow_body_is_given_up() -> None:
