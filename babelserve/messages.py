@@ -10,7 +10,7 @@ from babelserve.answers import check_count
 from babelserve.decoding import check_phrases, decoding_options
 from babelserve.errors import InvalidRequest, ServerFailed
 from babelserve.results import Hypothesis, ModelInfo, StreamedSentence, Timings, TranslateResult, Translation
-from babelserve.rules import check_text, glossary_message, keep_rules
+from babelserve.rules import check_text, glossary_message, keep_rules, priority_of
 from babelserve.sentences import (
     read_detected,
     read_finish_reason,
@@ -22,11 +22,6 @@ from babelserve.sentences import (
 from babelserve.terms import read_glossaries, read_terms
 from babelserve.v1 import translation_pb2
 
-_PRIORITIES = {
-    "high": translation_pb2.PRIORITY_HIGH,
-    "normal": translation_pb2.PRIORITY_NORMAL,
-    "low": translation_pb2.PRIORITY_LOW,
-}
 MAX_REQUEST_BYTES = 4 * 2**20  # as translation.proto says; gRPC would refuse it as if the server were full
 
 
@@ -53,16 +48,21 @@ class TranslateOptions(TypedDict, total=False):
         sampling_temperature: 0.01 to 100; less than 1 draws likely tokens more often.
         sampling_seed: The same seed draws the same translation.
         end_loops: False lets a translation go on that says the same again and again.
+        return_alternatives: True has the `num_hypotheses` translations begin with different tokens, behind the prefix.
+        min_alternative_expansion_prob: 0 to 1; alternatives whose first token is less probable are left out.
+        target_prefixes: What translations begin with: one for each text, or one for all.
+        prefix_bias_beta: 0 to 0.999; over 0 draws translations to their prefixes, which they need not have then.
+        min_length_ratio, max_length_ratio: Bounds of a sentence's target tokens, as times its source tokens.
+        coverage_penalty: 0 to 10; over 0 lowers the scores of translations that leave words of the source out.
         refuse_unknown_scripts: True has a text fail that has a sentence in a script that the model does not know.
         translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
+        adapt_quantities: True writes numbers, currencies, units and dates as English and German do.
         keep: What translations keep as it is: literals, and pairs of an opening and a closing, such as
             `["ACME", ("<<", ">>")]`; at most 100 of 1 to 100 characters each, and 4000 together.
         glossary: Words or phrases, and what each must become: a target, which may have the endings of its language, or
             a list of all that will do, such as `{"printer": "Drucker", "windows": ["Fenster", "Fenstern"]}`; at most
-            1000 of 1 to 200 characters each, with at most 31 other forms. Refused where texts go over a language
-            between.
-        glossaries: Names of the server's glossaries as `list_glossaries` gives them, at most 16; where several have a
-            source, `glossary` wins, then the first.
+            1000 of 1 to 200 characters each, with at most 31 other forms. Refused over a language between.
+        glossaries: Names as `list_glossaries` gives them, at most 16; of a source `glossary` wins, then the first.
         ignore_case: True finds the sources of all these terms in whatever case.
         priority: "high", "normal" or "low", among the caller's own requests.
         traffic_key: Requests of the same go to the same version where versions of a model share them; 256 characters.
@@ -92,8 +92,16 @@ class TranslateOptions(TypedDict, total=False):
     sampling_temperature: float | None
     sampling_seed: int | None
     end_loops: bool | None
+    return_alternatives: bool | None
+    min_alternative_expansion_prob: float | None
+    target_prefixes: Sequence[str] | None
+    prefix_bias_beta: float | None
+    min_length_ratio: float | None
+    max_length_ratio: float | None
+    coverage_penalty: float | None
     refuse_unknown_scripts: bool | None
     translate_attributes: bool | None
+    adapt_quantities: bool | None
     keep: Sequence[str | tuple[str, str]] | None
     glossary: Mapping[str, str | Sequence[str]] | None
     glossaries: Sequence[str] | None
@@ -137,9 +145,11 @@ def translate_request(
             model=options.get("model"),
             mime_type=options.get("mime_type"),
             decoding=decoding_options(options),
+            target_prefixes=options.get("target_prefixes"),
             text=translation_pb2.TextOptions(
                 refuse_unknown_scripts=options.get("refuse_unknown_scripts"),
                 translate_attributes=options.get("translate_attributes"),
+                adapt_quantities=options.get("adapt_quantities"),
                 keep=keep_rules(options.get("keep")),
             ),
             priority=priority_of(options.get("priority")),
@@ -158,6 +168,14 @@ def translate_request(
         raise InvalidRequest(str(error)) from error
     check_size("contents", request)
     return request
+
+
+def stream_request(
+    contents: Sequence[str], target: str, partial_text: bool, **options: Unpack[TranslateOptions]
+) -> translation_pb2.TranslateStreamRequest:
+    """Builds the request of a stream. Raises as `translate_request`."""
+    request = translate_request(contents, target, **options)
+    return translation_pb2.TranslateStreamRequest(request=request, include_partial_text=partial_text)
 
 
 def check_size(name: str, request: Message) -> None:
@@ -184,8 +202,8 @@ def _check_options(options: TranslateOptions) -> None:
         declared = _OPTION_TYPES[name]
         if value is None or name in ("keep", "glossary", "glossaries"):  # which rules.py checks
             continue
-        if name == "suppress":
-            check_phrases(value)
+        if name in ("suppress", "target_prefixes"):
+            check_phrases(name, value)
             continue
         if declared is str:
             check_text(name, value)
@@ -193,15 +211,6 @@ def _check_options(options: TranslateOptions) -> None:
         accepted, said = _ACCEPTED[declared]
         if isinstance(value, bool) != (declared is bool) or not isinstance(value, accepted):
             raise TypeError(f"{name} must be {said}, not {type(value).__name__}")
-
-
-def priority_of(name: str | None) -> translation_pb2.Priority:
-    """Returns what a priority is on the wire. Raises InvalidRequest if there is none of that name."""
-    if name is None:
-        return translation_pb2.PRIORITY_UNSPECIFIED
-    if name not in _PRIORITIES:
-        raise InvalidRequest(f"priority must be one of {', '.join(_PRIORITIES)}, not {name!r}")
-    return _PRIORITIES[name]
 
 
 def translate_result(response: translation_pb2.TranslateResponse, num_texts: int) -> TranslateResult:
@@ -239,6 +248,7 @@ def streamed_sentence(response: translation_pb2.TranslateStreamResponse, num_tex
         detected=read_detected(response),
         route=read_route(response),
         glossaries=read_glossaries(response),
+        partial_text=response.partial_text,
     )
 
 

@@ -46,7 +46,9 @@ def term_messages(answer: TextAnswer) -> list[pb.UsedTerm]:
     sentences = answer.in_order()
     if not any(sentence.source.terms for sentence in sentences):
         return []
-    begins = answer.split.begins([sentence.text(0) for sentence in sentences])
+    if sentences[0].source.markup is not None:  # then terms have no places
+        return [message for sentence in sentences for message in sentence_term_messages(sentence)]
+    begins = answer.split.begins(answer.shown_texts())
     return [
         message
         for index, sentence in enumerate(sentences)

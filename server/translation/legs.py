@@ -4,7 +4,7 @@ import functools
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,11 @@ from server.text.glossary import Glossary
 from server.text.markup.document import Read
 from server.text.masked import Restored
 from server.text.masking import Masker
-from server.text.own_parts import NO_OWN_PARTS, OwnParts, own_parts
+from server.text.own_parts import own_parts
 from server.text.source import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES, SplitRules
 from server.translation.languages import check_glossaries, choose_languages
-from server.translation.request import DecodingRequest, TranslationRequest
+from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
 from server.translation.routes import PlannedLeg, TextRoute
 from server.translation.rules import (
     check_alignment,
@@ -55,7 +55,7 @@ class Leg:
         options: the decoding options of the search.
         is_only: whether the route has no other leg. Words are not aligned over a language between.
         read: reads texts that have markup; None for plain texts.
-        own_parts: that the caller wants kept.
+        text: how the caller wants texts read.
         glossary: of the caller; None without one.
         spared_seconds: the part of the request's time that this leg leaves to the next one.
     """
@@ -65,7 +65,7 @@ class Leg:
     options: DecodingOptions
     is_only: bool = True
     read: Read | None = None
-    own_parts: OwnParts = NO_OWN_PARTS
+    text: TextOptions = field(default_factory=TextOptions)
     glossary: Glossary | None = None
     spared_seconds: float = 0.0
 
@@ -78,17 +78,18 @@ class Leg:
     ) -> SourceSentence | None:
         """Returns the sentence as its model is asked for it again, after a translation that lacks a part or a term.
 
+        What begins with a prefix has its parts in places that the model has not chosen, and is not asked for parts.
+
         Args:
             sentence: as the model was asked for it.
             restored: its translation.
             hypothesis: the tokens of this.
             attention: of these; None if they were not aligned.
 
-        Returns:
-            None if the model is not asked again.
+        Returns None if the model is not asked again.
         """
         again = sentence
-        if not restored.is_whole and sentence.masked is not None:
+        if not restored.is_whole and sentence.masked is not None and sentence.prefix is None:
             rules = self.split_rules
             if masked := rules.masker.mask_again(sentence.masked, restored.missing):
                 ids = rules.encode(masked.text)
@@ -101,12 +102,13 @@ class Leg:
     def options_for(self, sentence: SourceSentence) -> DecodingOptions:
         """Returns the decoding options of a sentence.
 
-        A sentence with tags or terms is aligned too, if the model can. The search for terms has a beam of 8 or more,
-        and the whole vocabulary.
+        A sentence with tags or terms is aligned, if the model can. Terms have a beam of 8 or more, and no shortlist.
         """
         is_marked = sentence.terms or (sentence.markup is not None and sentence.markup.marks)
         is_aligned = is_marked and self.is_only and self.model.manifest.alignment
         options = self._aligned_options if is_aligned else self.options
+        if sentence.prefix is not None:
+            options = replace(options, target_prefix=sentence.prefix.ids)
         if sentence.replaced is None:
             return options
         terms = terms_of(self.model.tokenizer, sentence)
@@ -114,10 +116,8 @@ class Leg:
             return options
         width = min(max(options.beam_size, TERMS_BEAM_SIZE), self.model.manifest.limits.max_beam_size)
         most = int(_MORE_TOKENS * sentence.replaced.num_tokens) + terms.num_tokens + 1
-        most = min(most, options.max_output_tokens or most)
-        return replace(
-            options, beam_size=width, use_shortlist=False, with_scores=True, terms=terms, max_output_tokens=most
-        )
+        wider = replace(options, beam_size=width, use_shortlist=False, with_scores=True, coverage_penalty=0.0)
+        return replace(wider, terms=terms, max_output_tokens=min(most, options.max_output_tokens or most))
 
     @functools.cached_property
     def _aligned_options(self) -> DecodingOptions:
@@ -138,7 +138,8 @@ class Leg:
                 characters=self.model.characters,
                 folds_capitals=masking.folds_capitals,
                 language=self.pair.target,
-                own_parts=self.own_parts,
+                own_parts=own_parts(tuple(self.text.keep)),
+                adapts_from=self.pair.source if self.text.adapt_quantities else "",
             ),
             glossary=self.glossary,
         )
@@ -240,14 +241,11 @@ def _borrowed_legs(
     legs = [_leg(decoding.passed_on(), each, models, beam_size) for each in before]
     leg = _leg(decoding, last, models, beam_size)
     read = check_mime_type(request, leg.options.num_hypotheses)
-    own = own_parts(tuple(request.text.keep))
     if request.glossary is not None:
-        check_glossary(
-            leg.model.manifest, leg.model.tokenizer.has_forms, is_only=not before, samples=decoding.sampling is not None
-        )
+        check_glossary(leg.model.manifest, leg.model.tokenizer.has_forms, leg.options, is_only=not before)
         check_glossaries(request.glossary, leg.pair)
     if before:
-        first, second = (replace(each, is_only=False, own_parts=own) for each in [*legs, leg])
+        first, second = (replace(each, is_only=False, text=request.text) for each in [*legs, leg])
         return replace(first, read=read), second
     # Words are not aligned over a language between, and nobody has calibrated two models together.
     return (
@@ -255,7 +253,7 @@ def _borrowed_legs(
             leg,
             options=_with_wishes(request, leg.options, leg.model.manifest),
             read=read,
-            own_parts=own,
+            text=request.text,
             glossary=request.glossary and request.glossary.inflecting(leg.pair.target),
         ),
     )
@@ -269,7 +267,7 @@ def _with_wishes(request: TranslationRequest, options: DecodingOptions, manifest
     if request.with_confidence:
         check_confidence(manifest.confidence)
     if request.with_tokens or request.with_confidence or request.with_search:
-        check_scores(options)
+        check_scores(options, with_search=request.with_search)
         options = replace(options, with_tokens=True, with_search=request.with_search)
     return options
 
@@ -286,6 +284,8 @@ def _leg(decoding: DecodingRequest, planned: PlannedLeg, models: Mapping[str, Mo
         least_tokens=1 + model.manifest.search.forced_eos,
     )
     options = check_steering(options, decoding.suppress, model.tokenizer, model.manifest.name)
+    if options.coverage_penalty > 0:
+        check_alignment(model.manifest.alignment, "decoding.coverage_penalty", "0")
     return Leg(model=model, pair=pair, options=options)
 
 

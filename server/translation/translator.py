@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from server.models.model import Model
 from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.log import add_facts
 from server.text.markup.readers import first_words
+from server.text.own_parts import own_parts
 from server.text.source import SplitText
 from server.text.splitter import Splitter
 from server.translation.answer import TextAnswer, raise_if_all_failed
@@ -25,11 +27,13 @@ from server.translation.legs import TextGroup, group_texts
 from server.translation.mailbox import Doorbell
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.pairs import direct_routes, encode_pairs
+from server.translation.prefixes import add_prefixes, check_prefixes
 from server.translation.refusals import Refusals
 from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Routes, TextRoute, choose_routes
 from server.translation.rules import (
     check_answer,
+    check_partial_text,
     check_priority,
     check_scripts,
     check_search,
@@ -117,6 +121,7 @@ class Translator:
         else:
             check_texts(len(request.contents), "pairs", "pairs")
         check_traffic_key(request.traffic_key)
+        own_parts(tuple(request.text.keep))  # raises if they break a rule
         if request.glossary is not None:
             request = replace(request, glossary=self.glossaries.resolve(request.glossary))
         deadline = request.deadline
@@ -186,6 +191,8 @@ class Translator:
     ) -> Job:
         check_priority(request.priority, request.tenant)
         groups = group_texts(request, routes, used, self._beam_size)
+        for group in groups:
+            check_prefixes(request, group.legs)
         options = groups[0].legs[-1].options
         _charge(request.tenant, 0.0)  # refuses a tenant in debt at once
         check_answer(sum(group.num_characters for group in groups), options.num_hypotheses)
@@ -193,6 +200,7 @@ class Translator:
         flow = Flow(name=request.tenant.name, weight=request.tenant.weight, rank=request.priority)
         flow = flow.of_bulk() if request.is_bulk else flow
         for group in groups:
+            check_partial_text(request, group.legs[-1].options)
             group.check_room(deadline, flow)
         answers = await self._split(request, routes, groups, deadline)
         texts = [answer.split for answer in answers]
@@ -204,7 +212,12 @@ class Translator:
         num_nodes = 0
         if request.with_search:
             width = max(leg.options.beam_size for group in groups for leg in group.legs)
-            lengths = [sentence.num_tokens for sentence in sentences if sentence.source_ids is not None]
+            ratio = max(1.0, options.min_length_ratio)
+            lengths = [
+                math.ceil(ratio * each.num_tokens) + (len(each.prefix.ids) if each.prefix else 0)
+                for each in sentences
+                if each.source_ids is not None
+            ]
             num_nodes = check_search(width, lengths, request.decoding.max_output_tokens)
         if time.monotonic() >= deadline:
             raise DeadlineExceeded("the time was over before the translation could start")
@@ -236,6 +249,9 @@ class Translator:
         if request.text.refuse_unknown_scripts:
             masked = enumerate(zip(split, rules, strict=True))
             split = [check_scripts(f"contents[{index}]", text, own.masker) for index, (text, own) in masked]
+        if request.target_prefixes:
+            first = [of_text.get(index, groups[0]).legs[0] for index in range(len(texts))]
+            split = await add_prefixes(split, request.target_prefixes, first, self._splitter, deadline)
         return [
             TextAnswer(SplitText("", (), route.found), ())
             if isinstance(route.found, InvalidRequest)
