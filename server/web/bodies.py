@@ -6,7 +6,7 @@ A body that nobody reads takes no more memory than a buffer of its connection, b
 import asyncio
 import json
 import re
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import UploadFile
@@ -30,6 +30,13 @@ _MAX_VALUES = 20_000  # of JSON. Half, and a glossary of 1000 terms with all for
 # our own messages keeps the event loop for 0.1 s.
 
 _JSON_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # or one that never ends
+
+
+class File(NamedTuple):
+    """A file in a form of parts: its name, which may be empty, and its content."""
+
+    name: str
+    content: bytes
 
 
 class Bodies:
@@ -155,7 +162,7 @@ def _pairs(encoded: bytes) -> dict[str, list[Any]]:
 
 
 async def _multipart(request: Request, body: bytes) -> dict[str, list[Any]]:
-    """Returns the fields of a form of parts. A file is an `UploadFile`."""
+    """Returns the fields of a form of parts. A file is a `File`."""
 
     async def whole() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
@@ -167,7 +174,11 @@ async def _multipart(request: Request, body: bytes) -> dict[str, list[Any]]:
         raise InvalidRequest(
             "body", f"must be a form of parts, each field with at most {MAX_BODY_BYTES} bytes"
         ) from None
-    fields: dict[str, list[UploadFile | str]] = {}
+    fields: dict[str, list[File | str]] = {}
     for name, value in form.multi_items():
-        fields.setdefault(name, []).append(value)
+        if isinstance(value, UploadFile):
+            fields.setdefault(name, []).append(File(value.filename or "", await value.read()))
+        else:
+            fields.setdefault(name, []).append(value)
+    await form.close()
     return fields

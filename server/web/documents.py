@@ -13,7 +13,7 @@ from server.fronts.front import check_text
 from server.fronts.own import FRONT
 from server.web.bodies import read_fields
 from server.web.exchange import Exchange, Site, json_response
-from server.web.files import MAX_UPLOAD_BYTES, close_files, file_response, read_file
+from server.web.files import MAX_UPLOAD_BYTES, file_response, read_file
 
 
 class DocumentsApi:
@@ -41,19 +41,16 @@ class DocumentsApi:
     async def start(self, exchange: Exchange) -> Response:
         """Begins to translate `file`, and answers with the document."""
         fields = await read_fields(exchange.request, exchange.body)
-        try:
-            options = pb.TranslateRequest(
-                source_language_code=_text(fields, "sourceLanguageCode"),
-                target_language_code=_text(fields, "targetLanguageCode"),
-                model=_text(fields, "model"),
-            )
-            names = [check_text("glossary", each) for each in fields.get("glossary", ()) if each]
-            if names:
-                options.glossary.names.extend(names)
-            name, data = await read_file(fields)
-        finally:
-            await close_files(fields)
-        return json_response(_value(await self._documents.start(name, data, options, exchange.caller)))
+        file = read_file(fields)
+        options = pb.TranslateRequest(
+            source_language_code=_text(fields, "sourceLanguageCode"),
+            target_language_code=_text(fields, "targetLanguageCode"),
+            model=_text(fields, "model"),
+        )
+        options.glossary.names.extend(check_text("glossary", each) for each in fields.get("glossary", ()) if each)
+        if not options.glossary.names:
+            options.ClearField("glossary")
+        return json_response(_value(await self._documents.start(file.name, file.content, options, exchange.caller)))
 
     async def show(self, exchange: Exchange) -> Response:
         """Answers with the document."""

@@ -4,42 +4,32 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from server.documents.documents import MAX_FILE_BYTES
 from server.documents.formats import FORMATS
 from server.documents.job import Job
 from server.errors import InvalidRequest
+from server.web.bodies import File
 
 MAX_UPLOAD_BYTES = MAX_FILE_BYTES + (1 << 20)  # with the other fields of the form
 
 
-async def read_file(fields: Mapping[str, Sequence[Any]]) -> tuple[str, bytes]:
-    """Returns the name and the content of the field `file` of a form. The field `filename` has the name if it is there.
+def read_file(fields: Mapping[str, Sequence[Any]]) -> File:
+    """Returns the field `file` of a form. The field `filename` has its name if it is there.
 
     Raises:
         InvalidRequest: there is no such field, or more than one.
     """
     values = fields.get("file", ())
-    if len(values) != 1 or not isinstance(values[0], UploadFile | str):
+    if len(values) != 1 or not isinstance(values[0], File | str):
         raise InvalidRequest("file", f"must be one file in a form of parts, not {len(values)}")
-    (value,) = values
+    value: File | str = values[0]
     named = fields.get("filename", ("",))[0]
     name = named if isinstance(named, str) else ""
     if isinstance(value, str):  # a part without a name of a file
-        return name, value.encode(errors="surrogatepass")
-    data = await value.read()
-    await value.close()
-    return name or value.filename or "", data
-
-
-async def close_files(fields: Mapping[str, Sequence[Any]]) -> None:
-    """Closes the files of a form that nobody has read."""
-    for values in fields.values():
-        for value in values:
-            if isinstance(value, UploadFile):
-                await value.close()
+        return File(name, value.encode(errors="surrogatepass"))
+    return value._replace(name=name or value.name)
 
 
 def file_response(job: Job) -> Response:

@@ -14,7 +14,7 @@ from server.documents.job import Job
 from server.errors import TranslationError
 from server.fronts.libretranslate import FRONT, WrongRequest, read_translate_file, refusal
 from server.web.exchange import Exchange, Site, json_response
-from server.web.files import MAX_UPLOAD_BYTES, close_files, file_response, read_file
+from server.web.files import MAX_UPLOAD_BYTES, file_response, read_file
 from server.web.libretranslate import PREFIXES, read
 
 _UPLOAD = "/translate_file"
@@ -44,17 +44,13 @@ class LibreTranslateFiles:
     async def translate_file(self, exchange: Exchange) -> Response:
         """Answers `file`, `source`, `target` with `translatedFileUrl`."""
         fields, caller = await read(exchange)
-        try:
-            if not fields.get("file"):
-                raise WrongRequest("file", "Invalid request: missing file parameter")
-            asked = read_translate_file(fields)
-            name, data = await read_file(fields)
-        finally:
-            await close_files(fields)
-        if not data:
+        if not fields.get("file"):
+            raise WrongRequest("file", "Invalid request: missing file parameter")
+        asked, file = read_translate_file(fields), read_file(fields)
+        if not file.content:
             raise WrongRequest("file", "Invalid request: empty file")
         try:
-            job = await self._documents.start(name, data, asked.message, caller)
+            job = await self._documents.start(file.name, file.content, asked.message, caller)
         except UnknownFormat:
             raise WrongRequest("file", "Invalid request: file format not supported") from None
         except TranslationError as error:
