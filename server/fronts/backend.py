@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
 from server.access.directory import PeerNames
 from server.errors import TranslationError
@@ -87,6 +88,22 @@ class Backend(Protocol):
 
     async def identify(self, caller: Caller) -> str:
         """Returns what tells callers apart: the name of the tenant, or the address of one without a tenant."""
+        ...
+
+    async def put_glossary(self, message: store_pb.PutKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
+        """Keeps a glossary of the caller's tenant."""
+        ...
+
+    async def get_glossary(self, message: store_pb.GetKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
+        """Returns a glossary that the caller's tenant keeps, with its terms."""
+        ...
+
+    async def list_kept_glossaries(self, caller: Caller) -> store_pb.ListKeptGlossariesResponse:
+        """Returns the glossaries that the caller's tenant keeps, without their terms, the oldest first."""
+        ...
+
+    async def delete_glossary(self, message: store_pb.DeleteKeptGlossaryRequest, caller: Caller) -> None:
+        """Forgets a glossary of the caller's tenant."""
         ...
 
     def keep(self, num_bytes: int) -> Callable[[], None]:

@@ -11,6 +11,8 @@ from server.documents.documents import Documents
 from server.fronts.backend import Backend
 from server.translation.long_messages import LongMessages
 from server.web.bodies import Bodies
+from server.web.deepl import DeepLApi
+from server.web.deepl_glossaries import DeepLGlossaries
 from server.web.documents import DocumentsApi
 from server.web.exchange import REQUEST_ID_HEADER, Site
 from server.web.libretranslate import LibreTranslateApi
@@ -35,11 +37,13 @@ def create_app(
         *DocumentsApi(site, documents).routes(),
         *LibreTranslateApi(site).routes(),
         *LibreTranslateFiles(site, documents).routes(),
+        *DeepLApi(site).routes(),
+        *DeepLGlossaries(site).routes(),
     ]
     cors = Middleware(
         CORSMiddleware,
         allow_origins=origins,
-        allow_methods=["GET", "POST", "DELETE"],
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
         allow_headers=["*"],
         expose_headers=[REQUEST_ID_HEADER, "retry-after"],
     )

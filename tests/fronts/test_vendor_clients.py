@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.acceptance.server_process import free_ports, running_server
-from tests.fronts.environments import python_of, run_client
+from tests.fronts.environments import environment_of, run_client
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +22,6 @@ def address() -> Iterator[str]:
     [("libretranslate", "libretranslatepy_client.py"), ("libretranslate", "libretranslate_aio_client.py")],
 )
 def test_a_client_gets_what_it_asks_for(address: str, environment: str, script: str) -> None:
-    python_of(environment)
+    environment_of(environment)
 
     run_client(environment, script, address)

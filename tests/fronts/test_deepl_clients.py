@@ -1,0 +1,32 @@
+"""DeepL's own clients, as they are, against a server of the built-in models that wants a key."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from server.access.keys import hash_key
+from tests.acceptance.server_process import free_ports, running_server
+from tests.fronts.environments import environment_of, run_client
+
+KEY = "key-of-a-test"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Of the API over HTTP."""
+    keys: Path = tmp_path_factory.mktemp("keys") / "keys.toml"
+    keys.write_text(f'[tenants.callers]\nkeys = [{{ sha256 = "{hash_key(KEY).hex()}" }}]\n')
+    (port,) = free_ports(1)
+    with running_server(["--models", "builtin", "--http-port", str(port), "--keys", str(keys)]):
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.mark.timeout(300)  # the first test of a client installs it
+@pytest.mark.parametrize(
+    ("environment", "script"), [("deepl", "deepl_client.py"), ("deepl_node", "deepl_node_client.mjs")]
+)
+def test_a_client_gets_what_it_asks_for(address: str, environment: str, script: str) -> None:
+    environment_of(environment)
+
+    run_client(environment, script, address, KEY)
