@@ -12,6 +12,7 @@ from server.fronts.backend import Backend
 from server.translation.long_messages import LongMessages
 from server.web.bodies import Bodies
 from server.web.deepl import DeepLApi
+from server.web.deepl_documents import DeepLDocuments
 from server.web.deepl_glossaries import DeepLGlossaries
 from server.web.documents import DocumentsApi
 from server.web.exchange import REQUEST_ID_HEADER, Site
@@ -39,6 +40,7 @@ def create_app(
         *LibreTranslateFiles(site, documents).routes(),
         *DeepLApi(site).routes(),
         *DeepLGlossaries(site).routes(),
+        *DeepLDocuments(site, documents).routes(),
     ]
     cors = Middleware(
         CORSMiddleware,
