@@ -19,6 +19,7 @@ from server.web.exchange import REQUEST_ID_HEADER, Site
 from server.web.libretranslate import LibreTranslateApi
 from server.web.libretranslate_files import LibreTranslateFiles
 from server.web.own import OwnApi
+from server.web.page_files import page_routes
 
 
 def create_app(
@@ -40,6 +41,7 @@ def create_app(
         *LibreTranslateFiles(site, documents).routes(),
         *DeepLApi(site).routes(),
         *DeepLGlossaries(site).routes(),
+        *page_routes(site),
         *DeepLDocuments(site, documents).routes(),
     ]
     cors = Middleware(

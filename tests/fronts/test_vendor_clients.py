@@ -19,7 +19,11 @@ def address() -> Iterator[str]:
 @pytest.mark.timeout(300)  # the first test of a client installs it
 @pytest.mark.parametrize(
     ("environment", "script"),
-    [("libretranslate", "libretranslatepy_client.py"), ("libretranslate", "libretranslate_aio_client.py")],
+    [
+        ("libretranslate", "libretranslatepy_client.py"),
+        ("libretranslate", "libretranslate_aio_client.py"),
+        ("openapi", "openapi_client.py"),
+    ],
 )
 def test_a_client_gets_what_it_asks_for(address: str, environment: str, script: str) -> None:
     environment_of(environment)
