@@ -9,6 +9,7 @@ from starlette.types import ASGIApp
 
 from server.fronts.backend import Backend
 from server.translation.long_messages import LongMessages
+from server.web.azure import AzureApi
 from server.web.bodies import Bodies
 from server.web.exchange import REQUEST_ID_HEADER, Site
 from server.web.libretranslate import LibreTranslateApi
@@ -24,7 +25,7 @@ def create_app(backend: Backend, long_messages: LongMessages, origins: Sequence[
         origins: of web pages that may call, or "*"; none by default.
     """
     site = Site(backend, Bodies(long_messages))
-    routes = [*OwnApi(site).routes(), *LibreTranslateApi(site).routes()]
+    routes = [*OwnApi(site).routes(), *AzureApi(site).routes(), *LibreTranslateApi(site).routes()]
     cors = Middleware(
         CORSMiddleware,
         allow_origins=origins,

@@ -13,7 +13,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
-from starlette.types import Message
+from starlette.types import Message, Scope
 
 from server.errors import InvalidRequest, Overloaded
 from server.fronts.front import BodyTooLong, BodyTooSlow
@@ -136,6 +136,11 @@ async def read_fields(request: Request, body: bytes) -> dict[str, list[Any]]:
             raise InvalidRequest("body", "must be a JSON object")
         return fields | {name: [each] for name, each in value.items()}
     return fields | _pairs(body)
+
+
+def read_query(scope: Scope) -> dict[str, list[Any]]:
+    """Returns the parameters of a request's query, each with its values. Raises InvalidRequest."""
+    return _pairs(scope["query_string"])
 
 
 def _pairs(encoded: bytes) -> dict[str, list[Any]]:

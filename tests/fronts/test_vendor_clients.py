@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.acceptance.server_process import free_ports, running_server
-from tests.fronts.environments import python_of, run_client
+from tests.fronts.environments import environment_of, run_client
 
 
 @pytest.fixture(scope="module")
@@ -19,9 +19,15 @@ def address() -> Iterator[str]:
 @pytest.mark.timeout(300)  # the first test of a client installs it
 @pytest.mark.parametrize(
     ("environment", "script"),
-    [("libretranslate", "libretranslatepy_client.py"), ("libretranslate", "libretranslate_aio_client.py")],
+    [
+        ("libretranslate", "libretranslatepy_client.py"),
+        ("libretranslate", "libretranslate_aio_client.py"),
+        ("azure1", "azure1_client.py"),
+        ("azure2", "azure2_client.py"),
+        ("azure_rest", "azure_rest_client.mjs"),
+    ],
 )
 def test_a_client_gets_what_it_asks_for(address: str, environment: str, script: str) -> None:
-    python_of(environment)
+    environment_of(environment)
 
     run_client(environment, script, address)
