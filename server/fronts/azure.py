@@ -20,7 +20,7 @@ _SCOPES = {V3: ("translation", "transliteration", "dictionary"), V2026: ("transl
 # Azure's numbers of errors (https://learn.microsoft.com/azure/ai-services/translator/text-translation/reference).
 WRONG, WRONG_SCOPE, WRONG_TEXTS, NO_PAIR, WRONG_VERSION = 400000, 400001, 400005, 400023, 400021
 WRONG_SOURCE, WRONG_TARGET, WRONG_OPTION, WRONG_TYPE, WRONG_SCRIPT = 400035, 400036, 400042, 400071, 400006
-NO_SYSTEM, NO_SCRIPT = 400079, 400080
+TOO_LONG, NO_SYSTEM, NO_SCRIPT = 400077, 400079, 400080
 _SENTENCES: Mapping[int, str] = {
     400000: "One of the request inputs is not valid.",
     400001: "The scope parameter is invalid.",
@@ -272,7 +272,7 @@ def _number_of(error: TranslationError, status: int) -> int:
     if isinstance(error, WrongRequest):
         return error.number
     if isinstance(error, BodyTooLong | BodyTooSlow):
-        return 400077 if isinstance(error, BodyTooLong) else 408002
+        return TOO_LONG if isinstance(error, BodyTooLong) else 408002
     if error.code is Code.NOT_FOUND and status == 400:
         return NO_SYSTEM
     return min(status * 1000, 504000)

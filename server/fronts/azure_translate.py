@@ -12,6 +12,7 @@ from babelserve.v1 import translation_pb2 as pb
 from server.errors import InvalidRequest, ModelNotFound, TranslationError
 from server.fronts.azure import (
     NO_SCRIPT,
+    TOO_LONG,
     V3,
     WRONG,
     WRONG_OPTION,
@@ -26,6 +27,7 @@ from server.fronts.azure import (
     read_version,
     with_script,
 )
+from server.translation.rules import MAX_ANSWER_CHARACTERS
 
 MOST_REQUESTS = 64  # of ours for one call. Half, and a text for all languages of a model may need two calls. Twice, and
 # one call waits for as much as a client with many connections.
@@ -79,6 +81,7 @@ class Translate:
         version: of Azure's API.
         inputs: its texts.
         parts: what it means.
+        num_characters: code points of the texts, counted once for each target.
         with_alignment: whether it asks for words that belong together.
         with_lengths: whether it asks for the lengths of sentences.
     """
@@ -86,13 +89,9 @@ class Translate:
     version: str
     inputs: Sequence[Input]
     parts: Mapping[Key, Part]
+    num_characters: int
     with_alignment: bool = False
     with_lengths: bool = False
-
-    @property
-    def num_characters(self) -> int:
-        """How many code points are translated, counted once for each target."""
-        return sum(len(each.text) * len(each.targets) for each in self.inputs)
 
 
 def read_translate(query: Query, value: Any) -> Translate:
@@ -104,6 +103,10 @@ def read_translate(query: Query, value: Any) -> Translate:
     else:
         alignment, sizes = False, False
         inputs = _read_2026(value)
+    num_characters = sum(len(each.text) * len(each.targets) for each in inputs)
+    if num_characters > MAX_ANSWER_CHARACTERS:  # each text is copied for each target
+        rule = f"must have at most {MAX_ANSWER_CHARACTERS} characters times targets, not {num_characters}"
+        raise WrongRequest(TOO_LONG, "text", rule)
     parts: dict[Key, Part] = {}
     for index, each in enumerate(inputs):
         for target in each.targets:
@@ -116,7 +119,14 @@ def read_translate(query: Query, value: Any) -> Translate:
             if index not in part.rows:
                 part.rows[index] = len(part.rows)
                 part.message.contents.append(each.text)
-    return Translate(version=version, inputs=inputs, parts=parts, with_alignment=alignment, with_lengths=sizes)
+    return Translate(
+        version=version,
+        inputs=inputs,
+        parts=parts,
+        num_characters=num_characters,
+        with_alignment=alignment,
+        with_lengths=sizes,
+    )
 
 
 def without_what_is_missing(part: Part, key: Key, error: TranslationError) -> Part | None:

@@ -14,6 +14,7 @@ from server.fronts.azure_translate import (
     read_translate,
     without_what_is_missing,
 )
+from server.translation.rules import MAX_ANSWER_CHARACTERS
 
 V3 = {"api-version": ["3.0"], "from": ["en"], "to": ["de"]}
 V2026 = {"api-version": ["2026-06-06"]}
@@ -156,6 +157,14 @@ def test_a_call_is_at_most_so_many_requests() -> None:
 
     assert len(read_translate(V2026, inputs(item(targets=targets[:-1]))).parts) == MOST_REQUESTS
     assert refused(V2026, inputs(item(targets=targets))) == (400000, "targets")
+
+
+def test_a_long_text_is_not_copied_for_too_many_targets() -> None:
+    query = {**V3, "to": ["de", "fr"]}
+    longest = "a" * (MAX_ANSWER_CHARACTERS // 2)
+
+    assert read_translate(query, [{"text": longest}]).num_characters == MAX_ANSWER_CHARACTERS
+    assert refused(query, [{"text": longest + "a"}]) == (400077, "text")
 
 
 @given(value=JSON, query=st.dictionaries(st.sampled_from(["to", "from", "texttype"]), st.lists(st.text(max_size=3))))
