@@ -1,0 +1,31 @@
+"""A service of another vendor: a table of methods, and an answer for all that it does not have."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import grpc
+
+from server.errors import Unimplemented
+
+
+class FrontService(grpc.GenericRpcHandler):  # type: ignore[type-arg] # not generic at run time
+    """Finds the handlers of a service's methods.
+
+    Args:
+        name: of the service, with the vendor's package.
+        methods: those that are served, by name.
+    """
+
+    def __init__(self, name: str, methods: "Mapping[str, grpc.RpcMethodHandler[Any, Any]]") -> None:
+        self._name = name
+        self._methods = methods
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> "grpc.RpcMethodHandler[Any, Any] | None":
+        """Returns what handles a call: a refusal if this server lacks the method; None for another service."""
+        service, _, method = handler_call_details.method.strip("/").partition("/")
+        if service != self._name:
+            return None
+        return self._methods.get(method) or grpc.stream_unary_rpc_method_handler(self._refuse)
+
+    async def _refuse(self, _: Any, __: Any) -> bytes:
+        raise Unimplemented(f"this server has of {self._name} only {', '.join(self._methods)}")
