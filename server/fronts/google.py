@@ -1,5 +1,7 @@
 """Google's Cloud Translation API v3 (https://cloud.google.com/translate/docs/reference/rpc): its messages in ours.
 
+v3beta1 has the same fields with the same numbers, and is served too.
+
 Projects and locations are not looked at: every caller sees all models and glossaries of this server.
 """
 
@@ -12,8 +14,12 @@ from server.fronts.languages import directions, names_of, standard_code
 from server.fronts.v1 import google_pb2 as google
 from server.translation.rules import shown
 
-SERVICE_NAME = "google.cloud.translation.v3.TranslationService"
-FIELDS: Mapping[str, str] = {"glossary.names": "glossary_config.glossary"}
+SERVICE_NAMES = (
+    "google.cloud.translation.v3.TranslationService",
+    "google.cloud.translation.v3beta1.TranslationService",
+)
+_GLOSSARY = "glossary_config.glossary"
+FIELDS: Mapping[str, str] = {"glossary.names[0]": _GLOSSARY, "glossary.names": _GLOSSARY}
 DETECT_FIELDS: Mapping[str, str] = {"contents[0]": "content"}
 
 _HTML = "text/html"  # what Google takes a text for whose type the request leaves open
@@ -35,7 +41,7 @@ def read_translate(asked: google.TranslateTextRequest) -> pb.TranslateRequest:
     if asked.HasField("glossary_config"):
         config = asked.glossary_config
         if not config.glossary:
-            raise InvalidRequest("glossary_config.glossary", "is required")
+            raise InvalidRequest(_GLOSSARY, "is required")
         message.glossary.names.append(_last(config.glossary))
         message.glossary.ignore_case = config.ignore_case
     return message

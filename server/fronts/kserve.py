@@ -1,8 +1,8 @@
 """KServe's protocol v2 with Triton's extensions (https://kserve.github.io/open-inference-protocol) in our messages.
 
-A model takes one tensor, `text`, of type BYTES and of any shape, and gives tensors of the same shape: `translation`, and
-on request the others of `server.fronts.kserve_models.OUTPUTS`. What else a request says are parameters, with the names of
-our fields.
+A model takes one tensor, `text`, of type BYTES and of any shape. It gives tensors of the same shape: `translation`, on
+request the others of `server.fronts.kserve_models.OUTPUTS`. All else that a request says is a parameter, which has the
+name of a field of ours.
 """
 
 import struct
@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 
 from babelserve.v1 import translation_pb2 as pb
 from server.errors import InvalidRequest
-from server.fronts.front import raise_failure
+from server.fronts.front import FailedText, raise_failure
 from server.fronts.kserve_models import BYTES, INPUT, OUTPUTS, find_model
 from server.fronts.languages import standard_code
 from server.fronts.v1 import kserve_pb2 as kserve
@@ -137,7 +137,8 @@ def write_piece(
 
     The pieces of a text, in their order, are its translation. Raises TranslationError if the text failed.
     """
-    raise_failure([part])
+    if part.HasField("status"):
+        raise FailedText(part.status)
     sentence = part.sentence
     text = part.leading + sentence.text + sentence.separator
     answer = kserve.ModelInferResponse(model_name=part.model, model_version=part.model_version, id=asked.id)

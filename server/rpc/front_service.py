@@ -1,11 +1,13 @@
 """A service of another vendor: a table of methods, and an answer for all that it does not have."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import grpc
 
 from server.errors import Unimplemented
+from server.translation.rules import shown
 
 
 class FrontService(grpc.GenericRpcHandler):  # type: ignore[type-arg] # not generic at run time
@@ -25,7 +27,9 @@ class FrontService(grpc.GenericRpcHandler):  # type: ignore[type-arg] # not gene
         service, _, method = handler_call_details.method.strip("/").partition("/")
         if service != self._name:
             return None
-        return self._methods.get(method) or grpc.stream_unary_rpc_method_handler(self._refuse)
+        return self._methods.get(method) or grpc.stream_unary_rpc_method_handler(partial(self._refuse, method))
 
-    async def _refuse(self, _: Any, __: Any) -> bytes:
-        raise Unimplemented(f"this server has of {self._name} only {', '.join(self._methods)}")
+    async def _refuse(self, method: str, _: Any, __: Any) -> bytes:
+        raise Unimplemented(
+            f"{shown(method)} is not served here; of {self._name} these are: {', '.join(self._methods)}"
+        )

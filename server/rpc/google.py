@@ -53,8 +53,8 @@ class GoogleHandlers:
         return front.write_glossary(asked, await self._api.list_glossaries(pb.ListGlossariesRequest()))
 
 
-def google_service(api: Api, intake: Intake) -> FrontService:
-    """Returns the service that a gRPC server registers.
+def google_services(api: Api, intake: Intake) -> list[FrontService]:
+    """Returns the services that a gRPC server registers.
 
     Args:
         api: translates.
@@ -70,4 +70,4 @@ def google_service(api: Api, intake: Intake) -> FrontService:
         "ListGlossaries": unary(parsed(google.ListGlossariesRequest, handlers.list_glossaries, intake)),
         "GetGlossary": unary(parsed(google.GetGlossaryRequest, handlers.get_glossary, intake)),
     }
-    return FrontService(front.SERVICE_NAME, methods)
+    return [FrontService(name, methods) for name in front.SERVICE_NAMES]

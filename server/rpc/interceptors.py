@@ -34,7 +34,12 @@ PUSHBACK_KEY = "grpc-retry-pushback-ms"
 DETAILS_KEY = "grpc-status-details-bin"
 
 # What the calls of a service count as, and those of other vendors' methods.
-_FRONTS = {SERVICE_NAME: GRPC, google.SERVICE_NAME: GOOGLE, riva.SERVICE_NAME: RIVA, kserve.SERVICE_NAME: KSERVE}
+_FRONTS = {
+    SERVICE_NAME: GRPC,
+    **dict.fromkeys(google.SERVICE_NAMES, GOOGLE),
+    riva.SERVICE_NAME: RIVA,
+    kserve.SERVICE_NAME: KSERVE,
+}
 _METHODS = {
     "TranslateText": "Translate",
     "ModelInfer": "Translate",

@@ -86,10 +86,10 @@ class KserveHandlers:
 
     async def model_infer(self, asked: kserve.ModelInferRequest, seconds: float | None) -> kserve.ModelInferResponse:
         """Translates all texts. Raises TranslationError if one of them fails."""
+        message = front.read_infer(asked, await self._served())
+        patience = _shorter(front.read_timeout(asked), seconds)
         with fields_named(front.FIELDS):
-            message = front.read_infer(asked, await self._served())
-            response = await self._api.translate(message, _shorter(front.read_timeout(asked), seconds))
-            return front.write_infer(asked, response)
+            return front.write_infer(asked, await self._api.translate(message, patience))
 
     async def model_stream_infer(self, _: Any, context: Any) -> AsyncIterator[bytes]:
         """Yields the sentences of each request of a stream, one request after the other.
@@ -110,7 +110,7 @@ class KserveHandlers:
         self._running.check()
         reading = asyncio.ensure_future(self._intake.read_next(context))
         try:
-            with self._running.warned(reading.cancel):
+            with self._running.warned(lambda: _cancel(reading)):
                 return await reading
         finally:
             reading.cancel()
@@ -119,21 +119,30 @@ class KserveHandlers:
         """Yields the responses to one request of a stream."""
         asked = parse(kserve.ModelInferRequest, data)
         try:
-            with fields_named(front.FIELDS), self._intake.hold(data):
+            with self._intake.hold(data):
                 self._api.check_open(seconds)
                 request = front.read_infer(asked, await self._served())
-                pieces = front.Pieces(len(request.contents))
-                message = pb.TranslateStreamRequest(request=request)
-                parts = self._api.translate_stream(message, _shorter(front.read_timeout(asked), seconds))
-                async with contextlib.aclosing(parts):
-                    async for part in parts:
-                        for piece in pieces.add(part):
-                            yield front.write_piece(asked, piece, is_final=pieces.is_finished)
+                patience = _shorter(front.read_timeout(asked), seconds)
+                async with contextlib.aclosing(self._pieces(asked, request, patience)) as responses:
+                    async for response in responses:
+                        yield response
         except Overloaded as error:
             yield front.write_stream_error(asked, f"{error}; try again in {error.retry_after_seconds:.1f} seconds")
         except TranslationError as error:
             told = f"{error}; request id {request_id.get()}" if error.code.is_ours else str(error)
             yield front.write_stream_error(asked, told)
+
+    async def _pieces(
+        self, asked: kserve.ModelInferRequest, request: pb.TranslateRequest, seconds: float | None
+    ) -> AsyncGenerator[kserve.ModelStreamInferResponse]:
+        """Yields the sentences of a request. Raises TranslationError if a text fails."""
+        pieces = front.Pieces(len(request.contents))
+        parts = self._api.translate_stream(pb.TranslateStreamRequest(request=request), seconds)
+        with fields_named(front.FIELDS):
+            async with contextlib.aclosing(parts):  # type: ignore[type-var]
+                async for part in parts:
+                    for piece in pieces.add(part):
+                        yield front.write_piece(asked, piece, is_final=pieces.is_finished)
 
     async def _served(self) -> pb.ListModelsResponse:
         return await self._api.list_models(pb.ListModelsRequest())
@@ -157,6 +166,10 @@ def kserve_service(
         "ModelStreamInfer": stream(handlers.model_stream_infer),
     }
     return FrontService(front.SERVICE_NAME, methods)
+
+
+def _cancel(task: "asyncio.Future[Any]") -> None:
+    task.cancel()
 
 
 def _shorter(first: float | None, second: float | None) -> float | None:

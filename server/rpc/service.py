@@ -14,7 +14,7 @@ from babelserve.v1 import translation_pb2 as pb
 from server.api.handlers import Api
 from server.rpc.bulk import BulkHandler
 from server.rpc.front_service import FrontService
-from server.rpc.google import google_service
+from server.rpc.google import google_services
 from server.rpc.intake import Intake
 from server.rpc.kserve import kserve_service
 from server.rpc.parsed import parsed, parsed_stream
@@ -66,7 +66,7 @@ class TranslationService:
         """
         api, intake = self._api, self._intake
         return (
-            google_service(api, intake),
+            *google_services(api, intake),
             riva_service(api, intake),
             kserve_service(api, intake, self._memory, self._running, is_ready),
         )
