@@ -18,6 +18,7 @@ import sys
 import threading
 from collections.abc import Coroutine
 
+import grpc  # noqa: F401 # before babelserve, whose client would have gRPC keep its lines to itself
 from prometheus_client import CollectorRegistry
 
 from server.errors import SettingsError

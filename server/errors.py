@@ -20,7 +20,6 @@ Any other exception becomes INTERNAL with fixed words and the request's id (`ser
 
 import enum
 from collections.abc import Sequence
-from typing import ClassVar
 
 # Limits of the waiting queue, and of what is being split; an answer that would come too late; no memory for a request
 # or a sentence; a message that did not come in time; a tenant's quota.
@@ -63,7 +62,7 @@ class TranslationError(Exception):
         is_recorded: whether a call that ended with it has been counted and logged.
     """
 
-    code: ClassVar[Code] = Code.INTERNAL
+    code: Code = Code.INTERNAL
     cause: str = ""
     is_recorded: bool = False
 

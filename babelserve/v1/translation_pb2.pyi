@@ -481,6 +481,30 @@ class ModelInfo(_message.Message):
     has_confidence: bool
     def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., variant: _Optional[str] = ..., language_pairs: _Optional[_Iterable[_Union[LanguagePair, _Mapping]]] = ..., max_beam_size: _Optional[int] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., has_shortlist: _Optional[bool] = ..., source_language_codes: _Optional[_Iterable[str]] = ..., target_language_codes: _Optional[_Iterable[str]] = ..., has_alignment: _Optional[bool] = ..., has_confidence: _Optional[bool] = ...) -> None: ...
 
+class DetectLanguagesRequest(_message.Message):
+    __slots__ = ("contents", "mime_type")
+    CONTENTS_FIELD_NUMBER: _ClassVar[int]
+    MIME_TYPE_FIELD_NUMBER: _ClassVar[int]
+    contents: _containers.RepeatedScalarFieldContainer[str]
+    mime_type: str
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., mime_type: _Optional[str] = ...) -> None: ...
+
+class DetectLanguagesResponse(_message.Message):
+    __slots__ = ("detections",)
+    DETECTIONS_FIELD_NUMBER: _ClassVar[int]
+    detections: _containers.RepeatedCompositeFieldContainer[Detection]
+    def __init__(self, detections: _Optional[_Iterable[_Union[Detection, _Mapping]]] = ...) -> None: ...
+
+class Detection(_message.Message):
+    __slots__ = ("language_code", "confidence", "status")
+    LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    language_code: str
+    confidence: float
+    status: Status
+    def __init__(self, language_code: _Optional[str] = ..., confidence: _Optional[float] = ..., status: _Optional[_Union[Status, _Mapping]] = ...) -> None: ...
+
 class ListGlossariesRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

@@ -65,6 +65,11 @@ class TranslationServiceStub:
                 request_serializer=babelserve_dot_v1_dot_translation__pb2.ListGlossariesRequest.SerializeToString,
                 response_deserializer=babelserve_dot_v1_dot_translation__pb2.ListGlossariesResponse.FromString,
                 _registered_method=True)
+        self.DetectLanguages = channel.unary_unary(
+                '/babelserve.v1.TranslationService/DetectLanguages',
+                request_serializer=babelserve_dot_v1_dot_translation__pb2.DetectLanguagesRequest.SerializeToString,
+                response_deserializer=babelserve_dot_v1_dot_translation__pb2.DetectLanguagesResponse.FromString,
+                _registered_method=True)
         self.TranslateBulk = channel.stream_stream(
                 '/babelserve.v1.TranslationService/TranslateBulk',
                 request_serializer=babelserve_dot_v1_dot_translation__pb2.TranslateBulkRequest.SerializeToString,
@@ -117,6 +122,14 @@ class TranslationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DetectLanguages(self, request, context):
+        """Says which of the languages that this server translates from texts are in. Where it translates from one only, that is
+        the answer to all. A server without its extra for detection answers FAILED_PRECONDITION where there are several.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def TranslateBulk(self, request_iterator, context):
         """Translates any number of texts in bounded memory: the client sends them one after the other, and each is answered as
         soon as it is done, in any order. The server reads ahead only as far as its lanes need, so a client must read answers
@@ -155,6 +168,11 @@ def add_TranslationServiceServicer_to_server(servicer, server):
                     servicer.ListGlossaries,
                     request_deserializer=babelserve_dot_v1_dot_translation__pb2.ListGlossariesRequest.FromString,
                     response_serializer=babelserve_dot_v1_dot_translation__pb2.ListGlossariesResponse.SerializeToString,
+            ),
+            'DetectLanguages': grpc.unary_unary_rpc_method_handler(
+                    servicer.DetectLanguages,
+                    request_deserializer=babelserve_dot_v1_dot_translation__pb2.DetectLanguagesRequest.FromString,
+                    response_serializer=babelserve_dot_v1_dot_translation__pb2.DetectLanguagesResponse.SerializeToString,
             ),
             'TranslateBulk': grpc.stream_stream_rpc_method_handler(
                     servicer.TranslateBulk,
@@ -303,6 +321,33 @@ class TranslationService:
             '/babelserve.v1.TranslationService/ListGlossaries',
             babelserve_dot_v1_dot_translation__pb2.ListGlossariesRequest.SerializeToString,
             babelserve_dot_v1_dot_translation__pb2.ListGlossariesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DetectLanguages(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/babelserve.v1.TranslationService/DetectLanguages',
+            babelserve_dot_v1_dot_translation__pb2.DetectLanguagesRequest.SerializeToString,
+            babelserve_dot_v1_dot_translation__pb2.DetectLanguagesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -8,7 +8,14 @@ from collections.abc import AsyncIterator
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import caller
-from server.api.messages import model_info, opening_responses, read_request, response, stream_response
+from server.api.messages import (
+    detection_message,
+    model_info,
+    opening_responses,
+    read_request,
+    response,
+    stream_response,
+)
 from server.api.score_messages import read_score_request, score_response
 from server.api.term_messages import glossary_info
 from server.telemetry.log import add_facts
@@ -67,6 +74,13 @@ class Api:
     async def list_glossaries(self, _: pb.ListGlossariesRequest, __: float | None = None) -> pb.ListGlossariesResponse:
         """Returns the descriptions of the loaded glossaries, by name."""
         return pb.ListGlossariesResponse(glossaries=map(glossary_info, self._translator.glossaries.served))
+
+    async def detect_languages(
+        self, message: pb.DetectLanguagesRequest, _: float | None = None
+    ) -> pb.DetectLanguagesResponse:
+        """Returns the language of each text. Raises TranslationError."""
+        found = await self._translator.detect(message.contents, message.mime_type, caller.get())
+        return pb.DetectLanguagesResponse(detections=map(detection_message, found))
 
 
 def _add_target_tokens(job: Job) -> None:

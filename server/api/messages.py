@@ -16,6 +16,7 @@ from server.errors import Code, InvalidRequest, TranslationError
 from server.models.model import ServedModel
 from server.telemetry.log import request_id
 from server.translation.answer import TextAnswer
+from server.translation.detection import DetectedLanguage
 from server.translation.job import Job
 from server.translation.request import TextOptions, TranslationRequest
 from server.translation.submission import Place
@@ -156,6 +157,13 @@ def model_info(model: ServedModel) -> pb.ModelInfo:
         has_alignment=manifest.alignment is not None,
         has_confidence=manifest.confidence is not None,
     )
+
+
+def detection_message(found: DetectedLanguage | InvalidRequest) -> pb.Detection:
+    """Returns the language of a text, or the error that it is not served."""
+    if isinstance(found, InvalidRequest):
+        return pb.Detection(status=status_message(found))
+    return pb.Detection(language_code=found.code, confidence=found.confidence)
 
 
 def read_priority(value: int) -> Priority:

@@ -64,6 +64,10 @@ class Backend(Protocol):
         """Returns the descriptions of the loaded glossaries, by name."""
         ...
 
+    async def detect_languages(self, message: pb.DetectLanguagesRequest, caller: Caller) -> pb.DetectLanguagesResponse:
+        """Returns the language of each text."""
+        ...
+
     def keep(self, num_bytes: int) -> Callable[[], None]:
         """Counts the memory of an answer of so many bytes; the front calls the result once, when the answer is sent."""
         ...
@@ -75,4 +79,9 @@ class Backend(Protocol):
     @property
     def is_serving(self) -> bool:
         """Whether requests are welcome."""
+        ...
+
+    @property
+    def asks_for_key(self) -> bool:
+        """Whether callers need an API key, or a certificate."""
         ...

@@ -1,10 +1,13 @@
 """What the HTTP fronts have in common: the statuses of errors, and reading fields of JSON and of forms."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from google.rpc.code_pb2 import Code as StatusNumber
+
+from babelserve.v1 import translation_pb2 as pb
 from server.errors import Code, InvalidRequest, TranslationError
 
 STATUSES: Mapping[Code, int] = MappingProxyType(
@@ -33,6 +36,20 @@ class BodyTooSlow(InvalidRequest):
     """The body of a request was not whole in time."""
 
 
+class FailedText(TranslationError):
+    """A text of an answer has failed, where a vendor's answer has no place for that.
+
+    Args:
+        status: of the text.
+    """
+
+    is_recorded = True  # as a call that was answered
+
+    def __init__(self, status: pb.Status) -> None:
+        super().__init__(status.message)
+        self.code = Code[StatusNumber.Name(status.code)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
     """How a vendor answers errors.
@@ -58,6 +75,13 @@ class Front:
     def words_of(self, error: TranslationError, request_id: str) -> str:
         """Returns what the caller is told of an error: with the request's id if the server is at fault."""
         return f"{error}; request id {request_id}" if error.code.is_ours else str(error)
+
+
+def raise_failure(parts: Iterable[pb.Translation] | Iterable[pb.Detection]) -> None:
+    """Raises FailedText for the first text of an answer that has failed, if one has."""
+    for each in parts:
+        if each.HasField("status"):
+            raise FailedText(each.status)
 
 
 def check_text(name: str, value: object) -> str:

@@ -5,6 +5,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from google.protobuf.message import Message
+
 from babelserve.v1 import translation_pb2 as pb
 from server.access.access import Access
 from server.api.handlers import Api
@@ -14,6 +16,7 @@ from server.telemetry.tracing import TraceParent
 from server.translation.calls import Call, Calls, let_in
 from server.translation.memory import MemoryBudget, answer_need, message_need
 
+_M = TypeVar("_M", bound=Message)
 _T = TypeVar("_T")
 
 
@@ -39,13 +42,7 @@ class InProcess:
 
     async def translate(self, message: pb.TranslateRequest, caller: Caller) -> pb.TranslateResponse:
         """See `Backend`."""
-
-        async def answer(seconds: float | None) -> pb.TranslateResponse:
-            self._api.check_open(seconds)
-            with self._memory.hold(message_need(message.ByteSize())):
-                return await self._api.translate(message, seconds)
-
-        return await self._run("Translate", caller, answer)
+        return await self._ask("Translate", caller, message, self._api.translate)
 
     async def translate_stream(
         self,
@@ -55,23 +52,19 @@ class InProcess:
     ) -> None:
         """See `Backend`."""
 
-        async def answer(seconds: float | None) -> None:
-            self._api.check_open(seconds)
-            with self._memory.hold(message_need(message.ByteSize())):
-                async for response in self._api.translate_stream(message, seconds):
-                    await send(response)
+        async def answer(message: pb.TranslateStreamRequest, seconds: float | None) -> None:
+            async for response in self._api.translate_stream(message, seconds):
+                await send(response)
 
-        await self._run("TranslateStream", caller, answer)
+        await self._ask("TranslateStream", caller, message, answer)
 
     async def score(self, message: pb.ScoreRequest, caller: Caller) -> pb.ScoreResponse:
         """See `Backend`."""
+        return await self._ask("Score", caller, message, self._api.score)
 
-        async def answer(seconds: float | None) -> pb.ScoreResponse:
-            self._api.check_open(seconds)
-            with self._memory.hold(message_need(message.ByteSize())):
-                return await self._api.score(message, seconds)
-
-        return await self._run("Score", caller, answer)
+    async def detect_languages(self, message: pb.DetectLanguagesRequest, caller: Caller) -> pb.DetectLanguagesResponse:
+        """See `Backend`."""
+        return await self._ask("DetectLanguages", caller, message, self._api.detect_languages)
 
     async def list_models(self, caller: Caller) -> pb.ListModelsResponse:
         """See `Backend`."""
@@ -99,6 +92,23 @@ class InProcess:
     def is_serving(self) -> bool:
         """See `Backend`."""
         return self._is_serving()
+
+    @property
+    def asks_for_key(self) -> bool:
+        """See `Backend`."""
+        return not self._access.is_open
+
+    async def _ask(
+        self, method: str, caller: Caller, message: _M, answer: Callable[[_M, float | None], Awaitable[_T]]
+    ) -> _T:
+        """Runs a call with a message, whose memory it holds until the call ends."""
+
+        async def ask(seconds: float | None) -> _T:
+            self._api.check_open(seconds)
+            with self._memory.hold(message_need(message.ByteSize())):
+                return await answer(message, seconds)
+
+        return await self._run(method, caller, ask)
 
     async def _run(self, method: str, caller: Caller, answer: Callable[[float | None], Awaitable[_T]]) -> _T:
         """Runs a call. `answer` takes the seconds that the caller still waits."""

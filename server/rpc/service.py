@@ -55,6 +55,7 @@ class TranslationService:
             BULK_METHOD: stream(self._bulk.handle),
             "ListModels": unary(parsed(pb.ListModelsRequest, api.list_models, intake)),
             "ListGlossaries": unary(parsed(pb.ListGlossariesRequest, api.list_glossaries, intake)),
+            "DetectLanguages": unary(parsed(pb.DetectLanguagesRequest, api.detect_languages, intake, api.check_open)),
         }
         return grpc.method_handlers_generic_handler(SERVICE_NAME, methods)
 

@@ -26,7 +26,16 @@ from server.telemetry.glossary_metrics import GlossaryMetrics
 from server.telemetry.metric_factory import MetricFactory
 from server.telemetry.model_metrics import EngineFamilies, ModelMetrics
 
-METHODS = ("Translate", "TranslateStream", "TranslateBulk", "Score", "ListModels", "ListGlossaries", "other")
+METHODS = (
+    "Translate",
+    "TranslateStream",
+    "TranslateBulk",
+    "Score",
+    "ListModels",
+    "ListGlossaries",
+    "DetectLanguages",
+    "other",
+)
 GRPC, HTTP, LIBRETRANSLATE, DEEPL, AZURE, GOOGLE, RIVA, KSERVE = FRONTS = (
     "grpc",
     "http",

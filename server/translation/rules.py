@@ -46,6 +46,12 @@ def check_answer(num_characters: int, num_hypotheses: int) -> None:
         raise InvalidRequest("decoding.num_hypotheses", message)
 
 
+def check_type(mime_type: str) -> None:
+    """Checks that a type of texts is one that is read. Raises InvalidRequest."""
+    if mime_type not in ("", "text/plain", *TYPES):
+        raise InvalidRequest("mime_type", f"must be one of text/plain, {', '.join(TYPES)}, not {shown(mime_type)}")
+
+
 def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Read | None:
     """Returns what reads the texts of a request, None for plain ones.
 
@@ -57,10 +63,9 @@ def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Read | 
     mime_type = request.mime_type
     if request.text.translate_attributes and mime_type != HTML:
         raise InvalidRequest("text.translate_attributes", f"must be false unless mime_type is {HTML}")
-    if mime_type in ("", "text/plain"):
-        return None
+    check_type(mime_type)
     if mime_type not in TYPES:
-        raise InvalidRequest("mime_type", f"must be one of text/plain, {', '.join(TYPES)}, not {shown(mime_type)}")
+        return None
     if num_hypotheses > 1:
         raise InvalidRequest("decoding.num_hypotheses", f"must be 1 with {mime_type}, not {num_hypotheses}")
     for name, is_asked in (("alignment", request.with_alignment), ("tokens", request.with_tokens)):

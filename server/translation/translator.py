@@ -9,16 +9,17 @@ from types import TracebackType
 
 from server.access.tenants import Tenant
 from server.engine.flow import Flow
-from server.errors import Code, DeadlineExceeded, InvalidRequest, Overloaded, TranslationError
+from server.errors import Code, DeadlineExceeded, InvalidRequest, Overloaded, PreconditionFailed, TranslationError
 from server.models.catalogue import Catalogue
 from server.models.glossaries import Glossaries
 from server.models.model import Model
 from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.log import add_facts
+from server.text.markup.readers import first_words
 from server.text.source import SplitText
 from server.text.splitter import Splitter
 from server.translation.answer import TextAnswer, raise_if_all_failed
-from server.translation.detection import LanguageDetection
+from server.translation.detection import HINT, DetectedLanguage, LanguageDetection
 from server.translation.job import Job, start_job
 from server.translation.legs import TextGroup, group_texts
 from server.translation.mailbox import Doorbell
@@ -33,6 +34,7 @@ from server.translation.rules import (
     check_scripts,
     check_texts,
     check_traffic_key,
+    check_type,
 )
 
 _KNOWN_QUOTA_SECONDS = 0.1  # for which a used-up quota refuses the tenant's next calls too; they may cost less
@@ -140,6 +142,31 @@ class Translator:
                 raise
             job.held.push(held.pop_all())
         return job
+
+    async def detect(
+        self, texts: Sequence[str], mime_type: str, tenant: Tenant
+    ) -> Sequence[DetectedLanguage | InvalidRequest]:
+        """Returns the language of each text, among those that the models translate from, or the error that refuses it.
+
+        A text without a letter, and any where one language only is served, has the first one, with a confidence of 0.
+
+        Raises:
+            InvalidRequest: there are too few or too many texts, or their type is unknown.
+            Overloaded: the tenant's quota is used up.
+            NotServing: there is no model.
+            PreconditionFailed: several languages are served, and the extra for detection is not installed.
+        """
+        check_texts(len(texts))
+        check_type(mime_type)
+        _charge(tenant, 0.0)
+        codes = list(dict.fromkeys(code for each in self._table().manifests for code in each.source_codes))
+        first = DetectedLanguage(codes[0], 0.0)
+        if len(codes) == 1:
+            return [first] * len(texts)
+        if not self.detection.is_available:
+            raise PreconditionFailed(HINT)
+        found = await self.detection.detect(texts, codes, functools.partial(first_words, mime_type))
+        return [each or first for each in found]
 
     def _table(self) -> Routes:
         """Returns the table of routes, a new one if the served models have changed. Raises NotServing."""

@@ -11,6 +11,7 @@ from server.fronts.backend import Backend
 from server.translation.long_messages import LongMessages
 from server.web.bodies import Bodies
 from server.web.exchange import REQUEST_ID_HEADER, Site
+from server.web.libretranslate import LibreTranslateApi
 from server.web.own import OwnApi
 
 
@@ -23,7 +24,7 @@ def create_app(backend: Backend, long_messages: LongMessages, origins: Sequence[
         origins: of web pages that may call, or "*"; none by default.
     """
     site = Site(backend, Bodies(long_messages))
-    routes = OwnApi(site).routes()
+    routes = [*OwnApi(site).routes(), *LibreTranslateApi(site).routes()]
     cors = Middleware(
         CORSMiddleware,
         allow_origins=origins,

@@ -66,6 +66,7 @@ class OwnApi:
                 "POST /v1/score": self.score,
                 "GET /v1/models": self.list_models,
                 "GET /v1/glossaries": self.list_glossaries,
+                "POST /v1/detect": self.detect_languages,
                 "GET /healthz": self.health,
             },
         )
@@ -97,6 +98,11 @@ class OwnApi:
         """Answers a `ScoreRequest`."""
         message = read_message(pb.ScoreRequest, read_json(exchange.body))
         return _response(await self._backend.score(message, exchange.caller))
+
+    async def detect_languages(self, exchange: Exchange) -> Response:
+        """Answers a `DetectLanguagesRequest`."""
+        message = read_message(pb.DetectLanguagesRequest, read_json(exchange.body))
+        return _response(await self._backend.detect_languages(message, exchange.caller))
 
     async def list_models(self, exchange: Exchange) -> Response:
         """Answers with a `ListModelsResponse`."""

@@ -71,3 +71,9 @@ async def test_a_tenant_in_debt_is_refused_unread(api: Api) -> None:
     with pytest.raises(Overloaded, match="quota of tenant billing"):
         api.check_open(None)
     let_in(Tenant(name="other"), "")
+
+
+async def test_languages_are_detected(api: Api) -> None:
+    response = await api.detect_languages(pb.DetectLanguagesRequest(contents=["A dog runs."]))
+
+    assert list(response.detections) == [pb.Detection(language_code="en", confidence=0.0)]

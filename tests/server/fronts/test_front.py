@@ -1,7 +1,17 @@
 import pytest
 
+from babelserve.v1 import translation_pb2 as pb
 from server.errors import Code, EngineFailed, InvalidRequest, ModelNotFound
-from server.fronts.front import STATUSES, BodyTooLong, BodyTooSlow, Front, check_text, check_texts
+from server.fronts.front import (
+    STATUSES,
+    BodyTooLong,
+    BodyTooSlow,
+    FailedText,
+    Front,
+    check_text,
+    check_texts,
+    raise_failure,
+)
 
 FRONT = Front(name="http", body=lambda error, words, status: words, statuses={Code.NOT_FOUND: 400})
 
@@ -35,6 +45,16 @@ def test_a_text_must_have_a_form_in_utf_8() -> None:
     assert check_text("q", "a😀") == "a😀"
     with pytest.raises(InvalidRequest, match="q: must be Unicode text"):
         check_text("q", "a\ud800")
+
+
+def test_the_first_text_that_failed_is_raised_as_it_failed() -> None:
+    failed = pb.Translation(status=pb.Status(code=8, message="too much"))
+
+    raise_failure([pb.Translation(text="a")])
+    with pytest.raises(FailedText, match="too much") as caught:
+        raise_failure([pb.Translation(text="a"), failed])
+    assert FRONT.status_of(caught.value) == 429
+    assert caught.value.is_recorded
 
 
 def test_texts_are_a_list_of_texts() -> None:

@@ -50,17 +50,19 @@ async def test_each_method_answers_and_is_counted_by_its_front(
         scored = await backend.score(pb.ScoreRequest(pairs=[pair], target_language_code="de"), CALLER)
         models = await backend.list_models(CALLER)
         glossaries = await backend.list_glossaries(CALLER)
+        detected = await backend.detect_languages(pb.DetectLanguagesRequest(contents=["A dog."]), CALLER)
         await asyncio.sleep(0)
 
     assert translated.translations[0].text == REQUEST.contents[0]
     assert {each.sentence.text for each in sent} == {"A dog runs.", "A man sits."}
+    assert detected.detections[0].language_code == "en"
     assert (len(scored.scores), len(models.models), len(glossaries.glossaries)) == (1, 1, 0)
     facts = [vars(record)["facts"] for record in caplog.records if record.message == "request"]
-    methods = ["Translate", "TranslateStream", "Score", "ListModels", "ListGlossaries"]
+    methods = ["Translate", "TranslateStream", "Score", "ListModels", "ListGlossaries", "DetectLanguages"]
     assert [each["method"] for each in facts] == methods
     assert {(each["front"], each["code"], each["tenant"]) for each in facts} == {("libretranslate", "OK", "anonymous")}
     labels = {"front": "libretranslate", "code": "OK"}
-    assert metrics.registry.get_sample_value("babelserve_front_requests_total", labels) == 5
+    assert metrics.registry.get_sample_value("babelserve_front_requests_total", labels) == 6
 
 
 async def test_callers_without_a_key_are_refused_and_tenants_known(

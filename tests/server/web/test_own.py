@@ -71,6 +71,8 @@ async def test_pairs_are_scored_and_models_and_glossaries_are_listed(site: Site)
     assert len((await site.call("POST", "/v1/score", pairs)).json["scores"]) == 1
     assert (await site.call("GET", "/v1/models")).json["models"][0]["name"] == "echo"
     assert (await site.call("GET", "/v1/glossaries")).json == {}
+    detected = await site.call("POST", "/v1/detect", {"contents": ["A dog."]})
+    assert detected.json == {"detections": [{"languageCode": "en"}]}
 
 
 @pytest.mark.parametrize(

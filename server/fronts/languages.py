@@ -1,0 +1,69 @@
+"""Languages as other vendors know them: their codes, names and directions.
+
+The server understands codes however they are written (`server.bundle.codes`). Here are only codes that vendors use and
+BCP-47 does not have.
+"""
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from babelserve.v1 import translation_pb2 as pb
+from server.bundle.codes import CodeTable
+
+_OWN_CODES = {"zt": "zh-Hant", "pb": "pt-BR", "zh-chs": "zh-Hans", "zh-cht": "zh-Hant"}  # LibreTranslate's, Azure's
+_NAMES = Path(__file__).with_name("language_names.tsv")
+
+
+class Names(NamedTuple):
+    """The names of a language: in English, and in itself."""
+
+    english: str
+    native: str
+
+
+def standard_code(code: str) -> str:
+    """Returns the code of BCP-47 for one that only a vendor uses; any other as it is."""
+    return _OWN_CODES.get(code.lower().replace("_", "-"), code)
+
+
+def names_of(code: str) -> Names:
+    """Returns the names of a model's language. One without a name is called by its code."""
+    known = _names()
+    if code in known:
+        return known[code]
+    language, _, rest = code.partition("-")
+    if not rest or language not in known:
+        return Names(code, code)
+    return Names(f"{known[language].english} ({rest})", f"{known[language].native} ({rest})")
+
+
+def directions(served: pb.ListModelsResponse) -> Mapping[str, list[str]]:
+    """Returns the languages that a server translates from, each with those that it translates into from it.
+
+    Codes are those of the models. Source languages and targets are in the order of the models.
+
+    Args:
+        served: the models, and the languages over which a text may pass.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for model in served.models:
+        pairs = [(pair.source_language_code, pair.target_language_code) for pair in model.language_pairs]
+        if not pairs:
+            pairs = [(a, b) for a in model.source_language_codes for b in model.target_language_codes if a != b]
+        for source, target in pairs:
+            found.setdefault(source, {})[target] = None
+    direct = {source: tuple(targets) for source, targets in found.items()}
+    for pivot in served.pivot_language_codes:
+        source_pivot = CodeTable(direct).find(pivot)
+        for source, targets in direct.items():
+            if source_pivot is not None and source != source_pivot and CodeTable(targets).find(pivot) is not None:
+                found[source].update({target: None for target in direct[source_pivot] if target != source})
+    return {source: list(targets) for source, targets in found.items()}
+
+
+@functools.cache
+def _names() -> Mapping[str, Names]:
+    lines = _NAMES.read_text(encoding="utf-8").splitlines()
+    return {code: Names(english, native) for code, english, native in (line.split("\t") for line in lines)}

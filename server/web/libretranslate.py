@@ -1,0 +1,97 @@
+"""LibreTranslate's paths, at the root and below /libretranslate. Files are not translated."""
+
+from dataclasses import replace
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from server.errors import NotServing, PermissionDenied, TranslationError
+from server.fronts.backend import Caller
+from server.fronts.libretranslate import (
+    FRONT,
+    Fields,
+    read_detect,
+    read_key,
+    read_translate,
+    refusal,
+    write_detect,
+    write_languages,
+    write_settings,
+    write_translate,
+)
+from server.web.bodies import read_fields
+from server.web.exchange import Exchange, Site, json_response
+
+_PREFIXES = ("", "/libretranslate")
+
+
+class LibreTranslateApi:
+    """Handles the requests of LibreTranslate's clients.
+
+    Args:
+        site: has what endpoints share.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._backend = site.backend
+
+    def routes(self) -> list[Route]:
+        """Returns the routes that an application has for it."""
+        handlers = {
+            "POST /translate": self.translate,
+            "POST /detect": self.detect,
+            "GET /languages": self.languages,
+            "GET /frontend/settings": self.settings,
+            "GET /health": self.health,
+            "POST /suggest": self.suggest,
+            "POST /translate_file": self.translate_file,
+        }
+        return [route for prefix in _PREFIXES for route in self._site.routes(FRONT, handlers, prefix)]
+
+    async def translate(self, exchange: Exchange) -> Response:
+        """Answers `q`, `source`, `target` with `translatedText`."""
+        fields, caller = await _read(exchange)
+        asked = read_translate(fields)
+        try:
+            response = await self._backend.translate(asked.message, caller)
+        except TranslationError as error:
+            raise refusal(error, asked) from None
+        return json_response(write_translate(response, asked))
+
+    async def detect(self, exchange: Exchange) -> Response:
+        """Answers `q` with the language that it seems to be in."""
+        fields, caller = await _read(exchange)
+        return json_response(write_detect(await self._backend.detect_languages(read_detect(fields), caller)))
+
+    async def languages(self, exchange: Exchange) -> Response:
+        """Answers with all languages."""
+        _, caller = await _read(exchange)
+        return json_response(write_languages(await self._backend.list_models(caller)))
+
+    async def settings(self, exchange: Exchange) -> Response:
+        """Answers with what LibreTranslate's page asks for."""
+        _, caller = await _read(exchange)
+        served = await self._backend.list_models(caller)
+        return json_response(write_settings(served, asks_for_key=self._backend.asks_for_key))
+
+    async def health(self, _: Exchange) -> Response:
+        """Answers 200 while requests are welcome. Raises NotServing while they are not."""
+        if not self._backend.is_serving:
+            raise NotServing("requests are not welcome: the server is loading or draining, or a lane is lost")
+        return json_response({"status": "ok"})
+
+    async def suggest(self, _: Exchange) -> Response:
+        """Raises PermissionDenied, as a LibreTranslate that takes no suggestions."""
+        raise PermissionDenied("Suggestions are disabled on this server.")
+
+    async def translate_file(self, _: Exchange) -> Response:
+        """Raises PermissionDenied, as a LibreTranslate that translates no files."""
+        raise PermissionDenied("Files translation are disabled on this server.")
+
+
+async def _read(exchange: Exchange) -> tuple[Fields, Caller]:
+    """Returns the fields, and the caller with the key that they have, if the headers have none."""
+    fields = await read_fields(exchange.request, exchange.body)
+    key = exchange.caller.key if exchange.caller.key is not None else read_key(fields)
+    return fields, replace(exchange.caller, key=key)
