@@ -10,7 +10,6 @@
       Overloaded                RESOURCE_EXHAUSTED  too much waits, is being split or held, or a quota is used up
       NotServing                UNAVAILABLE         loading, shutting down, or a lane is lost; safe to retry
       DeadlineExceeded          DEADLINE_EXCEEDED   the caller's time, or the server's maximum, is over
-      Unimplemented             UNIMPLEMENTED       a method of another vendor's service that this server lacks
       EngineFailed              INTERNAL            ours; the cause is in the log only
     StartupError                ends the process with exit code 2; lists every fault
       BundleError, SettingsError
@@ -146,12 +145,6 @@ class DeadlineExceeded(TranslationError):
     """The time for this call is over."""
 
     code = Code.DEADLINE_EXCEEDED
-
-
-class Unimplemented(TranslationError):
-    """Another vendor's service has this method, and this server has not."""
-
-    code = Code.UNIMPLEMENTED
 
 
 class EngineFailed(TranslationError):

@@ -46,7 +46,7 @@ def key_of(headers: Mapping[str, str | bytes]) -> str | None:
     Args:
         headers: of a call, or its metadata; names in lower case.
     """
-    bearer, key = headers.get("authorization"), headers.get("x-api-key") or headers.get("x-goog-api-key")
+    bearer, key = headers.get("authorization"), headers.get("x-api-key", headers.get("x-goog-api-key"))
     if isinstance(bearer, str) and bearer[: len(_BEARER)].lower() == _BEARER:
         return bearer[len(_BEARER) :].strip()
     return key if isinstance(key, str) else None

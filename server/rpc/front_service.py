@@ -6,8 +6,14 @@ from typing import Any
 
 import grpc
 
-from server.errors import Unimplemented
+from server.errors import Code, TranslationError
 from server.translation.rules import shown
+
+
+class Unimplemented(TranslationError):
+    """The vendor's service has this method, and this server has not."""
+
+    code = Code.UNIMPLEMENTED
 
 
 class FrontService(grpc.GenericRpcHandler):  # type: ignore[type-arg] # not generic at run time
