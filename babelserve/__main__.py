@@ -26,6 +26,8 @@ from babelserve.client import Client
 from babelserve.connection import connect, parse
 from babelserve.documents import read_document, translate_document
 from babelserve.errors import InvalidRequest, ModelNotFound, PermissionDenied, TranslationError, Unauthenticated
+from babelserve.explanation.wishes import wishes
+from babelserve.explanation.writing import explained, few
 from babelserve.files import Done, Output, is_gzipped, read_lines
 from babelserve.glossary import read_terms, tell_missed
 from babelserve.job import patiently, translate_lines
@@ -119,7 +121,13 @@ def _translate(
             return iter(())  # whatever the server may say: all is done
         lines = itertools.chain([first], lines)
     client, target = _reach(arguments, stack)
-    return _results(arguments, client, target, lines, _options(arguments), stack)
+    options = _options(arguments)
+    if arguments.explain is None:
+        return _results(arguments, client, target, lines, options, stack)
+    models = patiently(client.list_models, _patience(arguments), _complain)
+    options |= wishes(models, target, arguments.model)
+    source = None if arguments.source == "auto" else arguments.source
+    return explained(_results(arguments, client, target, few(lines), options, stack), arguments.explain, target, source)
 
 
 def _results(
@@ -136,7 +144,7 @@ def _results(
         client,
         lines,
         target=target,
-        batch_lines=1 if interactive else arguments.batch_lines,
+        batch_lines=1 if interactive or arguments.explain else arguments.batch_lines,  # the server bounds a page's part
         in_flight=1 if interactive else arguments.in_flight,
         patience_seconds=_patience(arguments),
         tell=_complain,
@@ -197,6 +205,8 @@ def _check_files(arguments: argparse.Namespace) -> None:
     """Refuses flags that do not go together."""
     if arguments.texts and arguments.input:
         raise UsageError("give texts or --input, not both")
+    if arguments.explain:
+        _check_page(arguments)
     if arguments.resume and (arguments.texts or arguments.output is None):
         raise UsageError("--resume goes on with the lines of an --output; it needs one, and no texts")
     if not (arguments.input and arguments.output):
@@ -205,6 +215,16 @@ def _check_files(arguments: argparse.Namespace) -> None:
     for output in (arguments.output, part, part and whole_of(part)):
         if output and output.exists() and output.samefile(arguments.input):
             raise UsageError(f"{output} is the input; write to another file")
+
+
+def _check_page(arguments: argparse.Namespace) -> None:
+    """Refuses what a page cannot explain, and a page in the place of another file."""
+    if arguments.resume or arguments.format or arguments.mime_type not in (None, "text/plain"):
+        raise UsageError("--explain explains plain texts from the first on: give no --resume, --format or --mime-type")
+    for name in ("input", "output"):
+        other = getattr(arguments, name)
+        if other and arguments.explain.resolve() == other.resolve():
+            raise UsageError(f"--explain {arguments.explain} is the file of --{name}; write to another file")
 
 
 def _open_input(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> tuple[Iterator[Line], tqdm]:

@@ -60,6 +60,12 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
         help="one JSON object per text, or with --list-models or --list-glossaries per entry",
     )
     add(
+        "--explain",
+        type=Path,
+        metavar="FILE",
+        help="also write a page of HTML that shows why each of up to 100 texts was translated so",
+    )
+    add(
         "--wait",
         type=non_negative_float,
         metavar="SECONDS",

@@ -68,6 +68,7 @@ class TranslateOptions(TypedDict, total=False):
         include_sentences: Fill `Translation.sentences` (`translate` only).
         include_alignment: Fill `Sentence.links`; for models whose `has_alignment` is true.
         include_tokens: Fill `Sentence.tokens`.
+        include_search: Fill `Sentence.search`; for some hundred sentences at most.
         include_confidence: Fill `confidence` of translations and sentences; for models whose `has_confidence` is true.
     """
 
@@ -101,6 +102,7 @@ class TranslateOptions(TypedDict, total=False):
     include_sentences: bool | None
     include_alignment: bool | None
     include_tokens: bool | None
+    include_search: bool | None
     include_confidence: bool | None
 
 
@@ -145,6 +147,7 @@ def translate_request(
                 include_sentences=options.get("include_sentences"),
                 include_alignment=options.get("include_alignment"),
                 include_tokens=options.get("include_tokens"),
+                include_search=options.get("include_search"),
                 include_confidence=options.get("include_confidence"),
                 text_once=True,
             ),

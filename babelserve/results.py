@@ -77,6 +77,22 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SearchNode:
+    """A token of a beam that the search has kept.
+
+    `parent` is the index in `Sentence.search` of the token before, None for a first one; `log_prob` is of the beam up
+    to here. `score` and `finish_reason` are those of the hypothesis that ends here; `score` is None if none does.
+    """
+
+    parent: int | None
+    text: str
+    log_prob: float
+    score: float | None
+    finish_reason: FinishReason
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextError:
     """Why one text of an answered request has no translation."""
 
@@ -106,6 +122,7 @@ class Sentence:
         tokens: Of its translation, the end of the sentence last, if that was asked for.
         confidence: 0 to 1, if that was asked for and it was translated: it ranks, see `docs/guides/translate.md`.
         terms: Of the glossary, in the sentence's order.
+        search: What the search for its translation kept, each node behind its parent, if that was asked for.
     """
 
     source_text: str
@@ -124,6 +141,7 @@ class Sentence:
     tokens: tuple[Token, ...] = ()
     confidence: float | None = None
     terms: tuple[UsedTerm, ...] = ()
+    search: tuple[SearchNode, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

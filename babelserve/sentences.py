@@ -9,6 +9,7 @@ from babelserve.results import (
     Link,
     Placement,
     RouteLeg,
+    SearchNode,
     Sentence,
     TextError,
     Token,
@@ -74,6 +75,18 @@ def read_sentence(message: translation_pb2.Sentence) -> Sentence:
         tokens=read_tokens(message),
         terms=read_terms(message),
         confidence=message.confidence if message.HasField("confidence") else None,
+        search=tuple(map(_read_node, message.search)),
+    )
+
+
+def _read_node(message: translation_pb2.SearchNode) -> SearchNode:
+    return SearchNode(
+        parent=message.parent if message.HasField("parent") else None,
+        text=message.text,
+        log_prob=message.log_prob,
+        score=message.score if message.HasField("score") else None,
+        finish_reason=read_finish_reason(message.finish_reason),
+        is_chosen=message.is_chosen,
     )
 
 

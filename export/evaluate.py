@@ -1,7 +1,10 @@
 """`babelserve-evaluate`: sacreBLEU and chrF of a live server, of a checkpoint, or of a file of translations.
 
+With `--heads` it measures the heads of attention of a checkpoint instead (`export.heads`).
+
     babelserve-evaluate --source test.en.gz --reference test.de.gz --server localhost:50051
     babelserve-evaluate --tsv held-out.tsv --checkpoint final.pt
+    babelserve-evaluate --heads everyday.tsv news.tsv --checkpoint final.pt
 
 A source sentence with several references (repeated in a TSV file) is translated for each of them.
 """
@@ -23,7 +26,8 @@ from babelserve.job import patiently, translate_lines
 from babelserve.lines import Line
 from babelserve.messages import TranslateOptions
 from babelserve.models import only_target
-from model.checkpoint import load_checkpoint
+from export.heads import measure_heads, report
+from model.checkpoint import Checkpoint, load_checkpoint
 from model.command import parse
 from model.data import read_corpus
 from model.recipe import CorpusConfig
@@ -111,6 +115,9 @@ def main() -> None:
     """Entry point; prints JSON. Exit code 2 for wrong arguments or unreadable files, 1 when translating fails."""
     arguments = _parse_arguments()
     try:
+        if arguments.heads:
+            _print_heads(arguments)
+            return
         source, reference = arguments.source or "", arguments.reference or ""
         corpus = CorpusConfig(source=source, target=reference, tsv=arguments.tsv or "")
         pairs = read_corpus(corpus, Path()).pairs[: arguments.limit]
@@ -137,12 +144,42 @@ def main() -> None:
     print(json.dumps(scores(hypotheses, [reference for _, reference in pairs]), indent=2))
 
 
+def _print_heads(arguments: argparse.Namespace) -> None:
+    """Prints a table of the heads, and writes it as JSON if asked to. Raises OSError and ValueError."""
+    texts = {path: read_corpus(CorpusConfig(tsv=path), Path()).pairs[: arguments.limit] for path in arguments.heads}
+    found = measure_heads(_read_checkpoint(arguments.checkpoint), texts)
+    print(report(found))
+    if arguments.output:
+        arguments.output.write_text(f"{json.dumps(found, indent=1)}\n", encoding="utf-8")
+
+
+def _read_checkpoint(path: Path) -> Checkpoint:
+    """Reads a checkpoint's file, or the checkpoint of a bundle. Raises OSError and ValueError."""
+    if not path.is_dir():
+        return load_checkpoint(path)
+    from export.restore import restore_checkpoint  # noqa: PLC0415  # needs onnx, which the extra `train` does not bring
+    from export.verify import VerificationError  # noqa: PLC0415
+    from server.errors import BundleError  # noqa: PLC0415
+
+    try:
+        return restore_checkpoint(path)
+    except (BundleError, VerificationError) as error:
+        raise ValueError(str(error)) from error
+
+
 def build_parser() -> argparse.ArgumentParser:
     """All flags, with defaults and units in their help."""
     parser = argparse.ArgumentParser(prog="babelserve-evaluate", description="Score translations: sacreBLEU and chrF.")
     parser.add_argument("--source", metavar="FILE", help="source sentences, one a line, plain or gzipped")
     parser.add_argument("--reference", metavar="FILE", help="their translations, line by line")
     parser.add_argument("--tsv", metavar="FILE", help="instead of both: lines of source TAB reference")
+    parser.add_argument(
+        "--heads",
+        nargs="+",
+        metavar="FILE",
+        help="instead of scores: how much the loss in each of these texts (like --tsv) rises without each head of "
+        "attention of --checkpoint, which may be a bundle, and which heads are alike; --output gets it as JSON",
+    )
     system = parser.add_mutually_exclusive_group(required=True)
     system.add_argument("--server", metavar="HOST:PORT", help="translate through a live server")
     system.add_argument("--checkpoint", type=Path, metavar="FILE", help="translate with PyTorch")
@@ -158,7 +195,10 @@ def build_parser() -> argparse.ArgumentParser:
 def _parse_arguments() -> argparse.Namespace:
     parser = build_parser()
     arguments = parse(parser)
-    if bool(arguments.tsv) == bool(arguments.source and arguments.reference):
+    if arguments.heads:
+        if arguments.tsv or arguments.source or arguments.reference or not arguments.checkpoint:
+            parser.error("give --heads with --checkpoint, and without --tsv, --source and --reference")
+    elif bool(arguments.tsv) == bool(arguments.source and arguments.reference):
         parser.error("give either --tsv or both --source and --reference")
     if arguments.beam_size < 1:
         parser.error(f"argument --beam-size: must be at least 1, not {arguments.beam_size}")

@@ -170,18 +170,20 @@ class Sampling(_message.Message):
     def __init__(self, top_k: _Optional[int] = ..., top_p: _Optional[float] = ..., temperature: _Optional[float] = ..., seed: _Optional[int] = ...) -> None: ...
 
 class OutputOptions(_message.Message):
-    __slots__ = ("include_sentences", "include_alignment", "include_tokens", "include_confidence", "text_once")
+    __slots__ = ("include_sentences", "include_alignment", "include_tokens", "include_confidence", "text_once", "include_search")
     INCLUDE_SENTENCES_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_ALIGNMENT_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     TEXT_ONCE_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_SEARCH_FIELD_NUMBER: _ClassVar[int]
     include_sentences: bool
     include_alignment: bool
     include_tokens: bool
     include_confidence: bool
     text_once: bool
-    def __init__(self, include_sentences: _Optional[bool] = ..., include_alignment: _Optional[bool] = ..., include_tokens: _Optional[bool] = ..., include_confidence: _Optional[bool] = ..., text_once: _Optional[bool] = ...) -> None: ...
+    include_search: bool
+    def __init__(self, include_sentences: _Optional[bool] = ..., include_alignment: _Optional[bool] = ..., include_tokens: _Optional[bool] = ..., include_confidence: _Optional[bool] = ..., text_once: _Optional[bool] = ..., include_search: _Optional[bool] = ...) -> None: ...
 
 class TranslateResponse(_message.Message):
     __slots__ = ("translations", "model", "model_version", "timings", "source_language_code", "target_language_code", "glossaries")
@@ -288,7 +290,7 @@ class Hypothesis(_message.Message):
     def __init__(self, text: _Optional[str] = ..., score: _Optional[float] = ...) -> None: ...
 
 class Sentence(_message.Message):
-    __slots__ = ("source_text", "text", "separator", "score", "finish_reason", "source_tokens", "target_tokens", "kept", "links", "source_begin", "source_end", "begin", "end", "tokens", "confidence", "terms")
+    __slots__ = ("source_text", "text", "separator", "score", "finish_reason", "source_tokens", "target_tokens", "kept", "links", "source_begin", "source_end", "begin", "end", "tokens", "confidence", "terms", "search")
     SOURCE_TEXT_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     SEPARATOR_FIELD_NUMBER: _ClassVar[int]
@@ -305,6 +307,7 @@ class Sentence(_message.Message):
     TOKENS_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     TERMS_FIELD_NUMBER: _ClassVar[int]
+    SEARCH_FIELD_NUMBER: _ClassVar[int]
     source_text: str
     text: str
     separator: str
@@ -321,7 +324,24 @@ class Sentence(_message.Message):
     tokens: _containers.RepeatedCompositeFieldContainer[Token]
     confidence: float
     terms: _containers.RepeatedCompositeFieldContainer[UsedTerm]
-    def __init__(self, source_text: _Optional[str] = ..., text: _Optional[str] = ..., separator: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[KeptPart, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., source_begin: _Optional[int] = ..., source_end: _Optional[int] = ..., begin: _Optional[int] = ..., end: _Optional[int] = ..., tokens: _Optional[_Iterable[_Union[Token, _Mapping]]] = ..., confidence: _Optional[float] = ..., terms: _Optional[_Iterable[_Union[UsedTerm, _Mapping]]] = ...) -> None: ...
+    search: _containers.RepeatedCompositeFieldContainer[SearchNode]
+    def __init__(self, source_text: _Optional[str] = ..., text: _Optional[str] = ..., separator: _Optional[str] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[KeptPart, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., source_begin: _Optional[int] = ..., source_end: _Optional[int] = ..., begin: _Optional[int] = ..., end: _Optional[int] = ..., tokens: _Optional[_Iterable[_Union[Token, _Mapping]]] = ..., confidence: _Optional[float] = ..., terms: _Optional[_Iterable[_Union[UsedTerm, _Mapping]]] = ..., search: _Optional[_Iterable[_Union[SearchNode, _Mapping]]] = ...) -> None: ...
+
+class SearchNode(_message.Message):
+    __slots__ = ("parent", "text", "log_prob", "score", "finish_reason", "is_chosen")
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    LOG_PROB_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
+    IS_CHOSEN_FIELD_NUMBER: _ClassVar[int]
+    parent: int
+    text: str
+    log_prob: float
+    score: float
+    finish_reason: FinishReason
+    is_chosen: bool
+    def __init__(self, parent: _Optional[int] = ..., text: _Optional[str] = ..., log_prob: _Optional[float] = ..., score: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., is_chosen: _Optional[bool] = ...) -> None: ...
 
 class Token(_message.Message):
     __slots__ = ("text", "begin", "end", "log_prob")

@@ -63,6 +63,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
         priority=read_priority(message.priority),
         with_alignment=message.output.include_alignment,
         with_tokens=message.output.include_tokens,
+        with_search=message.output.include_search,
         with_confidence=message.output.include_confidence,
         text=TextOptions(
             refuse_unknown_scripts=message.text.refuse_unknown_scripts,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from babelserve.v1 import translation_pb2 as pb
 from server.api.term_messages import sentence_term_messages
-from server.decoding.result import FinishReason
+from server.decoding.result import FinishReason, SearchNode
 from server.text.masked import KeptPart, Placement
 from server.translation.answer import TextAnswer, Token, TranslatedSentence
 
@@ -23,7 +23,7 @@ _PLACEMENTS = {
 
 def sentence_messages(answer: TextAnswer, output: pb.OutputOptions) -> list[pb.Sentence]:
     """Returns the sentences of a whole text in reading order; none unless the request asks for them."""
-    if not (output.include_sentences or output.include_alignment or output.include_tokens):
+    if not (output.include_sentences or output.include_alignment or output.include_tokens or output.include_search):
         return []
     texts = [sentence.text(0) for sentence in answer.in_order()]
     begins = answer.split.begins(texts)
@@ -72,6 +72,19 @@ def sentence_message(
         tokens=token_messages(sentence.tokens()) if output.include_tokens else [],
         confidence=sentence.confidence if output.include_confidence else None,
         terms=sentence_term_messages(sentence),
+        search=[_node_message(text, node) for text, node in sentence.tree],
+    )
+
+
+def _node_message(text: str, node: SearchNode) -> pb.SearchNode:
+    reason = None if node.finish_reason is None else FINISH_REASONS[node.finish_reason]
+    return pb.SearchNode(
+        parent=node.parent,
+        text=text,
+        log_prob=node.log_prob,
+        score=node.score,
+        finish_reason=reason,
+        is_chosen=node.is_chosen,
     )
 
 

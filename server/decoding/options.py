@@ -53,6 +53,7 @@ class DecodingOptions:
         with_scores: whether greedy search computes scores, which it can do without; beam search always does.
         with_alignment: whether the best hypothesis comes with what it has attended to.
         with_tokens: whether hypotheses come with the log-probability of each token; needs scores.
+        with_search: whether the result says which beams were kept; needs scores.
         use_shortlist: whether only the model's lexical shortlist of the sentence is searched.
         forced_prefix: ids that the target must begin with, such as its language's: each of log-probability 0, counted
             in the length, and no part of the hypotheses. No client gives it.
@@ -77,6 +78,7 @@ class DecodingOptions:
     with_scores: bool = True
     with_alignment: bool = False
     with_tokens: bool = False
+    with_search: bool = False
     use_shortlist: bool = False
     forced_prefix: tuple[int, ...] = ()
     given_target: tuple[int, ...] | None = None

@@ -42,6 +42,27 @@ class Hypothesis:
     log_probs: tuple[float, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class SearchNode:
+    """A token of a beam that a search has kept.
+
+    Attributes:
+        parent: number of the node of the token before; None for a first one.
+        token: its id; eos where a hypothesis ends with it.
+        log_prob: of the beam up to it, in nats.
+        score: of the hypothesis that ends with it; None if none does.
+        finish_reason: of that hypothesis.
+        is_chosen: whether the best hypothesis has it.
+    """
+
+    parent: int | None
+    token: int
+    log_prob: float
+    score: float | None = None
+    finish_reason: FinishReason | None = None
+    is_chosen: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timings:
     """Where the time of a sentence went, in seconds."""
@@ -79,8 +100,10 @@ class Result:
         timings: where its time went.
         attention: [T, S], of each id of the best hypothesis a distribution over the source ids; None unless asked for.
             The last id has none if it is at the limit on output tokens.
+        tree: what the search has kept, each node behind its parent; empty unless asked for.
     """
 
     hypotheses: tuple[Hypothesis, ...]
     timings: Timings = field(default_factory=Timings)
     attention: NDArray[np.float32] | None = field(default=None, compare=False)
+    tree: tuple[SearchNode, ...] = ()

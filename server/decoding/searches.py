@@ -5,6 +5,7 @@ from typing import Any
 from server.decoding.beam_search import BeamSearch
 from server.decoding.given_search import GivenSearch
 from server.decoding.options import DecodingOptions
+from server.decoding.recorded_search import RecordedSampleSearch, RecordedSearch, RecordedTermSearch
 from server.decoding.sample_search import SampleSearch
 from server.decoding.term_search import TermSearch
 
@@ -13,6 +14,9 @@ def new_search(options: DecodingOptions, **others: Any) -> BeamSearch:
     """Returns the search; the arguments are those of `BeamSearch`."""
     if options.given_target is not None:
         return GivenSearch(options, **others)
+    is_recorded = options.with_search
     if options.sampling is not None:
-        return SampleSearch(options, **others)
-    return BeamSearch(options, **others) if options.terms is None else TermSearch(options, **others)
+        return (RecordedSampleSearch if is_recorded else SampleSearch)(options, **others)
+    if options.terms is not None:
+        return (RecordedTermSearch if is_recorded else TermSearch)(options, **others)
+    return (RecordedSearch if is_recorded else BeamSearch)(options, **others)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
+from server.decoding.recorded_search import RecordedSearch
 from server.decoding.result import Result, Timings
 from server.engine.flow import ANYONE, Flow
 from server.engine.limits import Footprint
@@ -68,4 +69,5 @@ class Sentence:
             encode_seconds=self.encoded - self.admitted,
             decode_seconds=now - self.encoded,
         )
-        return Result(tuple(self.search.best()), timings, self.attention)
+        tree = self.search.tree() if isinstance(self.search, RecordedSearch) else ()
+        return Result(tuple(self.search.best()), timings, self.attention, tree)

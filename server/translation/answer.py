@@ -6,7 +6,7 @@ from functools import partial
 
 from server.bundle.confidence import Confidence
 from server.bundle.tokenizer import Tokenizer
-from server.decoding.result import FinishReason, Result, Timings
+from server.decoding.result import FinishReason, Result, SearchNode, Timings
 from server.errors import TranslationError
 from server.text.alignment import Link, WordWeights, find_spans, link_words, weigh_words
 from server.text.casing import begun
@@ -54,6 +54,7 @@ class TranslatedSentence:
         pieces, log_probs: of each token of the best candidate or given translation, what it spells and its
             log-probability; the latter may have one more, of eos. Empty unless the request asks for tokens or
             confidence.
+        tree: what the search has kept, with each node's text as in `Token`; empty unless the request asks for it.
         confidence: of the best candidate, 0 to 1; None unless the model says, and the request asks for tokens or it.
     """
 
@@ -66,6 +67,7 @@ class TranslatedSentence:
     pieces: tuple[str, ...] = ()
     log_probs: tuple[float, ...] = ()
     confidence: float | None = None
+    tree: tuple[tuple[str, SearchNode], ...] = ()
 
     @classmethod
     def copied(cls, source: SourceSentence) -> "TranslatedSentence":
@@ -104,6 +106,9 @@ class TranslatedSentence:
                 log_probs=best.log_probs,
                 confidence=None if confidence is None or source.given else confidence.of(best.log_probs),
             )
+        if result.tree:
+            texts = map(clean, tokenizer.spell_target(node.token for node in result.tree))
+            translated = replace(translated, tree=tuple(zip(texts, result.tree, strict=True)))
         if result.attention is None:
             return translated
         pieces = tokenizer.spell_source(source.source_ids or ()), tokenizer.spell_target(best.ids)

@@ -268,9 +268,9 @@ def _with_wishes(request: TranslationRequest, options: DecodingOptions, manifest
         options = replace(options, with_alignment=True)
     if request.with_confidence:
         check_confidence(manifest.confidence)
-    if request.with_tokens or request.with_confidence:
+    if request.with_tokens or request.with_confidence or request.with_search:
         check_scores(options)
-        options = replace(options, with_tokens=True)
+        options = replace(options, with_tokens=True, with_search=request.with_search)
     return options
 
 

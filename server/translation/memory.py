@@ -26,6 +26,7 @@ REQUEST_BYTES_PER_BYTE = 24
 ANSWER_BYTES_PER_BYTE = 2
 SENTENCE_BYTES = 3 << 10
 CANDIDATE_BYTES = 512  # of a sentence; its text is counted with the message
+NODE_BYTES = 400  # of a node of a search, with its message
 MARK_BYTES = 1 << 10  # of a tag within a sentence, from its reading to its place in the translation
 _LEAST_BYTES = 32 << 20  # for requests: enough for a text of a MiB
 _SPARED = 0.9  # of the limit; allocators lose the rest
@@ -143,9 +144,10 @@ def answer_need(num_bytes: int) -> int:
     return num_bytes * ANSWER_BYTES_PER_BYTE
 
 
-def sentences_need(num_sentences: int, num_hypotheses: int, num_marks: int = 0) -> int:
-    """Returns the bytes that sentences need, with `num_hypotheses` for each and so many tags in all of them."""
-    return num_sentences * (SENTENCE_BYTES + num_hypotheses * CANDIDATE_BYTES) + num_marks * MARK_BYTES
+def sentences_need(num_sentences: int, num_hypotheses: int, num_marks: int = 0, num_nodes: int = 0) -> int:
+    """Returns the bytes that sentences need, with `num_hypotheses` for each, and so many tags and nodes in all."""
+    of_each = SENTENCE_BYTES + num_hypotheses * CANDIDATE_BYTES
+    return num_sentences * of_each + num_marks * MARK_BYTES + num_nodes * NODE_BYTES
 
 
 def requests_share(limit_bytes: int, resident_bytes: int, growth_bytes: int, message_bytes: int) -> int:

@@ -70,6 +70,7 @@ class TranslationRequest:
         mime_type: empty for plain text.
         with_alignment: whether the answer says which words belong together (`output.include_alignment`).
         with_tokens: whether it has the tokens of translations (`output.include_tokens`).
+        with_search: whether it says which beams were kept (`output.include_search`).
         with_confidence: whether it says how sure the model was (`output.include_confidence`).
         targets: a translation for each of the contents, to be scored; None to translate them.
         tenant: the tenant that the caller belongs to.
@@ -91,6 +92,7 @@ class TranslationRequest:
     text: TextOptions = field(default_factory=TextOptions)
     with_alignment: bool = False
     with_tokens: bool = False
+    with_search: bool = False
     with_confidence: bool = False
     targets: Sequence[str] | None = None
     tenant: Tenant = ANONYMOUS

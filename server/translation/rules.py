@@ -14,6 +14,7 @@ from server.bundle.alignment import Alignment
 from server.bundle.confidence import Confidence
 from server.bundle.manifest import Limits, Manifest
 from server.bundle.tokenizer import Tokenizer
+from server.decoding.beam_search import default_max_tokens
 from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
 from server.text.markup.document import Read
@@ -25,6 +26,9 @@ from server.translation.request import DecodingRequest, TranslationRequest
 MAX_TEXTS = 1024
 MAX_ANSWER_CHARACTERS = 8 << 20  # of all hypotheses, assuming that each is as long as its text
 MAX_KEY_CHARACTERS = 256
+# Of all trees of an answer: 25 MiB of memory, and 2 MiB of message. Half as much, and some pages of text with a beam of
+# 8 are refused. Twice as much has no use: nobody looks at so many.
+MAX_SEARCH_NODES = 65_536
 MAX_PHRASES, MAX_PHRASE_CHARACTERS = 100, 100
 _MAX_FACTOR = 10.0  # of a penalty for repetition, and of patience
 _MAX_NGRAM_SIZE = 100
@@ -195,8 +199,31 @@ def check_glossary(manifest: Manifest, has_forms: bool, *, is_only: bool, sample
 def check_scores(options: DecodingOptions) -> None:
     """Checks that a search whose tokens are asked for computes scores. Raises InvalidRequest."""
     if not options.needs_log_probs:
-        message = "must be true for output.include_tokens and output.include_confidence with beam_size 1, not false"
+        names = "include_tokens, output.include_confidence and output.include_search"
+        message = f"must be true for output.{names} with beam_size 1, not false"
         raise InvalidRequest("decoding.with_scores", message)
+
+
+def check_search(beam_size: int, source_tokens: Sequence[int], max_output_tokens: int | None) -> int:
+    """Checks that the trees of all searches are not too large together.
+
+    Args:
+        beam_size: of the searches.
+        source_tokens: of each sentence.
+        max_output_tokens: as the request has it; None if it has none.
+
+    Returns:
+        The most nodes that the trees may have.
+
+    Raises:
+        InvalidRequest: they may have more than `MAX_SEARCH_NODES`.
+    """
+    lengths = [max_output_tokens or default_max_tokens(each, MAX_SEARCH_NODES) for each in source_tokens]
+    num_nodes = beam_size * sum(lengths)
+    if num_nodes > MAX_SEARCH_NODES:
+        limit = f"the most target tokens of all sentences times the beam size is over {MAX_SEARCH_NODES}"
+        raise InvalidRequest("output.include_search", f"must be false if {limit}: it is {num_nodes}")
+    return num_nodes
 
 
 def _check_number(field: str, value: float, low: float, high: float) -> None:

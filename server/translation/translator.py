@@ -32,6 +32,7 @@ from server.translation.rules import (
     check_answer,
     check_priority,
     check_scripts,
+    check_search,
     check_texts,
     check_traffic_key,
     check_type,
@@ -200,11 +201,16 @@ class Translator:
         num_tokens = sum(sentence.num_tokens for sentence in sentences)
         add_facts(texts=len(answers), sentences=len(sentences), source_tokens=num_tokens, beam_size=options.beam_size)
         raise_if_all_failed(answers)
+        num_nodes = 0
+        if request.with_search:
+            width = max(leg.options.beam_size for group in groups for leg in group.legs)
+            lengths = [sentence.num_tokens for sentence in sentences if sentence.source_ids is not None]
+            num_nodes = check_search(width, lengths, request.decoding.max_output_tokens)
         if time.monotonic() >= deadline:
             raise DeadlineExceeded("the time was over before the translation could start")
         num_stays = sum(len(answer.split.sentences) * len(answer.legs) for answer in answers)
         num_marks = sum(len(sentence.markup.marks) for sentence in sentences if sentence.markup is not None)
-        need = sentences_need(num_stays, options.num_hypotheses, num_marks)
+        need = sentences_need(num_stays, options.num_hypotheses, num_marks, num_nodes)
         held.enter_context(self.memory.hold(need, is_more=True))
         _charge(request.tenant, cost)
         try:

@@ -40,6 +40,8 @@ class Connection(HttpToolsProtocol):
             return
         taken = transport.get_extra_info("socket")
         taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNTAKEN_MS)
+        # asyncio does so only for a socket that was made with a number for TCP. Without, an answer takes 40 ms longer.
+        taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.app_state = {**self.app_state, "abort": transport.abort, "names": _names(transport)}
         self._await_head()
 

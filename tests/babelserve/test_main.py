@@ -201,6 +201,7 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
         "include_sentences",
         "include_alignment",
         "include_tokens",
+        "include_search",
         "include_confidence",
     }
     flags = ["--target", "de", "--beam-size", "1", "--max-output-tokens", "7", "--use-shortlist", "--no-scores"]

@@ -1,4 +1,4 @@
-from babelserve.results import Link, Token
+from babelserve.results import FinishReason, Link, SearchNode, Token
 from babelserve.sentences import read_finish_reason, read_sentence, read_text_error
 from babelserve.terms import UsedTerm
 from babelserve.v1 import translation_pb2 as pb
@@ -19,6 +19,10 @@ def test_a_sentence_comes_with_all_that_its_message_has() -> None:
             pb.UsedTerm(source="Hi", target="Hallo", source_end=2, end=5, status=pb.TERM_STATUS_APPLIED),
             pb.UsedTerm(source="there", source_begin=3, source_end=8, status=pb.TERM_STATUS_MISSED),
         ],
+        search=[
+            pb.SearchNode(text="\u2581Hallo", log_prob=-0.5, is_chosen=True),
+            pb.SearchNode(parent=0, log_prob=-1.0, score=-0.5, finish_reason=pb.FINISH_REASON_STOP, is_chosen=True),
+        ],
     )
 
     sentence = read_sentence(message)
@@ -29,6 +33,17 @@ def test_a_sentence_comes_with_all_that_its_message_has() -> None:
     assert sentence.terms == (
         UsedTerm(source="Hi", target="Hallo", source_begin=0, source_end=2, begin=0, end=5, is_applied=True),
         UsedTerm(source="there", target="", source_begin=3, source_end=8, begin=0, end=0, is_applied=False),
+    )
+    assert sentence.search == (
+        SearchNode(
+            parent=None,
+            text="\u2581Hallo",
+            log_prob=-0.5,
+            score=None,
+            finish_reason=FinishReason.UNSPECIFIED,
+            is_chosen=True,
+        ),
+        SearchNode(parent=0, text="", log_prob=-1.0, score=-0.5, finish_reason=FinishReason.STOP, is_chosen=True),
     )
     assert sentence.confidence == 0.0, "which is not the same as none"
     assert read_sentence(pb.Sentence()).confidence is None

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from babelserve import Client, InvalidRequest
+from babelserve.messages import TranslateOptions
 from tests.acceptance.server_process import running_server
 
 
@@ -80,6 +81,32 @@ def test_answers_say_how_sure_the_model_was_and_score_given_translations() -> No
     assert other.score < mine.score - 0.5
     assert long.error is not None
     assert "pairs[2].target" in long.error.message
+
+
+def test_answers_say_how_translations_were_searched_for() -> None:
+    of_beams: list[tuple[TranslateOptions, bool]] = [
+        ({}, True),
+        ({"beam_size": 1}, False),
+        ({"beam_size": 8, "glossary": {"cat": "Kater"}}, True),
+        ({"sampling_seed": 3}, False),
+    ]
+    asked: TranslateOptions = {"include_tokens": True, "include_search": True}
+    with running_server(["--models", "builtin"]) as server, Client(server.address) as client:
+        for options, has_others in of_beams:
+            answer = client.translate(["The small cat drinks milk."], target="de", **(asked | options))
+            (sentence,) = answer.translations[0].sentences
+            chosen = [node for node in sentence.search if node.is_chosen]
+            assert [node.text for node in chosen] == [token.text for token in sentence.tokens]
+            assert chosen[-1].score == sentence.score
+            before = [0.0, *(node.log_prob for node in chosen)]
+            own = [node.log_prob - last for node, last in zip(chosen, before, strict=False)]
+            assert own == pytest.approx([token.log_prob for token in sentence.tokens], abs=1e-4)
+            assert (len(sentence.search) > len(chosen)) == has_others
+        plain = client.translate(["The small cat drinks milk."], target="de", include_sentences=True)
+        with pytest.raises(InvalidRequest, match=r"output\.include_search: must be false if .* over 65536"):
+            client.translate(["The cat drinks. " * 1000], target="de", **asked)
+
+    assert plain.translations[0].sentences[0].search == ()
 
 
 def test_tags_move_with_the_words_that_they_enclose() -> None:

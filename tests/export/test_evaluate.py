@@ -11,6 +11,7 @@ import pytest
 import sacrebleu
 
 from export.evaluate import main, scores, translate_by_checkpoint
+from tests.acceptance.server_process import BUILTIN_BUNDLE
 from tests.babelserve.scripted_server import ScriptedServer
 from tests.certificates import authority
 
@@ -132,6 +133,47 @@ def test_a_checkpoint_is_scored_and_its_translations_are_written(command: Comman
     assert found == scores(lines, references)
     assert found["bleu"] > 60
     assert command(*arguments, "--beam-size", "1")["sentences"] == 20
+
+
+def test_heads_are_measured_as_a_table_and_as_json(
+    command: Command, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, output = tmp_path / "other.tsv", tmp_path / "heads.json"
+    other.write_text("a man\tein Mann\na dog\tein Hund\n", encoding="utf-8")
+    arguments = ["--checkpoint", CHECKPOINT, "--heads", corpus, other, "--limit", "1", "--output", output]
+    monkeypatch.setattr(sys, "argv", ["babelserve-evaluate", *map(str, arguments)])
+
+    main()
+
+    printed = capsys.readouterr().out
+    assert "text 2: loss " in printed
+    assert f"tokens, {other}\n" in printed
+    found = json.loads(output.read_text())
+    assert list(found["loss"]) == [str(corpus), str(other)]
+    assert found["tokens"][str(other)] < 8
+    assert all(f"{each['attention']} {each['layer']}.{each['head']} " in printed for each in found["heads"])
+
+
+def test_a_bundle_stands_for_its_checkpoint(
+    corpus: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["--checkpoint", BUILTIN_BUNDLE, "--heads", corpus, "--limit", "1"]
+    monkeypatch.setattr(sys, "argv", ["babelserve-evaluate", *map(str, arguments)])
+
+    main()
+
+    assert "encoder 5.3" in capsys.readouterr().out
+
+
+def test_heads_need_a_checkpoint_and_no_other_text(command: Command, corpus: Path, tmp_path: Path) -> None:
+    for arguments in (
+        ("--heads", corpus, "--server", "localhost:1"),
+        ("--heads", corpus, "--checkpoint", CHECKPOINT, "--tsv", corpus),
+    ):
+        code, message = command.fails(*arguments)
+        assert code == 2
+        assert "give --heads with --checkpoint" in message
+    assert command.fails("--heads", corpus, "--checkpoint", tmp_path)[0] == 2
 
 
 def test_a_checkpoint_translates_in_the_order_asked_for() -> None:

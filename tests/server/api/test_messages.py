@@ -35,7 +35,9 @@ def test_every_field_of_a_request_is_read() -> None:
         ),
         priority=pb.PRIORITY_LOW,
         traffic_key="document 7",
-        output=pb.OutputOptions(include_alignment=True, include_tokens=True, include_confidence=True),
+        output=pb.OutputOptions(
+            include_alignment=True, include_tokens=True, include_confidence=True, include_search=True
+        ),
         text=pb.TextOptions(
             refuse_unknown_scripts=True,
             translate_attributes=True,
@@ -60,6 +62,7 @@ def test_every_field_of_a_request_is_read() -> None:
     assert request.with_alignment
     assert request.with_tokens
     assert request.with_confidence
+    assert request.with_search
     assert request.text == TextOptions(
         refuse_unknown_scripts=True, translate_attributes=True, keep=["Acme", ("<<", ">>"), ("[", "")]
     )

@@ -1,10 +1,12 @@
 """Sentences of answers with all that may be asked of them, without a server."""
 
+from dataclasses import replace
+
 import pytest
 
 from babelserve.v1 import translation_pb2 as pb
 from server.api.sentence_messages import sentence_message, sentence_messages, token_messages
-from server.decoding.result import FinishReason
+from server.decoding.result import FinishReason, SearchNode
 from server.text.source import SourceSentence, SplitText
 from server.translation.answer import Candidate, TextAnswer, Token, TranslatedSentence
 
@@ -66,6 +68,20 @@ def test_a_sentence_of_a_stream_has_no_range_of_a_translation(answer: TextAnswer
     message = sentence_message(answer.sentences[2], answer.sentences[2].text(0), answer.source_begin(2), None, ALL)
 
     assert (message.source_begin, message.source_end, message.begin, message.end) == (21, 24, 0, 0)
+
+
+def test_a_search_is_a_tree_of_its_nodes(answer: TextAnswer) -> None:
+    nodes = SearchNode(None, 7, -0.5, is_chosen=True), SearchNode(0, 3, -1.0, -0.5, FinishReason.STOP)
+    answer.sentences[0] = replace(answer.sentences[0], tree=tuple(zip(["\u2581Ein", ""], nodes, strict=True)))
+
+    first, second, _ = sentence_messages(answer, pb.OutputOptions(include_search=True))
+
+    assert list(first.search) == [
+        pb.SearchNode(text="\u2581Ein", log_prob=-0.5, is_chosen=True),
+        pb.SearchNode(parent=0, log_prob=-1.0, score=-0.5, finish_reason=pb.FINISH_REASON_STOP),
+    ]
+    assert (first.search[0].HasField("parent"), first.search[0].HasField("score")) == (False, False)
+    assert not second.search
 
 
 def test_a_token_that_writes_nothing_has_no_range() -> None:

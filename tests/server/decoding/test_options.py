@@ -37,6 +37,7 @@ def test_equal_options_are_one_key_and_any_difference_makes_another() -> None:
         DecodingOptions(with_alignment=True),
         DecodingOptions(use_shortlist=True),
         DecodingOptions(with_tokens=True),
+        DecodingOptions(with_search=True),
         DecodingOptions(forced_prefix=(5,)),
         DecodingOptions(given_target=(5, 3)),
         DecodingOptions(terms=Terms((((5,),),), Replaced(((),), 4))),

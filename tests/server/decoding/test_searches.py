@@ -2,10 +2,13 @@ import pytest
 
 from server.decoding.beam_search import BeamSearch
 from server.decoding.given_search import GivenSearch
-from server.decoding.options import DecodingOptions
+from server.decoding.options import DecodingOptions, Sampling
+from server.decoding.recorded_search import RecordedSampleSearch, RecordedSearch, RecordedTermSearch
 from server.decoding.searches import new_search
 from server.decoding.term_search import TermSearch
 from server.decoding.terms import Replaced, Terms
+
+TERMS = Terms((((5,),),), Replaced(((),), 4))
 
 
 @pytest.mark.parametrize(
@@ -13,8 +16,11 @@ from server.decoding.terms import Replaced, Terms
     [
         (DecodingOptions(), BeamSearch),
         (DecodingOptions(beam_size=1, given_target=(5, 3)), GivenSearch),
-        (DecodingOptions(terms=Terms((((5,),),), Replaced(((),), 4))), TermSearch),
+        (DecodingOptions(terms=TERMS), TermSearch),
+        (DecodingOptions(with_search=True), RecordedSearch),
+        (DecodingOptions(with_search=True, terms=TERMS), RecordedTermSearch),
+        (DecodingOptions(with_search=True, beam_size=1, sampling=Sampling()), RecordedSampleSearch),
     ],
 )
 def test_options_decide(options: DecodingOptions, kind: type[BeamSearch]) -> None:
-    assert type(new_search(options, max_tokens=9, bos_id=2, eos_id=3)) is kind
+    assert type(new_search(options, max_tokens=9, bos_id=2, eos_id=3, source_ids=(7, 3))) is kind

@@ -154,6 +154,7 @@ def test_needs_grow_with_bytes_sentences_and_hypotheses() -> None:
     assert message_need(2 * MIB) == 2 * message_need(MIB) > 2 * MIB
     assert answer_need(2 * MIB) == 2 * answer_need(MIB) > 2 * MIB
     assert sentences_need(10, 4) == 10 * sentences_need(1, 4) > sentences_need(10, 1)
+    assert sentences_need(1, 1, num_nodes=10) > sentences_need(1, 1)
 
 
 def test_requests_get_what_the_model_its_caches_and_messages_leave() -> None:

@@ -22,6 +22,7 @@ from server.translation.rules import (
     check_mime_type,
     check_priority,
     check_scores,
+    check_search,
     check_texts,
     check_traffic_key,
 )
@@ -98,6 +99,8 @@ def mime_type(name: str, num_hypotheses: int = 1, **wishes: Any) -> Read | None:
             lambda _: check_scores(DecodingOptions(beam_size=1, with_scores=False)),
             ["decoding.with_scores", "output.include_tokens", "not false"],
         ),
+        (lambda _: check_search(4, [3] * 745, None), ["output.include_search", "over 65536", "it is 65560"]),
+        (lambda _: check_search(8, [3], 8193), ["output.include_search", "over 65536", "it is 65544"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -206,3 +209,9 @@ def test_samples_have_a_beam_each(manifest: Manifest) -> None:
         (8, 8, sampling),
     ]
     assert decoding(manifest, sampling=sampling, beam_size=1, num_hypotheses=3).beam_size == 3
+
+
+def test_a_tree_has_at_most_a_node_of_each_beam_and_step() -> None:
+    assert check_search(4, [3, 10], None) == 4 * (22 + 36)
+    assert check_search(1, [3, 10], 5) == 10
+    assert check_search(4, [], None) == 0

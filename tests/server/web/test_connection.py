@@ -1,6 +1,7 @@
 """What a connection may do before it has sent a request, over real sockets."""
 
 import asyncio
+import socket
 
 import pytest
 
@@ -57,6 +58,16 @@ async def test_more_connections_than_it_may_have_are_refused(opening_http: OpenS
         await asyncio.sleep(0.05)
         assert (await site.call("GET", "/healthz")).status == 200
         kept[1][1].close()
+
+
+async def test_the_end_of_an_answer_does_not_wait_for_the_peer(site: Site, connect: Connect) -> None:
+    reader, writer = await connect(site.port)
+    writer.write(head("GET", "/healthz", {}))
+    await read_answer(reader)
+
+    (connection,) = site.server._server.server_state.connections
+    taken = connection.transport.get_extra_info("socket")
+    assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 async def test_requests_in_a_row_without_waiting_are_answered_in_their_order(

@@ -1,0 +1,1 @@
+"""The page that shows why texts were translated so: `babelserve-translate --explain`."""

@@ -1,0 +1,27 @@
+"""Other vendors' own clients, as they are, against a server of the built-in models."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.acceptance.server_process import free_ports, running_server
+from tests.fronts.environments import python_of, run_client
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Of the API over HTTP."""
+    (port,) = free_ports(1)
+    with running_server(["--models", "builtin", "--http-port", str(port)]):
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.mark.timeout(300)  # the first test of a client installs it
+@pytest.mark.parametrize(
+    ("environment", "script"),
+    [("libretranslate", "libretranslatepy_client.py"), ("libretranslate", "libretranslate_aio_client.py")],
+)
+def test_a_client_gets_what_it_asks_for(address: str, environment: str, script: str) -> None:
+    python_of(environment)
+
+    run_client(environment, script, address)
