@@ -5,6 +5,7 @@ request the others of `server.fronts.kserve_models.OUTPUTS`. All else that a req
 name of a field of ours.
 """
 
+import math
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -38,6 +39,7 @@ _FINAL, _TIMEOUT = "triton_final_response", "timeout"
 _UNUSED = frozenset({"triton_enable_empty_final_response"})  # parameters that change nothing
 _OUTPUT_PARAMETERS = frozenset({"binary_data"})  # likewise, of outputs
 _MICROSECONDS = 1e6
+_MOST_DIMENSIONS = 64  # as of numpy's arrays
 _LENGTH = struct.Struct("<I")  # of an element of BYTES, before its bytes
 
 
@@ -166,11 +168,11 @@ def _texts(asked: kserve.ModelInferRequest) -> list[str]:
         raise InvalidRequest(f"{INPUT}.datatype", f"must be {BYTES}, not {shown(tensor.datatype)}")
     if tensor.parameters:
         raise InvalidRequest(f"{INPUT}.parameters", "must be empty: this server has no shared memory")
-    num_texts = 1
-    for size in tensor.shape:
-        num_texts *= size
-        if not 0 < num_texts <= MAX_TEXTS:
-            raise InvalidRequest(f"{INPUT}.shape", f"must be of 1 to {MAX_TEXTS} elements")
+    if len(tensor.shape) > _MOST_DIMENSIONS:
+        raise InvalidRequest(f"{INPUT}.shape", f"must have at most {_MOST_DIMENSIONS} sizes, not {len(tensor.shape)}")
+    num_texts = math.prod(tensor.shape)
+    if min(tensor.shape, default=1) < 1 or num_texts > MAX_TEXTS:
+        raise InvalidRequest(f"{INPUT}.shape", f"must be of 1 to {MAX_TEXTS} elements")
     elements: Sequence[bytes] = tensor.contents.bytes_contents
     if asked.raw_input_contents:
         if len(asked.raw_input_contents) > 1 or elements:
@@ -230,6 +232,8 @@ def _only_target(served: pb.ListModelsResponse, name: str) -> str:
 
 def _wanted(asked: kserve.ModelInferRequest) -> list[str]:
     """Returns the names of the tensors that a request wants. Raises InvalidRequest."""
+    if len(asked.outputs) > len(OUTPUTS):
+        raise InvalidRequest("outputs", f"must be at most {len(OUTPUTS)}, not {len(asked.outputs)}")
     for output in asked.outputs:
         if output.name not in OUTPUTS:
             raise InvalidRequest("outputs", f"must be among {', '.join(OUTPUTS)}, not {shown(output.name)}")

@@ -1,6 +1,6 @@
 """NVIDIA Riva's text translation (https://docs.nvidia.com/deeplearning/riva): its messages in ours."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from babelserve.v1 import translation_pb2 as pb
 from server.errors import InvalidRequest, ModelNotFound
@@ -65,7 +65,7 @@ def write_languages(asked: riva.RivaLanguagesRequest, served: pb.ListModelsRespo
     return answer
 
 
-def _phrases(strings: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _phrases(strings: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yields each phrase and what it must become, which is the phrase itself if nothing else is said.
 
     NVIDIA's client joins all phrases with commas to one string; others send one phrase in each string.
@@ -73,9 +73,11 @@ def _phrases(strings: Iterable[str]) -> Iterator[tuple[str, str]]:
     Raises:
         InvalidRequest: there are too many.
     """
-    most = sum(string.count(",") + 1 for string in strings)
-    if most > MAX_TERMS:
-        raise InvalidRequest("dnt_phrases", f"must be at most {MAX_TERMS} phrases, not {most}")
+    num_phrases = len(strings)
+    if num_phrases <= MAX_TERMS:
+        num_phrases += sum(string.count(",") for string in strings)
+    if num_phrases > MAX_TERMS:
+        raise InvalidRequest("dnt_phrases", f"must be at most {MAX_TERMS} phrases, not {num_phrases}")
     for phrase in (phrase for string in strings for phrase in string.split(",")):
         source, _, target = (part.strip() for part in phrase.partition(_BETWEEN))
         if source or target:

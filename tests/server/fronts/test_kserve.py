@@ -139,6 +139,7 @@ SHARED = {"shared_memory_region": kserve.InferParameter(string_param="r")}
         (Request(inputs=[tensor(b"a", shape=[-1, -1])]), "text.shape"),
         (Request(inputs=[tensor(b"a", shape=[1025])]), "text.shape"),
         (Request(inputs=[tensor(b"a", shape=[2**62] * 1000)]), "text.shape"),
+        (Request(inputs=[tensor(b"a", shape=[1] * 65)]), "text.shape"),
         (Request(inputs=[tensor(b"a", shape=[2])]), "text"),
         (Request(inputs=[tensor(b"\xff")]), "text"),
         (Request(inputs=[tensor(b"a")], raw_input_contents=[b""]), "raw_input_contents"),
@@ -156,6 +157,7 @@ SHARED = {"shared_memory_region": kserve.InferParameter(string_param="r")}
         (asked("a", glossaries=1), "parameters.glossaries"),
         (Request(inputs=[tensor(b"a")], parameters={"beam_size": kserve.InferParameter()}), "parameters.beam_size"),
         (asked("a", outputs=("zz",)), "outputs"),
+        (asked("a", outputs=("score",) * 5), "outputs"),
         (with_output(name="translation", parameters={"classification": kserve.InferParameter()}), "outputs.parameters"),
     ],
 )

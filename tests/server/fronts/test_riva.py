@@ -43,6 +43,7 @@ def test_phrases_are_terms_however_they_are_sent(phrases: list[str]) -> None:
     [
         (riva.RivaTranslateTextRequest(max_len_variation="1.5"), "max_len_variation"),
         (riva.RivaTranslateTextRequest(dnt_phrases=["a," * 1000]), "dnt_phrases"),
+        (riva.RivaTranslateTextRequest(dnt_phrases=[""] * 1001), "dnt_phrases"),
     ],
 )
 def test_what_means_nothing_is_refused_by_its_field(request_: riva.RivaTranslateTextRequest, named: str) -> None:
