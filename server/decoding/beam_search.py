@@ -236,10 +236,8 @@ class BeamSearch:
 
     def best(self) -> list[Hypothesis]:
         """Returns the `num_hypotheses` best, best first."""
-        ranked = [
-            *sorted(self._finished, key=lambda hypothesis: -hypothesis.score),
-            *sorted(self._repetitive, key=lambda hypothesis: -hypothesis.score),
-        ]
+        both = self._finished, self._repetitive
+        ranked = [each for own in both for each in sorted(own, key=lambda hypothesis: -hypothesis.score)]
         return ranked[: self._options.num_hypotheses]
 
     @property
@@ -249,6 +247,12 @@ class BeamSearch:
         The last id is missing if the hypothesis is as long as it may be, because the model has no position for it.
         """
         return [self._bos_id, *self._options.forced_prefix, *self.best()[0].ids][: self._max_tokens]
+
+    @property
+    def ids_so_far(self) -> list[int]:
+        """The ids of the best live beam, without prefix and eos. Any thread may ask; after the end there are none."""
+        prefixes = self._prefixes
+        return [token for token in prefixes[0] if token != self._eos_id] if prefixes else []
 
     def advance_greedily(self, token: int, log_prob: float) -> bool:
         """Does what `advance` does with a beam of 1, in a third of the time; says whether the beam lives on."""
@@ -288,8 +292,7 @@ class BeamSearch:
         return Hypothesis(tuple(ids), score, reason, tuple(of_tokens))
 
     def _score(self, log_prob: float) -> float:
-        score: float = log_prob / self.num_tokens**self._options.length_penalty
-        return score
+        return float(log_prob / self.num_tokens**self._options.length_penalty)
 
 
 def default_max_tokens(source_tokens: int, limit: int) -> int:
