@@ -18,6 +18,7 @@ from server.fronts.front import FailedText, raise_failure
 from server.fronts.kserve_models import BYTES, INPUT, OUTPUTS, find_model
 from server.fronts.languages import standard_code
 from server.fronts.v1 import kserve_pb2 as kserve
+from server.text.glossary import MAX_NAMES
 from server.translation.rules import MAX_TEXTS, shown
 
 SERVICE_NAME = "inference.GRPCInferenceService"
@@ -36,8 +37,9 @@ FIELDS: Mapping[str, str] = {
 }
 
 _FINAL, _TIMEOUT = "triton_final_response", "timeout"
-_UNUSED = frozenset({"triton_enable_empty_final_response"})  # parameters that change nothing
-_OUTPUT_PARAMETERS = frozenset({"binary_data"})  # likewise, of outputs
+_UNUSED = frozenset({"triton_enable_empty_final_response", "binary_data_output"})  # parameters that change nothing
+_TENSOR_PARAMETERS = frozenset({"binary_data", "binary_data_size"})  # likewise, of tensors
+_NO_PARAMETERS = frozenset({"model", "num_hypotheses"})  # `model_name` says it; an answer has one translation of a text
 _MICROSECONDS = 1e6
 _MOST_DIMENSIONS = 64  # as of numpy's arrays
 _LENGTH = struct.Struct("<I")  # of an element of BYTES, before its bytes
@@ -166,7 +168,7 @@ def _texts(asked: kserve.ModelInferRequest) -> list[str]:
     (tensor,) = asked.inputs
     if tensor.datatype != BYTES:
         raise InvalidRequest(f"{INPUT}.datatype", f"must be {BYTES}, not {shown(tensor.datatype)}")
-    if tensor.parameters:
+    if tensor.parameters.keys() - _TENSOR_PARAMETERS:
         raise InvalidRequest(f"{INPUT}.parameters", "must be empty: this server has no shared memory")
     if len(tensor.shape) > _MOST_DIMENSIONS:
         raise InvalidRequest(f"{INPUT}.shape", f"must have at most {_MOST_DIMENSIONS} sizes, not {len(tensor.shape)}")
@@ -211,9 +213,9 @@ def _set(message: pb.TranslateRequest, name: str, value: Any) -> None:
         return
     try:
         if name == "glossaries":
-            message.glossary.names.extend(value.split(","))
+            message.glossary.names.extend(value.split(",", MAX_NAMES))
             return
-        if name not in _PARAMETERS or name == "model":
+        if name not in _PARAMETERS or name in _NO_PARAMETERS:
             raise InvalidRequest(f"parameters.{shown(name)}", "is unknown to this server")
         part: Any = message
         for each in filter(None, _PARAMETERS[name].split(".")):
@@ -237,7 +239,7 @@ def _wanted(asked: kserve.ModelInferRequest) -> list[str]:
     for output in asked.outputs:
         if output.name not in OUTPUTS:
             raise InvalidRequest("outputs", f"must be among {', '.join(OUTPUTS)}, not {shown(output.name)}")
-        if output.parameters.keys() - _OUTPUT_PARAMETERS:
+        if output.parameters.keys() - _TENSOR_PARAMETERS:
             raise InvalidRequest(
                 "outputs.parameters", "must be empty: neither classification nor shared memory is here"
             )

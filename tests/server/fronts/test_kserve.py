@@ -63,6 +63,14 @@ def test_texts_are_read_from_both_forms_of_a_tensor(request_: kserve.ModelInferR
     assert (message.model, message.target_language_code) == ("a", "de")
 
 
+def test_sizes_of_bytes_change_nothing() -> None:
+    request = raw("a")
+    request.inputs[0].parameters["binary_data_size"].int64_param = 5
+    request.outputs.add(name="translation").parameters["binary_data"].bool_param = True
+
+    assert list(read_infer(request, MODELS).contents) == ["a"]
+
+
 def test_a_tensor_without_dimensions_is_one_text() -> None:
     assert list(read_infer(raw("a", shape=[]), MODELS).contents) == ["a"]
 
@@ -150,6 +158,7 @@ SHARED = {"shared_memory_region": kserve.InferParameter(string_param="r")}
         (Request(inputs=[tensor(shape=[1])], raw_input_contents=[b"\0\0\0\0" * 9]), "text"),
         (asked("a", zz=1), "parameters.zz"),
         (asked("a", model="b"), "parameters.model"),
+        (asked("a", num_hypotheses=2), "parameters.num_hypotheses"),
         (asked("a", beam_size="x"), "parameters.beam_size"),
         (asked("a", beam_size=-1), "parameters.beam_size"),
         (asked("a", beam_size=True), "parameters.beam_size"),
