@@ -56,13 +56,13 @@ wheels: .venv/installed-docs  ## build both wheels into dist/, and check what an
 reference: .venv/installed-dev  ## write the pages in docs/reference anew, of the source
 	@$(BIN)/python -m docs.generate
 
-protos: .venv/installed-dev  ## generate the code in babelserve/v1/ anew
+protos: .venv/installed-dev  ## generate the code in babelserve/v1/ and server/fronts/v1/ anew
 	$(call protoc,.)
 
 check-protos: .venv/installed-dev
-	@rm -rf .venv/protos && mkdir .venv/protos
+	@rm -rf .venv/protos && mkdir -p .venv/protos/server
 	@$(call protoc,.venv/protos)
-	@cd .venv/protos && for file in babelserve/v1/*; do diff -u ../../$$file $$file || { echo "run 'make protos'" >&2; exit 1; }; done
+	@cd .venv/protos && for file in babelserve/v1/* server/fronts/v1/*; do diff -u ../../$$file $$file || { echo "run 'make protos'" >&2; exit 1; }; done
 
 train: .venv/installed-dev  ## train RECIPE into RUN on your text in DATA (docs/guides/train.md); an interrupted run goes on
 	$(BIN)/babelserve-train $(RECIPE) --data $(DATA) --out $(RUN) $(ARGS)
@@ -94,7 +94,9 @@ clean:  ## remove the virtual environments and caches; data and runs stay
 
 define protoc
 $(BIN)/python -m grpc_tools.protoc -Iprotos --python_out=$(1) --pyi_out=$(1) --grpc_python_out=$(1) \
-	$(wildcard protos/babelserve/v1/*.proto)
+	$(wildcard protos/babelserve/v1/*.proto) && \
+$(BIN)/python -m grpc_tools.protoc -Iprotos/babelserve --python_out=$(1)/server --pyi_out=$(1)/server \
+	$(wildcard protos/babelserve/fronts/v1/*.proto)
 endef
 
 .venv/bin/python:

@@ -99,7 +99,7 @@ def _run(arguments: argparse.Namespace) -> int:
         try:
             progress.update(done.num_input_bytes)
             if output and done.num_lines:
-                _complain(f"goes on after {done.num_lines} lines of {output.part}")
+                _complain(f"goes on after {done.num_lines} lines of {output.part}, which must have the same options")
             results = _translate(arguments, lines, done, stack)
             file = output.file if output else sys.stdout.buffer
             form = {"as_json": arguments.json, "one_line": not arguments.texts}
@@ -175,7 +175,8 @@ def _run_file(arguments: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         client, target = _reach(arguments, stack)
         options: TranslateOptions = {**_options(arguments), "mime_type": document.mime_type}
-        journal = Journal(arguments.output, document.texts, target)
+        settings = {name: value for name, value in options.items() if name not in ("priority", "traffic_key")}
+        journal = Journal(arguments.output, document.texts, [target, settings])
         try:
             if num_done := journal.open(resume=arguments.resume):
                 _complain(f"goes on after {num_done} texts of {journal.part}")

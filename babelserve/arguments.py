@@ -124,6 +124,12 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
         help="translate attributes that people read, such as alt, too, with --mime-type text/html (default: they stay)",
     )
     add(
+        "--adapt-quantities",
+        action="store_true",
+        default=None,
+        help="write numbers, currencies, units and dates as the target language does, English or German",
+    )
+    add(
         "--no-scores",
         dest="with_scores",
         action="store_false",

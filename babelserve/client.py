@@ -20,7 +20,14 @@ from babelserve.answers import BoundedChannel
 from babelserve.bulk import BulkTexts, translate_bulk
 from babelserve.calls import Connection
 from babelserve.channel import TlsOptions, channel_options
-from babelserve.messages import TranslateOptions, model_infos, streamed_sentence, translate_request, translate_result
+from babelserve.messages import (
+    TranslateOptions,
+    model_infos,
+    stream_request,
+    streamed_sentence,
+    translate_request,
+    translate_result,
+)
 from babelserve.proxies import proxy_options
 from babelserve.results import BulkTranslation, ModelInfo, ScoreResult, StreamedSentence, TranslateResult
 from babelserve.scores import Pairs, ScoreOptions, score_request, score_result
@@ -115,13 +122,22 @@ class Client:
         *,
         target: str,
         deadline_seconds: float | None = None,
+        partial_text: bool = False,
         **options: Unpack[TranslateOptions],
     ) -> Iterator[StreamedSentence]:
         """Translates texts and yields each sentence as it finishes; leaving the loop early cancels the rest.
 
         Arguments and errors are those of `translate`; errors are raised by the iterator.
+
+        Args:
+            contents: Likewise.
+            target: Likewise.
+            deadline_seconds: Likewise.
+            partial_text: Yield what unfinished sentences have so far, too, as `StreamedSentence.partial_text`. Needs
+                `beam_size` 1 and plain texts.
+            options: Likewise.
         """
-        request = translation_pb2.TranslateStreamRequest(request=translate_request(contents, target, **options))
+        request = stream_request(contents, target, partial_text, **options)
         return self._stream(request, deadline_seconds)
 
     def _stream(

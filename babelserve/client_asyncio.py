@@ -14,7 +14,14 @@ from babelserve.bulk import AsyncBulkTexts, translate_bulk_async
 from babelserve.calls import Connection
 from babelserve.channel import TlsOptions, channel_options
 from babelserve.client import DEFAULT_DEADLINE_SECONDS
-from babelserve.messages import TranslateOptions, model_infos, streamed_sentence, translate_request, translate_result
+from babelserve.messages import (
+    TranslateOptions,
+    model_infos,
+    stream_request,
+    streamed_sentence,
+    translate_request,
+    translate_result,
+)
 from babelserve.proxies import proxy_options
 from babelserve.results import BulkTranslation, ModelInfo, ScoreResult, StreamedSentence, TranslateResult
 from babelserve.scores import Pairs, ScoreOptions, score_request, score_result
@@ -74,10 +81,11 @@ class AsyncClient:
         *,
         target: str,
         deadline_seconds: float | None = None,
+        partial_text: bool = False,
         **options: Unpack[TranslateOptions],
     ) -> AsyncIterator[StreamedSentence]:
         """As `Client.translate_stream`; wrap it in `contextlib.aclosing` to leave the loop early."""
-        request = translation_pb2.TranslateStreamRequest(request=translate_request(contents, target, **options))
+        request = stream_request(contents, target, partial_text, **options)
         return self._stream(request, deadline_seconds)
 
     async def _stream(

@@ -4,12 +4,13 @@ A file is UTF-8 with a term a line: its source, its target, and other forms of i
 else commas part them, whichever the first term has; tabs in a file whose name ends so. Parts may be in double quotes
 where no tabs part them. Empty lines and lines that begin with # are no terms. Nor is a first line that begins with
 `source, target` or with the codes of two languages. Parts three and four are no forms if they are such codes, the same
-in every line, as DeepL writes them.
+in every line, as DeepL writes them. A target that is given twice has no other form.
 """
 
 import csv
 import io
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -19,6 +20,8 @@ from babelserve.messages import MAX_REQUEST_BYTES
 from babelserve.outputs import UsageError
 
 _MAX_TERMS, _MAX_FORMS, _MAX_CHARACTERS = 1000, 32, 200  # as translation.proto says of Glossary and Term
+_NO_CATEGORIES = ("Cc", "Cs", "Co", "Cn", "Zl", "Zp")  # as the server says of the characters of a term
+_NO_TEXT = "\u2581\ufffd\u200b\u2060\ufeff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _DELIMITERS = ("\t", ";", ",")
 _TAB_ENDINGS = (".tsv", ".tab")
 _CODE = re.compile(r"[a-z]{2}(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}))?")  # with three letters or capitals, words look so
@@ -29,7 +32,7 @@ class _Terms:
     """Takes terms until there are too many."""
 
     def __init__(self, *, ignore_case: bool) -> None:
-        self.targets: dict[str, list[str]] = {}  # and their other forms, by source
+        self.targets: dict[str, str | list[str]] = {}  # by source, a list if there are forms
         self._ignores_case = ignore_case
         self._place_of: dict[str, str] = {}
 
@@ -50,8 +53,10 @@ class _Terms:
                 raise UsageError(f"{place}: the {name} is empty")
             if len(phrase) > _MAX_CHARACTERS:
                 raise UsageError(f"{place}: the {name} has {len(phrase)} characters; the limit is {_MAX_CHARACTERS}")
-            if (least := min(phrase)) < " ":
-                raise UsageError(f"{place}: the {name} has the control character U+{ord(least):04X}")
+            if (wrong := next(filter(_means_nothing, phrase), None)) is not None:
+                raise UsageError(
+                    f"{place}: the {name} has U+{ord(wrong):04X}, a control character or one without meaning"
+                )
         if len(forms) > _MAX_FORMS:
             raise UsageError(f"{place}: the target has {len(forms) - 1} other forms; the limit is {_MAX_FORMS - 1}")
         other = self._place_of.setdefault(source.casefold() if self._ignores_case else source, place)
@@ -59,13 +64,13 @@ class _Terms:
             raise UsageError(f"{place}: the source {source!r} is that of {other} already")
         if len(self.targets) == _MAX_TERMS:
             raise UsageError(f"{place}: this is one term too many; the limit is {_MAX_TERMS} for a request")
-        self.targets[source] = forms
+        self.targets[source] = forms if len(forms) > 1 else target
 
 
 def read_terms(
     written: Iterable[str], file: Path | None, *, ignore_case: bool, languages: Languages = (None, None)
-) -> dict[str, list[str]]:
-    """Returns the targets with their other forms, by source, of `--term` and `--glossary`.
+) -> dict[str, str | list[str]]:
+    """Returns the targets, or lists of them and their other forms, by source, of `--term` and `--glossary`.
 
     Args:
         written: as `SOURCE=TARGET` or `SOURCE=TARGET|FORM|FORM`.
@@ -106,6 +111,10 @@ def tell_missed(
     finally:
         for source, count in missed.most_common():
             tell(f"the term {source!r} was missed {count} {'time' if count == 1 else 'times'}")
+
+
+def _means_nothing(character: str) -> bool:
+    return character in _NO_TEXT or unicodedata.category(character) in _NO_CATEGORIES
 
 
 def _rows(file: Path, languages: Languages) -> Iterator[tuple[int, list[str]]]:

@@ -18,7 +18,7 @@ class Journal:
         path: of the output, which need not exist; None: standard output. That, and what is no regular file, is written
             at the end without a journal. If it ends in ".gz", the output is gzipped.
         texts: of the file.
-        target: code of the target language.
+        settings: what the texts are translated with: the target language and all options.
 
     Attributes:
         part: path of the journal; None without.
@@ -28,21 +28,22 @@ class Journal:
         UsageError, OSError: as `places`.
     """
 
-    def __init__(self, path: Path | None, texts: Sequence[str], target: str) -> None:
+    def __init__(self, path: Path | None, texts: Sequence[str], settings: object) -> None:
         self._path: Path | None = None
         self.part: Path | None = None
         self._is_gzip = path is not None and is_gzip(path)
         if path:
             self._path, self.part = places(path)
         self.translations: list[str | None] = [None] * len(texts)
-        self._hashes = [hashlib.sha256(f"{target}\n{text}".encode()).hexdigest()[:16] for text in texts]
+        key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+        self._hashes = [hashlib.sha256(f"{key}\n{text}".encode()).hexdigest()[:16] for text in texts]
         self._file: BinaryIO | None = None
 
     def open(self, *, resume: bool) -> int:
         """Opens it, and with `resume` reads what a stopped job has left; returns how many texts that has translated.
 
         Raises:
-            UsageError: that job had another file, or another target; or another job has it.
+            UsageError: that job had another file, target or options; or another job has it.
             OSError: it cannot be read or written.
         """
         if self.part is None:
@@ -100,5 +101,5 @@ class Journal:
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise UsageError(f"{self.part} is no journal of a file with a format: remove it") from error
         if not is_ours:
-            raise UsageError(f"{self.part} is of another file, or of another target language: remove it")
+            raise UsageError(f"{self.part} is of another file, or of other options, such as terms: remove it")
         self.translations[index] = translation

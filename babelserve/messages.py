@@ -55,13 +55,13 @@ class TranslateOptions(TypedDict, total=False):
         end_loops: False lets a translation go on that says the same again and again.
         refuse_unknown_scripts: True has a text fail that has a sentence in a script that the model does not know.
         translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
+        adapt_quantities: True writes numbers, currencies, units and dates as English and German do.
         keep: What translations keep as it is: literals, and pairs of an opening and a closing, such as
             `["ACME", ("<<", ">>")]`; at most 100 of 1 to 100 characters each, and 4000 together.
-        glossary: Words or phrases, and what each must become: a target, or a list of a target and its other forms, such
-            as `{"printer": ["Drucker", "Druckern", "Druckers"]}`; at most 1000 of 1 to 200 characters each, with at
-            most 31 other forms. Refused where texts go over a language between.
-        glossaries: Names of the server's glossaries as `list_glossaries` gives them, at most 16; where several have a
-            source, `glossary` wins, then the first.
+        glossary: Words or phrases, and what each must become: a target, which may have the endings of its language, or
+            a list of all that will do, such as `{"printer": "Drucker", "windows": ["Fenster", "Fenstern"]}`; at most
+            1000 of 1 to 200 characters each, with at most 31 other forms. Refused over a language between.
+        glossaries: Names as `list_glossaries` gives them, at most 16; of a source `glossary` wins, then the first.
         ignore_case: True finds the sources of all these terms in whatever case.
         priority: "high", "normal" or "low", among the caller's own requests.
         traffic_key: Requests of the same go to the same version where versions of a model share them; 256 characters.
@@ -93,6 +93,7 @@ class TranslateOptions(TypedDict, total=False):
     end_loops: bool | None
     refuse_unknown_scripts: bool | None
     translate_attributes: bool | None
+    adapt_quantities: bool | None
     keep: Sequence[str | tuple[str, str]] | None
     glossary: Mapping[str, str | Sequence[str]] | None
     glossaries: Sequence[str] | None
@@ -139,6 +140,7 @@ def translate_request(
             text=translation_pb2.TextOptions(
                 refuse_unknown_scripts=options.get("refuse_unknown_scripts"),
                 translate_attributes=options.get("translate_attributes"),
+                adapt_quantities=options.get("adapt_quantities"),
                 keep=keep_rules(options.get("keep")),
             ),
             priority=priority_of(options.get("priority")),
@@ -157,6 +159,14 @@ def translate_request(
         raise InvalidRequest(str(error)) from error
     check_size("contents", request)
     return request
+
+
+def stream_request(
+    contents: Sequence[str], target: str, partial_text: bool, **options: Unpack[TranslateOptions]
+) -> translation_pb2.TranslateStreamRequest:
+    """Builds the request of a stream. Raises as `translate_request`."""
+    request = translate_request(contents, target, **options)
+    return translation_pb2.TranslateStreamRequest(request=request, include_partial_text=partial_text)
 
 
 def check_size(name: str, request: Message) -> None:
@@ -238,6 +248,7 @@ def streamed_sentence(response: translation_pb2.TranslateStreamResponse, num_tex
         detected=read_detected(response),
         route=read_route(response),
         glossaries=read_glossaries(response),
+        partial_text=response.partial_text,
     )
 
 

@@ -237,7 +237,8 @@ class StreamedSentence:
 
     A text without any sentence comes as one item with `sentence_count` 0, `sentence` None, and the whole text in
     `leading`; a text that failed, as one item with `error`. `detected`, `route` and `glossaries` come with the sentence
-    of index 0. An older server leaves the model's names empty.
+    of index 0. An older server leaves the model's names empty. An item with `partial_text` has what the translation of
+    an unfinished sentence has so far, and beside it the three numbers alone: the sentence's next item replaces it.
     """
 
     content_index: int
@@ -251,6 +252,7 @@ class StreamedSentence:
     detected: DetectedLanguage | None = None
     route: tuple[RouteLeg, ...] = ()
     glossaries: tuple[UsedGlossary, ...] = ()
+    partial_text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

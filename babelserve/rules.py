@@ -69,11 +69,12 @@ def glossary_message(
     for source, targets in (glossary or {}).items():
         check_text("a source of glossary", source)
         name = f"glossary[{source!r}]"
+        is_exact = not isinstance(targets, str)
         if isinstance(targets, str):
             targets = [targets]
         if not isinstance(targets, tuple | list) or not targets:
             raise TypeError(f"{name} must be a target, or a list of a target and its other forms, not {targets!r}")
         for target in targets:
             check_text(name, target)
-        message.terms.add(source=source, target=targets[0], target_forms=targets[1:])
+        message.terms.add(source=source, target=targets[0], target_forms=targets[1:], exact=is_exact)
     return message

@@ -57,12 +57,13 @@ def probe(
     long = [each for each in sentences if len(each.split()) >= _LEAST_WORDS] or list(sentences)
     trials = [long[index % len(long)] for index in range(_TRIALS)]
     codes = _copied_codes(translate, trials)
+    folds_capitals = masking.folds_capitals or _reads_small_letters(translate, trials)
     candidates = list(_candidates(tokenizer))
     if len(candidates) * _FIRST_TRIALS > max_translations - len(CODES) * _TRIALS:
         candidates = []
     unknown = _unknown_characters(translate, trials, candidates)
     logger.info("copies %s; does not return %s", ", ".join(codes) or "no code", " ".join(unknown) or "nothing untried")
-    return replace(masking, codes=codes, unknown_characters="".join(unknown))
+    return replace(masking, codes=codes, folds_capitals=folds_capitals, unknown_characters="".join(unknown))
 
 
 def probe_model(
@@ -104,6 +105,19 @@ def _copied_codes(translate: Translate, sentences: Sequence[str]) -> tuple[str, 
         copied[code] = sum(_holds(each, first) + _holds(each, second) for each in translations) / (2 * len(sentences))
     best = sorted(CODES, key=lambda code: -copied[code])[:_MOST_CODES]
     return tuple(code for code in best if copied[code] >= _LEAST_COPIED)
+
+
+def _reads_small_letters(translate: Translate, sentences: Sequence[str]) -> bool:
+    """Whether sentences in capitals are translated better when they are shown in small letters.
+
+    That is, whether their translations share more words with those of the sentences as they are written.
+    """
+    right, small, capital = (
+        [Counter(text.upper().split()) for text in translate(texts)]
+        for texts in ([*sentences], [each.lower() for each in sentences], [each.upper() for each in sentences])
+    )
+    shared = [sum((one & other).total() for one, other in zip(right, found, strict=True)) for found in (small, capital)]
+    return shared[0] > shared[1]
 
 
 def _unknown_characters(translate: Translate, sentences: Sequence[str], candidates: Sequence[str]) -> list[str]:

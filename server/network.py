@@ -98,21 +98,12 @@ class Decoder(Protocol):
             or the vocabulary if that is smaller. Both arrays are overwritten by the next step.
         """
 
-    def log_probs(self, rows: Sequence[int], ids: Sequence[int]) -> NDArray[np.float32]:
-        """Returns the log-probability of any token in each of some rows of the last step, over the whole vocabulary.
+    def logits(self) -> NDArray[np.float32]:
+        """Returns the logits of the last step, [B, V]; the caller may change them, and the next step does.
 
-        The step must have been a plain one, and nothing may have moved since.
-
-        Args:
-            rows: [n].
-            ids: [n].
-
-        Returns:
-            [n]; minus infinity for a token that the network cannot write.
+        The step must have been a plain one, and nothing may have moved since. A token that the network cannot write has
+        minus infinity.
         """
-
-    def logits(self, rows: Sequence[int]) -> NDArray[np.float32]:
-        """Returns the logits of some rows of the last step, [n, V]; the caller may change them. See `log_probs`."""
 
     def align(
         self, rows: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]

@@ -69,14 +69,9 @@ class CachedDecoder:
         """See `Decoder.move`."""
         self.cache.move(moves, positions)
 
-    def log_probs(self, rows: Sequence[int], ids: Sequence[int]) -> NDArray[np.float32]:
-        """See `Decoder.log_probs`: minus an eighth of the token's number, in every row."""
-        assert len(rows) == len(ids)
-        return -np.array(ids, np.float32) / np.float32(8)
-
-    def logits(self, rows: Sequence[int]) -> NDArray[np.float32]:
-        """See `Decoder.logits`: minus an eighth of the token's number, in every row."""
-        return np.tile(-np.arange(200, dtype=np.float32) / 8, (len(rows), 1))
+    def logits(self) -> NDArray[np.float32]:
+        """See `Decoder.logits`: 20 and an eighth of the token's number below 0, in every row."""
+        return np.tile(-20 - np.arange(200, dtype=np.float32) / 8, (self.cache.slots.num_rows, 1))
 
     def align(
         self, rows: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
@@ -162,6 +157,11 @@ class CountingDecoder(CachedDecoder):
         self._runner.spoil(self._number, *self._returned)
         self._runner.stepped.set()
         return self._returned
+
+    def logits(self) -> NDArray[np.float32]:
+        logits = super().logits()
+        np.put_along_axis(logits, *self._returned, axis=1)
+        return logits
 
     def admit(self, first_row: int, encoded: Encoded, sources: Sequence[tuple[int, ...]]) -> None:
         super().admit(first_row, encoded, sources)

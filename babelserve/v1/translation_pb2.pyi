@@ -96,26 +96,30 @@ class UsedGlossary(_message.Message):
     def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
 
 class Term(_message.Message):
-    __slots__ = ("source", "target", "target_forms", "source_forms")
+    __slots__ = ("source", "target", "target_forms", "source_forms", "exact")
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
     TARGET_FORMS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FORMS_FIELD_NUMBER: _ClassVar[int]
+    EXACT_FIELD_NUMBER: _ClassVar[int]
     source: str
     target: str
     target_forms: _containers.RepeatedScalarFieldContainer[str]
     source_forms: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ..., target_forms: _Optional[_Iterable[str]] = ..., source_forms: _Optional[_Iterable[str]] = ...) -> None: ...
+    exact: bool
+    def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ..., target_forms: _Optional[_Iterable[str]] = ..., source_forms: _Optional[_Iterable[str]] = ..., exact: _Optional[bool] = ...) -> None: ...
 
 class TextOptions(_message.Message):
-    __slots__ = ("refuse_unknown_scripts", "translate_attributes", "keep")
+    __slots__ = ("refuse_unknown_scripts", "translate_attributes", "keep", "adapt_quantities")
     REFUSE_UNKNOWN_SCRIPTS_FIELD_NUMBER: _ClassVar[int]
     TRANSLATE_ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
     KEEP_FIELD_NUMBER: _ClassVar[int]
+    ADAPT_QUANTITIES_FIELD_NUMBER: _ClassVar[int]
     refuse_unknown_scripts: bool
     translate_attributes: bool
     keep: _containers.RepeatedCompositeFieldContainer[KeepRule]
-    def __init__(self, refuse_unknown_scripts: _Optional[bool] = ..., translate_attributes: _Optional[bool] = ..., keep: _Optional[_Iterable[_Union[KeepRule, _Mapping]]] = ...) -> None: ...
+    adapt_quantities: bool
+    def __init__(self, refuse_unknown_scripts: _Optional[bool] = ..., translate_attributes: _Optional[bool] = ..., keep: _Optional[_Iterable[_Union[KeepRule, _Mapping]]] = ..., adapt_quantities: _Optional[bool] = ...) -> None: ...
 
 class KeepRule(_message.Message):
     __slots__ = ("literal", "opening", "closing")
@@ -382,13 +386,15 @@ class Timings(_message.Message):
     def __init__(self, total_seconds: _Optional[float] = ..., queue_seconds: _Optional[float] = ..., encode_seconds: _Optional[float] = ..., decode_seconds: _Optional[float] = ...) -> None: ...
 
 class TranslateStreamRequest(_message.Message):
-    __slots__ = ("request",)
+    __slots__ = ("request", "include_partial_text")
     REQUEST_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_PARTIAL_TEXT_FIELD_NUMBER: _ClassVar[int]
     request: TranslateRequest
-    def __init__(self, request: _Optional[_Union[TranslateRequest, _Mapping]] = ...) -> None: ...
+    include_partial_text: bool
+    def __init__(self, request: _Optional[_Union[TranslateRequest, _Mapping]] = ..., include_partial_text: _Optional[bool] = ...) -> None: ...
 
 class TranslateStreamResponse(_message.Message):
-    __slots__ = ("content_index", "sentence_index", "sentence_count", "leading", "sentence", "status", "model", "model_version", "detected_language_code", "detection_confidence", "route", "glossaries")
+    __slots__ = ("content_index", "sentence_index", "sentence_count", "leading", "sentence", "status", "model", "model_version", "detected_language_code", "detection_confidence", "route", "glossaries", "partial_text")
     CONTENT_INDEX_FIELD_NUMBER: _ClassVar[int]
     SENTENCE_INDEX_FIELD_NUMBER: _ClassVar[int]
     SENTENCE_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -401,6 +407,7 @@ class TranslateStreamResponse(_message.Message):
     DETECTION_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     ROUTE_FIELD_NUMBER: _ClassVar[int]
     GLOSSARIES_FIELD_NUMBER: _ClassVar[int]
+    PARTIAL_TEXT_FIELD_NUMBER: _ClassVar[int]
     content_index: int
     sentence_index: int
     sentence_count: int
@@ -413,7 +420,8 @@ class TranslateStreamResponse(_message.Message):
     detection_confidence: float
     route: _containers.RepeatedCompositeFieldContainer[RouteLeg]
     glossaries: _containers.RepeatedCompositeFieldContainer[UsedGlossary]
-    def __init__(self, content_index: _Optional[int] = ..., sentence_index: _Optional[int] = ..., sentence_count: _Optional[int] = ..., leading: _Optional[str] = ..., sentence: _Optional[_Union[Sentence, _Mapping]] = ..., status: _Optional[_Union[Status, _Mapping]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., route: _Optional[_Iterable[_Union[RouteLeg, _Mapping]]] = ..., glossaries: _Optional[_Iterable[_Union[UsedGlossary, _Mapping]]] = ...) -> None: ...
+    partial_text: str
+    def __init__(self, content_index: _Optional[int] = ..., sentence_index: _Optional[int] = ..., sentence_count: _Optional[int] = ..., leading: _Optional[str] = ..., sentence: _Optional[_Union[Sentence, _Mapping]] = ..., status: _Optional[_Union[Status, _Mapping]] = ..., model: _Optional[str] = ..., model_version: _Optional[str] = ..., detected_language_code: _Optional[str] = ..., detection_confidence: _Optional[float] = ..., route: _Optional[_Iterable[_Union[RouteLeg, _Mapping]]] = ..., glossaries: _Optional[_Iterable[_Union[UsedGlossary, _Mapping]]] = ..., partial_text: _Optional[str] = ...) -> None: ...
 
 class ScoreRequest(_message.Message):
     __slots__ = ("pairs", "source_language_code", "target_language_code", "model", "length_penalty", "priority", "traffic_key")

@@ -41,12 +41,12 @@ def hash_key(key: str) -> bytes:
 
 
 def key_of(headers: Mapping[str, str | bytes]) -> str | None:
-    """Returns the key that came as `authorization: Bearer KEY` or `x-api-key`, or None if none did.
+    """Returns the key that came as `authorization: Bearer KEY`, `x-api-key` or `x-goog-api-key`, or None if none did.
 
     Args:
         headers: of a call, or its metadata; names in lower case.
     """
-    bearer, key = headers.get("authorization"), headers.get("x-api-key")
+    bearer, key = headers.get("authorization"), headers.get("x-api-key", headers.get("x-goog-api-key"))
     if isinstance(bearer, str) and bearer[: len(_BEARER)].lower() == _BEARER:
         return bearer[len(_BEARER) :].strip()
     return key if isinstance(key, str) else None

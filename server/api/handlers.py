@@ -5,6 +5,7 @@ They have no rules, and let errors pass. Whose request it is, the context says (
 
 import functools
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import caller
@@ -17,9 +18,11 @@ from server.api.messages import (
     stream_response,
 )
 from server.api.score_messages import read_score_request, score_response
+from server.api.sentence_messages import partial_response
 from server.api.term_messages import glossary_info
 from server.telemetry.log import add_facts
 from server.translation.job import Job
+from server.translation.partial import Partial, completions_and_partials
 from server.translation.translator import Translator
 
 
@@ -48,12 +51,20 @@ class Api:
     async def translate_stream(
         self, message: pb.TranslateStreamRequest, seconds: float | None
     ) -> AsyncIterator[pb.TranslateStreamResponse]:
-        """Yields each sentence as it finishes. For a text that fails it yields the status and nothing more."""
+        """Yields each sentence as it finishes, and on request what sentences have so far.
+
+        For a text that fails it yields the status and nothing more.
+        """
         request = read_request(message.request, seconds, caller.get())
+        request = replace(request, with_partial_text=message.include_partial_text)
         with await self._translator.accept(request) as job:
             for opening in opening_responses(job):
                 yield opening
-            async for place in job.completions():
+            places = completions_and_partials(job) if request.with_partial_text else job.completions()
+            async for place in places:
+                if isinstance(place, Partial):
+                    yield partial_response(place, job.answers[place.place.text].split.num_shown)
+                    continue
                 build = functools.partial(stream_response, job, place, message.request.output)
                 yield await job.assemble(build, place)
         _add_target_tokens(job)

@@ -68,6 +68,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
         text=TextOptions(
             refuse_unknown_scripts=message.text.refuse_unknown_scripts,
             translate_attributes=message.text.translate_attributes,
+            adapt_quantities=message.text.adapt_quantities,
             keep=[_read_keep_rule(index, rule) for index, rule in enumerate(message.text.keep)],
         ),
         glossary=read_glossary(message.glossary),
@@ -128,9 +129,11 @@ def stream_response(job: Job, place: Place, output: pb.OutputOptions) -> pb.Tran
         answer,
         content_index=place.text,
         sentence_index=place.sentence,
-        sentence_count=len(answer.split.sentences),
+        sentence_count=answer.split.num_shown,
         leading=answer.split.leading if is_first else "",  # sent only once, because it may be long
-        sentence=sentence_message(sentence, sentence.text(0), answer.source_begin(place.sentence), None, output),
+        sentence=sentence_message(
+            sentence, answer.sentence_text(place.sentence), answer.source_begin(place.sentence), None, output
+        ),
         detected_language_code=detected.code if detected and is_first else "",
         detection_confidence=detected.confidence if detected and is_first else 0.0,
         route=_route(answer) if is_first else (),

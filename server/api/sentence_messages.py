@@ -7,6 +7,7 @@ from server.api.term_messages import sentence_term_messages
 from server.decoding.result import FinishReason, SearchNode
 from server.text.masked import KeptPart, Placement
 from server.translation.answer import TextAnswer, Token, TranslatedSentence
+from server.translation.partial import Partial
 
 FINISH_REASONS = {
     FinishReason.STOP: pb.FINISH_REASON_STOP,
@@ -25,11 +26,11 @@ def sentence_messages(answer: TextAnswer, output: pb.OutputOptions) -> list[pb.S
     """Returns the sentences of a whole text in reading order; none unless the request asks for them."""
     if not (output.include_sentences or output.include_alignment or output.include_tokens or output.include_search):
         return []
-    texts = [sentence.text(0) for sentence in answer.in_order()]
+    texts = answer.shown_texts()
     begins = answer.split.begins(texts)
     return [
-        sentence_message(sentence, texts[index], answer.source_begin(index), begins[index], output)
-        for index, sentence in enumerate(answer.in_order())
+        sentence_message(answer.sentences[index], text, answer.source_begin(index), begins[index], output)
+        for index, text in enumerate(texts)
     ]
 
 
@@ -85,6 +86,14 @@ def _node_message(text: str, node: SearchNode) -> pb.SearchNode:
         score=node.score,
         finish_reason=reason,
         is_chosen=node.is_chosen,
+    )
+
+
+def partial_response(partial: Partial, sentence_count: int) -> pb.TranslateStreamResponse:
+    """Returns the response of a stream with what a sentence of a text of so many sentences has so far."""
+    text, sentence = partial.place
+    return pb.TranslateStreamResponse(
+        content_index=text, sentence_index=sentence, sentence_count=sentence_count, partial_text=partial.text
     )
 
 

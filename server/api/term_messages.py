@@ -15,8 +15,13 @@ def read_glossary(glossary: pb.Glossary) -> Glossary | None:
     Raises:
         InvalidRequest: it breaks a rule.
     """
-    terms = tuple(Term((term.source, *term.source_forms), (term.target, *term.target_forms)) for term in glossary.terms)
+    terms = tuple(map(_read_term, glossary.terms))
     return compile_glossary(terms, glossary.ignore_case, tuple(glossary.names))
+
+
+def _read_term(term: pb.Term) -> Term:
+    targets = (term.target, *term.target_forms)
+    return Term((term.source, *term.source_forms), targets * 2 if term.exact and len(targets) == 1 else targets)
 
 
 def used_glossaries(legs: Sequence[Leg]) -> list[pb.UsedGlossary]:
@@ -41,7 +46,9 @@ def term_messages(answer: TextAnswer) -> list[pb.UsedTerm]:
     sentences = answer.in_order()
     if not any(sentence.source.terms for sentence in sentences):
         return []
-    begins = answer.split.begins([sentence.text(0) for sentence in sentences])
+    if sentences[0].source.markup is not None:  # then terms have no places
+        return [message for sentence in sentences for message in sentence_term_messages(sentence)]
+    begins = answer.split.begins(answer.shown_texts())
     return [
         message
         for index, sentence in enumerate(sentences)

@@ -42,7 +42,7 @@ class BeamSearch:
             self-attention cache.
         top_k: how many best tokens of each row a step must return: 2W, or 1 for greedy search.
         is_greedy: it has a beam of 1, no steering, and is past its prefix, so that `advance_greedily` does.
-        is_steered: it is past its prefix and takes whole rows of logits, so that `advance_steered` does.
+        is_steered: it is past its prefix and its options change logits, as `factors` says, or draw from them.
         wanted: beams and tokens whose log-probabilities `advance` has to be given, as they may not be among the best.
     """
 
@@ -96,6 +96,7 @@ class BeamSearch:
         top_ids: list[list[int]],
         top_log_probs: list[list[float]],
         wanted_log_probs: Sequence[float] = (),  # noqa: ARG002  # of searches that want any
+        logits: Sequence[NDArray[np.float32]] = (),  # noqa: ARG002  # of searches that draw
     ) -> list[int]:
         """Takes one step.
 
@@ -103,12 +104,19 @@ class BeamSearch:
             top_ids: for each live beam at least `top_k`, best first.
             top_log_probs: their exact log-probabilities; greedy search chooses the same by logits.
             wanted_log_probs: of what is `wanted`, in its order.
+            logits: of each live beam, [V], if it `is_steered`.
 
         Returns:
             For each beam that lives on, best first, the index of the beam it extends; empty when the search is over.
         """
         if self.num_tokens < self._num_forced:
             return self._follow_prefix()
+        if self._beam_size == 1:
+            return [0] if self.advance_greedily(top_ids[0][0], top_log_probs[0][0]) else []
+        return self._extend(top_ids, top_log_probs)
+
+    def _extend(self, top_ids: list[list[int]], top_log_probs: list[list[float]]) -> list[int]:
+        """Does what `advance` does behind the prefix, with a beam of any width."""
         candidates = self._candidates(top_ids, top_log_probs)
         parents: list[int] = []
         ids: list[int] = []
@@ -135,18 +143,9 @@ class BeamSearch:
         self._of_tokens = of_tokens
         return self._go_on(parents)
 
-    def steer(self, logits: NDArray[np.float32]) -> None:
-        """Changes the logits of the live beams, [beams, V], before `advance_steered` gets their log-probabilities."""
-        self._steering.steer(logits, self._prefixes)
-
-    def advance_steered(
-        self, log_probs: NDArray[np.float32], top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32]
-    ) -> list[int]:
-        """Does what `advance` does, with log-probabilities of all tokens after `steer`, [beams, V], and the best."""
-        if self._beam_size == 1:
-            return [0] if self.advance_greedily(int(top_ids[0, 0]), float(top_log_probs[0, 0])) else []
-        wanted = [float(log_probs[each]) for each in self.wanted]
-        return self.advance(top_ids.tolist(), top_log_probs.tolist(), wanted)
+    def factors(self) -> list[dict[int, float]]:
+        """Returns which logits change of each live beam: see `Steering.factors`."""
+        return self._steering.factors(self._prefixes)
 
     def _go_on(self, parents: list[int]) -> list[int]:
         """Ends loops, and the search if it is over; returns the parents of the beams that live on."""
@@ -236,10 +235,8 @@ class BeamSearch:
 
     def best(self) -> list[Hypothesis]:
         """Returns the `num_hypotheses` best, best first."""
-        ranked = [
-            *sorted(self._finished, key=lambda hypothesis: -hypothesis.score),
-            *sorted(self._repetitive, key=lambda hypothesis: -hypothesis.score),
-        ]
+        both = self._finished, self._repetitive
+        ranked = [each for own in both for each in sorted(own, key=lambda hypothesis: -hypothesis.score)]
         return ranked[: self._options.num_hypotheses]
 
     @property
@@ -250,8 +247,14 @@ class BeamSearch:
         """
         return [self._bos_id, *self._options.forced_prefix, *self.best()[0].ids][: self._max_tokens]
 
+    @property
+    def ids_so_far(self) -> list[int]:
+        """The ids of the best live beam, without prefix and eos. Any thread may ask; after the end there are none."""
+        prefixes = self._prefixes
+        return [token for token in prefixes[0] if token != self._eos_id] if prefixes else []
+
     def advance_greedily(self, token: int, log_prob: float) -> bool:
-        """Does what `advance` does with a beam of 1, in a third of the time; says whether the beam lives on."""
+        """Takes a step with a beam of 1, behind its prefix; says whether the beam lives on."""
         self.num_tokens += 1
         self._log_probs[0] += log_prob
         if self._of_tokens:
@@ -288,8 +291,7 @@ class BeamSearch:
         return Hypothesis(tuple(ids), score, reason, tuple(of_tokens))
 
     def _score(self, log_prob: float) -> float:
-        score: float = log_prob / self.num_tokens**self._options.length_penalty
-        return score
+        return float(log_prob / self.num_tokens**self._options.length_penalty)
 
 
 def default_max_tokens(source_tokens: int, limit: int) -> int:

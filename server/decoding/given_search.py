@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from server.decoding.beam_search import BeamSearch
 
 
@@ -9,7 +12,11 @@ class GivenSearch(BeamSearch):
     """See `BeamSearch`; its options have a beam of 1 and a `given_target`."""
 
     def advance(
-        self, top_ids: list[list[int]], top_log_probs: list[list[float]], wanted_log_probs: Sequence[float] = ()
+        self,
+        top_ids: list[list[int]],
+        top_log_probs: list[list[float]],
+        wanted_log_probs: Sequence[float] = (),
+        logits: Sequence[NDArray[np.float32]] = (),  # noqa: ARG002  # it draws none
     ) -> list[int]:
         """See `BeamSearch.advance`."""
         if not self.wanted:

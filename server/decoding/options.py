@@ -98,7 +98,7 @@ class DecodingOptions:
 
     @property
     def is_steered(self) -> bool:
-        """Whether the search needs whole rows of logits; then there is no shortlist."""
+        """Whether the search changes logits or draws from them; then there is no shortlist."""
         return (
             self.repetition_penalty != 1
             or self.no_repeat_ngram_size > 0

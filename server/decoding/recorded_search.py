@@ -38,7 +38,7 @@ class RecordedSearch(BeamSearch):
 
     def advance_greedily(self, token: int, log_prob: float) -> bool:
         """See `BeamSearch.advance_greedily`."""
-        return bool(self.advance([[token]], [[log_prob]]))
+        return bool(self._extend([[token]], [[log_prob]]))
 
     def _go_on(self, parents: list[int]) -> list[int]:
         steps = zip(parents, self.last_ids, self._log_probs, strict=True)

@@ -1,6 +1,7 @@
 """The search that draws tokens by their probabilities, instead of taking the best."""
 
 import hashlib
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,23 +27,30 @@ class SampleSearch(BeamSearch):
         self._sampling = options.sampling
         self._random = [_random(options.sampling.seed, source_ids, number) for number in range(options.beam_size)]
         super().__init__(options, source_ids=source_ids, **others)
+        self.top_k = 1
 
-    def advance_steered(
+    def advance(
         self,
-        log_probs: NDArray[np.float32],
-        top_ids: NDArray[np.int64],  # noqa: ARG002  # it draws others
-        top_log_probs: NDArray[np.float32],  # noqa: ARG002
+        top_ids: list[list[int]],
+        top_log_probs: list[list[float]],
+        wanted_log_probs: Sequence[float] = (),  # noqa: ARG002  # it wants none
+        logits: Sequence[NDArray[np.float32]] = (),
     ) -> list[int]:
-        """See `BeamSearch.advance_steered`."""
+        """See `BeamSearch.advance`."""
+        if self.num_tokens < self._num_forced:
+            return self._follow_prefix()
         parents = list(range(len(self._prefixes))) if len(self._prefixes) > 1 else [0] * len(self._random)
-        drawn = [
-            draw(log_probs[parent], self._sampling, random.random())
-            for parent, random in zip(parents, self._random, strict=True)
-        ]
+        drawn, own = [], []
+        for parent, random in zip(parents, self._random, strict=True):
+            row, best, log_prob = logits[parent], top_ids[parent][0], top_log_probs[parent][0]
+            token = draw(row, best, math.exp(log_prob), self._sampling, random.random())
+            drawn.append(token)
+            own.append(log_prob + float(row[token] - row[best]))
+        if self._beam_size == 1:
+            return [0] if self.advance_greedily(drawn[0], own[0]) else []
         self.num_tokens += 1
         self._stepped, totals = self._prefixes, self._log_probs
         self._prefixes = [[*self._stepped[parent], token] for parent, token in zip(parents, drawn, strict=True)]
-        own = [float(log_probs[parent, token]) for parent, token in zip(parents, drawn, strict=True)]
         self._log_probs = [totals[parent] + each for parent, each in zip(parents, own, strict=True)]
         self._of_tokens = [self._with(*each) for each in zip(parents, own, strict=True)] if self._of_tokens else []
         self.last_ids = drawn
@@ -57,38 +65,64 @@ class SampleSearch(BeamSearch):
         return super()._keep(beams, parents)
 
 
-def draw(log_probs: NDArray[np.float32], sampling: Sampling, number: float) -> int:
+def draw(logits: NDArray[np.float32], best: int, probability: float, sampling: Sampling, number: float) -> int:
     """Returns a token: of the `top_k` best, with the temperature, of the `top_p` most probable.
 
+    The numbers up to the best token's probability draw this token, and greater ones the others in the order of their
+    ids. All that `sampling` can do, but for a temperature above 1, makes the best token more probable. So if the number
+    is less than its probability before, the other tokens need no look.
+
     Args:
-        log_probs: [V].
+        logits: [V].
+        best: the best token.
+        probability: of it, before `sampling`.
         sampling: which says how.
         number: 0 or more, less than 1: which of the tokens.
     """
-    tokens, scaled = None, log_probs
-    if 0 < sampling.top_k < len(log_probs):
-        tokens = np.sort(best_of(log_probs[np.newaxis], sampling.top_k)[0][0])
-        scaled = log_probs[tokens]
-    weights = np.exp((scaled - scaled.max()) / np.float32(sampling.temperature))
+    if number < probability and sampling.temperature <= 1:
+        return best
+    tokens, scaled = None, logits
+    if 0 < sampling.top_k < len(logits):
+        tokens = np.sort(best_of(logits, sampling.top_k))
+        scaled = logits[tokens]
+    weights = np.exp((scaled - logits[best]) / np.float32(sampling.temperature))
     if sampling.top_p < 1:
-        descending = -np.sort(-weights)
-        before = np.cumsum(descending, dtype=np.float64) - descending
-        weights[weights < descending[np.flatnonzero(before < sampling.top_p * weights.sum())[-1]]] = 0.0
-    place = _place(weights, number)
+        places = _nucleus(weights, sampling.top_p)
+        tokens, weights = places if tokens is None else tokens[places], weights[places]
+    of_best = best if tokens is None else int((tokens == best).argmax())
+    place = _place(weights, of_best, number)
     return place if tokens is None else int(tokens[place])
 
 
-def _place(weights: NDArray[np.float32], number: float) -> int:
-    """Returns the first place up to which the weights have more than this part of their sum.
+def _nucleus(weights: NDArray[np.float32], top_p: float) -> NDArray[np.int64]:
+    """Returns the places of the greatest weights that have this part of the sum together.
+
+    It sorts those alone that may be among them: all that are less than these have less than the rest together.
+    """
+    total = float(weights.sum())
+    places = (weights >= min(1.0, (1 - top_p) * total / len(weights))).nonzero()[0]
+    own = weights[places]
+    descending = -np.sort(-own)
+    before = np.cumsum(descending, dtype=np.float64) - descending
+    nucleus: NDArray[np.int64] = places[own >= descending[np.flatnonzero(before < top_p * total)[-1]]]
+    return nucleus
+
+
+def _place(weights: NDArray[np.float32], best: int, number: float) -> int:
+    """Returns the first place up to which the weights, that of the best first, have more than this part of their sum.
 
     It adds up blocks first, because sums of all places would take five times as long.
     """
-    blocks = np.cumsum(np.add.reduceat(weights, range(0, len(weights), _BLOCK), dtype=np.float64))
-    sought = min(number * blocks[-1], np.nextafter(blocks[-1], 0.0))
-    block = int(np.searchsorted(blocks, sought, side="right"))
-    within = np.cumsum(weights[block * _BLOCK : (block + 1) * _BLOCK], dtype=np.float64)
-    place = int(np.searchsorted(within, sought - (blocks[block - 1] if block else 0.0), side="right"))
-    return block * _BLOCK + min(place, int(np.searchsorted(within, within[-1])))
+    of_best, weights[best] = weights[best], 0.0
+    blocks = np.add.reduceat(weights, np.arange(0, len(weights), _BLOCK)).cumsum(dtype=np.float64)
+    sought = number * (of_best + blocks[-1]) - of_best
+    if sought < 0:
+        return best
+    sought = min(sought, np.nextafter(blocks[-1], 0.0))
+    block = int(blocks.searchsorted(sought, side="right"))
+    within = weights[block * _BLOCK : (block + 1) * _BLOCK].cumsum(dtype=np.float64)
+    place = int(within.searchsorted(sought - (blocks[block - 1] if block else 0.0), side="right"))
+    return block * _BLOCK + min(place, int(within.searchsorted(within[-1])))
 
 
 def _random(seed: int, source_ids: Sequence[int], number: int) -> "np.random.Generator":  # imported when named

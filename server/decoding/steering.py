@@ -1,22 +1,28 @@
 """What options do to the logits of a step: penalties and bans, with the rules of CTranslate2 4.
 
-They look at whole rows of logits. A step returns only the best tokens, so an engine asks for the rows of the sentences
-that need them, after the step, and their neighbours take the step as it is.
+They change few tokens of a row. So a row's sum over the vocabulary is not added up again: it changes by what these
+tokens change. And the best tokens that the step has returned remain the best, unless one of them is changed.
 """
 
-from collections.abc import Iterator, Sequence
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from server.decoding.options import DecodingOptions
 
-BANNED = np.finfo(np.float32).min  # the logit of a token that is banned; finite, so that beams can be compared
+BAN = math.nan  # in the place of a factor, for a token that is banned
+BANNED = np.finfo(np.float32).min  # its logit; finite, so that beams can be compared
+# Of a row's probability that must be left for its sum to be known by subtraction. Half, and scores lose twice as much
+# of their precision; twice, and more rows are added up again.
+_LEAST_LEFT = 0.25
 _BLOCK = 32  # tokens; half, and the best ones are found as fast; twice, and it takes a third longer
 
 
 class Steering:
-    """Changes the logits of one sentence's beams.
+    """Says which logits of one sentence's beams change.
 
     Args:
         options: its own.
@@ -32,27 +38,27 @@ class Steering:
             if len(phrase) > 1:
                 self._by_token.setdefault(phrase[-2], []).append(phrase)
 
-    def steer(self, logits: NDArray[np.float32], written: Sequence[list[int]]) -> None:
-        """Changes the logits in place: penalties first, then bans.
+    def factors(self, written: Sequence[list[int]]) -> list[dict[int, float]]:
+        """Returns for each beam the tokens whose logits change.
 
         Args:
-            logits: [beams, V].
             written: the ids of each beam, without the forced prefix.
+
+        Returns:
+            What each token's logit is divided by, or multiplied with if it is negative; or `BAN`.
         """
         options = self._options
-        prefix = list(options.forced_prefix)
-        for row, own in zip(logits, written, strict=True):
-            ids = prefix + own
-            if options.repetition_penalty != 1 and ids:
-                seen = list(set(ids))
-                values = row[seen]
-                row[seen] = np.where(
-                    values < 0, values * options.repetition_penalty, values / options.repetition_penalty
-                )
+        factors: list[dict[int, float]] = []
+        for own in written:
+            ids = [*options.forced_prefix, *own]
+            changed = dict.fromkeys(ids if options.repetition_penalty != 1 else (), options.repetition_penalty)
             if len(own) < options.min_output_tokens:
-                row[self._eos_id] = BANNED
-            if banned := [*self._never, *self._ends_of_phrases(ids), *self._ends_of_ngrams(ids)]:
-                row[banned] = BANNED
+                changed[self._eos_id] = BAN
+            changed |= dict.fromkeys(
+                itertools.chain(self._never, self._ends_of_phrases(ids), self._ends_of_ngrams(ids)), BAN
+            )
+            factors.append(changed)
+        return factors
 
     def _ends_of_phrases(self, ids: list[int]) -> Iterator[int]:
         for phrase in self._by_token.get(ids[-1], ()) if ids else ():
@@ -64,41 +70,91 @@ class Steering:
         size = self._options.no_repeat_ngram_size
         if size == 1:
             yield from ids
-        elif 1 < size <= len(ids):
+        elif 1 < size <= len(ids) and ids.count(ids[-1]) > 1:
             tail = ids[1 - size :]
             for end in range(size - 1, len(ids)):
                 if ids[end - 1] == tail[-1] and ids[end - size + 1 : end] == tail:
                     yield ids[end]
 
 
-def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Returns the log-probabilities of logits, [n, V], made in their place."""
-    logits -= logits.max(axis=1, keepdims=True)
-    logits -= np.log(np.exp(logits).sum(axis=1, keepdims=True))
-    return logits
+def steer(
+    logits: NDArray[np.float32],
+    top_ids: NDArray[np.int64],
+    top_log_probs: NDArray[np.float32],
+    factors: Mapping[int, Mapping[int, float]],
+) -> None:
+    """Changes logits, the best tokens and their log-probabilities in place, as if the network had said so.
+
+    Args:
+        logits: of a step, [B, V].
+        top_ids: the step's best tokens, [B, k], best first.
+        top_log_probs: their log-probabilities, [B, k].
+        factors: of some rows what `Steering.factors` returns, at least one token.
+    """
+    changed = np.array(list(factors))
+    places = np.repeat(np.arange(len(changed)), [len(own) for own in factors.values()])
+    rows, ids = changed[places], np.fromiter(itertools.chain.from_iterable(factors.values()), np.int64)
+    by = np.fromiter(itertools.chain.from_iterable(own.values() for own in factors.values()), np.float32)
+    totals = logits[changed, top_ids[changed, 0]] - top_log_probs[changed, 0]  # logarithms of the rows' sums
+    before = logits[rows, ids]
+    after = np.where(np.isnan(by), BANNED, np.where(before < 0, before * by, before / by))
+    logits[rows, ids] = after
+    total = totals[places]
+    left = 1 + np.bincount(places, np.exp(after - total) - np.exp(before - total), len(changed))
+    totals += np.log(np.maximum(left, _LEAST_LEFT))
+    top_log_probs[changed] = logits[changed[:, np.newaxis], top_ids[changed]] - totals[:, np.newaxis]
+    is_left = (left >= _LEAST_LEFT).tolist()
+    for place, (row, best) in enumerate(zip(factors, top_ids[changed].tolist(), strict=True)):
+        if is_left[place] and factors[row].keys().isdisjoint(best):
+            continue
+        own = logits[row]
+        if not is_left[place]:
+            highest = own.max()
+            totals[place] = highest + np.log(np.exp(own - highest).sum())
+        top_ids[row] = best_of(own, len(best))
+        top_log_probs[row] = own[top_ids[row]] - totals[place]
 
 
-def best_of(values: NDArray[np.float32], top_k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Returns the best tokens of each row [n, V], best first, at most `top_k`, and their values.
+def log_probs_of(
+    logits: NDArray[np.float32],
+    top_ids: NDArray[np.int64],
+    top_log_probs: NDArray[np.float32],
+    rows: Sequence[int],
+    ids: Sequence[int],
+) -> list[float]:
+    """Returns the log-probability of one token in each of some rows, [n].
 
-    The k best are in the k blocks whose best are best. To look for them in whole rows would take three times as long.
+    A step has the sum over the vocabulary already: what its best token's log-probability is less than its logit. To add
+    it up again would take a hundred times as long.
+
+    Args:
+        logits: of the step, [B, V].
+        top_ids: its best tokens, [B, k], best first.
+        top_log_probs: their log-probabilities, [B, k].
+        rows: [n].
+        ids: [n].
+    """
+    of = list(rows)
+    log_probs: list[float] = (logits[of, list(ids)] - logits[of, top_ids[of, 0]] + top_log_probs[of, 0]).tolist()
+    return log_probs
+
+
+def best_of(values: NDArray[np.float32], top_k: int) -> NDArray[np.int64]:
+    """Returns the best tokens, best first, and of equals the lower id first.
+
+    No token is among them that is worse than the k-th best of the blocks' best. To sort all would take ten times as
+    long.
+
+    Args:
+        values: of each token, [V].
+        top_k: how many, 1 to V.
     """
     if top_k == 1:
-        best = values.argmax(axis=1)[:, np.newaxis]
-        return best, np.take_along_axis(values, best, axis=1)
-    num_rows, size = values.shape
-    num_blocks = size // _BLOCK
-    top_k, num_best = min(top_k, size), min(top_k, num_blocks)
-    ids = np.broadcast_to(np.arange(num_blocks * _BLOCK, size), (num_rows, size - num_blocks * _BLOCK))
-    if num_best:
-        # A block is every n-th token, because numpy compares runs of rows five times as fast as within them.
-        best_of_block = values[:, : num_blocks * _BLOCK].reshape(num_rows, _BLOCK, num_blocks).max(axis=1)
-        blocks = np.argpartition(best_of_block, -num_best, axis=1)[:, -num_best:]
-        within = (blocks[:, :, np.newaxis] + num_blocks * np.arange(_BLOCK)).reshape(num_rows, -1)
-        ids = np.concatenate([within, ids], axis=1)
-    own = np.take_along_axis(values, ids, axis=1)
-    places = np.argpartition(own, -top_k, axis=1)[:, -top_k:]
-    ids = np.sort(np.take_along_axis(ids, places, axis=1), axis=1)
-    best = np.take_along_axis(values, ids, axis=1)
-    order = np.argsort(-best, axis=1, kind="stable")
-    return np.take_along_axis(ids, order, axis=1), np.take_along_axis(best, order, axis=1)
+        return np.array([values.argmax()])
+    num_blocks = len(values) // _BLOCK
+    # A block is every n-th token, because numpy compares runs of rows five times as fast as within them.
+    blocks = values[: num_blocks * _BLOCK].reshape(_BLOCK, num_blocks).max(axis=0)
+    least = np.partition(blocks if top_k <= num_blocks else values, -top_k)[-top_k]
+    ids = (values >= least).nonzero()[0]
+    best: NDArray[np.int64] = ids[np.argsort(-values[ids], kind="stable")[:top_k]]
+    return best

@@ -5,7 +5,7 @@ goes on with a word makes another word of it. So "Hund" is not written in "Hunde
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -67,18 +67,19 @@ class Written(NamedTuple):
     Attributes:
         done: a bit for each term.
         node: how far it is in a form, as a node of the trie of all forms; 0 if in none.
-        paid: log-probability of the first tokens of the forms that it has written, or of the words that they replace.
-        spared: what of its log-probability does not count: of tokens of these forms that nothing else could follow.
-        num_tokens: first tokens, and tokens that are spared.
-        paid_here, spared_here, num_here: the same of the form that it is in.
+        cost: log-probability of tokens that every beam has to write: the first tokens of the forms that it has written,
+            and those that are the only ones to go on with a form.
+        spared: what of this does not count when beams are compared.
+        num_tokens: how many tokens these are.
+        cost_here, spared_here, num_here: the same of the form that it is in.
     """
 
     done: int = 0
     node: int = 0
-    paid: float = 0.0
+    cost: float = 0.0
     spared: float = 0.0
     num_tokens: int = 0
-    paid_here: float = 0.0
+    cost_here: float = 0.0
     spared_here: float = 0.0
     num_here: int = 0
 
@@ -97,6 +98,7 @@ class TermTrie:
         self._replaced = terms.replaced.words
         self.gone = terms.replaced.gone.difference(form[0] for forms in terms.forms for form in forms)
         self._children: list[dict[int, int]] = [{}]
+        self._least: dict[int, float] = {}  # what the next token of a form has cost the beam that it fits best
         self._ends = [0]  # for each node the terms of which a form ends there
         self._below = [0]  # and there or below
         self._bound: set[int] = set()  # nodes of forms that begin as the words do that they replace
@@ -119,6 +121,28 @@ class TermTrie:
         self._ends[node] |= term
         return nodes
 
+    def note(self, written: Written, log_probs: Mapping[int, float]) -> None:
+        """Notes what it costs a beam to go on with a form, before `after` is asked what its beams have written.
+
+        Such a token is spared for as much as it costs the beam that it fits best. So beams are still compared by how
+        well what they have before a form fits to it: "zug" of "Einzug" is likelier behind "der Ein" than "die Ein".
+
+        Args:
+            written: by the beam.
+            log_probs: of its next tokens, those that it wants included.
+        """
+        if self._is_forced(written.node):
+            ((token, child),) = self._children[written.node].items()
+            self._least[child] = max(log_probs[token], self._least.get(child, -math.inf))
+
+    def _is_forced(self, node: int) -> bool:
+        """Whether a beam within a form has one token alone to go on with it."""
+        return node > 0 and len(self._children[node]) == 1 and not self._ends[node]
+
+    def has_begun(self, written: Written, term: int) -> bool:
+        """Whether a beam has written a term, or is in a form of it."""
+        return bool((written.done | (self._below[written.node] if written.node else 0)) & 1 << term)
+
     def is_done(self, written: Written) -> bool:
         """Whether all terms are written."""
         return written.done == self._all
@@ -137,25 +161,26 @@ class TermTrie:
             log_prob: of it.
             wish: log-probability of the word in whose place a term begins.
         """
-        done, node, paid, spared, number, paid_here, spared_here, num_here = written
+        done, node, cost, spared, number, cost_here, spared_here, num_here = written
         if node and (ends := self._ends[node] & ~done) and token not in self.word_parts:
             done |= ends & -ends  # the first of equal ones
-            paid, spared, number = paid + paid_here, spared + spared_here, number + num_here
+            cost, spared, number = cost + cost_here, spared + spared_here, number + num_here
         elif node and (child := self._child(node, token, done)):
             # What forms differ in counts, or the longest would be as good as any.
-            if len(self._children[node]) == 1 and not self._ends[node]:
-                spared_here, num_here = spared_here + log_prob, num_here + 1
-            return Written(done, child, paid, spared, number, paid_here, spared_here, num_here)
+            if self._is_forced(node):
+                least = self._least.get(child, log_prob)
+                cost_here, spared_here, num_here = cost_here + log_prob, spared_here + least, num_here + 1
+            return Written(done, child, cost, spared, number, cost_here, spared_here, num_here)
         child = self._child(0, token, done)
         if not child:
-            return Written(done, 0, paid, spared, number)
-        return Written(done, child, paid, spared, number, max(log_prob, wish), min(0.0, log_prob - wish), 1)
+            return Written(done, 0, cost, spared, number)
+        return Written(done, child, cost, spared, number, log_prob, min(0.0, log_prob - wish), 1)
 
     def usual(self, written: Written) -> tuple[Written, Written, AbstractSet[int]]:
         """Returns what `after` returns for begins of words and for parts of words, and the other tokens."""
         root, here = self._children[0], self._children[written.node]
         left = (
-            written if not written.node else Written(written.done, 0, written.paid, written.spared, written.num_tokens)
+            written if not written.node else Written(written.done, 0, written.cost, written.spared, written.num_tokens)
         )
         if not written.node or not self._ends[written.node] & ~written.done:
             return left, left, root.keys() | here.keys()
@@ -177,18 +202,21 @@ class TermTrie:
             return False
         return token in self.word_parts or not self._ends[written.node] & ~written.done
 
-    def replaced(self, written: Written, prefix: Sequence[int]) -> dict[int, frozenset[int]]:
-        """Returns the tokens in whose place terms stand that a beam has not written, with the terms' first tokens.
+    def replaced(self, written: Written, prefix: Sequence[int]) -> dict[int, tuple[int, frozenset[int]]]:
+        """Returns the tokens in whose place terms stand that a beam has not written.
 
         Args:
             written: by the beam.
             prefix: its tokens.
+
+        Returns:
+            For each of these tokens the number of the term, and the first tokens of its forms.
         """
         ends = self._ends[written.node] & ~written.done
         if written.node and not ends:  # it is within a term
             return {}
         done = written.done | ends & -ends
-        nearest: dict[int, tuple[int, frozenset[int]]] = {}  # of each token the first word that is still to come
+        nearest: dict[int, tuple[int, int, frozenset[int]]] = {}  # of each token the first word that is still to come
         for index, words in enumerate(self._replaced):
             if words and not done >> index & 1:
                 below = self._children[0].items()
@@ -196,8 +224,8 @@ class TermTrie:
                 for word in words:
                     is_next = word.token not in nearest or word.place < nearest[word.token][0]
                     if word.token not in first and is_next and prefix.count(word.token) == word.num_before:
-                        nearest[word.token] = word.place, first
-        return {token: first for token, (_, first) in nearest.items()}
+                        nearest[word.token] = word.place, index, first
+        return {token: (term, first) for token, (_, term, first) in nearest.items()}
 
     def _child(self, node: int, token: int, done: int) -> int:
         """Returns the node behind another one; 0 if there is none that leads to a term that is not written."""

@@ -193,7 +193,7 @@ class Batch:
         """Gives each search its tokens, and returns the sentences that are finished."""
         is_finite = np.isfinite(top_log_probs)
         all_finite = is_finite.all()
-        best_ids, best_log_probs = top_ids[:, 0].tolist(), top_log_probs[:, 0].tolist()
+        ids, log_probs = top_ids.tolist(), top_log_probs.tolist()
         finished: list[Sentence] = []
         broken: list[Sentence] = []
         steered: list[Sentence] = []
@@ -202,11 +202,11 @@ class Batch:
             if not all_finite and not is_finite[rows].all():
                 broken.append(sentence)
             elif sentence.search.is_greedy:
-                if not sentence.search.advance_greedily(best_ids[rows[0]], best_log_probs[rows[0]]):
+                if not sentence.search.advance_greedily(ids[rows[0]][0], log_probs[rows[0]][0]):
                     finished.append(sentence)
             elif sentence.search.wanted or sentence.search.is_steered:
                 steered.append(sentence)
-            elif parents := sentence.search.advance(top_ids[rows].tolist(), top_log_probs[rows].tolist()):
+            elif parents := sentence.search.advance([ids[row] for row in rows], [log_probs[row] for row in rows]):
                 self._parents[sentence] = parents
             else:
                 finished.append(sentence)

@@ -11,7 +11,7 @@ It guarantees:
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from functools import partial
 
@@ -137,6 +137,11 @@ class Engine:
     def most_sentences(self, options: DecodingOptions) -> int:
         """Returns how many sentences with these options all lanes together run at once, at least 1."""
         return max(1, self._limits.num_lanes * self._limits.lane.max_rows // options.beam_size)
+
+    def ids_so_far(self, futures: Collection[Future[Result]]) -> dict[Future[Result], list[int]]:
+        """Returns the target ids that running sentences have so far, without eos: of each future that is of one."""
+        running = [sentence for lane in self.lanes for sentence in lane.running]
+        return {each.future: each.search.ids_so_far for each in running if each.future in futures}
 
     @property
     def is_idle(self) -> bool:

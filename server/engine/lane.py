@@ -104,6 +104,11 @@ class Lane:
         return sum(batch.plan.num_rows for batch in self._batches)
 
     @property
+    def running(self) -> list[Sentence]:
+        """The sentences of its batches. To other threads, these may be those of a step ago."""
+        return [sentence for batch in self._batches for sentence in batch.plan.running]
+
+    @property
     def cache_bytes(self) -> int:
         """Bytes of the caches' buffers."""
         return sum(batch.cache_bytes for batch in self._batches)

@@ -39,7 +39,7 @@ class Rows:
             self._past_lengths[:num_rows].copy(),
             self._source_lengths[:num_rows].copy(),
             top_k=max(sentence.search.top_k for sentence in sentences),
-            with_log_probs=any(sentence.options.needs_log_probs for sentence in sentences),
+            with_log_probs=any(each.options.needs_log_probs or each.options.is_steered for each in sentences),
             is_alone=is_alone,
         )
 

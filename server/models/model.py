@@ -1,6 +1,6 @@
 """`Model`: a loaded bundle with its engine. `SentenceEngine`: what the translator needs of an engine."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
@@ -41,6 +41,9 @@ class SentenceEngine(Protocol):
 
     def most_sentences(self, options: DecodingOptions) -> int:
         """See `Engine.most_sentences`."""
+
+    def ids_so_far(self, futures: Collection[Future[Result]]) -> dict[Future[Result], list[int]]:
+        """See `Engine.ids_so_far`."""
 
     def stop(self) -> None:
         """See `Engine.stop`."""

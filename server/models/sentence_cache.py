@@ -19,7 +19,7 @@ import math
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -48,6 +48,12 @@ class _Flight:
 
     def suits(self, place: int, deadline: float, now: float) -> bool:
         return self.place <= place and _LEAST_SHARE * (deadline - now) <= self.deadline - now <= deadline - now
+
+
+class _Caller(Future[Result]):
+    """The future of one caller, which knows the flight that it waits for."""
+
+    flight: _Flight | None = None
 
 
 class SentenceCache:
@@ -100,9 +106,9 @@ class SentenceCache:
         counts: Counter[str] = Counter()
         try:
             for ids in sources:
-                callers.append(Future())
+                callers.append(own := _Caller())
                 key = (self._model, options, tuple(ids))
-                counts[self._look_up(key, callers[-1], flights, instant, now)] += 1
+                counts[self._look_up(key, own, flights, instant, now)] += 1
             unknown = [flight.key[2] for flight in flights]
             translations = self._engine.submit(unknown, options, deadline, flow) if unknown else []
         except BaseException as error:
@@ -137,6 +143,12 @@ class SentenceCache:
         """See `Engine.most_sentences`."""
         return self._engine.most_sentences(options)
 
+    def ids_so_far(self, futures: Collection[Future[Result]]) -> dict[Future[Result], list[int]]:
+        """See `Engine.ids_so_far`."""
+        flights = {future: future.flight for future in futures if isinstance(future, _Caller) and future.flight}
+        found = self._engine.ids_so_far({flight.translation for flight in flights.values()})
+        return {caller: found[each.translation] for caller, each in flights.items() if each.translation in found}
+
     def clear(self) -> None:
         """Forgets all kept translations, as they may be wrong. Running ones are kept when they end."""
         with self._lock:
@@ -146,7 +158,7 @@ class SentenceCache:
         """See `Engine.stop`."""
         self._engine.stop()
 
-    def _look_up(self, key: _Key, caller: Future[Result], flights: list[_Flight], deadline: float, now: float) -> str:
+    def _look_up(self, key: _Key, caller: _Caller, flights: list[_Flight], deadline: float, now: float) -> str:
         """Answers the caller, or adds it to a flight. A new flight is added to `flights`.
 
         Returns:
@@ -164,6 +176,7 @@ class SentenceCache:
                 if self._is_single_flight:
                     self._flights[key] = flight
             flight.callers.add(caller)
+        caller.flight = flight
         caller.add_done_callback(partial(self._leave, flight))
         return result
 

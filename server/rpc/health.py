@@ -63,6 +63,10 @@ class Health:
         models = self._is_ready or {}
         return self._is_welcome and self._is_ready != {} and all(models.values())
 
+    def is_ready(self, name: str = "") -> bool:
+        """Returns whether requests for a model are welcome; without a name, whether any are."""
+        return (self._is_welcome and (self._is_ready or {}).get(name, False)) if name else self.is_serving
+
     async def begin_draining(self) -> None:
         """Tells that requests are not welcome any more, because the server is about to end."""
         self._metrics.draining.set(1)

@@ -19,11 +19,12 @@ import grpc
 
 from server.access.access import Access
 from server.errors import Code, Overloaded, TranslationError
+from server.fronts import google, kserve, riva
 from server.rpc.callers import identify
 from server.rpc.health import HEALTH_NAME
 from server.rpc.service import BULK_METHOD, SERVICE_NAME
 from server.rpc.statuses import STATUS_CODES, retry_details
-from server.telemetry.metrics import GRPC
+from server.telemetry.metrics import GOOGLE, GRPC, KSERVE, RIVA
 from server.telemetry.tracing import TraceParent
 from server.translation.calls import Call, Calls, choose_id, let_in
 
@@ -32,7 +33,25 @@ TRACEPARENT_KEY = "traceparent"
 PUSHBACK_KEY = "grpc-retry-pushback-ms"
 DETAILS_KEY = "grpc-status-details-bin"
 
-_FRONTS = {SERVICE_NAME: GRPC}  # what the calls of a service count as
+# What the calls of a service count as, and those of other vendors' methods.
+_FRONTS = {
+    SERVICE_NAME: GRPC,
+    **dict.fromkeys(google.SERVICE_NAMES, GOOGLE),
+    riva.SERVICE_NAME: RIVA,
+    kserve.SERVICE_NAME: KSERVE,
+}
+_METHODS = {
+    "TranslateText": "Translate",
+    "ModelInfer": "Translate",
+    "ModelStreamInfer": "TranslateStream",
+    "DetectLanguage": "DetectLanguages",
+    "GetSupportedLanguages": "ListModels",
+    "ListSupportedLanguagePairs": "ListModels",
+    "RepositoryIndex": "ListModels",
+    "ListGlossaries": "ListGlossaries",
+    "GetGlossary": "ListGlossaries",
+}
+_ENDLESS = frozenset({BULK_METHOD, "ModelStreamInfer"})
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # not generic at run time
@@ -74,11 +93,11 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
 
     async def _run(self, front: str, method: str, handler: Any, metadata: dict[str, Any], _: Any, context: Any) -> Any:
         call = Call(
-            method,
+            method if front == GRPC else _METHODS.get(method, "other"),
             choose_id(metadata.get(REQUEST_ID_KEY)),
             partial(_has_expired, context),
             TraceParent.read(metadata.get(TRACEPARENT_KEY)),
-            is_endless=method == BULK_METHOD,
+            is_endless=method in _ENDLESS,
             front=front,
         )
         try:

@@ -92,7 +92,7 @@ def open_servers(
         raise SettingsError([f"open files: the limit is {num_files}; at least {_LEAST_FILES} are needed (ulimit -n)"])
     share = _SHARE + HTTP_SHARE if settings.http_port is None else _SHARE
     translation = grpc.aio.server(interceptors=[interceptor], options=_options(share))
-    translation.add_generic_rpc_handlers((service.handler(),))
+    translation.add_generic_rpc_handlers((service.handler(), *service.front_handlers(health.is_ready)))
     health.add_to(translation)
     if settings.reflection:
         enable_server_reflection([SERVICE_NAME, HEALTH_NAME, REFLECTION_NAME], translation)

@@ -1,8 +1,11 @@
 """`babelserve.v1.TranslationService` over gRPC: what `server.api.handlers` answers, and `TranslateBulk`.
 
+Other vendors' services stand beside it.
+
 It lets errors pass: `server.rpc.interceptors` answers them.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -10,8 +13,12 @@ import grpc
 from babelserve.v1 import translation_pb2 as pb
 from server.api.handlers import Api
 from server.rpc.bulk import BulkHandler
+from server.rpc.front_service import FrontService
+from server.rpc.google import google_services
 from server.rpc.intake import Intake
+from server.rpc.kserve import kserve_service
 from server.rpc.parsed import parsed, parsed_stream
+from server.rpc.riva import riva_service
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 
@@ -31,6 +38,8 @@ class TranslationService:
     def __init__(self, translator: Translator, intake: Intake, running: RunningCalls) -> None:
         self._api = Api(translator)
         self._intake = intake
+        self._memory = translator.memory
+        self._running = running
         self._bulk = BulkHandler(translator, intake, running)
 
     def handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
@@ -49,3 +58,16 @@ class TranslationService:
             "DetectLanguages": unary(parsed(pb.DetectLanguagesRequest, api.detect_languages, intake, api.check_open)),
         }
         return grpc.method_handlers_generic_handler(SERVICE_NAME, methods)
+
+    def front_handlers(self, is_ready: Callable[[str], bool]) -> tuple[FrontService, ...]:
+        """Returns the handlers of other vendors' services.
+
+        Args:
+            is_ready: says whether requests for a model are welcome; with an empty name, whether any are.
+        """
+        api, intake = self._api, self._intake
+        return (
+            *google_services(api, intake),
+            riva_service(api, intake),
+            kserve_service(api, intake, self._memory, self._running, is_ready),
+        )

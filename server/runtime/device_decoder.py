@@ -22,7 +22,6 @@ from server.bundle.graphs import ALIGNER_INPUTS, ATTENTION_OUTPUT, LOGITS, PLAIN
 from server.bundle.manifest import Dimensions, Limits
 from server.network import Encoded, RowMoves, StepInputs
 from server.runtime.device_turns import device_turn, taking_turns
-from server.runtime.log_probs import log_probs_of
 from server.runtime.onnx_runtime_errors import telling_failures_apart
 from server.runtime.sessions import Sessions
 from server.runtime.sizes import cache_shapes
@@ -125,23 +124,12 @@ class DeviceDecoder:
 
     @taking_turns
     @telling_failures_apart
-    def log_probs(self, rows: Sequence[int], ids: Sequence[int]) -> NDArray[np.float32]:
-        """See `Decoder.log_probs`."""
-        logits, best_ids, best_log_probs = self._step_again()
-        return log_probs_of(logits, best_ids[:, 0], best_log_probs[:, 0], rows, ids)
-
-    @taking_turns
-    @telling_failures_apart
-    def logits(self, rows: Sequence[int]) -> NDArray[np.float32]:
-        """See `Decoder.logits`."""
-        return self._step_again()[0][list(rows)]
-
-    def _step_again(self) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
-        """Takes the last step again, because captured steps do not return logits."""
+    def logits(self) -> NDArray[np.float32]:
+        """See `Decoder.logits`. It takes the last step again, because captured steps do not return logits."""
         last = self._last
         step = _Step(self._step, self._device, self._caches, len(last.input_ids), 1, _NO_GRAPH, has_logits=True)
-        best_ids, best_log_probs = step.run(last.input_ids, last.past_lengths, last.source_lengths)
-        return step.logits(), best_ids, best_log_probs
+        step.run(last.input_ids, last.past_lengths, last.source_lengths)
+        return step.logits()
 
     @taking_turns
     @telling_failures_apart

@@ -21,7 +21,6 @@ from server.bundle.shortlist import Shortlist
 from server.network import Encoded, RowMoves, StepInputs
 from server.runtime.columns import Columns
 from server.runtime.kv_cache import KVCache
-from server.runtime.log_probs import log_probs_of
 from server.runtime.onnx_runtime_errors import telling_failures_apart
 from server.runtime.sessions import Sessions
 
@@ -46,7 +45,6 @@ class HostDecoder:
         # What steps project to, all tokens or whole blocks of a shortlist's columns: ONNX Runtime would take memory for
         # it anew in every step, and leave its heap in pieces.
         self._projected = np.empty(max_rows * (self._vocab_size + COLUMNS), np.float32)
-        self._chosen = np.empty((0, 0), np.int64), np.empty((0, 0), np.float32)  # what the last step returned
 
     @property
     def cache_bytes(self) -> int:
@@ -88,21 +86,12 @@ class HostDecoder:
             inputs.with_log_probs,
             slots.rows if form.shares_slots else None,
         )
-        self._chosen = self._step(form, inputs.is_alone).run(controls)
-        return self._chosen
+        return self._step(form, inputs.is_alone).run(controls)
 
-    def log_probs(self, rows: Sequence[int], ids: Sequence[int]) -> NDArray[np.float32]:
-        """See `Decoder.log_probs`."""
-        top_ids, top_log_probs = self._chosen
-        return log_probs_of(self._logits(), top_ids[:, 0], top_log_probs[:, 0], rows, ids)
-
-    def logits(self, rows: Sequence[int]) -> NDArray[np.float32]:
+    def logits(self) -> NDArray[np.float32]:
         """See `Decoder.logits`."""
-        return self._logits()[list(rows)]
-
-    def _logits(self) -> NDArray[np.float32]:
-        """Returns those of the last step, which was a plain one."""
-        return self._projected[: len(self._chosen[0]) * self._vocab_size].reshape(-1, self._vocab_size)
+        num_rows = self.cache.slots.num_rows
+        return self._projected[: num_rows * self._vocab_size].reshape(num_rows, self._vocab_size)
 
     @telling_failures_apart
     def align(

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from server.errors import InvalidRequest
+from server.text.inflection import inflected
 from server.text.term_table import LETTER, MAX_FORMS, Term, TermTable, normal, phrase_fault, word_pattern, words_of
 
 MAX_TERMS = 1000  # of a request: half, and lists of a product do not fit; twice that, and reading them takes 10 ms
@@ -61,6 +62,7 @@ class Glossary:
     Attributes:
         names: each of them once.
         named: these glossaries; none before `with_named` has added them.
+        language: whose endings targets may have; none before `inflecting` has set it.
 
     Raises:
         InvalidRequest: there are too many; a term is empty, too long, or no word; or two have the same source.
@@ -74,6 +76,7 @@ class Glossary:
         self._ignores_case = ignore_case
         self.names = tuple(dict.fromkeys(names))
         self.named: tuple[NamedGlossary, ...] = ()
+        self.language = ""
         first_of: dict[tuple[str, ...], int] = {}
         for index, term in enumerate(terms):
             _check(f"glossary.terms[{index}]", term)
@@ -91,6 +94,18 @@ class Glossary:
         glossary.named = tuple(named)
         return glossary
 
+    def inflecting(self, language: str) -> "Glossary":
+        """Returns these terms for a target language: a target that is given alone has the forms of its endings.
+
+        A target that is the same as a source, which is a name mostly, has none.
+
+        Args:
+            language: a BCP-47 code.
+        """
+        glossary = copy.copy(self)
+        glossary.language = language
+        return glossary
+
     def find(self, text: str) -> Iterator[FoundTerm]:
         """Yields the terms of a sentence, in order, apart from each other. Takes time linear in the text."""
         words = list(word_pattern().finditer(text))
@@ -105,8 +120,13 @@ class Glossary:
                 term, end = self._longest(small, 0, is_folded)
                 end += index
             if term is not None:
-                yield FoundTerm(term, words[index].start(), words[end - 1].end())
+                yield FoundTerm(self._with_forms(term), words[index].start(), words[end - 1].end())
             index = end if term is not None else index + 1
+
+    def _with_forms(self, term: Term) -> Term:
+        if len(term.targets) > 1 or term.targets[0] in term.sources:
+            return term
+        return Term(term.sources, inflected(normal(term.targets[0]), self.language))
 
     def _longest(self, words: Sequence[str], index: int, is_folded: bool) -> tuple[Term | None, int]:
         tables = (self._own, *(each.table for each in self.named))

@@ -4,7 +4,7 @@ The first row has the codes of the languages, `en<TAB>de`, unless the file's nam
 first row may still have them, or `source` and `target`. CSV has commas, or semicolons if its first row has any; a cell
 may stand in double quotes, but has no line breaks. Cells of TSV have no quotes. Empty rows, and rows that begin with
 `#`, are no terms. Columns three and four are no forms if they are the languages' codes in every row, as DeepL writes
-them. It is UTF-8, with or without a byte order mark.
+them. A target that is given twice has no other form. It is UTF-8, with or without a byte order mark.
 """
 
 import csv
@@ -57,6 +57,7 @@ def read_rows(content: bytes, languages: tuple[str, str] | None, *, is_csv: bool
             check_phrase(line, f"column {number}", cell) for number, cell in enumerate(cells[2:num_columns], 3) if cell
         ]
         own = tuple(dict.fromkeys(forms))
+        own = own * 2 if len(own) < len(forms) == 2 else own  # given twice: this form alone
         if targets.setdefault(source, own) != own:
             message = f"line {line}: has the source of line {line_of[source]}, but another target"
             raise MalformedGlossary(f"{message}; a term's targets must stand in one row")

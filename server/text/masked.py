@@ -13,12 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from server.text.casing import Casing, begun, raise_again
+from server.text.locales import locale_of
 from server.text.numbers import NumberSpan, missing_numbers
 from server.text.quotes import ended, is_quote, punctuated, written
 from server.text.typography import clock_time, restore_typography
 
 _STRAY = re.compile("[\ufffd\ue000-\uf8ff]")
 _LEAST_INVENTED = 5  # capitals in a row that no translation has of its own; German has "WLAN" for "Wi-Fi"
+# Of the characters of a quotation, that its translation has at least. Half, and a word beside it is taken for it;
+# twice as much, and short words of a language are taken for a loss.
+_LEAST_QUOTED = 0.4
 PARTED = re.compile(r"([(\[]) ")  # a word from the bracket before it
 _SPACE = re.compile(r"\s+")
 _NOTHING = re.compile(r"(?!)")
@@ -103,6 +107,7 @@ class Masked:
         language: of the translation.
         attempt: how many came before.
         numbers: of the source, that are parts because an attempt before lacked them.
+        adapts_from: BCP-47 code of the source's language if quantities are written as the target writes them; else "".
     """
 
     text: str
@@ -116,24 +121,29 @@ class Masked:
     language: str = ""
     attempt: int = 0
     numbers: tuple[NumberSpan, ...] = ()
+    adapts_from: str = ""
 
     @property
     def has_words(self) -> bool:
-        """Whether there is a letter to translate."""
-        return any(map(str.isalpha, self.source))
+        """Whether there is something to translate: two letters, or one of a script without capitals."""
+        letters = [character for character in self.source if character.isalpha()]
+        return len(letters) > 1 or (bool(letters) and letters[0].lower() == letters[0].upper())
 
     def restore(self, translation: str) -> Restored:
         """Returns a translation of `text` with each part once, and without carriers and characters of no meaning."""
+        carriers = tuple(part.carrier for part in self.parts if part.carrier)
+        pattern = _pattern(carriers)
+        if self.adapts_from and (locale := locale_of(self.source, self.adapts_from, self.language)):
+            pieces = re.split(f"({pattern.pattern})", translation)
+            translation = "".join(each if pattern.fullmatch(each) else locale.adapt(each) for each in pieces)
         translation = raise_again(self.original, translation, self.casing, self.language)
         translation = begun(self.original[len(self.leading) :], translation)
-        carriers = tuple(part.carrier for part in self.parts if part.carrier)
         for part in self.parts:
             if part.carrier and is_quote(part.text) and part.text[0] == ",":
                 translation = ended(translation, part.carrier)
         is_parted = PARTED.search(self.text) is not None and not PARTED.search(self.original)
         if is_parted:
             translation = PARTED.sub(r"\1", translation)
-        pattern = _pattern(carriers)
         found = pattern.findall(translation)
         words = clean(pattern.sub(" ", translation))
         missing = tuple(missing_numbers(self.source, words, self.language))
@@ -160,8 +170,33 @@ class Masked:
         lost = [KeptPart(self.original[span.start : span.end], Placement.MISSING) for span in missing]
         return Restored(self.leading + text + self.trailing, (*ends, *outcome, *lost), is_whole, missing)
 
+    def restore_beginning(self, translation: str) -> str:
+        """Returns the beginning of a translation of `text`, with the parts whose carriers it has.
+
+        It ends before what may be the beginning of a carrier.
+        """
+        carriers = tuple(part.carrier for part in self.parts if part.carrier)
+        translation = translation[: _sure_end(translation, carriers)]
+        translation = raise_again(self.original, translation, self.casing, self.language)
+        translation = begun(self.original[len(self.leading) :], translation)
+        text = self._with_found(translation, _pattern(carriers))
+        return self.leading + restore_typography(self.original, text, self.language)
+
     def _place(self, translation: str, pattern: "re.Pattern[str]", found: Sequence[str]) -> str:
         """Returns the translation with parts in carriers' places, and the others about where the source has them."""
+        text = self._with_found(translation, pattern)
+        limit = len(text) + 1
+        lost = [part for part in self.parts if part.carrier not in found]
+        if len(lost) == 2 and (inside := self._inside(*lost)) and text.count(inside) == 1:
+            return text.replace(inside, f"{lost[0].text}{inside}{lost[1].text}")
+        for part in reversed(self.parts):  # so that those of one place keep their order
+            if part.carrier not in found:
+                text, place = _insert(text, part, limit)
+                limit = len(text) + 1 if part.is_word else place
+        return text
+
+    def _with_found(self, translation: str, pattern: "re.Pattern[str]") -> str:
+        """Returns the translation with parts in carriers' places."""
         left = {part.carrier: part for part in self.parts if part.carrier}
         pieces: list[str] = []
         end = 0
@@ -177,16 +212,7 @@ class Masked:
             pieces.append(part.ending)
             if part.touches_right and translation[end : end + 1] == " ":
                 end += 1
-        text = "".join([*pieces, clean(translation[end:])])
-        limit = len(text) + 1
-        lost = [part for part in self.parts if part.carrier not in found]
-        if len(lost) == 2 and (inside := self._inside(*lost)) and text.count(inside) == 1:
-            return text.replace(inside, f"{lost[0].text}{inside}{lost[1].text}")
-        for part in reversed(self.parts):  # so that those of one place keep their order
-            if part.carrier not in found:
-                text, place = _insert(text, part, limit)
-                limit = len(text) + 1 if part.is_word else place
-        return text
+        return "".join([*pieces, clean(translation[end:])])
 
     def _is_far(self, part: Part, translation: str) -> bool:
         """Whether a part stands in quite another place than in the source."""
@@ -204,7 +230,10 @@ class Masked:
             if (inside or not (opening.is_word or closing.is_word)) and begin < end:
                 return False
             copy = "" if is_quote(opening.text) else inside
-            if inside and translation[end:begin].strip() in ("", copy):
+            written = translation[end:begin].strip()
+            if inside and written in ("", copy):
+                return False
+            if inside and is_quote(opening.text) and len(written) < _LEAST_QUOTED * len(inside):
                 return False
         return True
 
@@ -241,6 +270,14 @@ def _pattern(carriers: tuple[str, ...]) -> "re.Pattern[str]":
     codes = [each for each in carriers if each not in symbols]
     found = [f"[{''.join(symbols)}]"] if symbols else []
     return re.compile("|".join(found + [rf"(?<!\w){re.escape(each)}(?!\w)" for each in codes]))
+
+
+def _sure_end(text: str, carriers: Sequence[str]) -> int:
+    """Returns where what may be the beginning of a code begins, or a whole one that may go on; else the text's end."""
+    codes = [each.casefold() for each in carriers if not _STRAY.fullmatch(each)]
+    end = text.casefold()[-max(map(len, codes), default=0) :] if codes else ""
+    begins = (index for index in range(len(end)) if any(code.startswith(end[index:]) for code in codes))
+    return len(text) - len(end) + next(begins, len(end))
 
 
 def _insert(text: str, part: Part, limit: int) -> tuple[str, int]:

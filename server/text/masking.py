@@ -54,6 +54,7 @@ class Masker:
         folds_capitals: whether it is shown capitals and titles in small letters.
         language: BCP-47 code of its translations.
         own_parts: that a caller wants kept, beside what is kept of every text.
+        adapts_from: see `Masked`.
     """
 
     carriers: tuple[tuple[str, ...], ...] = ()
@@ -61,6 +62,7 @@ class Masker:
     folds_capitals: bool = False
     language: str = ""
     own_parts: OwnParts = NO_OWN_PARTS
+    adapts_from: str = ""
 
     @property
     def _has_symbols(self) -> bool:
@@ -100,9 +102,12 @@ class Masker:
             shown = number_sign(shown, self.language)
         if carriers is None and parts:
             shown = _SPACE.sub(" ", shown).strip()
-        casing = casing_of(shown) if self.folds_capitals else Casing.PLAIN
+        casing = casing_of(source) if self.folds_capitals else Casing.PLAIN  # whatever its carriers are
+        folded = fold(shown, casing)
+        for part in parts if casing is not Casing.PLAIN else ():
+            folded = folded.replace(part.carrier.lower(), part.carrier) if part.carrier else folded
         return Masked(
-            text=shown if casing is Casing.PLAIN else fold(shown, casing),
+            text=folded,
             original=text,
             source=source,
             leading=text[:start],
@@ -113,6 +118,7 @@ class Masker:
             language=self.language,
             attempt=attempt,
             numbers=tuple(numbers),
+            adapts_from=self.adapts_from,
         )
 
     def mask_again(self, last: Masked, missing: Sequence[NumberSpan]) -> Masked | None:
@@ -146,7 +152,7 @@ class Masker:
         """Returns a part of a sentence that begins and ends there."""
         left, right = text[run.start - 1 : run.start], text[run.end : run.end + 1]
         part = text[run.start : run.end]
-        has_ending = part[:1] in "{[<$%" and _ORDINAL_ENDING.search(part, max(0, len(part) - 2)) is not None
+        has_ending = part[:1] in "{[<$%#" and _ORDINAL_ENDING.search(part, max(0, len(part) - 2)) is not None
         return Part(
             text=part[:-2] if has_ending else part,
             start=run.start,

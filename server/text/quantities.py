@@ -101,7 +101,7 @@ class Quantity:
 
 def find_quantities(text: str) -> list[Quantity]:
     """Returns the numbers of a text, in order."""
-    dates = [match.span() for match in _DATE.finditer(text)]
+    in_dates = {index for match in _DATE.finditer(text) for index in range(*match.span())}
     found: list[Quantity] = []
     for match in _QUANTITY.finditer(text):
         first = next(name for name in ("hour", "minus", "currency", "number") if match[name])
@@ -132,7 +132,7 @@ def find_quantities(text: str) -> list[Quantity]:
                 unit=match["unit"] or "",
                 magnitude=next((name for name in MAGNITUDES if magnitude.startswith(name)), ""),
                 is_decade=match["decade"] is not None,
-                is_of_date=any(begin <= start < end for begin, end in dates),
+                is_of_date=start in in_dates,
                 continues=is_range,
             )
         )

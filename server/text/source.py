@@ -63,21 +63,32 @@ class SourceSentence:
 
 @dataclass(frozen=True, slots=True)
 class SplitText:
-    """A text as `leading` white space and sentences, or neither and the `error` of one that breaks a limit."""
+    """A text as `leading` white space and sentences, or neither and the `error` of one that breaks a limit.
+
+    Attributes:
+        sentences: in reading order; behind them those that stand within tags of others, such as the title of a link.
+        homes: for each sentence within a tag, the number of the sentence that has the tag; ascending.
+    """
 
     leading: str
     sentences: tuple[SourceSentence, ...]
     error: InvalidRequest | None = None
+    homes: tuple[int, ...] = ()
+
+    @property
+    def num_shown(self) -> int:
+        """The number of sentences that stand within no tag of another."""
+        return len(self.sentences) - len(self.homes)
 
     def join(self, translations: Sequence[str]) -> str:
-        """Puts one translation in the place of each sentence."""
-        pairs = zip(translations, self.sentences, strict=True)
+        """Puts one translation in the place of each sentence that is shown."""
+        pairs = zip(translations, self.sentences[: self.num_shown], strict=True)
         return self.leading + "".join(text + sentence.separator for text, sentence in pairs)
 
     def begins(self, translations: Sequence[str]) -> list[int]:
         """Returns where each translation begins in what `join` returns, in code points."""
         begins, begin = [], len(self.leading)
-        for text, sentence in zip(translations, self.sentences, strict=True):
+        for text, sentence in zip(translations, self.sentences[: self.num_shown], strict=True):
             begins.append(begin)
             begin += len(text) + len(sentence.separator)
         return begins

@@ -23,7 +23,8 @@ class Term:
 
     Attributes:
         sources: the word or phrase, and its other forms.
-        targets: the same of the translation, any of which will do.
+        targets: the same of the translation, any of which will do. One alone may have endings; one that is there twice
+            is meant as it stands.
     """
 
     sources: tuple[str, ...]

@@ -1,6 +1,7 @@
 """What is known of a text's translation, put together from its sentences. All are plain values without protobuf."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -115,14 +116,19 @@ class TranslatedSentence:
         weigh = partial(weigh_words, source.text, pieces[0], restored[0].text, pieces[1], result.attention)
         return replace(translated, weigh=weigh)
 
-    def text(self, rank: int) -> str:
-        """Returns the `rank`-th best candidate with the sentence's markup; the last one if there are fewer."""
+    def text(self, rank: int, tag_texts: Mapping[str, str] | None = None) -> str:
+        """Returns the `rank`-th best candidate with the sentence's markup; the last one if there are fewer.
+
+        Args:
+            rank: 0 for the best.
+            tag_texts: see `SentenceMarkup.write`.
+        """
         text = self.candidates[min(rank, len(self.candidates) - 1)].text
         markup = self.source.markup
         if markup is None:
             return text
         words = self.weigh() if self.weigh is not None and markup.marks and rank == 0 else None
-        return markup.write(self.source.text, text, words)
+        return markup.write(self.source.text, text, words, tag_texts)
 
     def links(self) -> list[Link]:
         """Returns the words of source and best candidate that belong together; none unless the request asks for it."""
@@ -155,18 +161,44 @@ class TextAnswer:
     error: TranslationError | None = field(init=False)
     sentences: dict[int, TranslatedSentence] = field(default_factory=dict)
     _source_begins: list[int] = field(default_factory=list)  # empty until somebody asks
+    _waiting: Counter[int] = field(default_factory=Counter)  # texts in tags that are not translated, by shown sentences
 
     def __post_init__(self) -> None:
         self.error = self.split.error
 
     def in_order(self) -> list[TranslatedSentence]:
-        """Returns the sentences in reading order."""
+        """Returns the sentences in reading order, and behind them those that stand within tags of others."""
         return [self.sentences[index] for index in sorted(self.sentences)]
 
+    def note(self, index: int) -> int | None:
+        """Notes that a sentence is translated, once for each, or that the text has failed.
+
+        Returns:
+            The number of the shown sentence that is now complete with the texts in its tags; None if there is none.
+            It is `index` if the text has failed.
+        """
+        homes, num_shown = self.split.homes, self.split.num_shown
+        if self.error is not None or not homes:
+            return index
+        home = index if index < num_shown else homes[index - num_shown]
+        self._waiting = self._waiting or Counter(homes)
+        self._waiting[home] -= 1
+        return home if self._waiting[home] < 0 else None  # it was counted, too
+
+    def sentence_text(self, index: int, rank: int = 0) -> str:
+        """Returns a shown sentence's `rank`-th best candidate with its markup, and with the texts in its tags."""
+        markup = self.split.sentences[index].markup
+        texts = {}
+        for stand_in, text in markup.texts.items() if markup else ():
+            within = [self.sentences[self.split.num_shown + number] for number in text.sentences]
+            texts[stand_in] = text.leading + "".join(each.text(rank) + each.source.separator for each in within)
+        return self.sentences[index].text(rank, texts)
+
     def source_begin(self, index: int) -> int:
-        """Returns where a sentence begins in its text, in code points."""
+        """Returns where a shown sentence begins in its text, in code points."""
         if not self._source_begins:
-            self._source_begins = self.split.begins([sentence.text for sentence in self.split.sentences])
+            shown = self.split.sentences[: self.split.num_shown]
+            self._source_begins = self.split.begins([sentence.text for sentence in shown])
         return self._source_begins[index]
 
     @property
@@ -187,18 +219,25 @@ class TextAnswer:
         """
         return [each.candidates[min(rank, len(each.candidates) - 1)] for each in self.in_order()]
 
+    def shown_texts(self, rank: int = 0) -> list[str]:
+        """Returns what `sentence_text` returns, of each shown sentence of a text that is translated whole."""
+        return [self.sentence_text(index, rank) for index in range(self.split.num_shown)]
+
     def text(self, rank: int) -> str:
         """Returns the text of every sentence's `rank`-th best candidate, see `candidates`."""
-        return self.split.join([each.text(rank) for each in self.in_order()])
+        return self.split.join(self.shown_texts(rank))
 
     def score(self, rank: int) -> float:
-        """Returns the mean of the candidates' scores, weighted by their tokens. It is 0 if no sentence was translated.
+        """Returns the mean of the candidates' scores. It is 0 if no sentence was translated.
 
-        A candidate without tokens has the weight 1.
+        A score has as much weight as the sentence's best candidate has tokens, at least 1, at every rank. So if no
+        sentence's score rises with the rank, neither does the text's.
         """
         candidates = zip(self.in_order(), self.candidates(rank), strict=True)
         weighted = [
-            (max(1, each.num_tokens), each.score) for sentence, each in candidates if sentence.source.source_ids
+            (max(1, sentence.candidates[0].num_tokens), each.score)
+            for sentence, each in candidates
+            if sentence.source.source_ids
         ]
         num_tokens = sum(weight for weight, _ in weighted)
         return sum(weight * score for weight, score in weighted) / num_tokens if weighted else 0.0
@@ -228,6 +267,12 @@ def raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:
     """Raises the first text's error if every text has one."""
     if answers[0].error is not None and all(answer.error is not None for answer in answers):
         raise answers[0].error
+
+
+def restore_beginning(source: SourceSentence, ids: Sequence[int], tokenizer: Tokenizer) -> str:
+    """Returns the text of the first ids of a translation, with the parts of the source that it has so far."""
+    text = tokenizer.decode(ids)
+    return source.masked.restore_beginning(text) if source.masked else begun(source.text, clean(text))
 
 
 def restore(source: SourceSentence, result: Result, tokenizer: Tokenizer) -> list[Restored]:

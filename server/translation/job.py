@@ -14,7 +14,6 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Self, TypeVar
 
-from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.flow import ANYONE, Flow
 from server.errors import Overloaded, TranslationError
@@ -32,7 +31,7 @@ from server.translation.submission import (
     cancel,
     pause_after,
     sentences_of,
-    submit,
+    submit_first,
 )
 
 _SENTENCES_PER_WAKE = 8  # if neither the caller nor a second engine waits for the first ones
@@ -50,6 +49,7 @@ class Job:
         answers: one for each text.
         routes: the legs of each route that a text has, every route once.
         num_hypotheses: as the request asked.
+        growing: the unfinished sentences, by their futures; None unless a dict is put there before `completions`.
         held: gives back what the job has taken, when the job is left.
     """
 
@@ -65,6 +65,7 @@ class Job:
         self.answers = answers
         self.routes = list({id(answer.legs): answer.legs for answer in answers if answer.legs}.values())
         self.num_hypotheses = self.routes[0][-1].options.num_hypotheses
+        self.growing: dict[Future[Result], Submitted] | None = None
         self.held = contextlib.ExitStack()
         self._parts = parts  # in the order of their places
         self._second: dict[int, list[Future[Result]]] = {}  # of second legs and second attempts, by text
@@ -105,19 +106,22 @@ class Job:
     async def completions(self) -> AsyncIterator[Place]:
         """Adds each sentence to its text's answer when it completes, and yields its place. Copied sentences come first.
 
-        If a text fails, the place of its first failure is yielded and no other place of the text. It can be used once.
-        Raises the first text's error if all texts fail.
+        It completes with the texts in its tags. If a text fails, the place of its first failure is yielded and no other
+        place of the text. It can be used once. Raises the first text's error if all texts fail.
         """
         for count, (place, sentence) in enumerate(sentences_of(self.answers, are_copied=True)):
             await pause_after(count)
-            self.answers[place.text].sentences[place.sentence] = TranslatedSentence.copied(sentence)
-            yield place
+            answer = self.answers[place.text]
+            answer.sentences[place.sentence] = TranslatedSentence.copied(sentence)
+            if (told := answer.note(place.sentence)) is not None:
+                yield Place(place.text, told)
         async for part in self._done():
             answer = self.answers[part.place.text]
             if answer.error is None and self._add(answer, part):
                 self._note_first(answer)
                 raise_if_all_failed(self.answers)
-                yield part.place
+                if (told := answer.note(part.place.sentence)) is not None:
+                    yield Place(part.place.text, told)
 
     async def assemble(self, build: Callable[[], _T], place: Place | None = None) -> _T:
         """Calls a function that builds the response, on another thread if that takes long.
@@ -150,10 +154,14 @@ class Job:
             can_wait = self._is_whole and self._has_first and max(map(len, self.routes)) == 1
             part = await self._completed.get(min(_SENTENCES_PER_WAKE, self._num_running) if can_wait else 1)
             self._num_running -= 1
+            if self.growing is not None:
+                self.growing.pop(part.future, None)
             yield part
 
     def _watch(self, part: Submitted) -> None:
         self._num_running += 1
+        if self.growing is not None:
+            self.growing[part.future] = part
         tell = functools.partial(
             self._tell, part.place, part.source, part.piece, part.before, asyncio.get_running_loop()
         )
@@ -280,20 +288,5 @@ async def start_job(
         Overloaded: a queue is at a limit.
         NotServing: an engine has stopped.
     """
-    of_legs: dict[tuple[int, int], tuple[Leg, DecodingOptions, list[tuple[Place, SourceSentence]]]] = {}
-    for place, sentence in sentences_of(answers, are_copied=False):
-        leg = answers[place.text].legs[0]
-        options = leg.options_for(sentence)
-        of_legs.setdefault((id(leg), id(options)), (leg, options, []))[2].append((place, sentence))
-    parts: list[Submitted] = []
-    try:
-        for leg, options, own in of_legs.values():
-            sources = [sentence.source_ids or () for _, sentence in own]
-            targets = [sentence.given.ids for _, sentence in own if sentence.given is not None]
-            futures = await submit(leg, sources, options, deadline, flow, targets)
-            parts += [Submitted(*sentence, future) for sentence, future in zip(own, futures, strict=True)]
-    except BaseException:
-        cancel([part.future for part in parts], 0)
-        raise
-    parts.sort(key=lambda part: part.place)
+    parts = await submit_first(answers, deadline, flow)
     return Job(answers, parts, deadline, arrived, flow, doorbell)

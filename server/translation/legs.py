@@ -4,7 +4,7 @@ import functools
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,11 @@ from server.text.glossary import Glossary
 from server.text.markup.document import Read
 from server.text.masked import Restored
 from server.text.masking import Masker
-from server.text.own_parts import NO_OWN_PARTS, OwnParts, own_parts
+from server.text.own_parts import own_parts
 from server.text.source import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES, SplitRules
 from server.translation.languages import check_glossaries, choose_languages
-from server.translation.request import DecodingRequest, TranslationRequest
+from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
 from server.translation.routes import PlannedLeg, TextRoute
 from server.translation.rules import (
     check_alignment,
@@ -55,7 +55,7 @@ class Leg:
         options: the decoding options of the search.
         is_only: whether the route has no other leg. Words are not aligned over a language between.
         read: reads texts that have markup; None for plain texts.
-        own_parts: that the caller wants kept.
+        text: how the caller wants texts read.
         glossary: of the caller; None without one.
         spared_seconds: the part of the request's time that this leg leaves to the next one.
     """
@@ -65,7 +65,7 @@ class Leg:
     options: DecodingOptions
     is_only: bool = True
     read: Read | None = None
-    own_parts: OwnParts = NO_OWN_PARTS
+    text: TextOptions = field(default_factory=TextOptions)
     glossary: Glossary | None = None
     spared_seconds: float = 0.0
 
@@ -138,7 +138,8 @@ class Leg:
                 characters=self.model.characters,
                 folds_capitals=masking.folds_capitals,
                 language=self.pair.target,
-                own_parts=self.own_parts,
+                own_parts=own_parts(tuple(self.text.keep)),
+                adapts_from=self.pair.source if self.text.adapt_quantities else "",
             ),
             glossary=self.glossary,
         )
@@ -240,14 +241,13 @@ def _borrowed_legs(
     legs = [_leg(decoding.passed_on(), each, models, beam_size) for each in before]
     leg = _leg(decoding, last, models, beam_size)
     read = check_mime_type(request, leg.options.num_hypotheses)
-    own = own_parts(tuple(request.text.keep))
     if request.glossary is not None:
         check_glossary(
             leg.model.manifest, leg.model.tokenizer.has_forms, is_only=not before, samples=decoding.sampling is not None
         )
         check_glossaries(request.glossary, leg.pair)
     if before:
-        first, second = (replace(each, is_only=False, own_parts=own) for each in [*legs, leg])
+        first, second = (replace(each, is_only=False, text=request.text) for each in [*legs, leg])
         return replace(first, read=read), second
     # Words are not aligned over a language between, and nobody has calibrated two models together.
     return (
@@ -255,8 +255,8 @@ def _borrowed_legs(
             leg,
             options=_with_wishes(request, leg.options, leg.model.manifest),
             read=read,
-            own_parts=own,
-            glossary=request.glossary,
+            text=request.text,
+            glossary=request.glossary and request.glossary.inflecting(leg.pair.target),
         ),
     )
 

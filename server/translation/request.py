@@ -51,11 +51,13 @@ class TextOptions:
     Attributes:
         refuse_unknown_scripts: whether a text fails that has a sentence in a script that its model does not know.
         translate_attributes: whether attributes of HTML that people read are translated.
+        adapt_quantities: whether numbers, currencies, units and dates are written as the target language writes them.
         keep: what texts keep: literals, and pairs of an opening and a closing. See `server.text.own_parts.OwnParts`.
     """
 
     refuse_unknown_scripts: bool = False
     translate_attributes: bool = False
+    adapt_quantities: bool = False
     keep: Sequence[str | tuple[str, str]] = ()
 
 
@@ -72,6 +74,7 @@ class TranslationRequest:
         with_tokens: whether it has the tokens of translations (`output.include_tokens`).
         with_search: whether it says which beams were kept (`output.include_search`).
         with_confidence: whether it says how sure the model was (`output.include_confidence`).
+        with_partial_text: whether a stream tells what unfinished sentences have so far (`include_partial_text`).
         targets: a translation for each of the contents, to be scored; None to translate them.
         tenant: the tenant that the caller belongs to.
         priority: among the tenant's own requests.
@@ -94,6 +97,7 @@ class TranslationRequest:
     with_tokens: bool = False
     with_search: bool = False
     with_confidence: bool = False
+    with_partial_text: bool = False
     targets: Sequence[str] | None = None
     tenant: Tenant = ANONYMOUS
     priority: Priority = Priority.NORMAL

@@ -65,6 +65,8 @@ def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Read | 
         InvalidRequest: the type is unknown, or it has markup and the request asks for what markup excludes.
     """
     mime_type = request.mime_type
+    if request.with_partial_text and mime_type not in ("", "text/plain"):
+        raise InvalidRequest("include_partial_text", f"must be false with {shown(mime_type)}")
     if request.text.translate_attributes and mime_type != HTML:
         raise InvalidRequest("text.translate_attributes", f"must be false unless mime_type is {HTML}")
     check_type(mime_type)
@@ -76,6 +78,12 @@ def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Read | 
         if is_asked:
             raise InvalidRequest(f"output.include_{name}", f"must be false with {mime_type}")
     return reader_of(mime_type, with_attributes=request.text.translate_attributes)
+
+
+def check_partial_text(request: TranslationRequest, options: DecodingOptions) -> None:
+    """Raises InvalidRequest if a request asks for partial texts of another search than a greedy one."""
+    if request.with_partial_text and options.beam_size > 1:
+        raise InvalidRequest("include_partial_text", f"needs a decoding.beam_size of 1, not {options.beam_size}")
 
 
 def check_traffic_key(key: str) -> None:

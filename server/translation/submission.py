@@ -42,6 +42,30 @@ class Submitted(NamedTuple):
     before: "Submitted | None" = None
 
 
+async def submit_first(answers: Sequence[TextAnswer], deadline: float, flow: Flow) -> list[Submitted]:
+    """Submits the sentences of a request to the engines of their first legs, and returns them in reading order.
+
+    Args and errors: see `server.translation.job.start_job`.
+    """
+    of_legs: dict[tuple[int, int], tuple[Leg, DecodingOptions, list[tuple[Place, SourceSentence]]]] = {}
+    for place, sentence in sentences_of(answers, are_copied=False):
+        leg = answers[place.text].legs[0]
+        options = leg.options_for(sentence)
+        of_legs.setdefault((id(leg), id(options)), (leg, options, []))[2].append((place, sentence))
+    parts: list[Submitted] = []
+    try:
+        for leg, options, own in of_legs.values():
+            sources = [sentence.source_ids or () for _, sentence in own]
+            targets = [sentence.given.ids for _, sentence in own if sentence.given is not None]
+            futures = await submit(leg, sources, options, deadline, flow, targets)
+            parts += [Submitted(*sentence, future) for sentence, future in zip(own, futures, strict=True)]
+    except BaseException:
+        cancel([part.future for part in parts], 0)
+        raise
+    parts.sort(key=lambda part: part.place)
+    return parts
+
+
 async def submit(
     leg: Leg,
     sources: list[tuple[int, ...]],

@@ -16,6 +16,7 @@ from server.models.model import Model
 from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.log import add_facts
 from server.text.markup.readers import first_words
+from server.text.own_parts import own_parts
 from server.text.source import SplitText
 from server.text.splitter import Splitter
 from server.translation.answer import TextAnswer, raise_if_all_failed
@@ -30,6 +31,7 @@ from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Routes, TextRoute, choose_routes
 from server.translation.rules import (
     check_answer,
+    check_partial_text,
     check_priority,
     check_scripts,
     check_search,
@@ -117,6 +119,7 @@ class Translator:
         else:
             check_texts(len(request.contents), "pairs", "pairs")
         check_traffic_key(request.traffic_key)
+        own_parts(tuple(request.text.keep))  # raises if they break a rule
         if request.glossary is not None:
             request = replace(request, glossary=self.glossaries.resolve(request.glossary))
         deadline = request.deadline
@@ -193,6 +196,7 @@ class Translator:
         flow = Flow(name=request.tenant.name, weight=request.tenant.weight, rank=request.priority)
         flow = flow.of_bulk() if request.is_bulk else flow
         for group in groups:
+            check_partial_text(request, group.legs[-1].options)
             group.check_room(deadline, flow)
         answers = await self._split(request, routes, groups, deadline)
         texts = [answer.split for answer in answers]

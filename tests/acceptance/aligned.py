@@ -1,8 +1,9 @@
-"""Sentences that a built-in model translates within this process, with how the words of both texts are aligned."""
+"""Sentences that a model translates within this process, with how the words of both texts are aligned."""
 
 import asyncio
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
@@ -31,20 +32,23 @@ class Aligned(NamedTuple):
     words: WordWeights | None
 
 
-def align_texts(texts: Sequence[str], source: str, target: str, variant: str = "cpu-int8") -> list[list[Aligned]]:
+def align_texts(
+    texts: Sequence[str], source: str, target: str, variant: str = "cpu-int8", bundle: Path | None = None
+) -> list[list[Aligned]]:
     """Returns the sentences of each text, translated with a beam of 4.
 
     Args:
         texts: any texts.
-        source, target: languages of a built-in model.
-        variant: of that model.
+        source, target: languages of the model.
+        variant: of the model.
+        bundle: of the model; None for the built-in one.
 
     Raises:
         StartupError: the model cannot be loaded.
         TranslationError: a text has failed.
     """
     metrics = Metrics(CollectorRegistry())
-    bundle = BUILTIN_BUNDLE.with_name(f"{source}-{target}")
+    bundle = bundle or BUILTIN_BUNDLE.with_name(f"{source}-{target}")
     model = load_model(Settings(bundle=bundle, variant=variant), metrics)
     try:
         return asyncio.run(_align(texts, target, model, metrics))

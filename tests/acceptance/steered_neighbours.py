@@ -1,11 +1,11 @@
-"""What sentences with penalties, bans or sampling cost the sentences beside them.
+"""What sentences with terms, penalties, bans or sampling cost the sentences beside them.
 
     python -m tests.acceptance.steered_neighbours
     python -m tests.acceptance.steered_neighbours --variant cpu-fp32 --rounds 30
 
-A lane steps a batch of sentences whose rows are full, with and without an option for a quarter of them. The option
-changes next to nothing about what they say, so that both times are of the same steps. The times are those of cores, so
-that other processes hardly matter.
+A lane steps a batch of sentences whose rows are full, with and without an option for a quarter of them. The options are
+such as people set, and change what these sentences say. So what counts is the time for a token of the translations. The
+times are those of cores, so that other processes hardly matter.
 """
 
 import argparse
@@ -13,11 +13,14 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
 from server.decoding.options import DecodingOptions, Sampling
+from server.decoding.result import Result
+from server.decoding.terms import Replaced, Terms
 from server.engine.engine import Engine
 from tests.acceptance.report import Check, print_checks
 from tests.acceptance.server_process import BUILTIN_BUNDLE
@@ -28,12 +31,17 @@ from tests.bench.text import DEFAULT_TEXT, read_text
 
 _ROWS = 32
 _MOST = 1.05
+_TERMS = "terms"
 _OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "penalty": {"repetition_penalty": 1.0001},
-    "n-grams": {"no_repeat_ngram_size": 20},
-    "sampling": {"sampling": Sampling(top_k=1)},
+    "penalty": {"repetition_penalty": 1.2},
+    "n-grams": {"no_repeat_ngram_size": 3},
+    "bans": {"min_output_tokens": 5, "suppressed": ((7000,), (7001,), *((i, i + 1) for i in range(100, 120)))},
+    "sampling": {"sampling": Sampling()},
+    "sampling, top_p 0.9": {"sampling": Sampling(top_p=0.9, temperature=0.8)},
+    "sampling, top_k 10": {"sampling": Sampling(top_k=10)},
     "end_loops, of all": {"end_loops": True},
+    _TERMS: {},
 }
 
 
@@ -51,8 +59,12 @@ def main() -> int:
     engine = open_engine(settings, CollectorRegistry())
     engine.start()
     seconds: dict[str, list[float]] = defaultdict(list)
-    kinds = {f"{name}, beam {size}": (name, size) for name in _OPTIONS for size in (1, 4)}
-    del kinds["sampling, beam 4"]
+    kinds = {
+        f"{name}, beam {size}": (name, size)
+        for name, options in _OPTIONS.items()
+        for size in (1, 4)
+        if (size == 1 or "sampling" not in options) and (size == 4 or name != _TERMS)
+    }
     try:
         for number, kind in turns(list(kinds), arguments.rounds):
             own = _measure(engine, sources, *kinds[kind])
@@ -69,18 +81,29 @@ def main() -> int:
 
 
 def _measure(engine: Engine, sources: Sequence[Ids], name: str, beam_size: int) -> float:
-    """Returns the seconds of a core that the sentences take, a quarter of them with an option."""
+    """Returns the seconds of a core that a token takes, if a quarter of the sentences has an option."""
     sources = sources[: _ROWS // beam_size]
     plain = DecodingOptions(beam_size=beam_size)
-    steered = DecodingOptions(beam_size=beam_size, **_OPTIONS[name])
+    steered = [replace(plain, **_OPTIONS[name])] * len(sources)
     num_plain = 0 if name == "end_loops, of all" else len(sources) * 3 // 4
+    if name == _TERMS:
+        steered = [replace(plain, terms=_terms(future.result())) for future in engine.submit(sources, plain, None)]
     started = time.process_time()
-    futures = engine.submit(sources[num_plain:], steered, None)
-    if num_plain:
-        futures += engine.submit(sources[:num_plain], plain, None)
-    for future in futures:
-        future.result()
-    return time.process_time() - started
+    futures = [
+        future
+        for source, own in zip(sources[num_plain:], steered[num_plain:], strict=True)
+        for future in engine.submit([source], own, None)
+    ]
+    futures += engine.submit(sources[:num_plain], plain, None) if num_plain else []
+    num_tokens = sum(1 + len(future.result().hypotheses[0].ids) for future in futures)
+    return (time.process_time() - started) / num_tokens
+
+
+def _terms(result: Result) -> Terms:
+    """Returns two tokens of a translation as terms, so that it has them wherever they are."""
+    ids = result.hypotheses[0].ids
+    forms = tuple(((token,),) for token in (ids[len(ids) // 3], ids[2 * len(ids) // 3]))
+    return Terms(forms, Replaced(((),) * len(forms), len(ids)))
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ from babelserve.outputs import UsageError
 from babelserve.results import FinishReason, Translation
 from babelserve.terms import UsedTerm
 
-TERMS = {"printer": ["Drucker", "Druckers"], "tray": ["Fach"]}
+TERMS = {"printer": ["Drucker", "Druckers"], "tray": "Fach"}
 
 
 def read(
     tmp_path: Path, data: str | bytes, name: str = "terms.csv", *, ignore_case: bool = False
-) -> dict[str, list[str]]:
+) -> dict[str, str | list[str]]:
     file = tmp_path / name
     file.write_bytes(data.encode() if isinstance(data, str) else data)
     return read_terms([], file, ignore_case=ignore_case)
@@ -60,15 +60,15 @@ def test_files_of_every_kind_are_read(name: str, data: str, tmp_path: Path) -> N
 
 def test_quotes_hold_delimiters_together_where_no_tabs_part(tmp_path: Path) -> None:
     assert read(tmp_path, '"Inc.; new",X\n"say ""no""",Y\n"#1",Z\n') == {
-        "Inc.; new": ["X"],
-        'say "no"': ["Y"],
-        "#1": ["Z"],
+        "Inc.; new": "X",
+        'say "no"': "Y",
+        "#1": "Z",
     }
-    assert read(tmp_path, '"a"\t5" disk\n', "a.tsv") == {'"a"': ['5" disk']}
+    assert read(tmp_path, '"a"\t5" disk\n', "a.tsv") == {'"a"': '5" disk'}
 
 
 def test_only_the_first_line_can_be_a_head(tmp_path: Path) -> None:
-    assert read(tmp_path, "a,b\nsource,target\nen,de\n") == {"a": ["b"], "source": ["target"], "en": ["de"]}
+    assert read(tmp_path, "a,b\nsource,target\nen,de\n") == {"a": "b", "source": "target", "en": "de"}
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_a_head_has_the_codes_of_the_languages_if_they_are_known(
 
 
 def test_codes_in_columns_three_and_four_of_every_line_are_no_forms(tmp_path: Path) -> None:
-    assert read(tmp_path, "a,b,en,de\nc,d,en,de,,\n") == {"a": ["b"], "c": ["d"]}
-    assert read(tmp_path, "a,b,en,de\nc,d\n") == {"a": ["b", "en", "de"], "c": ["d"]}
+    assert read(tmp_path, "a,b,en,de\nc,d,en,de,,\n") == {"a": "b", "c": "d"}
+    assert read(tmp_path, "a,b,en,de\nc,d\n") == {"a": ["b", "en", "de"], "c": "d"}
     assert read(tmp_path, "a,b,en,de\nc,d,de,en\n") == {"a": ["b", "en", "de"], "c": ["d", "de", "en"]}
 
 
@@ -110,7 +110,9 @@ def test_codes_in_columns_three_and_four_of_every_line_are_no_forms(tmp_path: Pa
         ("a,b\n" + "c" * 201 + ",d\n", ", line 2: the source has 201 characters; the limit is 200"),
         ("a,b," + "c" * 201, ", line 1: the target has 201 characters; the limit is 200"),
         ("a" + ",b" * 33, ", line 1: the target has 32 other forms; the limit is 31"),
-        ("a,b\x00c\n", ", line 1: the target has the control character U+0000"),
+        ("a,b\x00c\n", ", line 1: the target has U+0000, a control character or one without meaning"),
+        ("a,b\u202ec\n", ", line 1: the target has U+202E, a control character or one without meaning"),
+        ("a\u0378,b\n", ", line 1: the source has U+0378, a control character or one without meaning"),
         ('a,"b\nc,d\n', ", line 1: cannot be parted: unexpected end of data: 'a,\"b\\n'"),
         ("a," + '"b"' + "c" * 90, f", line 1: cannot be parted: ',' expected after '\"': 'a,\"b\"{'c' * 55}...'"),
         ("a," + "b" * 200_000, ", line 1: cannot be parted: field larger than field limit"),
@@ -130,7 +132,7 @@ def test_a_source_that_is_there_twice_is_told_with_both_places(tmp_path: Path) -
 
     assert fault(tmp_path, "a,b\n\n a ,c\n") == f", line 3: the source 'a' is that of {place} already"
     assert fault(tmp_path, "a,b\nA,c\n", ignore_case=True) == f", line 2: the source 'A' is that of {place} already"
-    assert read(tmp_path, "a,b\nA,c\n") == {"a": ["b"], "A": ["c"]}
+    assert read(tmp_path, "a,b\nA,c\n") == {"a": "b", "A": "c"}
     with pytest.raises(UsageError, match=r"^--term 2: the source 'a' is that of --term 1 already$"):
         read_terms(["a=b", "a=c"], None, ignore_case=False)
 

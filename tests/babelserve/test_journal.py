@@ -48,12 +48,20 @@ def test_each_line_is_json_with_position_and_hash(tmp_path: Path) -> None:
     assert lines[0]["hash"] != lines[1]["hash"]
 
 
-@pytest.mark.parametrize(("texts", "target"), [(["one", "two", "three"], "de"), (["one"], "de"), (TEXTS, "fr")])
-def test_another_job_is_refused(texts: list[str], target: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("texts", "settings"),
+    [
+        (["one", "two", "three"], "de"),
+        (["one"], "de"),
+        (TEXTS, "fr"),
+        (TEXTS, ["de", {"glossary": {"one": "Eins"}}]),
+    ],
+)
+def test_another_job_is_refused(texts: list[str], settings: object, tmp_path: Path) -> None:
     started(tmp_path / "out.po").leave()
 
-    with pytest.raises(UsageError, match="is of another file, or of another target language: remove it"):
-        Journal(tmp_path / "out.po", texts, target).open(resume=True)
+    with pytest.raises(UsageError, match="is of another file, or of other options, such as terms: remove it"):
+        Journal(tmp_path / "out.po", texts, settings).open(resume=True)
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,9 @@ def test_a_file_job_that_is_killed_goes_on_where_it_was(
     done = translate(server, *files, "--resume")
 
     assert done.returncode == 0
-    assert done.stderr.decode() == f"babelserve-translate: goes on after 20 lines of {part}\n"
+    assert done.stderr.decode() == (
+        f"babelserve-translate: goes on after 20 lines of {part}, which must have the same options\n"
+    )
     assert target.read_text() == source.read_text().upper()
     assert min(int(request.contents[0].removeprefix("line ")) for request in service.requests) == 20
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]

@@ -19,7 +19,10 @@ def test_a_glossary_reaches_the_server_and_the_answer_says_what_became_of_it(
     result = client.translate(["a cat, a dog"], target="de", glossary=glossary, ignore_case=True)
 
     assert service.requests[0].glossary == pb.Glossary(
-        terms=[pb.Term(source="dog", target="DOG"), pb.Term(source="cat", target="Katze", target_forms=["Katzen"])],
+        terms=[
+            pb.Term(source="dog", target="DOG"),
+            pb.Term(source="cat", target="Katze", target_forms=["Katzen"], exact=True),
+        ],
         ignore_case=True,
     )
     applied, missed = result.translations[0].terms
@@ -32,7 +35,7 @@ def test_a_glossary_reaches_the_server_and_the_answer_says_what_became_of_it(
 def test_any_mapping_is_a_glossary_and_none_is_none() -> None:
     message = glossary_message(MappingProxyType({"a": ("b", "c")}), None, None)
 
-    assert message == pb.Glossary(terms=[pb.Term(source="a", target="b", target_forms=["c"])])
+    assert message == pb.Glossary(terms=[pb.Term(source="a", target="b", target_forms=["c"], exact=True)])
     assert glossary_message(None, None, None) is None
 
 

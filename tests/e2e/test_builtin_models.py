@@ -123,7 +123,7 @@ def test_tags_move_with_the_words_that_they_enclose() -> None:
 
 
 def test_attributes_are_translated_and_what_the_caller_names_is_kept() -> None:
-    page = "<p title='The small cat'>Blue Moon is <b>old</b>.</p><img alt=Welcome>"
+    page = "<p title='The small cat'>Blue Moon is <b title='The dog'>old</b>.</p><img alt=Welcome>"
     with running_server(["--models", "builtin"]) as server, Client(server.address) as client:
         (whole,) = client.translate(
             [page], target="de", mime_type="text/html", translate_attributes=True, keep=["Blue Moon"]
@@ -137,7 +137,8 @@ def test_attributes_are_translated_and_what_the_caller_names_is_kept() -> None:
             client.translate(["a"], target="de", keep=["x" * 101])
 
     assert re.fullmatch(
-        r"<p title='[^']*Katze'>[^<]*Blue Moon[^<]*<b>[^<]+</b>[^<]*</p><img alt=Willkommen>", whole.text
+        r"<p title='[^']*Katze'>[^<]*Blue Moon[^<]*<b title='Der Hund'>[^<]+</b>[^<]*</p><img alt=Willkommen>",
+        whole.text,
     )
     assert "<< green houses. Now >>" in plain.text
 

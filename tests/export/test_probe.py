@@ -58,3 +58,11 @@ def test_what_is_known_already_stays() -> None:
     masking = found(lambda text: text, Masking(num_placeholders=16, folds_capitals=True))
 
     assert (masking.num_placeholders, masking.folds_capitals) == (16, True)
+
+
+def test_a_network_that_reads_no_capitals_is_shown_small_letters() -> None:
+    def translate(text: str) -> str:
+        return text if text.isupper() else text.replace("sentence", "Satz")
+
+    assert found(translate).folds_capitals
+    assert not found(lambda text: "" if text.islower() else text).folds_capitals

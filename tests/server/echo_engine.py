@@ -2,7 +2,7 @@
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
@@ -39,6 +39,7 @@ class EchoEngine:
         deadlines, options, flows: of each request.
         observed: characters and source tokens of each text.
         futures: of all sentences.
+        looked: somebody has asked what sentences have so far.
     """
 
     refuses: TranslationError | None = None
@@ -52,9 +53,11 @@ class EchoEngine:
     flows: list[Flow] = field(default_factory=list)
     observed: list[tuple[int, int]] = field(default_factory=list)
     futures: list[Future[Result]] = field(default_factory=list)
+    looked: asyncio.Event = field(default_factory=asyncio.Event)
     submitted: asyncio.Event = field(default_factory=asyncio.Event)
     loop: asyncio.AbstractEventLoop | None = None  # set where `submit` is called from other threads
     _answers: list[Callable[[], None]] = field(default_factory=list)
+    _held: dict[Future[Result], tuple[int, ...]] = field(default_factory=dict)
 
     def submit(
         self,
@@ -97,6 +100,12 @@ class EchoEngine:
         """As if it had eight rows."""
         return 8 // options.beam_size
 
+    def ids_so_far(self, futures: Collection[Future[Result]]) -> dict[Future[Result], list[int]]:
+        """The first half of each translation that is held."""
+        self.looked.set()
+        held = {future: self.translates(source)[:-1] for future, source in self._held.items() if future in futures}
+        return {future: list(ids[: len(ids) // 2]) for future, ids in held.items()}
+
     def stop(self) -> None:
         self.refuses = NotServing("the server has shut down")
 
@@ -120,6 +129,8 @@ class EchoEngine:
             future.set_result(self._echo(source, options))
 
         self._answers.append(answer)
+        self._held[future] = source
+        future.add_done_callback(self._held.pop)
         if not self.is_holding:
             answer()
         return future

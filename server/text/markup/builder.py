@@ -3,7 +3,7 @@
 import html
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from server.text.markup.document import (
@@ -29,7 +29,7 @@ _LONG_NUMBER = re.compile(r"&#(\d{8,});?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An attribute's value in a tag that is a text of its own, if the tag stays outside of texts.
+    """An attribute's value in a tag that is a text of its own.
 
     Attributes:
         begin, end: where it stands in the tag, without quotes, in code points.
@@ -144,16 +144,11 @@ class Builder:
         """Adds pieces that stay outside of texts, and a block for each value of them that has a letter."""
         for piece in looking(pieces, self.look):
             position = 0
-            for value in piece.values:
-                source = piece.source[value.begin : value.end]
-                text = source.strip(BLANKS)
-                if not _LETTER.search(unescape(text)):
-                    continue
-                begin = value.begin + source.index(text)
+            for begin, end, block in _texts(piece):
                 self._outside.append(piece.source[position:begin])
                 self._end_outside()
-                self._block = Block(BLANK_RUN.sub(" ", unescape(text)), "", value.escape)
-                position = begin + len(text)
+                self._block = block
+                position = end
             self._outside.append(piece.source[position:])
 
     def _end_block(self) -> None:
@@ -189,15 +184,19 @@ class Builder:
         """Returns the block of some pieces, of which the first and the last with words are given; without `behind`."""
         texts: list[str] = []
         kept: dict[str, str] = {}
+        values: dict[str, Block] = {}
+        sources: dict[int, str] = {}  # of each tag
         places: dict[int, int] = {}  # the position of each tag's piece
         length = 0
         for index in looking(within, self.look):
             piece = pieces[index]
-            if piece.is_kept and (stand_in := self._stand_in(len(kept))):
+            if piece.is_kept and (stand_in := self._stand_in(len(kept) + len(values))):
                 text = stand_in
-                kept[stand_in] = piece.source
+                kept[stand_in] = ""  # so that the next stand-in is another
+                kept[stand_in] = self._with_stand_ins(piece, kept, values)
             elif piece.text is None:
                 places[index] = length
+                sources[index] = self._with_stand_ins(piece, kept, values)
                 continue
             elif first <= index <= last:
                 text = piece.text.lstrip(BLANKS) if index == first else piece.text
@@ -210,20 +209,40 @@ class Builder:
         tags = tuple(
             Tag(
                 position=position,
-                source=pieces[index].source,
+                source=sources[index],
                 partner=numbers[partners[index]] if index in partners else None,
                 is_end=pieces[index].is_end,
                 is_void=not pieces[index].name,
             )
             for index, position in looking(places.items(), self.look)
         )
-        return Block("".join(texts), "", self.escape, tags, kept)
+        return Block("".join(texts), "", self.escape, tags, kept, values)
+
+    def _with_stand_ins(self, piece: _Piece, kept: Mapping[str, str], values: dict[str, Block]) -> str:
+        """Returns a piece's source with a stand-in for each text in it, and adds these texts to a block's values."""
+        sources, position = [], 0
+        for begin, end, block in _texts(piece):
+            if stand_in := self._stand_in(len(kept) + len(values)):
+                values[stand_in] = block
+                sources += [piece.source[position:begin], stand_in]
+                position = end
+        return "".join([*sources, piece.source[position:]])
 
     def _stand_in(self, index: int) -> str | None:
         """Returns the stand-in of that number, the same in each block; None if there are no more."""
         if index == len(self._stand_ins):
             self._stand_ins += next(self._more_stand_ins, "")
         return self._stand_ins[index] if index < len(self._stand_ins) else None
+
+
+def _texts(piece: _Piece) -> Iterator[tuple[int, int, Block]]:
+    """Yields the values of a piece that have a letter: where each stands in the piece's source, and its block."""
+    for value in piece.values:
+        source = piece.source[value.begin : value.end]
+        text = source.strip(BLANKS)
+        if _LETTER.search(unescape(text)):
+            begin = value.begin + source.index(text)
+            yield begin, begin + len(text), Block(BLANK_RUN.sub(" ", unescape(text)), "", value.escape)
 
 
 def unescape(text: str) -> str:

@@ -2,7 +2,8 @@
 
 A document is its `leading` markup, then each block's text with what stands behind it. Within a block stand inline tags,
 which move with the words that they enclose (`server.text.markup.placing`). What no network should be shown, such as
-the content of `<code>`, is one stand-in: a private character of plane 15, which `server.text.masking` keeps.
+the content of `<code>`, is one stand-in: a private character of plane 15, which `server.text.masking` keeps. A text in
+a tag, such as the title of a link, has a stand-in in that tag.
 """
 
 import re
@@ -65,6 +66,7 @@ class Block:
         escape: writes a plain text as the format does in this place, such as "&lt;" for "<".
         tags: inline tags, in the order of the document; of one position in this order, too.
         kept: what each stand-in of the text stands for, as it is.
+        values: the text that each stand-in of a tag, or of what is kept, stands for: an attribute's value.
     """
 
     text: str
@@ -72,6 +74,7 @@ class Block:
     escape: Callable[[str], str]
     tags: tuple[Tag, ...] = ()
     kept: Mapping[str, str] = field(default_factory=dict)
+    values: "Mapping[str, Block]" = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def read_html(text: str, watch: Watch = unwatched, *, with_attributes: bool = Fa
     Args:
         text: a whole document or any piece of one.
         watch: see `Builder`.
-        with_attributes: whether attributes that people read are texts, of tags that stand at no place within a text.
+        with_attributes: whether attributes that people read are texts.
     """
     builder = Builder(text, escape, watch)
     _Reader(text, builder, with_attributes=with_attributes).read_all()

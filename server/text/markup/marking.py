@@ -3,13 +3,16 @@
 Tags between two sentences, and at the ends of a sentence that their element encloses whole, stay where they are: they
 become part of what separates the sentences. So a tag moves only if the element that it begins or ends encloses a part
 of a sentence.
+
+A text in a tag that moves is translated beside its sentence (`SplitText.homes`). A text in a tag that stays has
+sentences of its own, in the order of the document.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from server.text.markup.document import Block, Document, Mark, Tag, looking
-from server.text.markup.sentence_markup import SentenceMarkup
+from server.text.markup.document import STAND_IN, Block, Document, Mark, Tag, looking
+from server.text.markup.sentence_markup import SentenceMarkup, TagText
 from server.text.source import SourceSentence, SplitText
 
 
@@ -23,21 +26,82 @@ def split_document(
         split: splits a plain text; it is given the number of sentences before this text, too.
         look: called again and again; may rest, or end the work by raising.
     """
-    leading = document.leading
-    sentences: list[SourceSentence] = []
+    splitter = _DocumentSplitter(split, look)
+    splitter.stay(document.leading)
     for block in document.blocks:
-        own = split(block.text, len(sentences))
-        gaps, marks = _arrange(block, own, look)
-        gaps[-1] += block.behind
-        if sentences:
-            sentences[-1] = replace(sentences[-1], separator=sentences[-1].separator + gaps[0])
-        else:
-            leading += gaps[0]
-        for sentence, of_sentence, gap in looking(zip(own.sentences, marks, gaps[1:], strict=True), look):
+        splitter.add(block)
+    return splitter.finish()
+
+
+class _DocumentSplitter:
+    """Goes through the blocks of a document. See `split_document` for its arguments."""
+
+    def __init__(self, split: Callable[[str, int], SplitText], look: Callable[[], None]):
+        self._split = split
+        self._look = look
+        self._leading = ""
+        self._sentences: list[SourceSentence] = []
+        self._gap: list[str] = []  # what stands behind the last sentence
+        self._within: list[SourceSentence] = []
+        self._homes: list[int] = []
+
+    def finish(self) -> SplitText:
+        """Returns the sentences of all that was added."""
+        self._end_gap()
+        return SplitText(self._leading, (*self._sentences, *self._within), homes=tuple(self._homes))
+
+    def stay(self, markup: str) -> None:
+        """Adds what stands between two sentences."""
+        self._gap.append(markup)
+
+    def add(self, block: Block) -> None:
+        """Adds a block, with what stands behind it."""
+        own = self._split(block.text, len(self._sentences) + len(self._within))
+        gaps, marks = _arrange(block, own, self._look)
+        self._add_gap(gaps[0], block.values)
+        for sentence, of_sentence, gap in looking(zip(own.sentences, marks, gaps[1:], strict=True), self._look):
             kept = {each: block.kept[each] for each in sentence.text if each in block.kept} if block.kept else {}
-            markup = SentenceMarkup(tuple(of_sentence), kept, block.escape)
-            sentences.append(replace(sentence, separator=gap, markup=markup))
-    return SplitText(leading, tuple(sentences))
+            texts = self._add_texts(of_sentence, kept, block.values) if block.values else {}
+            self._end_gap()
+            markup = SentenceMarkup(tuple(of_sentence), kept, block.escape, texts)
+            self._sentences.append(replace(sentence, separator="", markup=markup))
+            self._add_gap(gap, block.values)
+        self.stay(block.behind)
+
+    def _end_gap(self) -> None:
+        gap, self._gap = "".join(self._gap), []
+        if self._sentences:
+            self._sentences[-1] = replace(self._sentences[-1], separator=gap)
+        else:
+            self._leading = gap
+
+    def _add_gap(self, gap: str, values: Mapping[str, Block]) -> None:
+        """Adds what stands between two sentences of a block, and the texts in its tags."""
+        position = 0
+        for match in STAND_IN.finditer(gap) if values else ():
+            if block := values.get(match[0]):
+                self.stay(gap[position : match.start()])
+                self.add(block)
+                position = match.end()
+        self.stay(gap[position:])
+
+    def _add_texts(
+        self, marks: Iterable[Mark], kept: Mapping[str, str], values: Mapping[str, Block]
+    ) -> dict[str, TagText]:
+        """Adds the texts in the tags of the next sentence, and returns them by their stand-ins."""
+        texts = {}
+        tags = [tag for mark in marks for tag in (mark.opening, mark.closing)]
+        for stand_in in looking(STAND_IN.findall("".join([*tags, *kept.values()])), self._look):
+            if block := values.get(stand_in):
+                own = self._split(block.text, len(self._sentences) + len(self._within))
+                first, markup = len(self._within), SentenceMarkup((), {}, block.escape)
+                self._within += [
+                    replace(each, separator=block.escape(each.separator), markup=markup) for each in own.sentences
+                ]
+                self._homes += [len(self._sentences)] * len(own.sentences)
+                numbers = range(first, len(self._within))
+                texts[stand_in] = TagText(block.escape(block.text), block.escape(own.leading), numbers)
+        return texts
 
 
 def _arrange(block: Block, split: SplitText, look: Callable[[], None]) -> tuple[list[str], list[list[Mark]]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from server.decoding.beam_search import BeamSearch, default_max_tokens
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import FinishReason, Hypothesis
-from server.decoding.steering import best_of, log_softmax
+from server.decoding.steering import log_probs_of, steer
 
 BOS, EOS = 2, 3
 
@@ -27,10 +27,15 @@ def advance(search: BeamSearch, *rows: dict[int, float]) -> list[int]:
 
 
 def advance_steered(search: BeamSearch, logits: NDArray[np.float32]) -> list[int]:
-    """Does what the engine does with the logits of the live beams."""
-    search.steer(logits)
-    log_probs = log_softmax(logits)
-    return search.advance_steered(log_probs, *best_of(log_probs, search.top_k))
+    """Does what a step and the engine do with the logits of the live beams."""
+    top_ids = np.argsort(-logits, axis=1, kind="stable")[:, : search.top_k]
+    log_probs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    top_log_probs = np.take_along_axis(log_probs, top_ids, axis=1)
+    factors = {row: own for row, own in enumerate(search.factors()) if own}
+    if factors:
+        steer(logits, top_ids, top_log_probs, factors)
+    wanted = log_probs_of(logits, top_ids, top_log_probs, *zip(*search.wanted, strict=True)) if search.wanted else ()
+    return search.advance(top_ids.tolist(), top_log_probs.tolist(), wanted, list(logits))
 
 
 def test_search_starts_from_bos_with_an_empty_cache() -> None:

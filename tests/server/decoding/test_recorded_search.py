@@ -12,9 +12,8 @@ from server.decoding.options import DecodingOptions, Sampling, SearchRules
 from server.decoding.recorded_search import RecordedSearch
 from server.decoding.result import FinishReason, SearchNode
 from server.decoding.searches import new_search
-from server.decoding.steering import best_of, log_softmax
 from server.decoding.terms import Replaced, Terms
-from tests.server.decoding.test_beam_search import BOS, EOS, advance
+from tests.server.decoding.test_beam_search import BOS, EOS, advance, advance_steered
 
 VOCABULARY = 12
 TERMS = Terms((((7, 8),),), Replaced(((),), 4))
@@ -85,6 +84,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"beam_size": 3, "forced_prefix": (9, 4)},
     {"beam_size": 1, "repetition_penalty": 1.5},
     {"beam_size": 4, "no_repeat_ngram_size": 1},
+    {"beam_size": 1, "sampling": Sampling(seed=4)},
     {"beam_size": 3, "num_hypotheses": 3, "sampling": Sampling(seed=4)},
     {"beam_size": 4, "terms": TERMS},
     {"beam_size": 4, "end_loops": True},
@@ -119,18 +119,6 @@ def run(options: DecodingOptions, rules: SearchRules, seed: int) -> BeamSearch:
     generator = random.Random(seed)
     table = np.array([[generator.uniform(0, 4) for _ in range(VOCABULARY)] for _ in range(VOCABULARY)], np.float32)
     search = new_search(options, max_tokens=12, bos_id=BOS, eos_id=EOS, rules=rules, source_ids=(5, EOS))
-    lives = True
-    while lives:
-        logits = table[search.last_ids]
-        if search.is_steered:
-            search.steer(logits)
-        log_probs = log_softmax(logits)
-        top_ids, top = best_of(log_probs, search.top_k)
-        if search.is_steered:
-            lives = bool(search.advance_steered(log_probs, top_ids, top))
-        elif search.is_greedy:
-            lives = search.advance_greedily(int(top_ids[0, 0]), float(top[0, 0]))
-        else:
-            wanted = [float(log_probs[each]) for each in search.wanted]
-            lives = bool(search.advance(top_ids.tolist(), top.tolist(), wanted))
+    while advance_steered(search, table[search.last_ids]):
+        pass
     return search

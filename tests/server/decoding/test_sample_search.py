@@ -19,7 +19,7 @@ _MOST_CHI_SQUARE = 24.3  # with 7 degrees of freedom, one test in a thousand has
 def chi_square(sampling: Sampling, expected: list[float]) -> float:
     """Returns how far 20,000 draws are from the probabilities that are expected."""
     chance, total = np.random.Generator(np.random.Philox(5)), 20_000
-    counts = Counter(draw(LOGITS, sampling, chance.random()) for _ in range(total))
+    counts = Counter(draw(LOGITS, 7, 0.4, sampling, chance.random()) for _ in range(total))
     assert set(counts) == {token for token, share in enumerate(expected) if share}
     return sum((counts[token] - total * share) ** 2 / (total * share) for token, share in enumerate(expected) if share)
 
@@ -29,6 +29,7 @@ def chi_square(sampling: Sampling, expected: list[float]) -> float:
     [
         (Sampling(), [1, 2, 3, 4, 10, 20, 20, 40]),
         (Sampling(temperature=0.5), [1, 4, 9, 16, 100, 400, 400, 1600]),
+        (Sampling(temperature=2), list(np.sqrt([1, 2, 3, 4, 10, 20, 20, 40]))),
         (Sampling(top_k=3), [0, 0, 0, 0, 0, 20, 20, 40]),
         (Sampling(top_p=0.5), [0, 0, 0, 0, 0, 20, 20, 40]),  # both, as they are equal
         (Sampling(top_p=0.85), [0, 0, 0, 0, 10, 20, 20, 40]),
@@ -46,9 +47,29 @@ def test_the_measure_notices_other_probabilities() -> None:
 
 
 def test_every_number_draws_a_token() -> None:
-    assert draw(LOGITS, Sampling(), 0.0) == 0
-    assert draw(LOGITS, Sampling(), np.nextafter(1.0, 0.0)) == 7
-    assert draw(LOGITS, Sampling(top_k=1, temperature=100), 0.999) == 7
+    assert [draw(LOGITS, 7, 0.4, Sampling(), number) for number in (0.0, 0.399, 0.401)] == [7, 7, 0]
+    assert draw(LOGITS, 7, 0.4, Sampling(), np.nextafter(1.0, 0.0)) == 6
+    assert draw(LOGITS, 7, 0.4, Sampling(top_k=1, temperature=100), 0.999) == 7
+    assert draw(LOGITS, 7, 0.4, Sampling(top_p=1e-9), 0.999) == 7
+    assert draw(np.zeros(300, np.float32), 0, 1 / 300, Sampling(top_p=1e-9), 0.999) == 299, "all are equal"
+
+
+def test_large_vocabularies_are_drawn_from_as_small_ones() -> None:
+    chance = np.random.Generator(np.random.Philox(9))
+    logits = chance.normal(0, 2, 1000).astype(np.float32)
+    best = int(logits.argmax())
+    for sampling in (Sampling(), Sampling(top_k=200), Sampling(top_p=0.9), Sampling(top_k=300, top_p=0.5)):
+        order = np.argsort(-logits)[: sampling.top_k or None]
+        weights = np.exp(logits[order].astype(np.float64))
+        kept = order[(np.cumsum(weights) - weights) < sampling.top_p * weights.sum()]
+        others = np.sort(kept[1:])
+        shares = np.exp(logits[[best, *others]].astype(np.float64))
+        ends = np.cumsum(shares) / shares.sum()
+        for number in chance.random(200):
+            place = int(np.searchsorted(ends, number, side="right"))
+            if abs(number - ends).min() > 1e-6:
+                found = draw(logits, best, float(np.exp(logits[best]) / np.exp(logits).sum()), sampling, number)
+                assert found == [best, *others][place]
 
 
 def sampled(source_ids: tuple[int, ...] = (9, 8, EOS), num: int = 3, seed: int = 1, **options: Any) -> list[Hypothesis]:

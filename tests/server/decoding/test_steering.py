@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from server.decoding.options import DecodingOptions
-from server.decoding.steering import BANNED, Steering, best_of, log_softmax
+from server.decoding.steering import BAN, BANNED, Steering, best_of, log_probs_of, steer
 
 EOS = 3
 
@@ -14,9 +15,20 @@ EOS = 3
 def steered(written: list[int], values: list[float] | None = None, **options: Any) -> list[float]:
     """Returns what becomes of a row of logits, by default 0 to 9."""
     logits = np.array([values or range(10)], np.float32)
-    Steering(DecodingOptions(**options), EOS).steer(logits, [written])
+    (factors,) = Steering(DecodingOptions(**options), EOS).factors([written])
+    if factors:
+        steer(logits, *top_of(logits, 1), {0: factors})
     row: list[float] = logits[0].tolist()
     return row
+
+
+def top_of(logits: NDArray[np.float32], top_k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Returns the best tokens and their log-probabilities, in the plainest way."""
+    ids = np.argsort(-logits, axis=1, kind="stable")[:, :top_k]
+    exact = logits.astype(np.float64)
+    exact -= exact.max(axis=1, keepdims=True)
+    log_probs = exact - np.log(np.exp(exact).sum(axis=1, keepdims=True))
+    return ids, np.take_along_axis(log_probs, ids, axis=1).astype(np.float32)
 
 
 def banned(written: list[int], **options: Any) -> list[int]:
@@ -63,33 +75,78 @@ def test_suppressed_phrases_are_never_completed() -> None:
     assert banned([], suppressed=phrases) == [7]
 
 
+@pytest.mark.parametrize("top_k", [1, 8])
+@pytest.mark.parametrize("peak", [0.0, 30.0])
+def test_a_step_that_is_steered_is_a_step_of_the_changed_logits(top_k: int, peak: float) -> None:
+    chance = np.random.Generator(np.random.Philox(7))
+    logits = chance.normal(0, 2, (40, 500)).astype(np.float32)
+    logits[:, 9] += np.float32(peak)  # which leaves less than rounding errors when it is banned
+    top_ids, top_log_probs = top_of(logits, top_k)
+    kept = logits[30:].tolist(), top_ids[30:].tolist(), top_log_probs[30:].tolist()
+    tokens = [[9, *map(int, chance.integers(0, 500, 1 + row)), int(top_ids[row, -1])] for row in range(30)]
+    factors = {row: {token: [1.3, BAN][token % 2] for token in own} for row, own in enumerate(tokens)}
+    expected = logits.copy()
+    for row, own in factors.items():
+        for token, by in own.items():
+            value = expected[row, token]
+            expected[row, token] = BANNED if by is BAN else value / by if value >= 0 else value * by
+
+    steer(logits, top_ids, top_log_probs, factors)
+
+    np.testing.assert_allclose(logits, expected, rtol=1e-6)
+    expected_ids, expected_log_probs = top_of(logits, top_k)
+    assert top_ids.tolist() == expected_ids.tolist()
+    np.testing.assert_allclose(top_log_probs, expected_log_probs, rtol=1e-6, atol=1e-5)
+    assert (logits[30:].tolist(), top_ids[30:].tolist(), top_log_probs[30:].tolist()) == kept
+
+
+def test_a_token_that_was_not_among_the_best_takes_the_place_of_one_that_is_banned() -> None:
+    logits = np.array([[5, 4, 3, 2, 1]], np.float32)
+    top_ids, top_log_probs = top_of(logits, 2)
+
+    steer(logits, top_ids, top_log_probs, {0: {0: BAN, 2: BAN}})
+
+    assert top_ids.tolist() == [[1, 3]]
+    total = np.exp([4, 2, 1]).sum()
+    assert np.exp(top_log_probs[0]) == pytest.approx(np.exp([4, 2]) / total, rel=1e-5)
+
+
+def test_if_too_few_tokens_are_left_banned_ones_follow() -> None:
+    logits = np.array([[5, 4, 3]], np.float32)
+    top_ids, top_log_probs = top_of(logits, 2)
+
+    steer(logits, top_ids, top_log_probs, {0: {0: BAN, 1: BAN}})
+
+    assert top_ids.tolist() == [[2, 0]]
+    assert top_log_probs[0].tolist() == [pytest.approx(0), pytest.approx(BANNED)]
+
+
+def test_log_probabilities_are_the_logarithms_of_a_softmax() -> None:
+    logits = np.log(np.array([[1, 2, 5], [4, 4, 8]], np.float32)) + np.float32(300)
+
+    found = log_probs_of(logits, *top_of(logits, 2), [1, 0, 1, 1], [0, 1, 1, 2])
+
+    assert np.exp(found) == pytest.approx([4 / 16, 2 / 8, 4 / 16, 8 / 16], rel=1e-4)
+
+
+def test_a_token_that_cannot_be_written_has_minus_infinity() -> None:
+    logits = np.array([[0, -np.inf]], np.float32)
+
+    assert log_probs_of(logits, np.array([[0]]), np.zeros((1, 1), np.float32), [0], [1]) == [-np.inf]
+    steer(logits, np.array([[0]]), np.zeros((1, 1), np.float32), {0: {1: 1.5}})
+    assert logits.tolist() == [[0, -np.inf]]
+
+
 def test_the_best_are_in_order_and_of_equals_the_lower_id_is_first() -> None:
-    logits = np.array([[1, 5, 2, 5, 0], [0, 1, 2, 3, 4]], np.float32)
+    values = np.array([1, 5, 2, 5, 0], np.float32)
 
-    ids, best = best_of(logits, 3)
-    assert (ids.tolist(), best.tolist()) == ([[1, 3, 2], [4, 3, 2]], [[5, 5, 2], [4, 3, 2]])
-    assert best_of(logits, 9)[0].tolist() == [[1, 3, 2, 0, 4], [4, 3, 2, 1, 0]]
-    assert best_of(logits, 1)[0].tolist() == [[1], [4]]
+    assert [best_of(values, top_k).tolist() for top_k in (1, 3, 5)] == [[1], [1, 3, 2], [1, 3, 2, 0, 4]]
 
 
-@pytest.mark.parametrize("size", [5, 127, 128, 300, 1000, 4096])
+@pytest.mark.parametrize("size", [16, 127, 128, 300, 1000, 4096])
 @pytest.mark.parametrize("top_k", [1, 2, 8, 16])
 def test_the_best_of_large_vocabularies_are_those_of_a_sort(size: int, top_k: int) -> None:
-    logits = np.random.Generator(np.random.Philox(size)).normal(0, 2, (6, size)).astype(np.float32)
-    logits[0] = np.sort(logits[0])  # all of the best are in the last block
-
-    ids, best = best_of(logits, top_k)
-
-    expected = np.argsort(-logits, axis=1)[:, :top_k]
-    assert ids.tolist() == expected.tolist()
-    assert best.tolist() == np.take_along_axis(logits, expected, axis=1).tolist()
-
-
-def test_log_probabilities_sum_to_one_beside_banned_tokens() -> None:
-    logits = np.array([[3, BANNED, 1], [300, 301, BANNED]], np.float32)
-
-    log_probs = log_softmax(logits)
-
-    assert np.isfinite(log_probs).all()
-    assert np.exp(log_probs).sum(axis=1) == pytest.approx([1, 1])
-    assert log_probs[1, 1] - log_probs[1, 0] == pytest.approx(1)
+    chance = np.random.Generator(np.random.Philox(size))
+    for values in (chance.normal(0, 2, size), np.arange(size), np.zeros(size)):
+        expected = np.argsort(-values, kind="stable")[:top_k]
+        assert best_of(values.astype(np.float32), top_k).tolist() == expected.tolist()

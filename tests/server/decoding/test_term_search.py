@@ -86,6 +86,85 @@ def test_a_term_stands_in_the_place_of_the_word_that_it_replaces() -> None:
     assert search(saying(10, 11, 12), ((40,),), replaced=((12,),))[0].ids == (10, 11, 40)
 
 
+WRONG, RIGHT = (20, 22), 21  # articles; the right one is that of the term
+
+
+def articles(right: float, *, after: Callable[[tuple[int, ...]], Mapping[int, float]]) -> Network:
+    """A network that says a wrong article first, or the right one with a log-probability, and then what is given."""
+    unlikely = {**dict.fromkeys(range(4, 60), -12.0), EOS: -14.0}
+
+    def network(before: tuple[int, ...]) -> Mapping[int, float]:
+        likely = after(before) if before else {**dict.fromkeys(WRONG, -0.2), RIGHT: right}
+        return {**unlikely, **likely}
+
+    return network
+
+
+def nouns(before: tuple[int, ...]) -> Mapping[int, float]:
+    """The noun 11 follows the wrong articles, and a term's 40 or 41 fit to the right one alone."""
+    if len(before) == 1:
+        return {11: -6.0, 40: -0.2, 41: -6.0} if before[0] == RIGHT else {11: -0.1, 40: -6.0, 41: -6.1}
+    return {EOS: -0.1} if before[-1] == 12 else {12: -0.1, 13: -0.1}
+
+
+@pytest.mark.parametrize(("likelihood", "is_right"), [(-2.0, True), (-9.0, False)])
+def test_an_article_becomes_that_of_the_term_if_it_is_not_much_less_likely(likelihood: float, is_right: bool) -> None:
+    """Beams with wrong articles are more than there is room for, if the term counts as the noun behind each."""
+    best, *_ = search(articles(likelihood, after=nouns), ((40,), (41,)), replaced=((11,),))
+
+    assert (best.ids[0] == RIGHT, best.ids[1]) == (is_right, 40)
+
+
+def test_an_article_changes_for_a_term_that_comes_earlier_behind_it() -> None:
+    """The wrong articles have an ending, 30, before the noun."""
+
+    def after(before: tuple[int, ...]) -> Mapping[int, float]:
+        if before[0] == RIGHT:
+            return nouns(before)
+        return {30: -0.1} if len(before) == 1 else nouns((before[0], *before[2:]))
+
+    best, *_ = search(articles(-2.0, after=after), ((40,), (41,)), replaced=((11,),))
+    assert best.ids[:2] == (RIGHT, 40)
+
+
+def test_an_article_changes_for_a_term_whose_second_token_tells_its_gender() -> None:
+    def after(before: tuple[int, ...]) -> Mapping[int, float]:
+        if len(before) == 1:
+            return {11: -0.5, 40: -0.5}
+        if before[-1] == 40:
+            return {PART: -0.1 if before[0] == RIGHT else -7.0}
+        return nouns(before[:2])
+
+    best, *_ = search(articles(-2.0, after=after), ((40, PART),), replaced=((11,),))
+    assert best.ids[:3] == (RIGHT, 40, PART)
+
+
+def test_beams_that_lack_a_term_and_are_less_likely_besides_take_no_room() -> None:
+    terms = Terms((((40,),),), replaced_by([()]), frozenset())
+    options = DecodingOptions(beam_size=4, terms=terms)
+    searched = TermSearch(options, max_tokens=12, bos_id=BOS, eos_id=EOS)
+    searched.advance([[40, 5, 6, 7, 8]], [[-0.1, -20.0, -20.0, -20.0, -20.0]], [-0.1])
+    followers = [[12, 13, 14, 15]] * len(searched.last_ids)
+    wanted = [-9.0] * len(searched.wanted)
+    searched.advance(followers, [[-0.5, -1.0, -1.5, -2.0]] * len(followers), wanted)
+
+    assert searched.last_ids == [12, 13, 14, 15], "behind the term"
+
+
+def test_an_article_changes_although_beams_differ_in_words_far_before_it() -> None:
+    """The first words are as good as each other, and each is followed by six others and the article."""
+
+    def network(before: tuple[int, ...]) -> Mapping[int, float]:
+        if not before:
+            return {**dict.fromkeys(range(4, 60), -12.0), **dict.fromkeys(range(22, 30), -2.1), EOS: -14.0}
+        if len(before) < 7:
+            return saying(*range(4, 11))(before)
+        return articles(-3.0, after=nouns)(before[7:])
+
+    best, *_ = search(network, ((40,),), replaced=((11,),), beam_size=8, max_tokens=20)
+    assert best.ids[7:9] == (RIGHT, 40)
+
+
 def test_a_term_that_begins_as_the_word_that_it_replaces_stands_there_once() -> None:
     best, *_ = search(saying(10, 11, PART, 12), ((11, 41),), replaced=((11,),))
 

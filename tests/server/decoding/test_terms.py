@@ -71,40 +71,71 @@ def test_the_next_tokens_of_terms_are_wanted() -> None:
     assert terms.wanted(write(terms, 20, 10, 11, 9)) == []
 
 
-def test_only_the_first_token_of_a_term_is_paid_for() -> None:
+def test_only_the_first_token_of_a_term_is_not_spared() -> None:
     terms = trie(((10, 11),))
 
-    assert write(terms, 9, 10, 11, 12) == Written(done=1, paid=-1.0, spared=-1.0, num_tokens=2)
-    assert write(terms, 9, 10, 11)[2:] == (0.0, 0.0, 0, -1.0, -1.0, 2)
+    assert write(terms, 9, 10, 11, 12) == Written(done=1, cost=-2.0, spared=-1.0, num_tokens=2)
+    assert write(terms, 9, 10, 11)[2:] == (0.0, 0.0, 0, -2.0, -1.0, 2)
     assert write(terms, 9, 10, 12) == Written(), "it has left the term"
 
 
 def test_tokens_count_in_which_forms_differ() -> None:
     terms = trie(((10, 11), (10, 11, PART), (10, 12, 13)))
 
-    assert write(terms, 10, 11, 9) == Written(done=1, paid=-1.0, num_tokens=1)
-    assert write(terms, 10, 11, PART, 9) == Written(done=1, paid=-1.0, num_tokens=1)
-    assert write(terms, 10, 12, 13, 9) == Written(done=1, paid=-1.0, spared=-1.0, num_tokens=2)
+    assert write(terms, 10, 11, 9) == Written(done=1, cost=-1.0, num_tokens=1)
+    assert write(terms, 10, 11, PART, 9) == Written(done=1, cost=-1.0, num_tokens=1)
+    assert write(terms, 10, 12, 13, 9) == Written(done=1, cost=-2.0, spared=-1.0, num_tokens=2)
+
+
+def test_a_token_is_spared_for_as_much_as_it_costs_the_beam_that_it_fits_best() -> None:
+    terms = trie(((10, 11),))
+    behind_the_right_article = behind_the_wrong_one = write(terms, 10)
+    terms.note(behind_the_right_article, {11: -0.25, 12: -3.0})
+    terms.note(behind_the_wrong_one, {11: -4.0})
+
+    assert terms.after(behind_the_right_article, 11, -0.25).spared_here == -0.25
+    assert terms.after(behind_the_wrong_one, 11, -4.0).spared_here == -0.25
+    assert terms.after(behind_the_wrong_one, 11, -4.0).cost_here == -5.0
+
+
+def test_nothing_is_noted_where_a_beam_may_choose() -> None:
+    terms = trie(((10, 11), (10, 12)), ((20,),))
+    for written in (Written(), write(terms, 10), write(terms, 20)):
+        terms.note(written, {})
+
+
+def test_a_beam_has_begun_a_term_that_it_is_in_or_has_written() -> None:
+    terms = trie(((10, 11),), ((20,),))
+
+    assert [terms.has_begun(write(terms, *tokens), 0) for tokens in ((), (10,), (10, 9), (10, 11, 9), (20,))] == [
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_a_term_is_as_likely_as_the_word_that_it_replaces() -> None:
     terms = trie(((10, 11),))
 
     written = terms.after(Written(), 10, -9.0, -0.5)
-    assert (written.paid_here, written.spared_here) == (-0.5, -8.5)
+    assert (written.cost_here, written.spared_here) == (-9.0, -8.5)
     written = terms.after(Written(), 10, -0.25, -0.5)
-    assert (written.paid_here, written.spared_here) == (-0.25, 0.0), "it is likelier by itself"
+    assert (written.cost_here, written.spared_here) == (-0.25, 0.0), "it is likelier by itself"
     written = terms.after(Written(), 10, -9.0, -math.inf)
-    assert (written.paid_here, written.spared_here) == (-9.0, 0.0)
+    assert (written.cost_here, written.spared_here) == (-9.0, 0.0)
 
 
 def test_words_are_replaced_until_their_term_is_written_and_not_within_one() -> None:
     terms = trie(((10, 11),), ((20,),), replaced=((30, 10), (31,)))
 
-    assert terms.replaced(Written(), ()) == {30: {10}, 31: {20}}, "10 begins the term itself"
+    assert terms.replaced(Written(), ()) == {30: (0, frozenset({10})), 31: (1, frozenset({20}))}, (
+        "10 begins the term itself"
+    )
     assert terms.replaced(write(terms, 10), ()) == {}
-    assert terms.replaced(write(terms, 10, 11), ()) == {31: {20}}
-    assert terms.replaced(write(terms, 10, 11, 9), ()) == {31: {20}}
+    assert terms.replaced(write(terms, 10, 11), ()) == {31: (1, frozenset({20}))}
+    assert terms.replaced(write(terms, 10, 11, 9), ()) == {31: (1, frozenset({20}))}
     assert terms.replaced(write(terms, 10, 11, 20, 9), ()) == {}
 
 
@@ -113,15 +144,19 @@ def test_a_word_is_replaced_where_it_stood_and_no_other_of_its_token() -> None:
     told = Replaced(((ReplacedWord(5, 30, 1),),), 4)
     terms = TermTrie(Terms((((10,),),), told))
 
-    assert [terms.replaced(Written(), prefix) for prefix in ((), (9, 30), (30, 9, 30))] == [{}, {30: {10}}, {}]
+    assert [terms.replaced(Written(), prefix) for prefix in ((), (9, 30), (30, 9, 30))] == [
+        {},
+        {30: (0, frozenset({10}))},
+        {},
+    ]
 
 
 def test_of_two_terms_in_the_place_of_equal_tokens_the_first_comes_first() -> None:
     told = Replaced(((ReplacedWord(7, 30, 0),), (ReplacedWord(2, 30, 0),)), 9)
     terms = TermTrie(Terms((((10,),), ((20,),)), told))
 
-    assert terms.replaced(Written(), ()) == {30: {20}}
-    assert terms.replaced(write(terms, 20, 9), ()) == {30: {10}}
+    assert terms.replaced(Written(), ()) == {30: (1, frozenset({20}))}
+    assert terms.replaced(write(terms, 20, 9), ()) == {30: (0, frozenset({10}))}
 
 
 def test_a_form_that_begins_as_the_word_that_it_replaces_is_not_left_for_that_word() -> None:

@@ -28,7 +28,7 @@ def test_a_given_target_is_taken_beside_others_and_has_its_log_probabilities(par
 
     best = scored.result(0).hypotheses[0]
     assert best.ids == (FIRST_TOKEN, FIRST_TOKEN + 3)
-    assert best.log_probs == tuple(-token / 8 for token in (FIRST_TOKEN, FIRST_TOKEN + 3, EOS))
+    assert best.log_probs == (-0.125, *(-20 - token / 8 for token in (FIRST_TOKEN + 3, EOS))), "the first is the best"
     assert best.score == pytest.approx(sum(best.log_probs) / 3)
     assert parts.runner.fed[2][0] == FIRST_TOKEN + 3, "the given token, not the best one"
     assert greedy.result(0).hypotheses[0].log_probs == ()
@@ -37,15 +37,15 @@ def test_a_given_target_is_taken_beside_others_and_has_its_log_probabilities(par
 
 
 def test_a_given_target_begins_behind_its_prefix(parts: Parts, batch: Batch) -> None:
-    (scored,) = parts.submit(3, options=given(FIRST_TOKEN + 2, prefix=(41, 42)))
+    (scored,) = parts.submit(3, options=given(FIRST_TOKEN + 4, prefix=(41, 42)))
 
     parts.step(batch, 4)
 
     best = scored.result(0).hypotheses[0]
-    assert best.ids == (FIRST_TOKEN + 2,)
-    assert best.log_probs == (-(FIRST_TOKEN + 2) / 8, -EOS / 8)
+    assert best.ids == (FIRST_TOKEN + 4,)
+    assert best.log_probs == (-20 - (FIRST_TOKEN + 4) / 8, -0.125), "eos is the best by then"
     assert best.score == pytest.approx(sum(best.log_probs) / 4)
-    assert [fed[0] for fed in parts.runner.fed] == [BOS, 41, 42, FIRST_TOKEN + 2]
+    assert [fed[0] for fed in parts.runner.fed] == [BOS, 41, 42, FIRST_TOKEN + 4]
 
 
 def test_a_score_that_fails_fails_alone(parts: Parts, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +55,7 @@ def test_a_score_that_fails_fails_alone(parts: Parts, batch: Batch, monkeypatch:
     (plain,) = parts.submit(3)
     (scored,) = parts.submit(3, options=given(FIRST_TOKEN, FIRST_TOKEN))
     parts.step(batch)
-    monkeypatch.setattr(decoder_of(batch), "log_probs", fail)
+    monkeypatch.setattr(decoder_of(batch), "logits", fail)
 
     parts.step(batch, 3)
 

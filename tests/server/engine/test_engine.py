@@ -198,3 +198,16 @@ def test_sentences_that_run_at_once_are_all_rows_over_the_beam(manifest: Manifes
     engine = new_bench(manifest, num_lanes=3).engine  # of eight rows
 
     assert [engine.most_sentences(DecodingOptions(beam_size=beam)) for beam in (1, 4, 5)] == [24, 6, 4]
+
+
+def test_running_sentences_tell_the_ids_that_they_have(manifest: Manifest) -> None:
+    bench = new_bench(manifest)
+    future, other = bench.submit(1)[0], bench.submit(1)[0]
+    assert bench.engine.ids_so_far([future]) == {}
+
+    bench.step()
+
+    found = bench.engine.ids_so_far([future])
+    assert list(found) == [future]
+    assert len(found[future]) == 1
+    assert not other.done()

@@ -11,8 +11,12 @@ from server.errors import EngineFailed
 from tests.fakes import EOS, FIRST_TOKEN
 from tests.server.engine.parts import GREEDY, Parts, decoder_of, tokens
 
-# In every row the fake's logits are higher the lower the token is: the lowest that is not banned is taken.
-UNIQUE = dataclasses.replace(GREEDY, no_repeat_ngram_size=1, suppressed=((0,), (1,), (2,)), min_output_tokens=2)
+# Of the fake's logits the step's best token has the highest, and of the others the lowest token. So the lowest that is
+# not banned takes the place of the first two, and of the third, since it is 12, too.
+BANNED = (0, 1, 2, 4, FIRST_TOKEN, FIRST_TOKEN + 1, FIRST_TOKEN + 2, *range(100, 200))
+UNIQUE = dataclasses.replace(
+    GREEDY, no_repeat_ngram_size=1, suppressed=tuple((token,) for token in BANNED), min_output_tokens=2
+)
 
 
 def test_a_steered_sentence_is_taken_beside_others(parts: Parts, batch: Batch) -> None:
@@ -24,8 +28,8 @@ def test_a_steered_sentence_is_taken_beside_others(parts: Parts, batch: Batch) -
 
     parts.step(batch, 8)
 
-    assert steered.result(0).hypotheses[0].ids == (4, 5), "3 is eos, and banned at first"
-    assert steered_beam.result(0).hypotheses[0].ids == (4, 5)
+    assert steered.result(0).hypotheses[0].ids == (5, 6), "3 is eos, and banned at first"
+    assert steered_beam.result(0).hypotheses[0].ids == (5, 6)
     assert plain.result(0).hypotheses[0].ids == tokens(3)
     assert beam.result(0).hypotheses[0].ids == tokens(3)
     assert given.result(0).hypotheses[0].ids == (FIRST_TOKEN,)
@@ -37,7 +41,7 @@ def test_a_steered_sentence_feeds_what_it_has_chosen(parts: Parts, batch: Batch)
 
     parts.step(batch, 3)
 
-    assert [fed[0] for fed in parts.runner.fed[1:]] == [4, 5]
+    assert [fed[0] for fed in parts.runner.fed[1:]] == [5, 6]
 
 
 def test_steered_sentences_that_fail_fail_alone(parts: Parts, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:

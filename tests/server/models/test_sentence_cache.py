@@ -277,3 +277,16 @@ def test_nothing_stands_before_the_engine_unless_asked_for(tiny_bundle: Bundle, 
 
     assert isinstance(model.engine, Engine)
     assert counted(metrics, tiny_bundle.manifest.name) == {"hit": 0, "joined": 0, "miss": 0}
+
+
+def test_each_caller_of_a_flight_knows_what_its_sentence_has_so_far(cache: SentenceCache, engine: EchoEngine) -> None:
+    engine.is_holding = True
+    first, joined = submit(cache, B), submit(cache, B)
+    other = submit(cache, C)
+
+    found = cache.ids_so_far([first, joined])
+
+    assert found == {first: [6], joined: [6]}
+    assert other not in found
+    engine.release(0)
+    assert cache.ids_so_far([first, joined]) == {}

@@ -1,9 +1,13 @@
 """Servers on free ports of the loopback."""
 
+import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
+import pytest_asyncio
 
 from server.access.access import Access
 from server.rpc.admin import ModelAdminService
@@ -18,7 +22,7 @@ from server.translation.calls import Calls
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 from tests.certificates import authority
-from tests.server.rpc.parts import SECONDS, Open, write_certificate
+from tests.server.rpc.parts import SECONDS, Open, OpenPublic, Public, write_certificate
 
 
 @pytest.fixture
@@ -36,6 +40,33 @@ def opening(translator: Translator, metrics: Metrics) -> Open:
         return open_servers(Settings(**(free | settings)), service, interceptor, Health(metrics), access, model_admin)
 
     return opening
+
+
+@pytest.fixture
+def opening_public(translator: Translator, metrics: Metrics) -> OpenPublic:
+    """Opens a server with all that the public port has."""
+
+    @contextlib.asynccontextmanager
+    async def opening(access: Access | None = None) -> AsyncIterator[Public]:
+        access, running, health = access or Access(metrics.access), RunningCalls(), Health(metrics)
+        service = TranslationService(translator, Intake(translator.memory, 8), running)
+        interceptor = CallInterceptor(Calls(metrics, running, SECONDS), access)
+        settings = Settings(port=0, health_port=0, admin_port=0)
+        servers = open_servers(settings, service, interceptor, health, access)
+        await servers.start()
+        await health.set_serving(True)
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{servers.ports[0]}") as channel:
+            yield Public(channel, translator, running, health)
+        await servers.stop()
+
+    return opening
+
+
+@pytest_asyncio.fixture
+async def public(opening_public: OpenPublic) -> AsyncIterator[Public]:
+    """A server with all that the public port has, for everybody."""
+    async with opening_public() as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -2,16 +2,22 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 import pytest
+from google.protobuf.message import Message
 
 from babelserve.v1 import translation_pb2 as pb
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
+from server.rpc.health import Health
 from server.rpc.servers import RpcServers
 from server.telemetry.metrics import Metrics
+from server.translation.running_calls import RunningCalls
+from server.translation.translator import Translator
 from tests.certificates import Issued, authority
 from tests.server.conftest import Live
 
@@ -20,8 +26,27 @@ REQUEST = pb.TranslateRequest(contents=[SECRET], target_language_code="de")
 SECONDS = 20.0  # far above what any of these needs; a hang fails
 STREAM_REQUEST = pb.TranslateStreamRequest(request=REQUEST)
 
+_M = TypeVar("_M", bound=Message)
+
+
+@dataclass(frozen=True, slots=True)
+class Public:
+    """A client's channel to a server, and what the server is made of."""
+
+    channel: grpc.aio.Channel
+    translator: Translator
+    running: RunningCalls
+    health: Health
+
+    async def ask(self, path: str, message: Message | bytes, kind: type[_M], metadata: Any = ()) -> _M:
+        """Calls a method with a message, or with any bytes; the answer is of a kind of messages."""
+        channel: Any = self.channel  # whose stubs want serialisers that are optional
+        data = message if isinstance(message, bytes) else message.SerializeToString()
+        return kind.FromString(await channel.unary_unary(path)(data, metadata=metadata, timeout=SECONDS))
+
 
 Open = Callable[..., RpcServers]
+OpenPublic = Callable[..., AbstractAsyncContextManager[Public]]
 
 
 def raw(live: Live) -> Any:

@@ -44,11 +44,12 @@ def access(tmp_path: Path) -> Access:
         [("authorization", "Bearer key")],
         [("authorization", "bearer  key ")],
         [("x-api-key", "key")],
+        [("x-goog-api-key", "key")],
         [("authorization", "Basic key"), ("x-api-key", "key")],
         [("other-bin", b"\xff"), ("x-api-key", "key")],
     ],
 )
-def test_a_key_is_read_from_either_header(access: Access, metadata: list[tuple[str, str | bytes]]) -> None:
+def test_a_key_is_read_from_any_header(access: Access, metadata: list[tuple[str, str | bytes]]) -> None:
     assert identify(access, dict(metadata), Context()).name == "billing"
 
 

@@ -254,3 +254,38 @@ async def test_pivots_are_listed_with_the_models(live: Live) -> None:
     response = await live.stub.ListModels(pb.ListModelsRequest())
 
     assert list(response.pivot_language_codes) == ["en", "fr"]
+
+
+async def test_a_stream_tells_what_a_sentence_has_so_far_if_it_is_asked(live: Live, engine: EchoEngine) -> None:
+    engine.is_holding = True
+    asked = request("A dog runs in the green park.", decoding=pb.DecodingOptions(beam_size=1))
+    call = live.stub.TranslateStream(pb.TranslateStreamRequest(request=asked, include_partial_text=True))
+
+    messages = aiter(call)
+    first = await anext(messages)
+    engine.release(0)
+    rest = [message async for message in messages]
+
+    assert (first.content_index, first.sentence_index, first.sentence_count) == (0, 0, 1)
+    assert asked.contents[0].startswith(first.partial_text)
+    assert first.partial_text
+    assert not first.HasField("sentence")
+    assert [(message.sentence.text, message.partial_text) for message in rest] == [(asked.contents[0], "")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({}, "include_partial_text: needs a decoding.beam_size of 1, not 4"),
+        (
+            {"mime_type": "text/html", "decoding": pb.DecodingOptions(beam_size=1)},
+            "include_partial_text: must be false with text/html",
+        ),
+    ],
+)
+async def test_partial_texts_need_greedy_search_of_plain_texts(
+    live: Live, fields: dict[str, Any], message: str
+) -> None:
+    asked = pb.TranslateStreamRequest(request=request("A dog runs.", **fields), include_partial_text=True)
+
+    assert await told(live.stub.TranslateStream(asked).read()) == (INVALID, message)

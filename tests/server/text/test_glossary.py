@@ -39,6 +39,20 @@ def test_terms_are_whole_words_the_longest_first(text: str, found: list[str]) ->
     assert found_in(glossary("disk", "hard disk", "hard disk drive"), text) == found
 
 
+def test_a_target_that_is_given_alone_has_the_forms_of_its_language() -> None:
+    terms = [
+        Term(("user",), ("Anwender",)),
+        Term(("screen",), ("Schirm", "Schirme")),
+        Term(("name",), ("Name", "Name")),
+        Term(("Swift",), ("Swift",)),
+    ]
+    found = [each.term.targets for each in Glossary(terms).inflecting("de").find("user screen name Swift")]
+
+    assert found == [("Anwender", "Anwenders", "Anwendern"), ("Schirm", "Schirme"), ("Name", "Name"), ("Swift",)]
+    assert [each.term.targets for each in Glossary(terms).find("user")] == [("Anwender",)]
+    assert [each.term.targets for each in Glossary(terms).inflecting("fr").find("user")] == [("Anwender",)]
+
+
 def test_case_may_be_ignored() -> None:
     assert found_in(glossary("Apple"), "An apple, an Apple, an APPLE") == ["Apple"]
     assert found_in(glossary("Apple", ignore_case=True), "An apple, an Apple, an APPLE") == ["apple", "Apple", "APPLE"]

@@ -45,6 +45,13 @@ def test_codes_in_columns_three_and_four_of_every_row_are_no_forms() -> None:
     }
 
 
+def test_a_target_that_is_given_twice_is_meant_as_it_stands() -> None:
+    content = "en\tde\nuser\tAnwender\tAnwender\nscreen\tSchirm\tSchirme\tSchirm\nname\tName\n"
+    targets = read_rows(content.encode(), None, is_csv=False).targets
+
+    assert targets == {"user": ("Anwender", "Anwender"), "screen": ("Schirm", "Schirme"), "name": ("Name",)}
+
+
 def test_only_the_first_row_is_a_head() -> None:
     content = b"dog\tHund\nsource\ttarget\nen\tde\n"
 

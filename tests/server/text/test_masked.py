@@ -1,5 +1,7 @@
 """Tests of a translation with the parts that its network was not shown."""
 
+import dataclasses
+
 import pytest
 
 from server.text.characters import Characters
@@ -128,3 +130,46 @@ def test_a_translation_begins_as_its_source_does_behind_marks_that_were_cut_off(
     masked = Masked(text="Log 2", original="- Log 2", source="  Log 2", leading="- ")
 
     assert masked.restore("protokoll 2").text == "- Protokoll 2"
+
+
+@pytest.mark.parametrize(
+    ("translation", "beginning"),
+    [
+        ("An", "An"),
+        ("An \ue001 se", "An b@example.org se"),
+        ("An \ue001 \ue001", "An b@example.org "),  # twice
+        ("An \ue005 se", "An  se"),  # that stands for nothing
+        ("An \ufffd", "An "),  # half a character
+    ],
+)
+def test_a_beginning_has_the_parts_that_are_there(translation: str, beginning: str) -> None:
+    assert MASKER.mask(TEXT).restore_beginning(translation) == beginning
+
+
+@pytest.mark.parametrize(
+    ("translation", "beginning"),
+    [
+        ("An %", "An "),
+        ("An %2", "An "),  # it may become %21
+        ("An %2 se", "An b@example.org se"),
+        ("An %2 se %1", "An b@example.org se "),
+        ("100 % sicher", "100 % sicher"),
+    ],
+)
+def test_a_beginning_has_no_half_of_a_code(translation: str, beginning: str) -> None:
+    assert MASKER.mask(TEXT, attempt=1).restore_beginning(translation) == beginning
+
+
+@pytest.mark.parametrize(("adapts_from", "price"), [("en", "1.250,50 $"), ("", "$1,250.50")])
+def test_quantities_are_adapted_if_that_is_asked_for_and_carriers_stay(adapts_from: str, price: str) -> None:
+    masker = dataclasses.replace(MASKER, adapts_from=adapts_from)
+    masked = masker.mask("Send $1,250.50 and 1 % to a.txt", attempt=1)
+
+    assert masked.restore("Sende $1,250.50 und 1 % an %1").text == f"Sende {price} und 1 % an a.txt"
+
+
+def test_a_quotation_that_holds_much_less_than_before_is_not_whole() -> None:
+    masked = MASKER.mask("He called it a 'good idea'.")
+
+    assert masked.restore("Er nannte es eine \ue000 gute Idee \ue001.").is_whole
+    assert not masked.restore("Er rief es eine gute Idee \ue000 an \ue001.").is_whole

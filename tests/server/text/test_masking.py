@@ -250,3 +250,9 @@ def test_any_text_comes_back_however_odd(unit: str) -> None:
     masked = masker.mask(text)
 
     assert masked.restore(masked.text).text.replace("\u200d", "") == text.replace("\u200d", "")
+
+
+def test_codes_stay_in_capitals_where_a_sentence_is_shown_in_small_letters() -> None:
+    masker = Masker(carriers=(("XQ1",),), folds_capitals=True, language="de")
+
+    assert masker.mask("The Old House of {name} in London Town").text == "the old house of XQ1 in london town"

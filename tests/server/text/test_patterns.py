@@ -20,6 +20,8 @@ from server.text.patterns import find_parts
         ("<b>Save</b> &amp; go", ["<b>", "</b>", "&amp;"]),
         ("Hello {name}, {{ count }} of ${total}", ["{name}", "{{ count }}", "${total}"]),
         ("%s has %1$d files, %(done).1f done", ["%s", "%1$d", "%(done).1f"]),
+        ("Set $t(a.b) to :name, __NAME__ or a:b.", ["$t(a.b)", ":name", "__NAME__"]),
+        ("The #st day, the #1st, # and #.", ["#", "#1st", "#", "#"]),
         ("Set $HOME and [NAME] to `sudo reboot`.", ["$HOME", "[NAME]", "`sudo reboot`"]),
         ("@anna fixed #42 in v2.3.1", ["@anna", "#42", "v2.3.1"]),
         ("Order AB-1234, voucher SUMMER24.", ["AB-1234", "SUMMER24"]),

@@ -71,7 +71,7 @@ async def test_a_text_of_too_many_sentences_is_not_split_to_its_end(
     monkeypatch.setattr(splitter, "MAX_SENTENCES", 10)
     halting.may_go_on.set()
 
-    (text,) = await Splitter().split(["a\n" * 10_000], rules(halting), later)
+    (text,) = await Splitter().split(["ab\n" * 10_000], rules(halting), later)
 
     assert isinstance(text.error, InvalidRequest)
     assert halting.num_sentences == 11
@@ -84,7 +84,7 @@ async def test_texts_of_too_many_sentences_cost_no_more_than_a_few_such(
     monkeypatch.setattr(splitter, "MAX_SEEN", 20)
     halting.may_go_on.set()
 
-    texts = await Splitter().split(["a", *["a\n" * 1000] * 100, "b"], rules(halting), later)
+    texts = await Splitter().split(["ab", *["ab\n" * 1000] * 100, "ab"], rules(halting), later)
 
     assert num_sentences(texts) == [1, *[0] * 101]
     assert halting.num_sentences == 1 + 2 * 10

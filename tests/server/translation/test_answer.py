@@ -1,6 +1,10 @@
+import html
+
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import FinishReason, Hypothesis, Result, Timings
 from server.errors import InvalidRequest
+from server.text.markup.document import Mark
+from server.text.markup.sentence_markup import SentenceMarkup, TagText
 from server.text.masking import Masker
 from server.text.source import SourceSentence, SplitText
 from server.translation.answer import Candidate, TextAnswer, TranslatedSentence, restore
@@ -28,6 +32,36 @@ def test_a_text_joins_its_sentences_in_reading_order() -> None:
     assert answer().text(0) == "\teins zwei\n***"
 
 
+def with_titles() -> TextAnswer:
+    """Of two sentences, of which the second has a title of two sentences in a tag."""
+    mark, title = "\U000f0000", TagText("One. Two.", " ", range(2))
+    marks = (Mark(0, 3, f'<b title="{mark}">', "</b>"),)
+    one, two = (SourceSentence(text, " ", (5, 3), markup=SentenceMarkup((), {}, html.escape)) for text in ("a", "b"))
+    home = SourceSentence("two", "", (7, 3), markup=SentenceMarkup(marks, {}, html.escape, {mark: title}))
+    return TextAnswer(SplitText("<p>", (one, home, one, two), homes=(1, 1)))
+
+
+def test_a_sentence_is_told_when_the_texts_in_its_tags_are_translated() -> None:
+    text = with_titles()
+
+    assert [text.note(index) for index in (2, 0, 1, 3)] == [None, 0, None, 1]
+
+
+def test_of_a_text_that_has_failed_any_sentence_is_told() -> None:
+    text = with_titles()
+    text.error = InvalidRequest("contents[0]", "is wrong")
+
+    assert text.note(3) == 3
+
+
+def test_texts_in_tags_stand_in_their_tags() -> None:
+    text = with_titles()
+    for index, word in enumerate(["eins", "zwei", "A & b.", "C."]):
+        text.sentences[index] = translated(text.split.sentences[index], Candidate(word, -1.0, 1, FinishReason.STOP))
+
+    assert text.text(0) == '<p>eins <b title=" A &amp; b. C. ">zwei</b>'
+
+
 def test_a_sentence_with_fewer_candidates_gives_its_last() -> None:
     assert answer().text(1) == "\tein zwei\n***"
 
@@ -35,6 +69,17 @@ def test_a_sentence_with_fewer_candidates_gives_its_last() -> None:
 def test_scores_are_weighted_by_tokens() -> None:
     assert answer().score(0) == (-1.0 * 3 - 2.0 * 1) / 4
     assert TextAnswer(SplitText(" ", ())).score(0) == 0.0
+
+
+def test_a_text_has_no_higher_score_at_a_lower_rank() -> None:
+    """A short second candidate counts for as much as the first one of its sentence."""
+    text = TextAnswer(SplitText("", (ONE, TWO)))
+    text.sentences[0] = translated(ONE, *[Candidate("eins", -1.0, 2, FinishReason.STOP)] * 2)
+    candidates = [Candidate("zwei drei", -2.0, 9, FinishReason.STOP), Candidate("zwei", -2.5, 1, FinishReason.STOP)]
+    text.sentences[1] = translated(TWO, *candidates)
+
+    assert text.score(0) > text.score(1)
+    assert text.score(1) == (-1.0 * 2 - 2.5 * 9) / 11
 
 
 def test_an_empty_translation_keeps_its_score() -> None:

@@ -199,8 +199,15 @@ def test_all_legs_keep_what_the_caller_wants(models: dict[str, Model]) -> None:
     for leg in legs_of(asked, models):
         masked = leg.split_rules.masker.mask("An Acme <<of mine>> runs.")
         assert [part.text for part in masked.parts] == ["Acme", "<<of mine>>"]
-    with pytest.raises(InvalidRequest, match=r"^text.keep\[0\].literal"):
-        legs_of(dataclasses.replace(asked, text=TextOptions(keep=["x" * 101])), models)
+
+
+def test_each_leg_adapts_quantities_from_its_own_source_if_that_is_asked_for(models: dict[str, Model]) -> None:
+    asked = dataclasses.replace(request(), text=TextOptions(adapt_quantities=True))
+
+    for leg in legs_of(asked, models):
+        assert leg.split_rules.masker.adapts_from == leg.pair.source
+    for leg in legs_of(request(), models):
+        assert leg.split_rules.masker.adapts_from == ""
 
 
 def test_a_sentence_that_lost_a_part_is_shown_with_other_carriers(model: Model) -> None:

@@ -10,9 +10,10 @@ from server.decoding.options import DecodingOptions, Sampling
 from server.translation.request import DecodingRequest, TranslationRequest
 
 OF_THE_ANSWER = {"output"}  # what the answer's message holds is its front's
-OF_THE_OUTPUT = {"with_alignment", "with_tokens"}  # but what the engine must do for the answer
+OF_THE_OUTPUT = {"with_alignment", "with_tokens", "with_search"}  # but what the engine must do for the answer
 OF_CONFIDENCE = {"with_confidence"}  # which the engine need not know: it is made of tokens
 OF_SCORES = {"targets"}  # of the other method
+OF_STREAMS = {"with_partial_text"}
 OF_THE_PAIR = {"given_target"}
 OF_THE_GLOSSARY = {"terms"}
 OF_THE_VOCABULARY = {"suppressed"}  # the phrases of `suppress`
@@ -30,10 +31,9 @@ def names(kind: Any) -> set[str]:
 
 def test_its_fields_are_those_of_the_contract() -> None:
     contract = {field.name for field in pb.TranslateRequest.DESCRIPTOR.fields}
+    beside_it = OF_THE_CALL | OF_THE_OUTPUT | OF_CONFIDENCE | OF_SCORES | OF_STREAMS
 
-    assert (
-        names(TranslationRequest) | OF_THE_ANSWER == contract | OF_THE_CALL | OF_THE_OUTPUT | OF_CONFIDENCE | OF_SCORES
-    )
+    assert names(TranslationRequest) | OF_THE_ANSWER == contract | beside_it
     assert not OF_THE_ANSWER & names(TranslationRequest)
     assert not OF_THE_CALL & contract
 

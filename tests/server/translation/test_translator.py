@@ -16,6 +16,7 @@ from server.models.model import Model
 from server.telemetry.metrics import Metrics
 from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.memory import MemoryBudget
+from server.translation.request import TextOptions
 from server.translation.translator import Translator, _count
 from tests.server.echo_engine import EchoEngine, catalogue_of
 from tests.server.translation.parts import request
@@ -77,6 +78,7 @@ async def test_what_is_wrong_is_raised_before_anything_is_done(translator: Trans
         (request("One dog.", beam_size=99), InvalidRequest),
         (request("x " * MAX_TEXT_BYTES), InvalidRequest),
         (request("One dog.", seconds=-1.0), DeadlineExceeded),
+        (dataclasses.replace(request("One dog."), text=TextOptions(keep=["x" * 101])), InvalidRequest),
     ):
         with pytest.raises(error):
             await translator.accept(wrong)

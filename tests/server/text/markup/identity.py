@@ -2,7 +2,7 @@
 
 import re
 
-from server.text.markup.document import Block, Document
+from server.text.markup.document import STAND_IN, Block, Document
 
 
 def put_back(block: Block) -> str:
@@ -15,7 +15,12 @@ def put_back(block: Block) -> str:
         pieces += [block.kept[part] if part in block.kept else block.escape(part) for part in parts]
         pieces.append("" if tag is None else tag.source)
         position = end
-    return "".join(pieces)
+    return STAND_IN.sub(lambda match: _value(block, match[0]), "".join(pieces))
+
+
+def _value(block: Block, stand_in: str) -> str:
+    value = block.values.get(stand_in)
+    return stand_in if value is None else value.escape(value.text)
 
 
 def identity(document: Document) -> str:

@@ -75,7 +75,8 @@ def test_values_of_tags_that_stay_outside_are_blocks() -> None:
         ("Five", "'>"),
     ]
     assert [block.escape("a<") for block in document.blocks] == ["A<", "A<", "a&lt;", "A<"]
-    assert [tag.source for tag in document.blocks[2].tags] == ["<b a='Not'>"]
+    assert [tag.source for tag in document.blocks[2].tags] == ["<b a='\U000f0000'>"]
+    assert [value.text for value in document.blocks[2].values.values()] == ["Not"]
 
 
 def test_nothing_is_a_document() -> None:

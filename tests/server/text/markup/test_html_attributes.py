@@ -32,14 +32,31 @@ def texts(document: str) -> list[str]:
         ('<p translate="no" title="One">Two</p><img alt="One" class=notranslate>', []),
         ('<div translate="no"><img alt="One"></div><svg><a title="One"/></svg>', []),
         ("<!-- <img alt='One'> --><pre><img alt='One'></pre>", []),
-        # Tags within a text keep theirs.
-        ('See <img alt="One"> this <a title="Two">page</a> now', ["See \U000f0000 this page now"]),
         ("<img alt='One", ["One"]),
         ("<img alt='", []),
     ],
 )
 def test_attributes_that_people_read_are_texts(document: str, expected: list[str]) -> None:
     assert texts(document) == expected
+
+
+def test_those_within_a_text_have_stand_ins_in_their_tags() -> None:
+    source = 'See <img alt="One" src=a> this <a title="Two &amp; three" href="12">page</a> now'
+    (block,) = read_html(source, with_attributes=True).blocks
+
+    assert block.text == "See \U000f0000 this page now"
+    assert block.kept == {"\U000f0000": '<img alt="\U000f0001" src=a>'}
+    assert [tag.source for tag in block.tags] == ['<a title="\U000f0002" href="12">', "</a>"]
+    assert {key: value.text for key, value in block.values.items()} == {
+        "\U000f0001": "One",
+        "\U000f0002": "Two & three",
+    }
+
+
+def test_a_stand_in_of_the_documents_own_stays_its_own() -> None:
+    (block,) = read_html('See \U000f0000 <a title="One">this</a> page', with_attributes=True).blocks
+
+    assert [tag.source for tag in block.tags] == ['<a title="\U000f0001">', "</a>"]
 
 
 def test_they_stay_unless_that_is_asked_for() -> None:

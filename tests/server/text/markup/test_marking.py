@@ -128,6 +128,41 @@ def test_a_sentence_has_what_its_stand_ins_stand_for() -> None:
     assert second.markup.kept == {}
 
 
+def test_a_text_in_a_tag_that_moves_stands_behind_all_sentences() -> None:
+    title, alt, code = "\U000f0000", "\U000f0001", "\U000f0002"
+    tags = (Tag(2, f"<b title='{title}'>", 1), Tag(5, "</b>", 0, is_end=True))
+    values = {title: Block("Our cat. It runs.", "", html.escape), alt: Block("A & b", "", html.escape)}
+    first = Block(f"A red {code}.", "<hr>", html.escape, tags, {code: f"<img alt='{alt}'>"}, values)
+    found = split_document(
+        Document("", (first, Block("End.", "", html.escape))),
+        lambda text, _: split_text(text, "en", lambda shown: (*range(len(shown.split())), 2), 64),
+    )
+
+    assert [sentence.text for sentence in found.sentences] == [first.text, "End.", "Our cat.", "It runs.", "A & b"]
+    assert (found.num_shown, found.homes) == (2, (0, 0, 0))
+    markup = found.sentences[0].markup
+    assert markup is not None
+    assert {key: text.sentences for key, text in markup.texts.items()} == {title: range(2), alt: range(2, 3)}
+    assert markup.texts[alt].source == "A &amp; b"
+
+
+def test_a_text_in_a_tag_that_stays_has_its_place_in_the_order() -> None:
+    title = "\U000f0000"
+    tags = (Tag(7, f"<b title='{title}'>", 1), Tag(13, "</b>", 0, is_end=True))
+    block = Block("A dog. A cat.", "<hr>", html.escape, tags, {}, {title: Block("Our cat", "", html.escape)})
+    found = split_document(
+        Document("<p>", (block,)),
+        lambda text, _: split_text(text, "en", lambda shown: (*range(len(shown.split())), 2), 64),
+    )
+
+    assert [(each.text, each.separator) for each in found.sentences] == [
+        ("A dog.", " <b title='"),
+        ("Our cat", "'>"),
+        ("A cat.", "</b><hr>"),
+    ]
+    assert found.homes == ()
+
+
 @pytest.mark.parametrize("source", ["A <b>red</b> dog " * 6400, "A <b>red</b> dog. " * 6400, "<b>" * 6400 + "A dog."])
 def test_a_long_block_lets_its_watch_look_again_and_again(source: str) -> None:
     looked: list[int] = []

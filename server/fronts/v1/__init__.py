@@ -1,0 +1,1 @@
+"""Messages of other vendors in Python: generated from `protos/` by `make protos`, never edited by hand."""
