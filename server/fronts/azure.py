@@ -10,7 +10,7 @@ from typing import Any
 from babelserve.v1 import translation_pb2 as pb
 from server.bundle.codes import CodeTable
 from server.errors import Code, InvalidRequest, TranslationError
-from server.fronts.front import BodyTooLong, BodyTooSlow, Front, check_text, raise_failure
+from server.fronts.front import BodyTooLong, BodyTooSlow, Front, NotOffered, check_text, raise_failure
 from server.fronts.languages import directions, is_right_to_left, names_of, standard_code
 from server.telemetry.metrics import AZURE
 
@@ -69,12 +69,6 @@ class WrongRequest(InvalidRequest):
         self.number = number
 
 
-class NotFound(TranslationError):
-    """This version of Azure's API has no such path."""
-
-    code = Code.UNIMPLEMENTED
-
-
 def read_query(pairs: Mapping[str, Sequence[str]]) -> Query:
     """Returns parameters by their names in lower case."""
     query: dict[str, list[str]] = {}
@@ -94,7 +88,7 @@ def read_version(query: Query) -> str:
 def check_is_v3(query: Query) -> None:
     """Checks that a request is one of version 3.0, which alone has its path. Raises TranslationError."""
     if read_version(query) != V3:
-        raise NotFound(f"api-version: must be {V3} for this path, because later versions do not have it")
+        raise NotOffered(f"api-version: must be {V3} for this path, because later versions do not have it")
 
 
 def first(query: Query, name: str) -> str:

@@ -12,6 +12,7 @@ from server.translation.long_messages import LongMessages
 from server.web.azure import AzureApi
 from server.web.bodies import Bodies
 from server.web.exchange import REQUEST_ID_HEADER, Site
+from server.web.kserve import KserveApi
 from server.web.libretranslate import LibreTranslateApi
 from server.web.own import OwnApi
 
@@ -25,7 +26,8 @@ def create_app(backend: Backend, long_messages: LongMessages, origins: Sequence[
         origins: of web pages that may call, or "*"; none by default.
     """
     site = Site(backend, Bodies(long_messages))
-    routes = [*OwnApi(site).routes(), *AzureApi(site).routes(), *LibreTranslateApi(site).routes()]
+    fronts = (OwnApi(site), AzureApi(site), LibreTranslateApi(site), KserveApi(site))
+    routes = [route for front in fronts for route in front.routes()]
     cors = Middleware(
         CORSMiddleware,
         allow_origins=origins,

@@ -6,6 +6,7 @@ A body that nobody reads takes no more memory than a buffer of its connection, b
 import asyncio
 import json
 import re
+import zlib
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -92,6 +93,34 @@ class Bodies:
     def _check_length(self, num_bytes: int) -> None:
         if num_bytes > self._max_bytes:
             raise BodyTooLong("body", f"must have at most {self._max_bytes} bytes, not {num_bytes}")
+
+
+def unpack(body: bytes, encoding: str) -> bytes:
+    """Returns a body without its compression.
+
+    Args:
+        body: as it came.
+        encoding: its `Content-Encoding`: gzip, deflate or none.
+
+    Raises:
+        BodyTooLong: it has too many bytes.
+        InvalidRequest: it is not so compressed, or in another way.
+    """
+    kind = encoding.strip().lower()
+    if kind in ("", "identity"):
+        return body
+    if kind not in ("gzip", "deflate"):
+        raise InvalidRequest("Content-Encoding", "must be gzip or deflate")
+    unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # finds out which of the two it is
+    try:
+        whole = unpacking.decompress(body, MAX_BODY_BYTES + 1)
+    except zlib.error:
+        raise InvalidRequest("body", f"must be compressed as {kind}") from None
+    if len(whole) > MAX_BODY_BYTES:
+        raise BodyTooLong("body", f"must have at most {MAX_BODY_BYTES} bytes, unpacked")
+    if not unpacking.eof or unpacking.unused_data:
+        raise InvalidRequest("body", f"must be compressed as {kind}, and whole")
+    return whole
 
 
 def read_json(body: bytes) -> Any:

@@ -25,6 +25,7 @@ def address() -> Iterator[str]:
         ("azure1", "azure1_client.py"),
         ("azure2", "azure2_client.py"),
         ("azure_rest", "azure_rest_client.mjs"),
+        ("triton_http", "triton_http_client.py"),
     ],
 )
 def test_a_client_gets_what_it_asks_for(address: str, environment: str, script: str) -> None:

@@ -5,7 +5,7 @@ import pytest
 from babelserve.v1 import translation_pb2 as pb
 from server.errors import InvalidRequest, ModelNotFound, NotServing, Overloaded, TranslationError, Unauthenticated
 from server.fronts import azure
-from server.fronts.front import BodyTooLong, FailedText, Front
+from server.fronts.front import BodyTooLong, FailedText, Front, NotOffered
 
 SERVED = pb.ListModelsResponse(
     models=[
@@ -42,7 +42,7 @@ def test_an_unknown_version_is_refused(versions: list[str]) -> None:
 
 def test_a_path_of_the_first_version_is_not_found_in_another() -> None:
     azure.check_is_v3(V3)
-    with pytest.raises(azure.NotFound) as caught:
+    with pytest.raises(NotOffered) as caught:
         azure.check_is_v3(V2026)
 
     assert answered(caught.value, azure.FRONT_2026)[:2] == (404, "404000")
