@@ -12,6 +12,7 @@ from server.translation.long_messages import LongMessages
 from server.web.azure import AzureApi
 from server.web.bodies import Bodies
 from server.web.exchange import REQUEST_ID_HEADER, Site
+from server.web.google import GoogleApi
 from server.web.kserve import KserveApi
 from server.web.libretranslate import LibreTranslateApi
 from server.web.own import OwnApi
@@ -26,7 +27,7 @@ def create_app(backend: Backend, long_messages: LongMessages, origins: Sequence[
         origins: of web pages that may call, or "*"; none by default.
     """
     site = Site(backend, Bodies(long_messages))
-    fronts = (OwnApi(site), AzureApi(site), LibreTranslateApi(site), KserveApi(site))
+    fronts = (OwnApi(site), AzureApi(site), LibreTranslateApi(site), KserveApi(site), GoogleApi(site))
     routes = [route for front in fronts for route in front.routes()]
     cors = Middleware(
         CORSMiddleware,

@@ -18,6 +18,7 @@ from server.web.bodies import read_json, unpack
 from server.web.exchange import Exchange, Site, json_response
 
 _PREFIXES = ("", "/kserve")
+_TARGET = "target_language_code"  # a request that names it, and no version, needs no list of the models
 _JSON_LENGTH = "inference-header-content-length"
 _MODEL = "/v2/models/{model}"
 _VERSION = _MODEL + "/versions/{version}"
@@ -107,7 +108,9 @@ class KserveApi:
         body = unpack(exchange.body, headers.get("content-encoding", ""))
         length = json_length(headers.get(_JSON_LENGTH), body)
         asked = read_infer(read_json(body[:length]), body[length:], path["model"], path.get("version", ""))
-        message = tensors.read_infer(asked.message, await self._backend.list_models(exchange.caller))
+        is_whole = not asked.message.model_version and _TARGET in asked.message.parameters
+        served = pb.ListModelsResponse() if is_whole else await self._backend.list_models(exchange.caller)
+        message = tensors.read_infer(asked.message, served)
         patience = tensors.read_timeout(asked.message)
         caller = replace(exchange.caller, seconds=patience) if patience is not None else exchange.caller
         with fields_named(tensors.FIELDS):

@@ -26,6 +26,7 @@ def address() -> Iterator[str]:
         ("azure2", "azure2_client.py"),
         ("azure_rest", "azure_rest_client.mjs"),
         ("triton_http", "triton_http_client.py"),
+        ("google", "google_rest_client.py"),
     ],
 )
 def test_a_client_gets_what_it_asks_for(address: str, environment: str, script: str) -> None:
