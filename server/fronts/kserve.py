@@ -76,8 +76,11 @@ class Pieces:
         return not self._num_unfinished
 
     def add(self, part: pb.TranslateStreamResponse) -> Iterator[pb.TranslateStreamResponse]:
-        """Yields the sentences that can be read now that one more is done."""
+        """Yields the sentences that can be read now that one more is done; the error of a text at once."""
         text = part.content_index
+        if part.HasField("status"):
+            yield part
+            return
         self._waiting[text, part.sentence_index] = part
         while (ready := self._waiting.pop((text, self._next[text]), None)) is not None:
             self._next[text] += 1

@@ -266,6 +266,14 @@ def test_sentences_come_in_the_order_of_reading(order: list[tuple[int, int]]) ->
     assert sorted(told) == sorted(order)
 
 
+def test_the_error_of_a_text_comes_at_once() -> None:
+    pieces = Pieces(1)
+    list(pieces.add(pb.TranslateStreamResponse(sentence_count=3)))
+
+    assert list(pieces.add(pb.TranslateStreamResponse(status=FAILED))) == [pb.TranslateStreamResponse(status=FAILED)]
+    assert not pieces.is_finished
+
+
 VALUES = st.one_of(
     st.builds(kserve.InferParameter, bool_param=st.booleans()),
     st.builds(kserve.InferParameter, int64_param=st.integers(-(2**63), 2**63 - 1)),

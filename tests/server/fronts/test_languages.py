@@ -84,7 +84,7 @@ def test_a_model_of_many_languages_takes_time_by_its_directions() -> None:
         return time.process_time() - started
 
     quick, slow = (min(seconds(num_languages) for _ in range(5)) for num_languages in (200, 400))
-    assert slow / quick < 4 * 2.5 / 2  # four times as many directions
+    assert slow / quick < 8  # four times as many directions; sixteen would be a square
 
 
 def test_a_script_decides_the_direction_of_writing() -> None:

@@ -1,6 +1,7 @@
 """What all services of other vendors have in common with ours, behind a real gRPC server."""
 
 import logging
+import random
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,28 @@ async def test_bytes_that_are_no_message_are_refused(
 
     assert code is grpc.StatusCode.INVALID_ARGUMENT
     assert words == "request: is no valid protobuf message, or holds text that is no UTF-8"
+
+
+@every_front
+async def test_spoilt_messages_are_answered_or_refused(
+    public: Public, path: str, message: Any, kind: Any, front: str
+) -> None:
+    dice, good = random.Random(7), message.SerializeToString()
+    codes = {grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND}
+    seen = set()
+    for _ in range(300):
+        spoilt = bytearray(good)
+        for _ in range(dice.randint(1, 3)):
+            begin = dice.randrange(len(spoilt))
+            spoilt[begin : begin + dice.randint(0, 2)] = dice.randbytes(dice.randint(0, 2))
+        try:
+            await public.ask(path, bytes(spoilt), kind)
+            seen.add(grpc.StatusCode.OK)
+        except grpc.aio.AioRpcError as error:
+            seen.add(error.code())
+
+    assert len(seen) > 1
+    assert seen <= codes
 
 
 @pytest.mark.parametrize(

@@ -156,3 +156,14 @@ async def test_each_model_is_told_by_its_name_and_what_has_gone_is_not_serving(
     assert [await told(name) for name in ("en-de", "de-en")] == [NOT_SERVING, NOT_SERVING]
     watching.cancel()
     watch.cancel()
+
+
+async def test_a_model_is_ready_while_it_is_watched_and_requests_are_welcome(health: Health) -> None:
+    await health.set_serving(True)
+    watching = asyncio.create_task(health.watch(lambda: {"a": True, "b": False}, lambda: True))
+    await asyncio.sleep(0)
+
+    assert [health.is_ready(name) for name in ("a", "b", "c", "")] == [True, False, False, False]
+    await health.set_serving(False)
+    assert not health.is_ready("a")
+    watching.cancel()
