@@ -155,6 +155,29 @@ def _add_decoding_flags(parser: argparse.ArgumentParser) -> None:
     add("--min-output-tokens", type=int, metavar="N", help="fewest target tokens of a sentence (default: 0)")
     add("--suppress", action="append", metavar="TEXT", help="never write TEXT; may be given up to 100 times")
     add("--patience", type=float, metavar="A", help="wait for A times as many hypotheses, 1 to 10 (default: 1)")
+    add(
+        "--target-prefix",
+        nargs=1,
+        dest="target_prefixes",
+        metavar="TEXT",
+        help="begin the translation of every text with TEXT, and go on from there",
+    )
+    add("--prefix-bias-beta", type=float, metavar="B", help="draw to --target-prefix instead, 0 to 0.999 (default: 0)")
+    add(
+        "--return-alternatives",
+        action="store_true",
+        default=None,
+        help="have the --num-hypotheses translations begin with different tokens (default: the best ones)",
+    )
+    add(
+        "--min-alternative-expansion-prob",
+        type=float,
+        metavar="P",
+        help="leave out alternatives whose first token is less probable (default: 0)",
+    )
+    add("--min-length-ratio", type=float, metavar="R", help="fewest target tokens for a source token (default: 0)")
+    add("--max-length-ratio", type=float, metavar="R", help="most target tokens for a source token (default: none)")
+    add("--coverage-penalty", type=float, metavar="A", help="over 0 against words left out, 0 to 10 (default: 0)")
     add("--sampling-top-k", type=int, metavar="K", help="draw tokens, from the K most probable (default: 0, all)")
     add("--sampling-top-p", type=float, metavar="P", help="draw tokens, from those with probability P (default: 1)")
     add("--sampling-temperature", type=float, metavar="T", help="draw tokens; under 1 likelier ones (default: 1)")

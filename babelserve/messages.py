@@ -10,7 +10,7 @@ from babelserve.answers import check_count
 from babelserve.decoding import check_phrases, decoding_options
 from babelserve.errors import InvalidRequest, ServerFailed
 from babelserve.results import Hypothesis, ModelInfo, StreamedSentence, Timings, TranslateResult, Translation
-from babelserve.rules import check_text, glossary_message, keep_rules
+from babelserve.rules import check_text, glossary_message, keep_rules, priority_of
 from babelserve.sentences import (
     read_detected,
     read_finish_reason,
@@ -22,11 +22,6 @@ from babelserve.sentences import (
 from babelserve.terms import read_glossaries, read_terms
 from babelserve.v1 import translation_pb2
 
-_PRIORITIES = {
-    "high": translation_pb2.PRIORITY_HIGH,
-    "normal": translation_pb2.PRIORITY_NORMAL,
-    "low": translation_pb2.PRIORITY_LOW,
-}
 MAX_REQUEST_BYTES = 4 * 2**20  # as translation.proto says; gRPC would refuse it as if the server were full
 
 
@@ -53,6 +48,12 @@ class TranslateOptions(TypedDict, total=False):
         sampling_temperature: 0.01 to 100; less than 1 draws likely tokens more often.
         sampling_seed: The same seed draws the same translation.
         end_loops: False lets a translation go on that says the same again and again.
+        return_alternatives: True has the `num_hypotheses` translations begin with different tokens, behind the prefix.
+        min_alternative_expansion_prob: 0 to 1; alternatives whose first token is less probable are left out.
+        target_prefixes: What translations begin with: one for each text, or one for all.
+        prefix_bias_beta: 0 to 0.999; over 0 draws translations to their prefixes, which they need not have then.
+        min_length_ratio, max_length_ratio: Bounds of a sentence's target tokens, as times its source tokens.
+        coverage_penalty: 0 to 10; over 0 lowers the scores of translations that leave words of the source out.
         refuse_unknown_scripts: True has a text fail that has a sentence in a script that the model does not know.
         translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
         adapt_quantities: True writes numbers, currencies, units and dates as English and German do.
@@ -91,6 +92,13 @@ class TranslateOptions(TypedDict, total=False):
     sampling_temperature: float | None
     sampling_seed: int | None
     end_loops: bool | None
+    return_alternatives: bool | None
+    min_alternative_expansion_prob: float | None
+    target_prefixes: Sequence[str] | None
+    prefix_bias_beta: float | None
+    min_length_ratio: float | None
+    max_length_ratio: float | None
+    coverage_penalty: float | None
     refuse_unknown_scripts: bool | None
     translate_attributes: bool | None
     adapt_quantities: bool | None
@@ -137,6 +145,7 @@ def translate_request(
             model=options.get("model"),
             mime_type=options.get("mime_type"),
             decoding=decoding_options(options),
+            target_prefixes=options.get("target_prefixes"),
             text=translation_pb2.TextOptions(
                 refuse_unknown_scripts=options.get("refuse_unknown_scripts"),
                 translate_attributes=options.get("translate_attributes"),
@@ -193,8 +202,8 @@ def _check_options(options: TranslateOptions) -> None:
         declared = _OPTION_TYPES[name]
         if value is None or name in ("keep", "glossary", "glossaries"):  # which rules.py checks
             continue
-        if name == "suppress":
-            check_phrases(value)
+        if name in ("suppress", "target_prefixes"):
+            check_phrases(name, value)
             continue
         if declared is str:
             check_text(name, value)
@@ -202,15 +211,6 @@ def _check_options(options: TranslateOptions) -> None:
         accepted, said = _ACCEPTED[declared]
         if isinstance(value, bool) != (declared is bool) or not isinstance(value, accepted):
             raise TypeError(f"{name} must be {said}, not {type(value).__name__}")
-
-
-def priority_of(name: str | None) -> translation_pb2.Priority:
-    """Returns what a priority is on the wire. Raises InvalidRequest if there is none of that name."""
-    if name is None:
-        return translation_pb2.PRIORITY_UNSPECIFIED
-    if name not in _PRIORITIES:
-        raise InvalidRequest(f"priority must be one of {', '.join(_PRIORITIES)}, not {name!r}")
-    return _PRIORITIES[name]
 
 
 def translate_result(response: translation_pb2.TranslateResponse, num_texts: int) -> TranslateResult:

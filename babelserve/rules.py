@@ -1,10 +1,16 @@
-"""Rules of a request from arguments: what translations keep, and which terms and glossaries they have."""
+"""Rules of a request from arguments: what translations keep, which terms they have, and how urgent they are."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelserve.errors import InvalidRequest
 from babelserve.v1 import translation_pb2
+
+_PRIORITIES = {
+    "high": translation_pb2.PRIORITY_HIGH,
+    "normal": translation_pb2.PRIORITY_NORMAL,
+    "low": translation_pb2.PRIORITY_LOW,
+}
 
 
 def check_text(name: str, text: object) -> None:
@@ -78,3 +84,12 @@ def glossary_message(
             check_text(name, target)
         message.terms.add(source=source, target=targets[0], target_forms=targets[1:], exact=is_exact)
     return message
+
+
+def priority_of(name: str | None) -> translation_pb2.Priority:
+    """Returns what a priority is on the wire. Raises InvalidRequest if there is none of that name."""
+    if name is None:
+        return translation_pb2.PRIORITY_UNSPECIFIED
+    if name not in _PRIORITIES:
+        raise InvalidRequest(f"priority must be one of {', '.join(_PRIORITIES)}, not {name!r}")
+    return _PRIORITIES[name]

@@ -52,7 +52,7 @@ FINISH_REASON_COPIED: FinishReason
 FINISH_REASON_REPETITION: FinishReason
 
 class TranslateRequest(_message.Message):
-    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "mime_type", "decoding", "output", "priority", "traffic_key", "text", "glossary")
+    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "mime_type", "decoding", "output", "priority", "traffic_key", "text", "glossary", "target_prefixes")
     CONTENTS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
@@ -64,6 +64,7 @@ class TranslateRequest(_message.Message):
     TRAFFIC_KEY_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     GLOSSARY_FIELD_NUMBER: _ClassVar[int]
+    TARGET_PREFIXES_FIELD_NUMBER: _ClassVar[int]
     contents: _containers.RepeatedScalarFieldContainer[str]
     source_language_code: str
     target_language_code: str
@@ -75,7 +76,8 @@ class TranslateRequest(_message.Message):
     traffic_key: str
     text: TextOptions
     glossary: Glossary
-    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., decoding: _Optional[_Union[DecodingOptions, _Mapping]] = ..., output: _Optional[_Union[OutputOptions, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., traffic_key: _Optional[str] = ..., text: _Optional[_Union[TextOptions, _Mapping]] = ..., glossary: _Optional[_Union[Glossary, _Mapping]] = ...) -> None: ...
+    target_prefixes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., decoding: _Optional[_Union[DecodingOptions, _Mapping]] = ..., output: _Optional[_Union[OutputOptions, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., traffic_key: _Optional[str] = ..., text: _Optional[_Union[TextOptions, _Mapping]] = ..., glossary: _Optional[_Union[Glossary, _Mapping]] = ..., target_prefixes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Glossary(_message.Message):
     __slots__ = ("terms", "ignore_case", "names")
@@ -132,7 +134,7 @@ class KeepRule(_message.Message):
     def __init__(self, literal: _Optional[str] = ..., opening: _Optional[str] = ..., closing: _Optional[str] = ...) -> None: ...
 
 class DecodingOptions(_message.Message):
-    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores", "use_shortlist", "repetition_penalty", "no_repeat_ngram_size", "min_output_tokens", "suppress", "patience", "sampling", "end_loops")
+    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores", "use_shortlist", "repetition_penalty", "no_repeat_ngram_size", "min_output_tokens", "suppress", "patience", "sampling", "end_loops", "return_alternatives", "min_alternative_expansion_prob", "prefix_bias_beta", "min_length_ratio", "max_length_ratio", "coverage_penalty")
     BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
     NUM_HYPOTHESES_FIELD_NUMBER: _ClassVar[int]
     LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
@@ -146,6 +148,12 @@ class DecodingOptions(_message.Message):
     PATIENCE_FIELD_NUMBER: _ClassVar[int]
     SAMPLING_FIELD_NUMBER: _ClassVar[int]
     END_LOOPS_FIELD_NUMBER: _ClassVar[int]
+    RETURN_ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
+    MIN_ALTERNATIVE_EXPANSION_PROB_FIELD_NUMBER: _ClassVar[int]
+    PREFIX_BIAS_BETA_FIELD_NUMBER: _ClassVar[int]
+    MIN_LENGTH_RATIO_FIELD_NUMBER: _ClassVar[int]
+    MAX_LENGTH_RATIO_FIELD_NUMBER: _ClassVar[int]
+    COVERAGE_PENALTY_FIELD_NUMBER: _ClassVar[int]
     beam_size: int
     num_hypotheses: int
     length_penalty: float
@@ -159,7 +167,13 @@ class DecodingOptions(_message.Message):
     patience: float
     sampling: Sampling
     end_loops: bool
-    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., with_scores: _Optional[bool] = ..., use_shortlist: _Optional[bool] = ..., repetition_penalty: _Optional[float] = ..., no_repeat_ngram_size: _Optional[int] = ..., min_output_tokens: _Optional[int] = ..., suppress: _Optional[_Iterable[str]] = ..., patience: _Optional[float] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., end_loops: _Optional[bool] = ...) -> None: ...
+    return_alternatives: bool
+    min_alternative_expansion_prob: float
+    prefix_bias_beta: float
+    min_length_ratio: float
+    max_length_ratio: float
+    coverage_penalty: float
+    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., with_scores: _Optional[bool] = ..., use_shortlist: _Optional[bool] = ..., repetition_penalty: _Optional[float] = ..., no_repeat_ngram_size: _Optional[int] = ..., min_output_tokens: _Optional[int] = ..., suppress: _Optional[_Iterable[str]] = ..., patience: _Optional[float] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., end_loops: _Optional[bool] = ..., return_alternatives: _Optional[bool] = ..., min_alternative_expansion_prob: _Optional[float] = ..., prefix_bias_beta: _Optional[float] = ..., min_length_ratio: _Optional[float] = ..., max_length_ratio: _Optional[float] = ..., coverage_penalty: _Optional[float] = ...) -> None: ...
 
 class Sampling(_message.Message):
     __slots__ = ("top_k", "top_p", "temperature", "seed")

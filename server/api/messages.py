@@ -72,6 +72,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
             keep=[_read_keep_rule(index, rule) for index, rule in enumerate(message.text.keep)],
         ),
         glossary=read_glossary(message.glossary),
+        target_prefixes=message.target_prefixes,
         traffic_key=message.traffic_key or request_id.get() or "",
         arrived=arrived,
         deadline=float("inf") if remaining is None else arrived + remaining,
@@ -188,6 +189,8 @@ def _read_keep_rule(index: int, rule: pb.KeepRule) -> str | tuple[str, str]:
 def _translation(answer: TextAnswer, num_hypotheses: int, output: pb.OutputOptions) -> pb.Translation:
     if answer.error is not None:
         return pb.Translation(status=status_message(answer.error))
+    if answer.legs and answer.legs[-1].options.return_alternatives:
+        num_hypotheses = answer.num_alternatives(num_hypotheses)
     hypotheses = [pb.Hypothesis(text=answer.text(rank), score=answer.score(rank)) for rank in range(num_hypotheses)]
     text = hypotheses[0].text
     if output.text_once:

@@ -68,7 +68,7 @@ class TermSearch(BeamSearch):
         logits: Sequence[NDArray[np.float32]] = (),  # noqa: ARG002  # it draws none
     ) -> list[int]:
         """See `BeamSearch.advance`."""
-        if self.num_tokens < self._num_forced:
+        if self.num_tokens < len(self._followed):
             return self._follow_prefix()
         tokens = [
             dict(zip(ids[: self.top_k], log_probs, strict=False))
@@ -112,7 +112,7 @@ class TermSearch(BeamSearch):
             log_prob = hypothesis.score * length**power - least
             return -self._terms.level(written), -log_prob / max(1, length - written.num_tokens) ** power
 
-        ranked = [*sorted(self._finished, key=key), *sorted(self._repetitive, key=key)]
+        ranked = [*sorted(self.finished, key=key), *sorted(self._repetitive, key=key)]
         return ranked[: self._options.num_hypotheses]
 
     def _keep(self, beams: Sequence[int], parents: Sequence[int]) -> list[int]:
@@ -123,6 +123,11 @@ class TermSearch(BeamSearch):
     def _begin(self) -> None:
         super()._begin()
         self._want()
+
+    def _follow_prefix(self) -> list[int]:
+        if self.num_tokens >= self._num_forced:
+            self._written = [self._terms.after(self._written[0], self._followed[self.num_tokens], 0.0)]
+        return super()._follow_prefix()
 
     def _want(self) -> None:
         self.wanted = [

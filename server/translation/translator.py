@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +27,7 @@ from server.translation.legs import TextGroup, group_texts
 from server.translation.mailbox import Doorbell
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.pairs import direct_routes, encode_pairs
+from server.translation.prefixes import add_prefixes, check_prefixes
 from server.translation.refusals import Refusals
 from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Routes, TextRoute, choose_routes
@@ -189,6 +191,8 @@ class Translator:
     ) -> Job:
         check_priority(request.priority, request.tenant)
         groups = group_texts(request, routes, used, self._beam_size)
+        for group in groups:
+            check_prefixes(request, group.legs)
         options = groups[0].legs[-1].options
         _charge(request.tenant, 0.0)  # refuses a tenant in debt at once
         check_answer(sum(group.num_characters for group in groups), options.num_hypotheses)
@@ -208,7 +212,12 @@ class Translator:
         num_nodes = 0
         if request.with_search:
             width = max(leg.options.beam_size for group in groups for leg in group.legs)
-            lengths = [sentence.num_tokens for sentence in sentences if sentence.source_ids is not None]
+            ratio = max(1.0, options.min_length_ratio)
+            lengths = [
+                math.ceil(ratio * each.num_tokens) + (len(each.prefix.ids) if each.prefix else 0)
+                for each in sentences
+                if each.source_ids is not None
+            ]
             num_nodes = check_search(width, lengths, request.decoding.max_output_tokens)
         if time.monotonic() >= deadline:
             raise DeadlineExceeded("the time was over before the translation could start")
@@ -240,6 +249,9 @@ class Translator:
         if request.text.refuse_unknown_scripts:
             masked = enumerate(zip(split, rules, strict=True))
             split = [check_scripts(f"contents[{index}]", text, own.masker) for index, (text, own) in masked]
+        if request.target_prefixes:
+            first = [of_text.get(index, groups[0]).legs[0] for index in range(len(texts))]
+            split = await add_prefixes(split, request.target_prefixes, first, self._splitter, deadline)
         return [
             TextAnswer(SplitText("", (), route.found), ())
             if isinstance(route.found, InvalidRequest)

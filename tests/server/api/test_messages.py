@@ -34,6 +34,7 @@ def test_every_field_of_a_request_is_read() -> None:
             use_shortlist=True,
         ),
         priority=pb.PRIORITY_LOW,
+        target_prefixes=["eins", ""],
         traffic_key="document 7",
         output=pb.OutputOptions(
             include_alignment=True, include_tokens=True, include_confidence=True, include_search=True
@@ -48,6 +49,7 @@ def test_every_field_of_a_request_is_read() -> None:
     request = read_request(message, None, TENANT)
 
     assert (list(request.contents), request.tenant) == (["one", "two"], TENANT)
+    assert list(request.target_prefixes) == ["eins", ""]
     assert (request.source_language_code, request.target_language_code) == ("en", "de")
     assert (request.model, request.mime_type, request.priority) == ("m", "text/plain", Priority.LOW)
     assert request.traffic_key == "document 7"

@@ -196,6 +196,14 @@ def test_the_prefix_of_the_target_is_no_part_of_a_term() -> None:
     assert 40 in best.ids
 
 
+@pytest.mark.parametrize("prefix", [(40, 41), (40,), (9, 40, 41)])
+def test_terms_may_begin_or_stand_in_what_is_given(prefix: tuple[int, ...]) -> None:
+    best, *_ = search(lambda before: saying(10, 11)(before[len(prefix) :]), ((40, 41),), target_prefix=prefix)
+
+    assert best.ids[: len(prefix)] == prefix
+    assert [pair for pair in itertools.pairwise(best.ids) if 40 in pair and 41 in pair] == [(40, 41)], "once"
+
+
 def test_a_limit_ends_a_sentence_without_its_terms_and_those_with_more_are_better() -> None:
     found = search(saying(*range(10, 30)), ((40, 41),), ((42,),), max_tokens=4)
 

@@ -89,8 +89,45 @@ def mime_type(name: str, num_hypotheses: int = 1, **wishes: Any) -> Read | None:
             ["decoding.sampling.temperature", "0.01 to 100", "not 0"],
         ),
         (
-            lambda m: check_glossary(m, has_forms=True, is_only=True, samples=True),
+            lambda m: check_glossary(m, True, DecodingOptions(sampling=Sampling()), is_only=True),
             ["glossary", "must be empty", "sampling"],
+        ),
+        (
+            lambda m: check_glossary(m, True, DecodingOptions(return_alternatives=True), is_only=True),
+            ["glossary", "must be empty", "return_alternatives"],
+        ),
+        (lambda m: decoding(m, min_length_ratio=11.0), ["decoding.min_length_ratio", "0 to 10", "11"]),
+        (lambda m: decoding(m, max_length_ratio=0.0), ["decoding.max_length_ratio", "0.01", "10", "not 0"]),
+        (lambda m: decoding(m, max_length_ratio=float("nan")), ["decoding.max_length_ratio", "nan"]),
+        (
+            lambda m: decoding(m, min_length_ratio=2.0, max_length_ratio=1.0),
+            ["decoding.max_length_ratio", "from 2 (or min_length_ratio) to 10", "not 1"],
+        ),
+        (lambda m: decoding(m, coverage_penalty=-1.0), ["decoding.coverage_penalty", "0 to 10", "not -1"]),
+        (lambda m: decoding(m, prefix_bias_beta=1.0), ["decoding.prefix_bias_beta", "0 to 0.999", "not 1"]),
+        (
+            lambda m: decoding(m, min_alternative_expansion_prob=1.5),
+            ["decoding.min_alternative_expansion_prob", "0 to 1", "1.5"],
+        ),
+        (
+            lambda m: decoding(m, return_alternatives=True, beam_size=3, num_hypotheses=3),
+            ["decoding.num_hypotheses", "from 1 to 2 alternatives with beam_size 3", "not 3"],
+        ),
+        (
+            lambda m: decoding(m, return_alternatives=True, num_hypotheses=9),
+            ["decoding.num_hypotheses", "from 1 to 8 alternatives with beam_size 1", "not 9"],
+        ),
+        (
+            lambda m: decoding(m, return_alternatives=True, sampling=Sampling()),
+            ["decoding.return_alternatives", "must be false", "sampling"],
+        ),
+        (
+            lambda m: decoding(m, return_alternatives=True, coverage_penalty=0.2),
+            ["decoding.return_alternatives", "must be false", "coverage_penalty"],
+        ),
+        (
+            lambda m: decoding(m, return_alternatives=True, prefix_bias_beta=0.2),
+            ["decoding.return_alternatives", "must be false", "prefix_bias_beta"],
         ),
         (lambda _: check_alignment(None), ["output.include_alignment", "false", "aligned"]),
         (lambda _: check_confidence(None), ["output.include_confidence", "false", "sure"]),
@@ -98,6 +135,10 @@ def mime_type(name: str, num_hypotheses: int = 1, **wishes: Any) -> Read | None:
         (
             lambda _: check_scores(DecodingOptions(beam_size=1, with_scores=False)),
             ["decoding.with_scores", "output.include_tokens", "not false"],
+        ),
+        (
+            lambda _: check_scores(DecodingOptions(return_alternatives=True), with_search=True),
+            ["output.include_search", "must be false", "return_alternatives"],
         ),
         (lambda _: check_search(4, [3] * 745, None), ["output.include_search", "over 65536", "it is 65560"]),
         (lambda _: check_search(8, [3], 8193), ["output.include_search", "over 65536", "it is 65544"]),
