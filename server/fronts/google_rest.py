@@ -6,11 +6,12 @@ Version 3 is JSON of the messages of `server.fronts.google`. Version 2 has field
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
+from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
 from babelserve.v1 import translation_pb2 as pb
 from server.errors import InvalidRequest, Overloaded, TranslationError
+from server.fronts import own
 from server.fronts.front import Front, check_text, check_texts, raise_failure
 from server.fronts.v1 import google_pb2 as google
 from server.telemetry.metrics import GOOGLE
@@ -21,7 +22,6 @@ _M = TypeVar("_M", bound=Message)
 
 _TYPES = {"": "text/html", "html": "text/html", "text": "text/plain"}  # HTML is what Google takes for granted
 _TYPE_URL = "type.googleapis.com/google.rpc."
-_MOST_WORDS = 200  # of protobuf's own about what is wrong, which may quote the value
 
 Fields = Mapping[str, Sequence[Any]]  # each name with its values, of JSON, of a form or of the query
 
@@ -39,11 +39,7 @@ def read_message(kind: type[_M], value: Any, path: Mapping[str, str]) -> _M:
     """
     if not isinstance(value, dict):
         raise InvalidRequest("body", "must be a JSON object")
-    try:
-        return ParseDict({**value, **path}, kind(), ignore_unknown_fields=True)
-    except (ParseError, ValueError, TypeError, RecursionError) as error:
-        words = str(error).partition("\n")[0][:_MOST_WORDS]
-        raise InvalidRequest("body", f"must be the JSON form of the request, not so: {words}") from None
+    return own.read_message(kind, {**value, **path}, ignores_unknown=True)
 
 
 def read_parameters(kind: type[Message], query: Fields) -> dict[str, Any]:
