@@ -123,6 +123,7 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="translate attributes that people read, such as alt, too, with --mime-type text/html (default: they stay)",
     )
+    _add_tag_flags(parser)
     add(
         "--adapt-quantities",
         action="store_true",
@@ -146,6 +147,35 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
         metavar="KEY",
         help="where versions of a model share its requests, those with the same key go to the same one",
     )
+
+
+def _add_tag_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds what says how lines and elements of texts are read."""
+    add = parser.add_argument
+    add(
+        "--join-lines",
+        action="store_true",
+        default=None,
+        help="take line breaks in plain text for blanks, and an empty line for the end of a paragraph (default: a line "
+        "break ends a sentence)",
+    )
+    for kind, does in (
+        ("ignored", "stay as they are, of XML or HTML"),
+        ("splitting", "end a sentence, of XML"),
+        ("non-splitting", "do not end a sentence, of XML"),
+    ):
+        add(f"--{kind}-tags", type=_names, metavar="NAMES", help=f"elements that {does}, parted by commas")
+    add(
+        "--only-named-split",
+        action="store_true",
+        default=None,
+        help="let only --splitting-tags end a sentence of XML (default: also elements that nowhere stand beside text)",
+    )
+    add("--repair-xml", action="store_true", default=None, help="read XML that is not well-formed as HTML")
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
 
 
 def _add_decoding_flags(parser: argparse.ArgumentParser) -> None:

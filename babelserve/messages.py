@@ -9,8 +9,8 @@ from google.protobuf.message import Message
 from babelserve.answers import check_count
 from babelserve.decoding import check_phrases, decoding_options
 from babelserve.errors import InvalidRequest, ServerFailed
-from babelserve.results import Hypothesis, ModelInfo, StreamedSentence, Timings, TranslateResult, Translation
-from babelserve.rules import check_text, glossary_message, keep_rules, priority_of
+from babelserve.results import Hypothesis, StreamedSentence, Timings, TranslateResult, Translation
+from babelserve.rules import check_text, glossary_message, priority_of, text_options
 from babelserve.sentences import (
     read_detected,
     read_finish_reason,
@@ -31,7 +31,8 @@ class TranslateOptions(TypedDict, total=False):
     Attributes:
         source: Code of the source language, such as "en", or "auto" to have it detected.
         model: Name of the model as `list_models` gives it.
-        mime_type: What the texts are: "text/plain", "text/html", "text/markdown" or "application/xliff+xml".
+        mime_type: What the texts are: "text/plain", "text/html", "text/markdown", "application/xliff+xml" or
+            "application/xml".
         beam_size: Width of the beam, from 1 (greedy search) to the model's `max_beam_size`.
         num_hypotheses: How many best translations to return, 1 to `beam_size`.
         length_penalty: 0 to 10; over 1 favours longer translations.
@@ -57,6 +58,12 @@ class TranslateOptions(TypedDict, total=False):
         refuse_unknown_scripts: True has a text fail that has a sentence in a script that the model does not know.
         translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
         adapt_quantities: True writes numbers, currencies, units and dates as English and German do.
+        join_lines: True takes a line break in plain text for a blank, and an empty line for the end of a paragraph.
+        ignored_tags: Elements of XML or HTML that stay as they are; at most 100 names.
+        splitting_tags: Elements of XML that end a sentence; likewise.
+        non_splitting_tags: Elements of XML that do not; likewise.
+        only_named_split: True has no other elements of XML end a sentence than `splitting_tags`.
+        repair_xml: True reads XML that is not well-formed as HTML.
         keep: What translations keep as it is: literals, and pairs of an opening and a closing, such as
             `["ACME", ("<<", ">>")]`; at most 100 of 1 to 100 characters each, and 4000 together.
         glossary: Words or phrases, and what each must become: a target, which may have the endings of its language, or
@@ -102,6 +109,12 @@ class TranslateOptions(TypedDict, total=False):
     refuse_unknown_scripts: bool | None
     translate_attributes: bool | None
     adapt_quantities: bool | None
+    join_lines: bool | None
+    ignored_tags: Sequence[str] | None
+    splitting_tags: Sequence[str] | None
+    non_splitting_tags: Sequence[str] | None
+    only_named_split: bool | None
+    repair_xml: bool | None
     keep: Sequence[str | tuple[str, str]] | None
     glossary: Mapping[str, str | Sequence[str]] | None
     glossaries: Sequence[str] | None
@@ -116,6 +129,7 @@ class TranslateOptions(TypedDict, total=False):
 
 
 _OPTION_TYPES: dict[str, type] = {name: get_args(hint)[0] for name, hint in get_type_hints(TranslateOptions).items()}
+_LISTS = ("suppress", "target_prefixes", "ignored_tags", "splitting_tags", "non_splitting_tags")
 _ACCEPTED: dict[type, tuple[type, str]] = {  # for each such type; numpy's numbers are numbers, too
     bool: (bool, "True or False"),
     int: (numbers.Integral, "a whole number"),
@@ -146,12 +160,7 @@ def translate_request(
             mime_type=options.get("mime_type"),
             decoding=decoding_options(options),
             target_prefixes=options.get("target_prefixes"),
-            text=translation_pb2.TextOptions(
-                refuse_unknown_scripts=options.get("refuse_unknown_scripts"),
-                translate_attributes=options.get("translate_attributes"),
-                adapt_quantities=options.get("adapt_quantities"),
-                keep=keep_rules(options.get("keep")),
-            ),
+            text=text_options(options),
             priority=priority_of(options.get("priority")),
             traffic_key=options.get("traffic_key"),
             output=translation_pb2.OutputOptions(
@@ -202,7 +211,7 @@ def _check_options(options: TranslateOptions) -> None:
         declared = _OPTION_TYPES[name]
         if value is None or name in ("keep", "glossary", "glossaries"):  # which rules.py checks
             continue
-        if name in ("suppress", "target_prefixes"):
+        if name in _LISTS:
             check_phrases(name, value)
             continue
         if declared is str:
@@ -250,31 +259,6 @@ def streamed_sentence(response: translation_pb2.TranslateStreamResponse, num_tex
         glossaries=read_glossaries(response),
         partial_text=response.partial_text,
     )
-
-
-def model_infos(response: translation_pb2.ListModelsResponse) -> tuple[ModelInfo, ...]:
-    """Reads the answer to ListModels."""
-    return tuple(
-        ModelInfo(
-            name=model.name,
-            version=model.version,
-            variant=model.variant,
-            language_pairs=_pairs(model),
-            max_beam_size=model.max_beam_size,
-            max_source_tokens=model.max_source_tokens,
-            max_target_tokens=model.max_target_tokens,
-            has_shortlist=model.has_shortlist,
-            has_alignment=model.has_alignment,
-            has_confidence=model.has_confidence,
-            source_languages=tuple(model.source_language_codes or dict.fromkeys(source for source, _ in _pairs(model))),
-            target_languages=tuple(model.target_language_codes or dict.fromkeys(target for _, target in _pairs(model))),
-        )
-        for model in response.models
-    )
-
-
-def _pairs(model: translation_pb2.ModelInfo) -> tuple[tuple[str, str], ...]:
-    return tuple((pair.source_language_code, pair.target_language_code) for pair in model.language_pairs)
 
 
 def _translation(message: translation_pb2.Translation) -> Translation:

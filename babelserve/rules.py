@@ -1,4 +1,4 @@
-"""Rules of a request from arguments: what translations keep, which terms they have, and how urgent they are."""
+"""Fields of a request from arguments: how texts are read, which terms they have, and how urgent they are."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,6 +21,29 @@ def check_text(name: str, text: object) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise InvalidRequest(f"{name} is not valid Unicode: it holds a lone surrogate") from error
+
+
+def text_options(options: Mapping[str, Any]) -> translation_pb2.TextOptions:
+    """Returns how texts are read, as it is sent. Raises what `keep_rules` raises.
+
+    Args:
+        options: as `TranslateOptions`.
+    """
+    tags = translation_pb2.TagRules(
+        ignored=options.get("ignored_tags") or (),
+        splitting=options.get("splitting_tags") or (),
+        non_splitting=options.get("non_splitting_tags") or (),
+        only_named_split=options.get("only_named_split"),
+        repair=options.get("repair_xml"),
+    )
+    return translation_pb2.TextOptions(
+        refuse_unknown_scripts=options.get("refuse_unknown_scripts"),
+        translate_attributes=options.get("translate_attributes"),
+        adapt_quantities=options.get("adapt_quantities"),
+        keep=keep_rules(options.get("keep")),
+        tags=tags if tags.ByteSize() else None,
+        join_lines=options.get("join_lines"),
+    )
 
 
 def keep_rules(keep: Sequence[Any] | None) -> list[translation_pb2.KeepRule]:

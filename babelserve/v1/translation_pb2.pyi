@@ -112,16 +112,34 @@ class Term(_message.Message):
     def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ..., target_forms: _Optional[_Iterable[str]] = ..., source_forms: _Optional[_Iterable[str]] = ..., exact: _Optional[bool] = ...) -> None: ...
 
 class TextOptions(_message.Message):
-    __slots__ = ("refuse_unknown_scripts", "translate_attributes", "keep", "adapt_quantities")
+    __slots__ = ("refuse_unknown_scripts", "translate_attributes", "keep", "adapt_quantities", "tags", "join_lines")
     REFUSE_UNKNOWN_SCRIPTS_FIELD_NUMBER: _ClassVar[int]
     TRANSLATE_ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
     KEEP_FIELD_NUMBER: _ClassVar[int]
     ADAPT_QUANTITIES_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    JOIN_LINES_FIELD_NUMBER: _ClassVar[int]
     refuse_unknown_scripts: bool
     translate_attributes: bool
     keep: _containers.RepeatedCompositeFieldContainer[KeepRule]
     adapt_quantities: bool
-    def __init__(self, refuse_unknown_scripts: _Optional[bool] = ..., translate_attributes: _Optional[bool] = ..., keep: _Optional[_Iterable[_Union[KeepRule, _Mapping]]] = ..., adapt_quantities: _Optional[bool] = ...) -> None: ...
+    tags: TagRules
+    join_lines: bool
+    def __init__(self, refuse_unknown_scripts: _Optional[bool] = ..., translate_attributes: _Optional[bool] = ..., keep: _Optional[_Iterable[_Union[KeepRule, _Mapping]]] = ..., adapt_quantities: _Optional[bool] = ..., tags: _Optional[_Union[TagRules, _Mapping]] = ..., join_lines: _Optional[bool] = ...) -> None: ...
+
+class TagRules(_message.Message):
+    __slots__ = ("ignored", "splitting", "non_splitting", "only_named_split", "repair")
+    IGNORED_FIELD_NUMBER: _ClassVar[int]
+    SPLITTING_FIELD_NUMBER: _ClassVar[int]
+    NON_SPLITTING_FIELD_NUMBER: _ClassVar[int]
+    ONLY_NAMED_SPLIT_FIELD_NUMBER: _ClassVar[int]
+    REPAIR_FIELD_NUMBER: _ClassVar[int]
+    ignored: _containers.RepeatedScalarFieldContainer[str]
+    splitting: _containers.RepeatedScalarFieldContainer[str]
+    non_splitting: _containers.RepeatedScalarFieldContainer[str]
+    only_named_split: bool
+    repair: bool
+    def __init__(self, ignored: _Optional[_Iterable[str]] = ..., splitting: _Optional[_Iterable[str]] = ..., non_splitting: _Optional[_Iterable[str]] = ..., only_named_split: _Optional[bool] = ..., repair: _Optional[bool] = ...) -> None: ...
 
 class KeepRule(_message.Message):
     __slots__ = ("literal", "opening", "closing")

@@ -18,7 +18,7 @@ from grpc_tools import protoc
 from docs.generate.markdown_text import code, page, prose, table
 
 PROTOS = Path(__file__).parents[2] / "protos" / "babelserve" / "v1"
-FILES = ("translation.proto", "model_admin.proto")
+FILES = ("translation.proto", "glossary_store.proto", "model_admin.proto")
 
 # Numbers of descriptor.proto, of which a comment's path is made.
 _MESSAGES, _ENUMS, _SERVICES = 4, 5, 6
@@ -44,8 +44,9 @@ def api_page() -> str:
     blocks = [block for file in read_protos() for block in _File(file).blocks()]
     return page(
         "# gRPC API",
-        "What [`translation.proto`](../../protos/babelserve/v1/translation.proto) and, for operators,"
-        " [`model_admin.proto`](../../protos/babelserve/v1/model_admin.proto), both in `protos/babelserve/v1`,"
+        "What [`translation.proto`](../../protos/babelserve/v1/translation.proto),"
+        " [`glossary_store.proto`](../../protos/babelserve/v1/glossary_store.proto) and, for operators,"
+        " [`model_admin.proto`](../../protos/babelserve/v1/model_admin.proto), all in `protos/babelserve/v1`,"
         f" say: package {code(read_protos()[0].package)}, proto3.",
         *blocks,
     )

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import caller
+from server.api.glossary_store import GlossaryStore
 from server.api.messages import (
     detection_message,
     model_info,
@@ -31,10 +32,14 @@ class Api:
 
     Args:
         translator: accepts requests.
+
+    Attributes:
+        glossary_store: answers what concerns glossaries of callers.
     """
 
     def __init__(self, translator: Translator) -> None:
         self._translator = translator
+        self.glossary_store = GlossaryStore(translator.glossaries.kept)
 
     def check_open(self, seconds: float | None) -> None:
         """Raises Overloaded if a request would be refused whatever it asks for, so that it need not be read."""

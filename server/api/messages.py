@@ -15,6 +15,7 @@ from server.decoding.result import Timings
 from server.errors import Code, InvalidRequest, TranslationError
 from server.models.model import ServedModel
 from server.telemetry.log import request_id
+from server.text.markup.tag_rules import TagRules
 from server.translation.answer import TextAnswer
 from server.translation.detection import DetectedLanguage
 from server.translation.job import Job
@@ -69,6 +70,8 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
             refuse_unknown_scripts=message.text.refuse_unknown_scripts,
             translate_attributes=message.text.translate_attributes,
             adapt_quantities=message.text.adapt_quantities,
+            join_lines=message.text.join_lines,
+            tags=_read_tags(message.text.tags),
             keep=[_read_keep_rule(index, rule) for index, rule in enumerate(message.text.keep)],
         ),
         glossary=read_glossary(message.glossary),
@@ -177,6 +180,16 @@ def read_priority(value: int) -> Priority:
         return _PRIORITIES[value]
     except KeyError:
         raise InvalidRequest("priority", f"must be from 0 to {max(_PRIORITIES)}, not {value}") from None
+
+
+def _read_tags(tags: pb.TagRules) -> TagRules:
+    return TagRules(
+        ignored=frozenset(tags.ignored),
+        splitting=frozenset(tags.splitting),
+        non_splitting=frozenset(tags.non_splitting),
+        only_named_split=tags.only_named_split,
+        repair=tags.repair,
+    )
 
 
 def _read_keep_rule(index: int, rule: pb.KeepRule) -> str | tuple[str, str]:

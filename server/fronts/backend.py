@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
 from server.access.directory import PeerNames
 from server.errors import TranslationError
@@ -66,6 +67,22 @@ class Backend(Protocol):
 
     async def detect_languages(self, message: pb.DetectLanguagesRequest, caller: Caller) -> pb.DetectLanguagesResponse:
         """Returns the language of each text."""
+        ...
+
+    async def put_glossary(self, message: store_pb.PutKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
+        """Keeps a glossary of the caller's tenant."""
+        ...
+
+    async def get_glossary(self, message: store_pb.GetKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
+        """Returns a glossary that the caller's tenant keeps, with its terms."""
+        ...
+
+    async def list_kept_glossaries(self, caller: Caller) -> store_pb.ListKeptGlossariesResponse:
+        """Returns the glossaries that the caller's tenant keeps, without their terms, the oldest first."""
+        ...
+
+    async def delete_glossary(self, message: store_pb.DeleteKeptGlossaryRequest, caller: Caller) -> None:
+        """Forgets a glossary of the caller's tenant."""
         ...
 
     def keep(self, num_bytes: int) -> Callable[[], None]:

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from google.protobuf.message import Message
 
+from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
 from server.access.access import Access
 from server.api.handlers import Api
@@ -74,6 +75,29 @@ class InProcess:
         """See `Backend`."""
         request = pb.ListGlossariesRequest()
         return await self._run("ListGlossaries", caller, lambda _: self._api.list_glossaries(request))
+
+    async def put_glossary(self, message: store_pb.PutKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
+        """See `Backend`."""
+
+        async def answer(seconds: float | None) -> store_pb.KeptGlossary:
+            self._api.check_open(seconds)
+            with self._memory.hold(message_need(message.ByteSize())):
+                return await self._api.glossary_store.put(message)
+
+        return await self._run("PutKeptGlossary", caller, answer)
+
+    async def get_glossary(self, message: store_pb.GetKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
+        """See `Backend`."""
+        return await self._run("GetKeptGlossary", caller, lambda _: self._api.glossary_store.get(message))
+
+    async def list_kept_glossaries(self, caller: Caller) -> store_pb.ListKeptGlossariesResponse:
+        """See `Backend`."""
+        request = store_pb.ListKeptGlossariesRequest()
+        return await self._run("ListKeptGlossaries", caller, lambda _: self._api.glossary_store.list(request))
+
+    async def delete_glossary(self, message: store_pb.DeleteKeptGlossaryRequest, caller: Caller) -> None:
+        """See `Backend`."""
+        await self._run("DeleteKeptGlossary", caller, lambda _: self._api.glossary_store.delete(message))
 
     def keep(self, num_bytes: int) -> Callable[[], None]:
         """See `Backend`."""

@@ -42,7 +42,7 @@ def failure_of(error: Any) -> TranslationError:
         field, _, rule = words.partition(": ")
         return InvalidRequest(field, rule) if rule else InvalidRequest("request", words)
     if code is grpc.StatusCode.NOT_FOUND:
-        return (GlossaryNotFound if words.startswith("glossary") else ModelNotFound)(words)
+        return (ModelNotFound if words.startswith("model") else GlossaryNotFound)(words)
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         return _overloaded(words, trailing.get(_PUSHBACK_KEY))
     if code is grpc.StatusCode.UNAVAILABLE:

@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 import grpc
 from google.protobuf.message import Message
 
+from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
+from babelserve.v1.glossary_store_pb2_grpc import GlossaryStoreStub
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from server.access.tenants import ANONYMOUS
 from server.errors import TranslationError, Unauthenticated
@@ -38,6 +40,7 @@ class Remote:
     def __init__(self, upstream: Upstream, calls: Calls, memory: MemoryBudget, is_welcome: Callable[[], bool]) -> None:
         self._upstream = upstream
         self._stub: Any = TranslationServiceStub(upstream.channel)
+        self._store: Any = GlossaryStoreStub(upstream.channel)
         self._calls = calls
         self._memory = memory
         self._is_welcome = is_welcome
@@ -85,6 +88,26 @@ class Remote:
         answer: pb.DetectLanguagesResponse = await self._ask("DetectLanguages", message, caller)
         return answer
 
+    async def put_glossary(self, message: store_pb.PutKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
+        """See `Backend`."""
+        answer: store_pb.KeptGlossary = await self._ask("PutKeptGlossary", message, caller)
+        return answer
+
+    async def get_glossary(self, message: store_pb.GetKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
+        """See `Backend`."""
+        answer: store_pb.KeptGlossary = await self._ask("GetKeptGlossary", message, caller)
+        return answer
+
+    async def list_kept_glossaries(self, caller: Caller) -> store_pb.ListKeptGlossariesResponse:
+        """See `Backend`."""
+        message = store_pb.ListKeptGlossariesRequest()
+        answer: store_pb.ListKeptGlossariesResponse = await self._ask("ListKeptGlossaries", message, caller)
+        return answer
+
+    async def delete_glossary(self, message: store_pb.DeleteKeptGlossaryRequest, caller: Caller) -> None:
+        """See `Backend`."""
+        await self._ask("DeleteKeptGlossary", message, caller)
+
     def keep(self, num_bytes: int) -> Callable[[], None]:
         """See `Backend`."""
         return self._memory.keep(answer_need(num_bytes))
@@ -112,7 +135,8 @@ class Remote:
         """Returns the answer to a message. Raises TranslationError."""
 
         async def answer(**options: Any) -> Any:
-            return await getattr(self._stub, method)(message, **options)
+            stub = self._stub if hasattr(self._stub, method) else self._store
+            return await getattr(stub, method)(message, **options)
 
         return await self._run(method, message, caller, answer)
 

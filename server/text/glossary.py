@@ -134,6 +134,23 @@ class Glossary:
         return max(found, key=lambda each: each[1])  # of equals the first
 
 
+def translate_alone(text: str, found: Sequence[FoundTerm]) -> str | None:
+    """Returns the translation of a sentence that is nothing but a term; None if it is anything else.
+
+    It has the capitals that the sentence has beside the term's own.
+
+    Args:
+        text: the sentence.
+        found: its terms.
+    """
+    if len(found) != 1 or (found[0].start, found[0].end) != (0, len(text)):
+        return None
+    term, target = found[0].term, normal(found[0].term.targets[0])
+    if normal(text) in map(normal, term.sources):
+        return target
+    return target.upper() if text.isupper() else target[:1].upper() + target[1:]
+
+
 def _check(field: str, term: Term) -> None:
     for name, forms in (("source", term.sources), ("target", term.targets)):
         if len(forms) > MAX_FORMS:

@@ -26,13 +26,14 @@ class SourceSentence:
     Attributes:
         text: without white space at its ends, never empty.
         separator: white space that follows it; may be empty.
-        source_ids: eos and prefixes included; None for one that is copied instead of translated.
+        source_ids: eos and prefixes included; None for one that no model translates: it is copied, or `written`.
         num_added: of its ids, those that are not the text's own.
         masked: what the ids stand for, if that is not the text itself or has numbers; None else, and if it is copied.
         markup: of a document's sentence; None for a plain text.
         given: its translation, which is scored; None for the model to translate it.
         prefix: what its translation begins with; None if the model chooses.
         terms: that its translation must have.
+        written: its translation, if it is nothing but a term.
         replaced: what a translation that lacked a term has in the place of terms. None without such a translation:
             then the search is not told of the terms.
     """
@@ -46,6 +47,7 @@ class SourceSentence:
     given: Given | None = None
     prefix: Given | None = None
     terms: tuple[FoundTerm, ...] = ()
+    written: str | None = None
     replaced: Replaced | None = None
 
     def begun_with(self, text: str, encode: Callable[[str], tuple[int, ...] | None]) -> "tuple[Given, SourceSentence]":

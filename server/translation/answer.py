@@ -73,8 +73,9 @@ class TranslatedSentence:
 
     @classmethod
     def copied(cls, source: SourceSentence) -> "TranslatedSentence":
-        """Returns a sentence that is its own translation."""
-        return cls(source, (Candidate(source.text, 0.0, 0, FinishReason.COPIED),))
+        """Returns a sentence that is its own translation, or a term's."""
+        text, reason = (source.written, FinishReason.STOP) if source.written else (source.text, FinishReason.COPIED)
+        return cls(source, (Candidate(text, 0.0, 0, reason),), terms=source.find_terms(Restored(text)))
 
     @classmethod
     def decoded(
@@ -143,8 +144,7 @@ class TranslatedSentence:
         """
         text = self.source.given.text if self.source.given is not None else self.candidates[0].text
         spans = [*find_spans(self.pieces, text), None]
-        pieces = [*map(clean, self.pieces), ""]
-        return [Token(*each) for each in zip(pieces, spans, self.log_probs, strict=False)]
+        return [Token(*each) for each in zip([*map(clean, self.pieces), ""], spans, self.log_probs, strict=False)]
 
 
 @dataclass(slots=True)

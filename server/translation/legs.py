@@ -30,11 +30,11 @@ from server.translation.rules import (
     check_confidence,
     check_decoding,
     check_glossary,
-    check_mime_type,
     check_scores,
     check_steering,
 )
 from server.translation.search_terms import TERMS_BEAM_SIZE, find_replaced, terms_of
+from server.translation.type_rules import check_mime_type
 
 _BEAM_SIZE = 4  # for a model that names none
 # Share of a document that is translated. Half, and more documents are split and then refused. Twice, and more are

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from server.access.tenants import ANONYMOUS, Priority, Tenant
 from server.decoding.options import Sampling
 from server.text.glossary import Glossary
+from server.text.markup.tag_rules import NO_RULES, TagRules
 
 _OF_LAST = (  # options of the last of two models
     "num_hypotheses",
@@ -69,12 +70,16 @@ class TextOptions:
         refuse_unknown_scripts: whether a text fails that has a sentence in a script that its model does not know.
         translate_attributes: whether attributes of HTML that people read are translated.
         adapt_quantities: whether numbers, currencies, units and dates are written as the target language writes them.
+        join_lines: whether a line break in plain text is a blank.
+        tags: which elements are read in another way than by default.
         keep: what texts keep: literals, and pairs of an opening and a closing. See `server.text.own_parts.OwnParts`.
     """
 
     refuse_unknown_scripts: bool = False
     translate_attributes: bool = False
     adapt_quantities: bool = False
+    join_lines: bool = False
+    tags: TagRules = NO_RULES
     keep: Sequence[str | tuple[str, str]] = ()
 
 

@@ -16,11 +16,9 @@ from server.bundle.manifest import Limits, Manifest
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions, default_max_tokens
 from server.errors import InvalidRequest, PermissionDenied
-from server.text.markup.document import Read
-from server.text.markup.readers import HTML, TYPES, reader_of
 from server.text.masking import Masker
 from server.text.source import SplitText
-from server.translation.request import DecodingRequest, TranslationRequest
+from server.translation.request import DecodingRequest
 
 MAX_TEXTS = 1024
 MAX_ANSWER_CHARACTERS = 8 << 20  # of all hypotheses, assuming that each is as long as its text
@@ -40,7 +38,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9._/+-]{1,64}")
 
 def check_texts(num_texts: int, field: str = "contents", unit: str = "texts") -> None:
     """Checks that there are texts, and not too many. Raises InvalidRequest."""
-    _check_range(field, num_texts, 1, MAX_TEXTS, f" {unit}")
+    check_range(field, num_texts, 1, MAX_TEXTS, f" {unit}")
 
 
 def check_answer(num_characters: int, num_hypotheses: int) -> None:
@@ -51,45 +49,9 @@ def check_answer(num_characters: int, num_hypotheses: int) -> None:
         raise InvalidRequest("decoding.num_hypotheses", message)
 
 
-def check_type(mime_type: str) -> None:
-    """Checks that a type of texts is one that is read. Raises InvalidRequest."""
-    if mime_type not in ("", "text/plain", *TYPES):
-        raise InvalidRequest("mime_type", f"must be one of text/plain, {', '.join(TYPES)}, not {shown(mime_type)}")
-
-
-def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Read | None:
-    """Returns what reads the texts of a request, None for plain ones.
-
-    Tags are placed in one translation alone, and positions of words would not be those of a text with tags.
-
-    Raises:
-        InvalidRequest: the type is unknown, or it has markup and the request asks for what markup excludes.
-    """
-    mime_type = request.mime_type
-    if request.with_partial_text and mime_type not in ("", "text/plain"):
-        raise InvalidRequest("include_partial_text", f"must be false with {shown(mime_type)}")
-    if request.text.translate_attributes and mime_type != HTML:
-        raise InvalidRequest("text.translate_attributes", f"must be false unless mime_type is {HTML}")
-    check_type(mime_type)
-    if mime_type not in TYPES:
-        return None
-    if num_hypotheses > 1:
-        raise InvalidRequest("decoding.num_hypotheses", f"must be 1 with {mime_type}, not {num_hypotheses}")
-    for name, is_asked in (("alignment", request.with_alignment), ("tokens", request.with_tokens)):
-        if is_asked:
-            raise InvalidRequest(f"output.include_{name}", f"must be false with {mime_type}")
-    return reader_of(mime_type, with_attributes=request.text.translate_attributes)
-
-
-def check_partial_text(request: TranslationRequest, options: DecodingOptions) -> None:
-    """Raises InvalidRequest if a request asks for partial texts of another search than a greedy one."""
-    if request.with_partial_text and options.beam_size > 1:
-        raise InvalidRequest("include_partial_text", f"needs a decoding.beam_size of 1, not {options.beam_size}")
-
-
 def check_traffic_key(key: str) -> None:
     """Checks that the key is short. Raises InvalidRequest."""
-    _check_range("traffic_key", len(key), 0, MAX_KEY_CHARACTERS, " characters")
+    check_range("traffic_key", len(key), 0, MAX_KEY_CHARACTERS, " characters")
 
 
 def check_priority(priority: Priority, tenant: Tenant) -> None:
@@ -124,23 +86,23 @@ def check_decoding(
     if options.return_alternatives and request.beam_size is None:
         room = limits.max_beam_size // max(1, options.num_hypotheses)
         options = dataclasses.replace(options, beam_size=max(1, min(options.beam_size, room)))
-    _check_range("decoding.beam_size", options.beam_size, 1, limits.max_beam_size)
+    check_range("decoding.beam_size", options.beam_size, 1, limits.max_beam_size)
     most, unit = options.beam_size, " hypotheses (beam_size)"
     if options.sampling is not None:
         most, unit = limits.max_beam_size, " samples"
     elif options.return_alternatives:
         most, unit = limits.max_beam_size // options.beam_size, f" alternatives with beam_size {options.beam_size}"
-    _check_range("decoding.num_hypotheses", options.num_hypotheses, 1, most, unit)
+    check_range("decoding.num_hypotheses", options.num_hypotheses, 1, most, unit)
     _check_number("decoding.length_penalty", options.length_penalty, 0, MAX_LENGTH_PENALTY)
     _check_number("decoding.repetition_penalty", options.repetition_penalty, 1, _MAX_FACTOR)
     _check_number("decoding.patience", options.patience, 1, _MAX_FACTOR)
-    _check_range("decoding.no_repeat_ngram_size", options.no_repeat_ngram_size, 0, _MAX_NGRAM_SIZE)
+    check_range("decoding.no_repeat_ngram_size", options.no_repeat_ngram_size, 0, _MAX_NGRAM_SIZE)
     _check_new_numbers(options)
     if options.max_output_tokens is not None:
         most_tokens = limits.max_target_tokens - len(options.forced_prefix)
-        _check_range("decoding.max_output_tokens", options.max_output_tokens, least_tokens, most_tokens)
+        check_range("decoding.max_output_tokens", options.max_output_tokens, least_tokens, most_tokens)
     most_tokens = options.max_output_tokens or limits.max_target_tokens - len(options.forced_prefix)
-    _check_range("decoding.min_output_tokens", options.min_output_tokens, 0, most_tokens - 1, " tokens")
+    check_range("decoding.min_output_tokens", options.min_output_tokens, 0, most_tokens - 1, " tokens")
     if options.sampling is not None:
         options = _check_sampling(request, options)
     if options.return_alternatives:
@@ -203,9 +165,9 @@ def check_steering(
         InvalidRequest: a phrase is out of its range or the model cannot be told any, or the options ask for a shortlist
             and for what looks at the whole vocabulary.
     """
-    _check_range("decoding.suppress", len(phrases), 0, MAX_PHRASES, " phrases")
+    check_range("decoding.suppress", len(phrases), 0, MAX_PHRASES, " phrases")
     for index, phrase in enumerate(phrases):
-        _check_range(f"decoding.suppress[{index}]", len(phrase), 1, MAX_PHRASE_CHARACTERS, " characters")
+        check_range(f"decoding.suppress[{index}]", len(phrase), 1, MAX_PHRASE_CHARACTERS, " characters")
     if phrases and not tokenizer.has_forms:
         raise InvalidRequest("decoding.suppress", f"must be empty: the model {name} cannot be told phrases")
     spelt = [each for phrase in phrases for each in (phrase, phrase[:1].upper() + phrase[1:])]
@@ -281,7 +243,8 @@ def _check_number(field: str, value: float, low: float, high: float) -> None:
         raise InvalidRequest(field, f"must be a number from {low:g} to {high:g}, not {value:g}")
 
 
-def _check_range(field: str, value: int, low: int, high: int, unit: str = "") -> None:
+def check_range(field: str, value: int, low: int, high: int, unit: str = "") -> None:
+    """Checks that a number is within a range, ends included. Raises InvalidRequest."""
     if not low <= value <= high:
         raise InvalidRequest(field, f"must be from {low} to {high}{unit}, not {value}")
 
@@ -294,7 +257,8 @@ def shown(value: str) -> str:
 def check_scripts(field: str, split: SplitText, masker: Masker) -> SplitText:
     """Returns the split text, or an error if a sentence is in a script that the model does not know."""
     for number, sentence in enumerate(split.sentences):
-        if sentence.source_ids is None and (script := masker.unknown_script(sentence.text)):
+        is_copied = sentence.source_ids is None and sentence.written is None
+        if is_copied and (script := masker.unknown_script(sentence.text)):
             message = f"has a sentence, number {number}, in a script that the model does not know: {script}"
             return SplitText("", (), InvalidRequest(field, message))
     return split

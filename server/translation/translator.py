@@ -33,14 +33,13 @@ from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Routes, TextRoute, choose_routes
 from server.translation.rules import (
     check_answer,
-    check_partial_text,
     check_priority,
     check_scripts,
     check_search,
     check_texts,
     check_traffic_key,
-    check_type,
 )
+from server.translation.type_rules import check_partial_text, check_type
 
 _KNOWN_QUOTA_SECONDS = 0.1  # for which a used-up quota refuses the tenant's next calls too; they may cost less
 
@@ -123,7 +122,7 @@ class Translator:
         check_traffic_key(request.traffic_key)
         own_parts(tuple(request.text.keep))  # raises if they break a rule
         if request.glossary is not None:
-            request = replace(request, glossary=self.glossaries.resolve(request.glossary))
+            request = replace(request, glossary=self.glossaries.resolve(request.glossary, request.tenant.name))
         deadline = request.deadline
         if not request.is_bulk:
             deadline = min(deadline, request.arrived + self.max_request_seconds)

@@ -11,6 +11,8 @@ from server.fronts.backend import Backend
 from server.translation.long_messages import LongMessages
 from server.web.azure import AzureApi
 from server.web.bodies import Bodies
+from server.web.deepl import DeepLApi
+from server.web.deepl_glossaries import DeepLGlossaries
 from server.web.exchange import REQUEST_ID_HEADER, Site
 from server.web.google import GoogleApi
 from server.web.kserve import KserveApi
@@ -27,12 +29,12 @@ def create_app(backend: Backend, long_messages: LongMessages, origins: Sequence[
         origins: of web pages that may call, or "*"; none by default.
     """
     site = Site(backend, Bodies(long_messages))
-    fronts = (OwnApi(site), AzureApi(site), LibreTranslateApi(site), KserveApi(site), GoogleApi(site))
-    routes = [route for front in fronts for route in front.routes()]
+    fronts = (OwnApi, AzureApi, LibreTranslateApi, DeepLApi, DeepLGlossaries, KserveApi, GoogleApi)
+    routes = [route for front in fronts for route in front(site).routes()]
     cors = Middleware(
         CORSMiddleware,
         allow_origins=origins,
-        allow_methods=["GET", "POST"],
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
         allow_headers=["*"],
         expose_headers=[REQUEST_ID_HEADER, "retry-after"],
     )

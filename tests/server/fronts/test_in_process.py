@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
 from server.access.access import Access
 from server.access.keys import hash_key
@@ -21,6 +22,7 @@ from tests.server.echo_engine import EchoEngine
 
 CALLER = Caller(front="libretranslate", request_id="my-id", address="1.2.3.4")
 REQUEST = pb.TranslateRequest(contents=["A dog runs. A man sits."], target_language_code="de")
+PUT = store_pb.PutKeptGlossaryRequest(glossary=store_pb.KeptGlossary(title="Dogs"))
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
@@ -51,18 +53,24 @@ async def test_each_method_answers_and_is_counted_by_its_front(
         models = await backend.list_models(CALLER)
         glossaries = await backend.list_glossaries(CALLER)
         detected = await backend.detect_languages(pb.DetectLanguagesRequest(contents=["A dog."]), CALLER)
+        kept = await backend.put_glossary(PUT, CALLER)
+        listed = await backend.list_kept_glossaries(CALLER)
+        await backend.get_glossary(store_pb.GetKeptGlossaryRequest(id=kept.id), CALLER)
+        await backend.delete_glossary(store_pb.DeleteKeptGlossaryRequest(id=kept.id), CALLER)
         await asyncio.sleep(0)
 
+    assert list(listed.glossaries) == [kept]
     assert translated.translations[0].text == REQUEST.contents[0]
     assert {each.sentence.text for each in sent} == {"A dog runs.", "A man sits."}
     assert detected.detections[0].language_code == "en"
     assert (len(scored.scores), len(models.models), len(glossaries.glossaries)) == (1, 1, 0)
     facts = [vars(record)["facts"] for record in caplog.records if record.message == "request"]
     methods = ["Translate", "TranslateStream", "Score", "ListModels", "ListGlossaries", "DetectLanguages"]
+    methods += ["PutKeptGlossary", "ListKeptGlossaries", "GetKeptGlossary", "DeleteKeptGlossary"]
     assert [each["method"] for each in facts] == methods
     assert {(each["front"], each["code"], each["tenant"]) for each in facts} == {("libretranslate", "OK", "anonymous")}
     labels = {"front": "libretranslate", "code": "OK"}
-    assert metrics.registry.get_sample_value("babelserve_front_requests_total", labels) == 6
+    assert metrics.registry.get_sample_value("babelserve_front_requests_total", labels) == 10
 
 
 async def test_callers_without_a_key_are_refused_and_tenants_known(

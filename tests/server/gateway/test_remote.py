@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
 from server.access.access import Access
 from server.access.keys import hash_key
-from server.errors import DeadlineExceeded, NotServing, Overloaded, Unauthenticated
+from server.errors import DeadlineExceeded, GlossaryNotFound, NotServing, Overloaded, Unauthenticated
 from server.fronts.backend import Caller
 from server.telemetry.metrics import Metrics
 from tests.server.echo_engine import EchoEngine
@@ -72,6 +73,25 @@ async def test_keys_are_the_servers(opening_gateway: OpenGateway, metrics: Metri
     assert settings.json["keyRequired"] is True
     labels = {"tenant": "billing", "outcome": "ok"}
     assert metrics.registry.get_sample_value("babelserve_tenant_requests_total", labels) == 2
+
+
+async def test_glossaries_of_callers_are_the_servers(behind: Behind) -> None:
+    terms = [store_pb.DictionaryTerm(source="dog", target="Köter")]
+    asked = store_pb.PutKeptGlossaryRequest(
+        glossary=store_pb.KeptGlossary(
+            title="mine",
+            dictionaries=[store_pb.Dictionary(source_language_code="en", target_language_code="de", terms=terms)],
+        )
+    )
+    kept = await behind.remote.put_glossary(asked, CALLER)
+    found = await behind.remote.get_glossary(store_pb.GetKeptGlossaryRequest(id=kept.id), CALLER)
+    listed = await behind.remote.list_kept_glossaries(CALLER)
+    await behind.remote.delete_glossary(store_pb.DeleteKeptGlossaryRequest(id=kept.id), CALLER)
+
+    assert [each.id for each in listed.glossaries] == [kept.id]
+    assert found.title == "mine"
+    with pytest.raises(GlossaryNotFound):
+        await behind.remote.get_glossary(store_pb.GetKeptGlossaryRequest(id=kept.id), CALLER)
 
 
 async def test_the_work_ends_with_the_caller_and_with_its_time(behind: Behind, engine: EchoEngine) -> None:

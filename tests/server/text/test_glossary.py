@@ -3,7 +3,7 @@
 import pytest
 
 from server.errors import InvalidRequest
-from server.text.glossary import Glossary, NamedGlossary, compile_glossary, locate
+from server.text.glossary import Glossary, NamedGlossary, compile_glossary, locate, translate_alone
 from server.text.term_table import Term, TermTable
 
 
@@ -192,6 +192,27 @@ def test_no_term_is_in_a_part_that_the_network_has_not_written() -> None:
 
     assert [used.span for used in locate([found], "{user} ist ein Benutzer", ["{user}"])] == [None]
     assert [used.span for used in locate([found], "{user} ist ein user", ["{user}"])] == [(15, 19)]
+
+
+@pytest.mark.parametrize(
+    ("text", "translation"),
+    [
+        ("hard disk", "Festplatte x"),
+        ("hard  disk", "Festplatte x"),
+        ("Hard disk", "Festplatte x"),
+        ("HARD DISK", "FESTPLATTE X"),
+        ("dog", "hund"),
+        ("Dog", "Hund"),
+        ("hard disk.", None),
+        ("A hard disk", None),
+        ("dog dog", None),
+        ("", None),
+    ],
+)
+def test_a_sentence_that_is_a_term_becomes_its_target(text: str, translation: str | None) -> None:
+    terms = Glossary([Term(("hard disk",), ("Festplatte  x", "Festplatten")), Term(("dog",), ("hund",))])
+
+    assert translate_alone(text, list(terms.find(text))) == translation
 
 
 def test_a_place_serves_one_term() -> None:

@@ -10,16 +10,13 @@ from server.access.tenants import Priority, Tenant
 from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions, Sampling
 from server.errors import InvalidRequest, PermissionDenied
-from server.text.markup.document import Read, unwatched
-from server.text.markup.html import read_html
-from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
+from server.translation.request import DecodingRequest
 from server.translation.rules import (
     check_alignment,
     check_answer,
     check_confidence,
     check_decoding,
     check_glossary,
-    check_mime_type,
     check_priority,
     check_scores,
     check_search,
@@ -37,26 +34,12 @@ def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) 
     )
 
 
-def mime_type(name: str, num_hypotheses: int = 1, **wishes: Any) -> Read | None:
-    request = TranslationRequest(contents=[], arrived=0.0, deadline=1.0, mime_type=name, **wishes)
-    return check_mime_type(request, num_hypotheses)
-
-
 @pytest.mark.parametrize(
     ("rule", "named"),
     [
         (lambda _: check_texts(0), ["contents", "1024", "0"]),
         (lambda _: check_texts(1025), ["contents", "1024", "1025"]),
         (lambda _: check_answer(1 << 20, 9), ["decoding.num_hypotheses", "at most 8", "1048576 characters", "9"]),
-        (lambda _: mime_type("text/rtf"), ["mime_type", "text/plain", "text/html", "text/rtf"]),
-        (lambda _: mime_type(SECRET), ["mime_type", "text/plain", "11 characters"]),
-        (lambda _: mime_type("text/html", 2), ["decoding.num_hypotheses", "must be 1", "text/html", "2"]),
-        (lambda _: mime_type("text/html", with_alignment=True), ["output.include_alignment", "text/html"]),
-        (lambda _: mime_type("text/html", with_tokens=True), ["output.include_tokens", "text/html"]),
-        (
-            lambda _: mime_type("text/markdown", text=TextOptions(translate_attributes=True)),
-            ["text.translate_attributes", "must be false", "text/html"],
-        ),
         (lambda m: decoding(m, beam_size=0), ["decoding.beam_size", "1 to 8", "0"]),
         (lambda m: decoding(m, beam_size=9), ["decoding.beam_size", "1 to 8", "9"]),
         (lambda m: decoding(m, num_hypotheses=0), ["decoding.num_hypotheses", "1 to 4"]),
@@ -206,22 +189,6 @@ def test_a_forced_prefix_and_a_forced_eos_leave_less_to_ask_for(manifest: Manife
 def test_so_many_texts_are_taken_and_no_more() -> None:
     for num_texts in (1, 1024):
         check_texts(num_texts)
-
-
-@pytest.mark.parametrize("name", ["", "text/plain"])
-def test_plain_text_need_not_be_named(name: str) -> None:
-    assert mime_type(name, 4, with_alignment=True) is None
-
-
-def test_documents_with_markup_have_a_reader() -> None:
-    assert mime_type("text/html") is read_html
-
-
-def test_attributes_are_texts_if_that_is_asked_for() -> None:
-    read = mime_type("text/html", text=TextOptions(translate_attributes=True))
-
-    assert read is not None
-    assert [block.text for block in read('<img alt="A dog">', unwatched).blocks] == ["A dog"]
 
 
 def test_a_tenant_may_ask_for_its_best_priority_and_less() -> None:
