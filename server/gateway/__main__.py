@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from prometheus_client import CollectorRegistry
 
 from server.access.access import Access
+from server.documents.documents import Documents
 from server.errors import SettingsError
 from server.gateway.command import build_parser, check, server_credentials
 from server.gateway.remote import Remote
@@ -56,9 +57,12 @@ async def _serve(options: argparse.Namespace) -> None:
     running = RunningCalls()
     calls = Calls(metrics, running, _MOST_SECONDS)
     backend = Remote(upstream, calls, MemoryBudget(options.memory_mib << 20), lambda: not stop.is_set())
-    app = create_app(backend, LongMessages(), [each for each in options.http_cors.split(",") if each])
+    documents = Documents(backend)
+    app = create_app(backend, LongMessages(), documents, [each for each in options.http_cors.split(",") if each])
     try:
-        server = HttpServer(app, options.host, options.http_port, options.max_connections, lambda: access.certificates)
+        server = HttpServer(
+            app, options.host, options.http_port, options.max_connections, lambda: access.certificates, documents.close
+        )
     except OSError as error:
         raise SettingsError([f"--http-port: cannot listen on {options.http_port}: {error.strerror}"]) from None
     try:

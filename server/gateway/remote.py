@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import grpc
@@ -13,6 +13,7 @@ from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
 from babelserve.v1.glossary_store_pb2_grpc import GlossaryStoreStub
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
+from server.access.keys import hash_key
 from server.access.tenants import ANONYMOUS
 from server.errors import TranslationError, Unauthenticated
 from server.fronts.backend import Caller
@@ -67,6 +68,35 @@ class Remote:
                 call.cancel()
 
         await self._run("TranslateStream", message, caller, answer)
+
+    async def translate_bulk(
+        self,
+        options: pb.TranslateRequest,
+        texts: Sequence[str],
+        caller: Caller,
+        take: Callable[[int, pb.Translation], None],
+    ) -> None:
+        """See `Backend`."""
+
+        async def parts() -> AsyncIterator[pb.TranslateBulkRequest]:
+            yield pb.TranslateBulkRequest(options=options)
+            for index, text in enumerate(texts):
+                yield pb.TranslateBulkRequest(text=pb.BulkText(id=index, content=text))
+
+        async def answer(**of_call: Any) -> None:
+            call = self._stub.TranslateBulk(parts(), **of_call)
+            try:
+                async for response in call:
+                    take(response.id, response.translation)
+            finally:
+                call.cancel()
+
+        await self._run("TranslateBulk", options, caller, answer, is_endless=True)
+
+    async def identify(self, caller: Caller) -> str:
+        """See `Backend`. Keys are told apart, not the tenants that have them, which the server alone knows."""
+        await self.list_models(caller)  # raises if the server does not let the caller in
+        return f"key {hash_key(caller.key).hex()}" if caller.key is not None else caller.address
 
     async def score(self, message: pb.ScoreRequest, caller: Caller) -> pb.ScoreResponse:
         """See `Backend`."""
@@ -140,7 +170,15 @@ class Remote:
 
         return await self._run(method, message, caller, answer)
 
-    async def _run(self, method: str, message: Message, caller: Caller, answer: Callable[..., Awaitable[_T]]) -> _T:
+    async def _run(
+        self,
+        method: str,
+        message: Message,
+        caller: Caller,
+        answer: Callable[..., Awaitable[_T]],
+        *,
+        is_endless: bool = False,
+    ) -> _T:
         """Runs a call. `answer` takes the options of a call of gRPC. Raises TranslationError."""
         end = None if caller.seconds is None else time.monotonic() + caller.seconds
 
@@ -158,7 +196,8 @@ class Remote:
                     raise failure_of(error) from None
 
         parent = TraceParent.read(caller.traceparent)
-        return await self._calls.run(Call(method, caller.request_id, has_expired, parent, front=caller.front), enter)
+        call = Call(method, caller.request_id, has_expired, parent, is_endless=is_endless, front=caller.front)
+        return await self._calls.run(call, enter)
 
 
 def _metadata(caller: Caller) -> tuple[tuple[str, str], ...]:

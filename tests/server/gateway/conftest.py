@@ -13,6 +13,7 @@ import pytest_asyncio
 from prometheus_client import CollectorRegistry
 
 from server.access.access import Access
+from server.documents.documents import Documents
 from server.gateway.remote import Remote
 from server.gateway.upstream import Upstream
 from server.rpc.health import Health
@@ -83,7 +84,9 @@ def opening_gateway(translator: Translator, metrics: Metrics) -> OpenGateway:
         own = Metrics(CollectorRegistry())
         own.access.add_tenants(["anonymous"])
         remote = Remote(upstream, Calls(own, RunningCalls(), 20.0), MemoryBudget(MAX_BYTES), lambda: True)
-        http = HttpServer(create_app(remote, LongMessages()), "127.0.0.1", 0, 100)
+        documents = Documents(remote)
+        app = create_app(remote, LongMessages(), documents)
+        http = HttpServer(app, "127.0.0.1", 0, 100, at_end=documents.close)
         watching = asyncio.create_task(upstream.watch())
         await http.start()
         await until(lambda: upstream.is_serving)

@@ -94,6 +94,18 @@ async def test_glossaries_of_callers_are_the_servers(behind: Behind) -> None:
         await behind.remote.get_glossary(store_pb.GetKeptGlossaryRequest(id=kept.id), CALLER)
 
 
+async def test_texts_of_a_document_are_a_bulk_call(behind: Behind) -> None:
+    found: dict[int, str] = {}
+    options = pb.TranslateRequest(target_language_code="de")
+    texts = ["A dog runs.", "A man sits."] * 20
+    await behind.remote.translate_bulk(options, texts, CALLER, lambda index, each: found.update({index: each.text}))
+
+    assert [found[index] for index in range(40)] == texts
+    keyed = Caller(front="http", request_id="my-id", address="10.0.0.1", key="key")
+    assert await behind.remote.identify(CALLER) == ""
+    assert (await behind.remote.identify(keyed)).startswith("key ")
+
+
 async def test_the_work_ends_with_the_caller_and_with_its_time(behind: Behind, engine: EchoEngine) -> None:
     engine.is_holding = True
     task = asyncio.create_task(behind.remote.translate(REQUEST, CALLER))
