@@ -10,12 +10,15 @@ from starlette.types import ASGIApp
 from server.documents.documents import Documents
 from server.fronts.backend import Backend
 from server.translation.long_messages import LongMessages
+from server.web.azure import AzureApi
 from server.web.bodies import Bodies
 from server.web.deepl import DeepLApi
 from server.web.deepl_documents import DeepLDocuments
 from server.web.deepl_glossaries import DeepLGlossaries
 from server.web.documents import DocumentsApi
 from server.web.exchange import REQUEST_ID_HEADER, Site
+from server.web.google import GoogleApi
+from server.web.kserve import KserveApi
 from server.web.libretranslate import LibreTranslateApi
 from server.web.libretranslate_files import LibreTranslateFiles
 from server.web.own import OwnApi
@@ -34,16 +37,10 @@ def create_app(
         origins: of web pages that may call, or "*"; none by default.
     """
     site = Site(backend, Bodies(long_messages))
-    routes = [
-        *OwnApi(site).routes(),
-        *DocumentsApi(site, documents).routes(),
-        *LibreTranslateApi(site).routes(),
-        *LibreTranslateFiles(site, documents).routes(),
-        *DeepLApi(site).routes(),
-        *DeepLGlossaries(site).routes(),
-        *page_routes(site),
-        *DeepLDocuments(site, documents).routes(),
-    ]
+    plain = (OwnApi, AzureApi, LibreTranslateApi, DeepLApi, DeepLGlossaries, KserveApi, GoogleApi)
+    with_files = (DocumentsApi, LibreTranslateFiles, DeepLDocuments)
+    fronts = [*(front(site) for front in plain), *(front(site, documents) for front in with_files)]
+    routes = [*(route for front in fronts for route in front.routes()), *page_routes(site)]
     cors = Middleware(
         CORSMiddleware,
         allow_origins=origins,

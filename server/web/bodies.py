@@ -6,6 +6,7 @@ A body that nobody reads takes no more memory than a buffer of its connection, b
 import asyncio
 import json
 import re
+import zlib
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -13,7 +14,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
-from starlette.types import Message
+from starlette.types import Message, Scope
 
 from server.errors import InvalidRequest, Overloaded
 from server.fronts.front import BodyTooLong, BodyTooSlow
@@ -103,6 +104,34 @@ def _check_length(num_bytes: int, max_bytes: int) -> None:
         raise BodyTooLong("body", f"must have at most {max_bytes} bytes, not {num_bytes}")
 
 
+def unpack(body: bytes, encoding: str) -> bytes:
+    """Returns a body without its compression.
+
+    Args:
+        body: as it came.
+        encoding: its `Content-Encoding`: gzip, deflate or none.
+
+    Raises:
+        BodyTooLong: it has too many bytes.
+        InvalidRequest: it is not so compressed, or in another way.
+    """
+    kind = encoding.strip().lower()
+    if kind in ("", "identity"):
+        return body
+    if kind not in ("gzip", "deflate"):
+        raise InvalidRequest("Content-Encoding", "must be gzip or deflate")
+    unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # finds out which of the two it is
+    try:
+        whole = unpacking.decompress(body, MAX_BODY_BYTES + 1)
+    except zlib.error:
+        raise InvalidRequest("body", f"must be compressed as {kind}") from None
+    if len(whole) > MAX_BODY_BYTES:
+        raise BodyTooLong("body", f"must have at most {MAX_BODY_BYTES} bytes, unpacked")
+    if not unpacking.eof or unpacking.unused_data:
+        raise InvalidRequest("body", f"must be compressed as {kind}, and whole")
+    return whole
+
+
 def read_json(body: bytes) -> Any:
     """Returns the JSON value that a body is.
 
@@ -145,6 +174,11 @@ async def read_fields(request: Request, body: bytes) -> dict[str, list[Any]]:
             raise InvalidRequest("body", "must be a JSON object")
         return fields | {name: [each] for name, each in value.items()}
     return fields | _pairs(body)
+
+
+def read_query(scope: Scope) -> dict[str, list[Any]]:
+    """Returns the parameters of a request's query, each with its values. Raises InvalidRequest."""
+    return _pairs(scope["query_string"])
 
 
 def _pairs(encoded: bytes) -> dict[str, list[Any]]:

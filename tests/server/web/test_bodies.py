@@ -11,7 +11,7 @@ from starlette.requests import Request
 from server.errors import InvalidRequest, Overloaded
 from server.fronts.front import BodyTooLong, BodyTooSlow
 from server.translation.long_messages import LongMessages
-from server.web.bodies import MAX_BODY_BYTES, Bodies, File, read_fields, read_json
+from server.web.bodies import MAX_BODY_BYTES, Bodies, File, read_fields, read_json, read_query
 from tests.server.web.client import head, read_answer
 from tests.server.web.conftest import Connect, Site
 
@@ -162,6 +162,12 @@ async def test_slow_bodies_keep_nobody_waiting(site: Site, connect: Connect) -> 
     assert answer.status == 200
     for _, writer in slow:
         writer.close()
+
+
+def test_a_query_may_have_many_values() -> None:
+    assert read_query({"query_string": b"to=de&to=fr&x="}) == {"to": ["de", "fr"], "x": [""]}
+    with pytest.raises(InvalidRequest):
+        read_query({"query_string": b"x=%FF"})
 
 
 async def test_a_file_of_a_form_has_its_name_and_its_content() -> None:
