@@ -52,8 +52,12 @@ def api_page() -> str:
     )
 
 
-class _File:
-    """Renders one file."""
+class Comments:
+    """What a file says of its parts.
+
+    Args:
+        file: with its source's comments.
+    """
 
     def __init__(self, file: FileDescriptorProto) -> None:
         self._file = file
@@ -61,6 +65,28 @@ class _File:
             tuple(location.path): location.leading_comments or location.trailing_comments
             for location in file.source_code_info.location
         }
+
+    def at(self, path: _Path) -> str:
+        """Returns the comment of what a path of descriptor.proto leads to; empty if it has none."""
+        return self._comments.get(path, "")
+
+    def of_fields(self, index: int) -> list[str]:
+        """Returns the comments of a message and of its fields."""
+        fields = range(len(self._file.message_type[index].field))
+        return [self.at((_MESSAGES, index)), *(self.at((_MESSAGES, index, _FIELDS, i)) for i in fields)]
+
+    def of_values(self, index: int) -> list[str]:
+        """Returns the comments of an enum and of its values."""
+        values = range(len(self._file.enum_type[index].value))
+        return [self.at((_ENUMS, index)), *(self.at((_ENUMS, index, _VALUES, i)) for i in values)]
+
+
+class _File:
+    """Renders one file."""
+
+    def __init__(self, file: FileDescriptorProto) -> None:
+        self._file = file
+        self._comments = Comments(file)
 
     def blocks(self) -> Iterator[str]:
         for i, service in enumerate(self._file.service):
@@ -71,7 +97,7 @@ class _File:
             yield from self._enum(enum, (_ENUMS, i), enum.name)
 
     def _said(self, path: _Path) -> str:
-        return prose(self._comments.get(path, ""))
+        return prose(self._comments.at(path))
 
     def _service(self, service: ServiceDescriptorProto, path: _Path) -> Iterator[str]:
         yield f"## {service.name}"

@@ -165,11 +165,12 @@ class TermSearch(BeamSearch):
             before, total = self._written[parent], self._log_probs[parent]
             of_word, of_part, leading = terms.usual(before)
             usual = self._compared(of_word), self._compared(of_part)
+            may_join = terms.may_join(before)
             left = self._beam_size
             for token, log_prob in own.items():
                 if terms.forbids(before, token):
                     continue
-                if token in leading:
+                if token in leading or (may_join and token in terms.word_parts):
                     after = terms.after(before, token, log_prob, wishes[parent].get(token, -math.inf))
                     gain, written, level = self._compared(after)
                 elif (

@@ -1,6 +1,6 @@
 """What fronts ask: `Backend` answers messages, in this process (`server.fronts.in_process`) or by another server."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -53,6 +53,23 @@ class Backend(Protocol):
         """Sends each sentence as it finishes. An error may come after some of them."""
         ...
 
+    async def translate_bulk(
+        self,
+        options: pb.TranslateRequest,
+        texts: Sequence[str],
+        caller: Caller,
+        take: Callable[[int, pb.Translation], None],
+    ) -> None:
+        """Translates texts as those of a bulk call: each one waits for room, with PRIORITY_LOW unless options say else.
+
+        Args:
+            options: what all texts ask for, without texts.
+            texts: any number.
+            caller: who calls.
+            take: is called for each text when it is done, with its index and its translation or status.
+        """
+        ...
+
     async def score(self, message: pb.ScoreRequest, caller: Caller) -> pb.ScoreResponse:
         """Scores all pairs. Raises TranslationError if all of them fail."""
         ...
@@ -67,6 +84,10 @@ class Backend(Protocol):
 
     async def detect_languages(self, message: pb.DetectLanguagesRequest, caller: Caller) -> pb.DetectLanguagesResponse:
         """Returns the language of each text."""
+        ...
+
+    async def identify(self, caller: Caller) -> str:
+        """Returns what tells callers apart: the name of the tenant, or the address of one without a tenant."""
         ...
 
     async def put_glossary(self, message: store_pb.PutKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:

@@ -90,7 +90,30 @@ def read_key(authorization: str | None, fields: Fields) -> str | None:
 
 def read_translate(fields: Fields) -> Translate:
     """Returns what a request to translate means. Raises InvalidRequest."""
-    texts = _read_texts(fields)
+    texts, message = _read_texts(fields), read_options(fields)
+    joins_lines = _SPLIT[_choice(fields, "split_sentences", _SPLIT, "1")]
+    tag_handling = _choice(fields, "tag_handling", _MIME_TYPES, "")
+    version = _choice(fields, "tag_handling_version", ("", "v1", "v2"), "")
+    flag(fields, "preserve_formatting")
+    optional(fields, "context")
+    model_type = _choice(fields, "model_type", ("", *_MODEL_TYPES), "")
+    message.contents.extend(texts)
+    message.mime_type = _MIME_TYPES[tag_handling]
+    message.text.join_lines = joins_lines and not tag_handling
+    tags = _read_tags(fields, tag_handling, version)
+    if tags is not None:
+        message.text.tags.CopyFrom(tags)
+    message.output.text_once = True
+    return Translate(
+        message=message,
+        tag_version=version if tag_handling else "",
+        shows_billed_characters=flag(fields, "show_billed_characters"),
+        model_type=_MODEL_TYPES.get(model_type, ""),
+    )
+
+
+def read_options(fields: Fields) -> pb.TranslateRequest:
+    """Returns what texts and documents ask for alike: languages and glossaries. Raises InvalidRequest."""
     target = optional(fields, "target_lang")
     if not target:
         raise not_supported("target_lang")
@@ -99,28 +122,11 @@ def read_translate(fields: Fields) -> Translate:
         if any(fields.get(name, ())):
             raise not_supported(name)
     _check_formality(fields, target)
-    joins_lines = _SPLIT[_choice(fields, "split_sentences", _SPLIT, "1")]
-    tag_handling = _choice(fields, "tag_handling", _MIME_TYPES, "")
-    version = _choice(fields, "tag_handling_version", ("", "v1", "v2"), "")
-    flag(fields, "preserve_formatting")
-    optional(fields, "context")
-    model_type = _choice(fields, "model_type", ("", *_MODEL_TYPES), "")
     names = _read_glossaries(fields, source, target)
-    return Translate(
-        message=pb.TranslateRequest(
-            contents=texts,
-            source_language_code=source,
-            target_language_code=target,
-            mime_type=_MIME_TYPES[tag_handling],
-            text=pb.TextOptions(
-                join_lines=joins_lines and not tag_handling, tags=_read_tags(fields, tag_handling, version)
-            ),
-            glossary=pb.Glossary(names=names) if names else None,
-            output=pb.OutputOptions(text_once=True),
-        ),
-        tag_version=version if tag_handling else "",
-        shows_billed_characters=flag(fields, "show_billed_characters"),
-        model_type=_MODEL_TYPES.get(model_type, ""),
+    return pb.TranslateRequest(
+        source_language_code=source,
+        target_language_code=target,
+        glossary=pb.Glossary(names=names) if names else None,
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from server.errors import InvalidRequest
+from server.text.compounds import find_part, long_words
 from server.text.inflection import inflected
 from server.text.term_table import LETTER, MAX_FORMS, Term, TermTable, normal, phrase_fault, word_pattern, words_of
 
@@ -26,11 +27,13 @@ class FoundTerm:
 
     Attributes:
         start, end: where the sentence has it.
+        may_join: whether its translation may have it as a part of a longer word.
     """
 
     term: Term
     start: int
     end: int
+    may_join: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,9 @@ class Glossary:
                 term, end = self._longest(small, 0, is_folded)
                 end += index
             if term is not None:
-                yield FoundTerm(self._with_forms(term), words[index].start(), words[end - 1].end())
+                own = self._with_forms(term)
+                may_join = own is not term and self.language.partition("-")[0] == "de"
+                yield FoundTerm(own, words[index].start(), words[end - 1].end(), may_join)
             index = end if term is not None else index + 1
 
     def _with_forms(self, term: Term) -> Term:
@@ -178,7 +183,8 @@ class UsedTerm:
 def locate(found: Sequence[FoundTerm], translation: str, kept: Sequence[str] = ()) -> list[UsedTerm]:
     """Returns where a translation has the terms of its sentence, each place for one of them. Takes linear time.
 
-    It has a term as the glossary writes it, or with a capital first, or in capitals if it has nothing else.
+    It has a term as the glossary writes it, or with a capital first, or in capitals if it has nothing else. A term that
+    may be a part of a longer word is there where this part is.
 
     Args:
         found: the terms.
@@ -193,16 +199,24 @@ def locate(found: Sequence[FoundTerm], translation: str, kept: Sequence[str] = (
         if part and start >= 0:
             end = start + len(part)
             is_taken[start:end] = b"\1" * len(part)
+    words = long_words(translation) if any(each.may_join for each in found) else []
     spans: dict[Term, Iterator[tuple[int, int]]] = {}
     used = []
     for each in found:
         if each.term not in spans:
-            spans[each.term] = iter(_occurrences(each.term, translation))
+            spans[each.term] = _places(each, translation, words)
         span = next((span for span in spans[each.term] if not any(is_taken[slice(*span)])), None)
         if span is not None:
             is_taken[slice(*span)] = b"\1" * (span[1] - span[0])
         used.append(UsedTerm(each, span))
     return used
+
+
+def _places(found: FoundTerm, text: str, long: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int]]:
+    """Yields where a text has a term, in order: as a whole word, then, if it may, as a part of a longer word."""
+    yield from _occurrences(found.term, text)
+    if found.may_join:
+        yield from sorted({span for form in map(normal, found.term.targets) for span in find_part(form, long)})
 
 
 def _occurrences(term: Term, text: str) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""DeepL's paths for texts, at the root and below /deepl. Those for glossaries are in `server.web.deepl_glossaries`."""
+"""DeepL's paths for texts, at the root and below /deepl. Others are in `deepl_glossaries`, `deepl_documents`."""
 
 from dataclasses import replace
 
@@ -14,7 +14,6 @@ from server.web.exchange import Exchange, Handler, Site, json_response
 
 PREFIXES = ("", "/deepl")
 _NOT_SERVED = (  # each with any path behind it
-    "/v2/document",  # a front for documents takes it out of here
     "/v2/write",
     "/v3/style_rules",
     "/v3/translation_memories",
@@ -102,7 +101,7 @@ class DeepLApi:
     async def refuse(self, exchange: Exchange) -> Response:
         """Raises NotHere: DeepL has this, and this server has not."""
         await self._let_in(exchange)
-        raise NotHere("Not found: this server translates texts, and keeps glossaries for that, and does nothing else")
+        raise NotHere("Not found: this server translates texts and documents, and keeps glossaries, and no more")
 
     async def _let_in(self, exchange: Exchange) -> None:
         """Raises TranslationError if the caller may not call."""

@@ -1,7 +1,10 @@
 """Every call of deepl, DeepL's Python client, that is served; run in its own environment, with address and key."""
 
+import io
 import sys
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import deepl
@@ -21,6 +24,7 @@ def main(address: str, key: str) -> None:
         describe(client)
         keep_one(client)
         keep_many(client)
+        translate_files(client)
     wrong = DeepLClient("wrong", server_url=address)
     assert "Authorization" in raised(deepl.AuthorizationException, wrong.get_usage)
     assert "Authorization" in raised(deepl.AuthorizationException, wrong.translate_text, "A dog.", target_lang="DE")
@@ -93,6 +97,42 @@ def describe(client: DeepLClient) -> None:
     usage = client.get_usage()
     assert not usage.any_limit_reached
     assert usage.character.count == 0
+
+
+def translate_files(client: DeepLClient) -> None:
+    """Translates documents by path, open, and step by step."""
+    with tempfile.TemporaryDirectory() as folder:
+        page, german, wrong = (Path(folder, name) for name in ("a.html", "b.html", "a.invalid"))
+        page.write_text("<p>A <b>dog</b> runs.</p>")
+        wrong.write_text("A dog runs.")
+        status = client.translate_document_from_filepath(page, german, source_lang="EN", target_lang="DE")
+        assert german.read_text() == "<p>Ein <b>Hund</b> läuft.</p>"
+        assert (status.done, status.billed_characters) == (True, 25)
+        told = raised(deepl.DeepLException, client.translate_document_from_filepath, wrong, german, target_lang="DE")
+        assert "Invalid file extension" in told
+    glossary = client.create_glossary("One", "EN", "DE", {"dog": "Dackel"})
+    output = io.BytesIO()
+    client.translate_document(
+        io.BytesIO(b"A dog runs."), output, source_lang="EN", target_lang="DE", glossary=glossary, filename="a.txt"
+    )
+    assert b"Dackel" in output.getvalue()
+    client.delete_glossary(glossary)
+    handle = client.translate_document_upload(b"A dog runs.", target_lang="DE", filename="a.txt", source_lang="EN")
+    assert client.translate_document_wait_until_done(deepl.DocumentHandle(handle.document_id, handle.document_key)).done
+    assert client.translate_document_download(handle).content == "Ein Hund läuft.".encode()
+    assert "Not found" in raised(deepl.DeepLException, client.translate_document_get_status, handle)
+    failed = client.translate_document_upload("no archive", target_lang="DE", filename="a.docx")
+    status = client.translate_document_wait_until_done(failed)
+    assert not status.ok
+    assert "is no ZIP archive" in status.error_message
+    told = raised(
+        deepl.DocumentTranslationException,
+        client.translate_document,
+        io.BytesIO(b"Der Hund schl\xc3\xa4ft, und die Katze sitzt auf dem Dach."),
+        io.BytesIO(),
+        target_lang="DE",
+    )
+    assert "Source and target language are equal" in told
 
 
 def keep_one(client: DeepLClient) -> None:

@@ -1,7 +1,10 @@
 // Every call of deepl-node, DeepL's JavaScript client, that is served; run in its folder, with address and key.
 
 import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 const [address, key] = process.argv.slice(2);
 const deepl = createRequire(`${process.cwd()}/`)('deepl-node');
@@ -52,6 +55,27 @@ async function describe(client) {
   assert.equal(usage.character.count, 0);
 }
 
+async function translateFiles(client) {
+  const folder = mkdtempSync(join(tmpdir(), 'deepl-'));
+  try {
+    const [page, german] = ['a.html', 'b.html'].map((name) => join(folder, name));
+    writeFileSync(page, '<p>A <b>dog</b> runs.</p>');
+    const status = await client.translateDocument(page, german, 'en', 'de');
+    assert.equal(readFileSync(german, 'utf8'), '<p>Ein <b>Hund</b> läuft.</p>');
+    assert.deepEqual([status.done(), status.billedCharacters], [true, 25]);
+    const wrong = Buffer.from('A dog runs.');
+    await assert.rejects(client.uploadDocument(wrong, 'en', 'de', { filename: 'a.pdf' }), /Invalid file extension/);
+    const handle = await client.uploadDocument(wrong, 'en', 'de', { filename: 'a.txt' });
+    await client.isDocumentTranslationComplete(handle);
+    const output = join(folder, 'a.txt');
+    await client.downloadDocument(handle, output);
+    assert.equal(readFileSync(output, 'utf8'), 'Ein Hund läuft.');
+    await assert.rejects(client.getDocumentStatus(handle), /Not found/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
 async function keepOne(client) {
   const entries = new deepl.GlossaryEntries({ entries: { artist: 'Maler', 'the "prize"': 'Gewinn, groß' } });
   const glossary = await client.createGlossary('One', 'en', 'de', entries);
@@ -98,6 +122,6 @@ async function keepMany(client) {
 
 for (const serverUrl of [address, `${address}/deepl`]) {
   const client = new deepl.DeepLClient(key, { serverUrl });
-  for (const calls of [translate, refuse, describe, keepOne, keepMany]) await calls(client);
+  for (const calls of [translate, refuse, describe, keepOne, keepMany, translateFiles]) await calls(client);
 }
 await assert.rejects(new deepl.DeepLClient('wrong', { serverUrl: address }).getUsage(), deepl.AuthorizationError);

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from server.errors import InvalidRequest, Overloaded, Unauthenticated
 from server.fronts.backend import Backend, Caller
 from server.fronts.in_process import InProcess
 from server.telemetry.metrics import Metrics
+from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.calls import Calls
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
@@ -150,3 +152,32 @@ def test_it_serves_while_the_server_says_so(backend: InProcess) -> None:
     give_back = backend.keep(1)
     assert not backend.is_serving
     give_back()
+
+
+async def test_texts_of_a_bulk_call_come_one_by_one_and_each_may_fail(
+    backend: Backend, metrics: Metrics, engine: EchoEngine
+) -> None:
+    taken: dict[int, pb.Translation] = {}
+    texts = ["A dog runs.", "x" * (MAX_TEXT_BYTES + 1), "A man sits."]
+
+    await backend.translate_bulk(pb.TranslateRequest(target_language_code="de"), texts, CALLER, taken.__setitem__)
+
+    assert [taken[index].text for index in range(3)] == ["A dog runs.", "", "A man sits."]
+    assert taken[1].status.message.startswith("contents[1]: must be at most")
+    labels = {"method": "TranslateBulk", "code": "OK"}
+    assert metrics.registry.get_sample_value("babelserve_requests_total", labels) == 1
+    with pytest.raises(InvalidRequest, match="target_language_code"):
+        await backend.translate_bulk(pb.TranslateRequest(target_language_code="zz"), texts, CALLER, taken.__setitem__)
+
+
+async def test_callers_are_told_apart_by_tenant_or_address(
+    translator: Translator, metrics: Metrics, tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys.toml"
+    keys.write_text(f'[tenants.billing]\nkeys = [{{ sha256 = "{hash_key("key").hex()}" }}]\n')
+    known = make(translator, metrics, Access(metrics.access, keys=keys))
+
+    assert await make(translator, metrics).identify(CALLER) == "1.2.3.4"
+    assert await known.identify(replace(CALLER, key="key")) == "billing"
+    with pytest.raises(Unauthenticated):
+        await known.identify(CALLER)

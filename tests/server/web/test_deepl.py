@@ -99,7 +99,12 @@ async def test_a_key_comes_in_the_header_or_with_the_fields(
         field = await site.call("POST", "/v2/translate", ASKED | {"auth_key": "key"})
         bearer = await site.call("POST", "/v2/translate", ASKED, authorization="Bearer key")
         paths = ["GET /v2/usage", "GET /v2/languages", "GET /v2/glossary-language-pairs", "GET /v3/style_rules"]
-        paths += ["POST /v2/document", "GET /v3/languages/resources", "GET /v2/glossaries", "DELETE /v3/glossaries/x"]
+        paths += [
+            "POST /v2/write/rephrase",
+            "GET /v3/languages/resources",
+            "GET /v2/glossaries",
+            "DELETE /v3/glossaries/x",
+        ]
         calls = [(method, target) for method, _, target in (path.partition(" ") for path in paths)]
         wrong = [await site.call(*each, authorization="DeepL-Auth-Key no") for each in calls]
         without = await site.call("POST", "/v2/translate", ASKED)
@@ -128,7 +133,7 @@ async def test_what_deepl_has_besides_is_empty_or_not_found(site: Site) -> None:
     assert (await site.call("GET", "/v3/style_rules?detailed=true")).json == {"style_rules": []}
     memories = await site.call("GET", "/v3/translation_memories")
     assert memories.json == {"translation_memories": [], "total_count": 0}
-    for path in ("POST /v2/write/rephrase", "POST /v2/document", "PUT /v3/style_rules/a/b", "POST /v3/style_rules"):
+    for path in ("POST /v2/write/rephrase", "PUT /v3/style_rules/a/b", "POST /v3/style_rules"):
         method, _, target = path.partition(" ")
         answer = await site.call(method, target)
         assert (answer.status, answer.json["message"].split(":")[0]) == (404, "Not found")
