@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from server.text.casing import Casing, begun, raise_again
 from server.text.locales import locale_of
+from server.text.markup.document import Mark
 from server.text.numbers import NumberSpan, missing_numbers
 from server.text.quotes import ended, is_quote, punctuated, written
 from server.text.typography import clock_time, restore_typography
@@ -28,7 +29,7 @@ _SPACE = re.compile(r"\s+")
 _NOTHING = re.compile(r"(?!)")
 _DIGIT = re.compile(r"\d")
 _FIRST_QUOTED = re.compile(r"""\A["'][^\W\d_]""")
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD, _LETTERS = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_]{2}")
 
 
 class Placement(enum.Enum):
@@ -107,6 +108,7 @@ class Masked:
         language: of the translation.
         attempt: how many came before.
         numbers: of the source, that are parts because an attempt before lacked them.
+        pairs: marks round words that stand in none of these texts (`server.text.pairs`).
         adapts_from: BCP-47 code of the source's language if quantities are written as the target writes them; else "".
     """
 
@@ -121,13 +123,14 @@ class Masked:
     language: str = ""
     attempt: int = 0
     numbers: tuple[NumberSpan, ...] = ()
+    pairs: tuple[Mark, ...] = ()
     adapts_from: str = ""
 
     @property
     def has_words(self) -> bool:
-        """Whether there is something to translate: two letters, or one of a script without capitals."""
-        letters = [character for character in self.source if character.isalpha()]
-        return len(letters) > 1 or (bool(letters) and letters[0].lower() == letters[0].upper())
+        """Whether there is something to translate: two letters in a row, or one of a script without capitals."""
+        letter = next(filter(str.isalpha, self.source), "A")
+        return letter.lower() == letter.upper() or _LETTERS.search(self.source) is not None
 
     def restore(self, translation: str) -> Restored:
         """Returns a translation of `text` with each part once, and without carriers and characters of no meaning."""

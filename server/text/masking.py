@@ -17,16 +17,17 @@ do to rare words.
 """
 
 import re
-import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from server.text.casing import Casing, casing_of, fold
 from server.text.characters import Characters
+from server.text.ends import cut_ends, marks_at_ends
 from server.text.markup.document import STAND_IN
 from server.text.masked import PARTED, Masked, Part
 from server.text.numbers import NumberSpan
 from server.text.own_parts import NO_OWN_PARTS, OwnParts
+from server.text.pairs import without_pairs
 from server.text.patterns import find_emphasis, find_parts, is_mark
 from server.text.quotes import MARKS, find_quotes, is_quote
 from server.text.runs import Run, script_of
@@ -34,11 +35,10 @@ from server.text.typography import number_sign, ordinal_ending
 
 _MARKS_REACH, _WORDS_REACH = 0.35, 0.4  # less, and parts that moved with reason are asked for again; more, and few are
 _RANGE = re.compile(r"\s?[-\u2013\u2014/:x\u00d7]\s?")  # between two numbers that are one part
-# Characters that are marks where they stand alone, beside Unicode's symbols:
-_MARKS = frozenset("-*#_\u2010\u2011\u2012\u2013\u2014\u2015\u2022\u00b7\u00a7\u00b6\u2020\u2021\u2026")
-_OF_TEXT = frozenset("\u00b0")  # a symbol that belongs to the number before it
-_SPACE, _WORD_BEHIND = re.compile(r"\s+"), re.compile(r"\s*(\S+)(?=\s)")
+_SPACE = re.compile(r"\s+")
 _ORDINAL_ENDING = re.compile(r"(?:st|nd|rd|th)(?!\w)")  # of a placeholder, as in {n}th
+_ESCAPE = re.compile(r"(?<!\\)\\(?=['\"])")  # of a quotation mark in the string of a program
+_UNSEEN = "\u200b"  # what stands for it, which no network is shown
 _BRACKET = re.compile(r"(?<!\S)([(\[])(?=[^\W\d_]{2})")
 _FIRST_SYMBOL = "\ue000"  # of the carriers that a network has learned
 _CLOSING, _OPENING = ".,:;!?%)]}\u201d", "([{\u201c"
@@ -55,6 +55,7 @@ class Masker:
         language: BCP-47 code of its translations.
         own_parts: that a caller wants kept, beside what is kept of every text.
         adapts_from: see `Masked`.
+        places_pairs: whether its translations are aligned, so that it is not shown marks round words.
     """
 
     carriers: tuple[tuple[str, ...], ...] = ()
@@ -63,6 +64,7 @@ class Masker:
     language: str = ""
     own_parts: OwnParts = NO_OWN_PARTS
     adapts_from: str = ""
+    places_pairs: bool = False
 
     @property
     def _has_symbols(self) -> bool:
@@ -77,9 +79,14 @@ class Masker:
             attempt: how many came before.
             numbers: that are parts, too.
         """
-        runs = self._runs(text, numbers)
-        start, end, runs = _cut_ends(text, runs)
-        source = _blanked(text, runs, start, end)
+        seen = text if self.characters is None or "\\" not in text else _ESCAPE.sub(_UNSEEN, text)
+        runs = self._runs(seen, numbers)
+        if self.places_pairs and len(runs) > 1 and not attempt:
+            bare, pairs = without_pairs(text, runs)
+            if pairs and (masked := replace(self, places_pairs=False).mask(bare)).num_fit is None:
+                return replace(masked, pairs=pairs)
+        start, end, runs = cut_ends(text, runs)
+        source = _blanked(seen, runs, start, end)
         carriers = self._carriers(source, attempt)
         num_fit = None
         if carriers is not None and len(runs) > len(carriers):
@@ -93,9 +100,9 @@ class Masker:
         for run, part in zip(runs, parts, strict=True):
             before, behind = " " * part.touches_left, " " * part.touches_right
             comma = "," if is_quote(part.text) and text[run.start] == "," else ""
-            pieces += [self._plain(text[position : run.start]), before, part.carrier, comma, behind]
+            pieces += [self._plain(seen[position : run.start]), before, part.carrier, comma, behind]
             position = run.end
-        shown = "".join([*pieces, self._plain(text[position:end])])
+        shown = "".join([*pieces, self._plain(seen[position:end])])
         if self._has_symbols and not attempt and not PARTED.search(text):
             shown = _BRACKET.sub(r"\1 ", shown)
         if "No." in shown:
@@ -134,6 +141,7 @@ class Masker:
         # A number that is cut out seldom finds its place. So the last attempt shows it, and the answer tells of it.
         is_last = attempt == len(self.carriers)
         masked = self.mask(last.original, attempt, () if is_last else (*last.numbers, *missing))
+        masked = replace(masked, pairs=last.pairs)
         is_other = masked.parts or (is_last and last.numbers) or masked.text != last.text
         return masked if is_other and masked.num_fit is None and masked.text else None
 
@@ -205,7 +213,7 @@ class Masker:
         if "*" in text or "_" in text:
             found += [Run(*span, is_word=False) for span in find_emphasis(text)]
         found += [Run(number.start, number.end, is_word=True) for number in numbers]
-        found += [Run(*span, is_word=False) for span in _marks_at_ends(text)]
+        found += [Run(*span, is_word=False) for span in marks_at_ends(text)]
         if self.characters is not None:  # a sign within a part takes no word beside the part with it
             parts = sorted([*own, *found])
             found += self.characters.runs(_blanked(text, parts, 0, len(text)) if parts else text)
@@ -215,59 +223,9 @@ class Masker:
 NO_MASKING = Masker()
 
 
-def _marks_at_ends(text: str) -> Iterator[tuple[int, int]]:
-    """Yields the words at either end of a sentence that are nothing but marks, such as the "-" of a list."""
-    start, end = 0, len(text)
-    while (word := _WORD_BEHIND.match(text, start)) and all(map(_is_mark, word[1])):
-        yield word.span(1)
-        start = word.end()
-    while start < end and all(map(_is_mark, text[(begin := text.rfind(" ", start, end) + 1) : end])):
-        yield begin, end
-        end = begin - 1
-
-
-def _is_mark(character: str) -> bool:
-    return character in _MARKS or (character not in _OF_TEXT and unicodedata.category(character) in ("Sm", "So", "Sk"))
-
-
-def _cut_ends(text: str, runs: list[Run]) -> tuple[int, int, list[Run]]:
-    """Returns where a sentence begins and ends without the marks at its ends, and the parts between."""
-    start, end, first, last = 0, len(text), 0, len(runs)
-    if not runs:
-        return start, end, runs
-    while first < last and runs[first].start == start and _is_cut(text, runs[first], runs[first].end):
-        start = _space_end(text, runs[first].end)
-        first += 1
-    while first < last and runs[last - 1].end == end and _is_cut(text, runs[last - 1], runs[last - 1].start - 1):
-        last -= 1
-        end = runs[last].start
-        while end > start and text[end - 1].isspace():
-            end -= 1
-    return start, end, runs[first:last]
-
-
-def _is_cut(text: str, run: Run, beside: int) -> bool:
-    """Whether a run at an end of a sentence is cut off.
-
-    A mark is, and a placeholder that touches the letter beside it, or that stands before a capital: the sentence begins
-    behind it.
-    """
-    if not run.is_word or not 0 <= beside < len(text):
-        return not run.is_word
-    if text[beside].isalpha():
-        return text[run.start] in "{[<$" and text[run.end - 1] in "}]>"
-    is_ahead = beside == run.end and text[beside] == " " and text[beside + 1 : beside + 2].isupper()
-    return is_ahead and text[run.start] in "{[<$%:"
-
-
 def _is_beside_quote(text: str, first: Run, second: Run) -> bool:
     """Whether two runs touch of which one is a quotation mark, which the translation may write in another way."""
     return first.end == second.start and any(is_quote(text[run.start : run.end]) for run in (first, second))
-
-
-def _space_end(text: str, start: int) -> int:
-    space = _SPACE.match(text, start)
-    return space.end() if space else start
 
 
 def _blanked(text: str, runs: Sequence[Run], start: int, end: int) -> str:

@@ -59,7 +59,9 @@ def missing_numbers(source: str, translation: str, language: str) -> list[Number
         return []
     there = _Numbers(translation, language.partition("-")[0])
     quantities = find_quantities(source)
-    wrong = {index for index, quantity in enumerate(quantities) if not there.take(quantity)}
+    # Those with separators come first: no part of one that stands for such a number stands for another, too.
+    ordered = sorted(enumerate(quantities), key=lambda each: _SEPARATOR.search(each[1].number) is None)
+    wrong = {index for index, quantity in ordered if not there.take(quantity)}
     wrong = wrong or {index for index, quantity in enumerate(quantities) if there.has_left(quantity)}
     for index, quantity in enumerate(quantities):  # of a range both
         if quantity.continues and {index - 1, index} & wrong:
@@ -140,8 +142,9 @@ class _Numbers:
             if max(self._left[digits], self._parts[digits]) > 0:
                 if self._is_misshapen(number, digits):
                     return False
+                written = self._written[digits] if self._left[digits] > 0 else digits
                 self._left[digits] -= 1
-                self._parts[digits] -= 1
+                self._parts.subtract(map(_digits, _DIGITS.findall(written)))
                 return True
         return self._is_written_out(number)
 

@@ -50,6 +50,12 @@ class SourceSentence:
     written: str | None = None
     replaced: Replaced | None = None
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether its translation has tags, marks round words or terms, which find their places by alignment."""
+        has_tags = self.markup is not None and bool(self.markup.marks)
+        return bool(self.terms) or has_tags or (self.masked is not None and bool(self.masked.pairs))
+
     def begun_with(self, text: str, encode: Callable[[str], tuple[int, ...] | None]) -> "tuple[Given, SourceSentence]":
         """Returns what its translation begins with, as the model is fed it, and the sentence with that.
 

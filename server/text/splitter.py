@@ -22,6 +22,7 @@ from server.text.glossary import Glossary, translate_alone
 from server.text.markup.document import Document, MalformedDocument, Read
 from server.text.markup.marking import split_document
 from server.text.masking import NO_MASKING, Masker
+from server.text.pairs import with_blanks
 from server.text.sentences import Encode, split_text
 from server.text.source import SplitText
 from server.threads import SPLITTER_NICENESS, be_nice
@@ -189,7 +190,8 @@ def _with_terms(split: SplitText, glossary: Glossary, is_over: IsOver) -> SplitT
     for sentence in split.sentences:
         _check_time(is_over)
         if sentence.source_ids is not None:
-            shown = sentence.masked.source if sentence.masked is not None else sentence.text
+            masked = sentence.masked
+            shown = with_blanks(masked.source, masked.pairs) if masked is not None else sentence.text
             terms = tuple(glossary.find(shown))
             written = translate_alone(sentence.text, terms) if shown == sentence.text else None
             ids = sentence.source_ids if written is None else None

@@ -66,6 +66,9 @@ def restore_typography(source: str, translation: str, language: str) -> str:
         translation = translation.replace("...", _ELLIPSIS)
     if (blank := _NO_BREAK.search(source)) and not _BEHIND_NUMBER.search(source):
         translation = _BEHIND_NUMBER.sub(blank[0], translation)
+    for mark in "'\"":
+        if (escaped := f"\\{mark}") in source and source.count(escaped) == source.count(mark):
+            translation = re.sub(rf"(?<!\\){mark}", lambda match: f"\\{match[0]}", translation)
     if _MINUS in source:
         translation = _BEFORE_NUMBER.sub(_MINUS, translation)
     return translation

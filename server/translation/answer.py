@@ -10,14 +10,11 @@ from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import FinishReason, Result, SearchNode, Timings
 from server.errors import TranslationError
 from server.text.alignment import Link, WordWeights, find_spans, link_words, weigh_words
-from server.text.casing import begun
-from server.text.garbled import is_garbled
 from server.text.glossary import UsedTerm
 from server.text.masked import KeptPart, Restored, clean
 from server.text.source import SourceSentence, SplitText
 from server.translation.detection import DetectedLanguage
 from server.translation.legs import Leg
-from server.translation.prefixes import restored_behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,28 +270,3 @@ def raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:
     """Raises the first text's error if every text has one."""
     if answers[0].error is not None and all(answer.error is not None for answer in answers):
         raise answers[0].error
-
-
-def restore_beginning(source: SourceSentence, ids: Sequence[int], tokenizer: Tokenizer) -> str:
-    """Returns the text of the first ids of a translation, with the parts of the source that it has so far."""
-
-    def restored(text: str) -> Restored:
-        return Restored(source.masked.restore_beginning(text) if source.masked else begun(source.text, clean(text)))
-
-    return restored_behind(source.prefix, ids, tokenizer, restored).text
-
-
-def restore(source: SourceSentence, result: Result, tokenizer: Tokenizer) -> list[Restored]:
-    """Returns the text of each hypothesis, best first, and puts back what the model was not shown."""
-
-    def restored_text(text: str) -> Restored:
-        return source.masked.restore(text) if source.masked else Restored(begun(source.text, clean(text)))
-
-    texts = [tokenizer.decode(hypothesis.ids) for hypothesis in result.hypotheses]
-    if source.prefix is None:
-        restored = [restored_text(text) for text in texts]
-    else:
-        restored = [restored_behind(source.prefix, each.ids, tokenizer, restored_text) for each in result.hypotheses]
-    if source.given is None and is_garbled(source.text, texts[0]):
-        restored[0] = replace(restored[0], is_garbled=True)
-    return restored

@@ -19,11 +19,12 @@ from server.engine.flow import ANYONE, Flow
 from server.errors import Overloaded, TranslationError
 from server.text.masked import Restored
 from server.text.source import SourceSentence
-from server.translation.answer import TextAnswer, TranslatedSentence, raise_if_all_failed, restore
+from server.translation.answer import TextAnswer, TranslatedSentence, raise_if_all_failed
 from server.translation.legs import Leg
 from server.translation.mailbox import Doorbell, Mailbox
 from server.translation.observation import observe
 from server.translation.relay import Relay
+from server.translation.restoring import restore
 from server.translation.submission import (
     FEW_SENTENCES,
     Place,

@@ -57,6 +57,7 @@ class Leg:
         read: reads texts that have markup; None for plain texts.
         text: how the caller wants texts read.
         glossary: of the caller; None without one.
+        has_prefixes: whether translations begin as the request says; marks round words then stand where it says.
         spared_seconds: the part of the request's time that this leg leaves to the next one.
     """
 
@@ -67,14 +68,11 @@ class Leg:
     read: Read | None = None
     text: TextOptions = field(default_factory=TextOptions)
     glossary: Glossary | None = None
+    has_prefixes: bool = False
     spared_seconds: float = 0.0
 
     def ask_again(
-        self,
-        sentence: SourceSentence,
-        restored: Restored,
-        hypothesis: Hypothesis,
-        attention: NDArray[np.float32] | None,
+        self, sentence: SourceSentence, restored: Restored, tokens: Hypothesis, attention: NDArray[np.float32] | None
     ) -> SourceSentence | None:
         """Returns the sentence as its model is asked for it again, after a translation that lacks a part or a term.
 
@@ -83,7 +81,7 @@ class Leg:
         Args:
             sentence: as the model was asked for it.
             restored: its translation.
-            hypothesis: the tokens of this.
+            tokens: of this.
             attention: of these; None if they were not aligned.
 
         Returns None if the model is not asked again.
@@ -96,16 +94,16 @@ class Leg:
                 if rules.num_added < len(ids) <= rules.max_tokens:
                     again = replace(sentence, source_ids=ids, masked=masked)
         if sentence.replaced is None and sentence.num_missing(restored):
-            again = replace(again, replaced=find_replaced(self.model.tokenizer, sentence, hypothesis, attention))
+            again = replace(again, replaced=find_replaced(self.model.tokenizer, sentence, tokens, attention))
         return None if again is sentence else again
 
     def options_for(self, sentence: SourceSentence) -> DecodingOptions:
         """Returns the decoding options of a sentence.
 
-        A sentence with tags or terms is aligned, if the model can. Terms have a beam of 8 or more, and no shortlist.
+        A sentence with tags, marks round words or terms is aligned, if the model can. Terms have a beam of 8 or more,
+        and no shortlist.
         """
-        is_marked = sentence.terms or (sentence.markup is not None and sentence.markup.marks)
-        is_aligned = is_marked and self.is_only and self.model.manifest.alignment
+        is_aligned = sentence.is_marked and self.is_only and self.model.manifest.alignment
         options = self._aligned_options if is_aligned else self.options
         if sentence.prefix is not None:
             options = replace(options, target_prefix=sentence.prefix.ids)
@@ -140,6 +138,7 @@ class Leg:
                 language=self.pair.target,
                 own_parts=own_parts(tuple(self.text.keep)),
                 adapts_from=self.pair.source if self.text.adapt_quantities else "",
+                places_pairs=self.is_only and not self.has_prefixes and self.model.manifest.alignment is not None,
             ),
             glossary=self.glossary,
         )
@@ -254,6 +253,7 @@ def _borrowed_legs(
             options=_with_wishes(request, leg.options, leg.model.manifest),
             read=read,
             text=request.text,
+            has_prefixes=bool(request.target_prefixes),
             glossary=request.glossary and request.glossary.inflecting(leg.pair.target),
         ),
     )

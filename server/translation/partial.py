@@ -10,8 +10,8 @@ import time
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from server.translation.answer import restore_beginning
 from server.translation.job import Job
+from server.translation.restoring import restore_beginning
 from server.translation.submission import Place
 
 # Between two looks. Half as long, and a page gets twice as many texts, which nobody reads faster; twice as long, and

@@ -6,10 +6,13 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from babelserve.v1 import translation_pb2 as pb
-from server.errors import NotServing, TranslationError
+from server.errors import InvalidRequest, NotServing, TranslationError
 from server.fronts.own import FRONT, error_event, read_message, write_message
+from server.translation.rules import shown
 from server.web.bodies import read_json
 from server.web.exchange import Exchange, Site, json_response
+
+_PARTIAL_TEXT = "include_partial_text"
 
 
 class EventStream(Response):
@@ -77,12 +80,18 @@ class OwnApi:
         return _response(await self._backend.translate(message, exchange.caller))
 
     async def translate_stream(self, exchange: Exchange) -> Response:
-        """Answers a `TranslateRequest` with an event for each `TranslateStreamResponse`, then with `end` or `error`."""
+        """Answers a `TranslateRequest` with an event for each `TranslateStreamResponse`, then with `end` or `error`.
+
+        `include_partial_text` of `TranslateStreamRequest` is a parameter of the query: "true" or "false".
+        """
         request = read_message(pb.TranslateRequest, read_json(exchange.body))
+        with_partial = exchange.request.query_params.get(_PARTIAL_TEXT, "false")
+        if with_partial not in ("true", "false"):
+            raise InvalidRequest(_PARTIAL_TEXT, f"must be true or false, not {shown(with_partial)}")
         events = EventStream(exchange)
         try:
             await self._backend.translate_stream(
-                pb.TranslateStreamRequest(request=request),
+                pb.TranslateStreamRequest(request=request, include_partial_text=with_partial == "true"),
                 exchange.caller,
                 lambda message: events.write(write_message(message)),
             )

@@ -2,7 +2,8 @@
 
     python -m tests.acceptance.markup_round_trip DIR...
 
-Reads the HTML files of these folders, or as many as `--most` says, spread over all. What stands between texts must be
+Reads the HTML, Markdown and PO files of these folders, or as many of each as `--most` says, spread over all. For the
+latter two see `round_trip_faults.py`; Markdown needs markdown-it-py. In HTML, what stands between texts must be
 equal byte for byte. Within texts every tag must be equal and in its place, and every word. White space may be one
 blank, and may have moved over a tag at an end of a text; characters may be written in another way.
 """
@@ -19,6 +20,7 @@ from server.text.markup.builder import BLANKS, unescape
 from server.text.markup.document import Document
 from server.text.markup.html import read_html
 from tests.acceptance.report import EXIT_NOT_RUN, Check, print_checks
+from tests.acceptance.round_trip_faults import markdown_fault, po_fault
 from tests.server.text.markup.identity import identity
 
 _MOST_BYTES = 4_000_000
@@ -134,13 +136,21 @@ def check_format(form: Format, paths: Sequence[Path]) -> list[Check]:
     ]
 
 
-def find_files(folders: Sequence[Path], form: Format, most: int) -> list[Path]:
+def check_files(name: str, paths: Sequence[Path], find: Callable[[bytes], str | None]) -> list[Check]:
+    """Looks for a fault in each file, prints the first ones, and returns the lines of the table."""
+    found = [(path, fault) for path in paths if (fault := find(path.read_bytes()))]
+    for path, fault in found[:_SHOWN_FAULTS]:
+        print(f"{path}: {fault}")
+    return [Check(f"{name}: files that come back, of {len(paths)}", str(len(paths) - len(found)), "all", not found)]
+
+
+def find_files(folders: Sequence[Path], endings: Sequence[str], most: int) -> list[Path]:
     """Returns the files of a format, spread evenly over all that there are if these are more than `most`."""
     paths = sorted(
         path
         for folder in folders
         for path in folder.rglob("*")
-        if path.suffix.lower() in form.endings and path.is_file() and path.stat().st_size <= _MOST_BYTES
+        if path.suffix.lower() in endings and path.is_file() and path.stat().st_size <= _MOST_BYTES
     )
     return paths[:: max(1, -(-len(paths) // most))]
 
@@ -153,8 +163,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     checks: list[Check] = []
     for form in FORMATS:
-        if paths := find_files(options.folders, form, options.most):
+        if paths := find_files(options.folders, form.endings, options.most):
             checks += check_format(form, paths)
+    for name, ending, find in (("Markdown", ".md", markdown_fault), ("PO", ".po", po_fault)):
+        if paths := find_files(options.folders, (ending,), options.most):
+            checks += check_files(name, paths, find)
     if not checks:
         print("no file of a known format")
         return EXIT_NOT_RUN

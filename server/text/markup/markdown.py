@@ -18,7 +18,7 @@ _FRONT = re.compile(
     r"(?:---[ \t]*\r?\n.*?^(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n.*?^\+\+\+)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
 )
 _DEFINITION = re.compile(r"^[ \t>]*+\[(?!\^)([^\]\n]{1,999})\]:", re.MULTILINE)
-_LINE = re.compile(r"[^\n]*+\n|[^\n]++")
+_LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++")
 _QUOTES = re.compile(r"(?:(?:[ \t]*>)++ ?)?")
 _FENCE = re.compile(r"(`{3,}+(?=[^`\n]*+$)|~{3,}+)", re.MULTILINE)
 _RULE = re.compile(r"(?:(?:\*[ \t]*+){3,}|(?:-[ \t]*+){3,}|(?:_[ \t]*+){3,}|=++[ \t]*|-++[ \t]*)\r?$", re.MULTILINE)

@@ -112,7 +112,7 @@ def _arrange(block: Block, split: SplitText, look: Callable[[], None]) -> tuple[
         ends.append(position + len(sentence.text))
         position = ends[-1] + len(sentence.separator)
     starts.append(len(block.text))
-    tags = _joined(block.tags, look)
+    tags = _joined(_uncrossed(looking(block.tags, look)), look)
     homes = _homes(tags, ends, starts, look)
     here: list[list[int]] = [[] for _ in range(len(ends) + len(starts))]
     for index, home in enumerate(looking(homes, look)):
@@ -158,6 +158,21 @@ def _homes(tags: Sequence[Tag], ends: Sequence[int], starts: Sequence[int], look
     return homes
 
 
+def _uncrossed(tags: Iterable[Tag]) -> list[Tag]:
+    """Makes points of tags without a partner whose element would cross another one, as `<i>` in `<b><i>a</b></i>`."""
+    uncrossed = []
+    num_open, has_begun = 0, False  # elements round the tag that end in the block; whether one does that ends behind it
+    for tag in tags:
+        if tag.partner is not None:
+            num_open += -1 if tag.is_end else 1
+        elif num_open or (tag.is_end and has_begun):
+            tag = replace(tag, is_end=False, is_void=True)
+        elif not tag.is_void:
+            has_begun = True
+        uncrossed.append(tag)
+    return uncrossed
+
+
 def _joined(tags: Sequence[Tag], look: Callable[[], None]) -> list[Tag]:
     """Makes void tags at an end of an element, such as a line break in a link, a part of the element's own tag.
 
@@ -168,8 +183,8 @@ def _joined(tags: Sequence[Tag], look: Callable[[], None]) -> list[Tag]:
     places: dict[int, int] = {}  # in `joined`, by the places of the same tags in `tags`
     for index, tag in enumerate(looking(tags, look)):
         voids: list[str] = []
-        if tag.is_end and tag.partner is not None:
-            while joined[-1].is_void and joined[-1].position == tag.position:
+        if tag.is_end:
+            while joined and joined[-1].is_void and joined[-1].position == tag.position:
                 joined.pop()
                 voids += sources.pop()
         last = joined[-1] if joined else tag

@@ -65,7 +65,7 @@ def test_marks_at_the_ends_are_cut_off(text: str, leading: str, expected: str, t
     assert masked.restore(masked.text).text == text
 
 
-@pytest.mark.parametrize("text", ["", "\u4f60\u597d", "https://a.io/B.", "*** 42 \u2192", "\u2022", "{a} {b}"])
+@pytest.mark.parametrize("text", ["", "\u4f60\u597d", "https://a.io/B.", "*** 42 \u2192", "\u2022", "{a} {b}", "a | b"])
 def test_a_sentence_of_nothing_but_parts_has_no_words(text: str) -> None:
     assert not MASKER.mask(text).has_words
 
@@ -256,3 +256,22 @@ def test_codes_stay_in_capitals_where_a_sentence_is_shown_in_small_letters() -> 
     masker = Masker(carriers=(("XQ1",),), folds_capitals=True, language="de")
 
     assert masker.mask("The Old House of {name} in London Town").text == "the old house of XQ1 in london town"
+
+
+def test_escapes_of_quotation_marks_are_written_again_but_not_shown() -> None:
+    masked = MASKER.mask("It\\'s `a\\'b` here")
+
+    assert masked.text == "It's \ue000 here"
+    assert masked.restore("'S ist \ue000 hier").text == "\\'S ist `a\\'b` hier"
+
+
+def test_a_backslash_elsewhere_is_a_part() -> None:
+    assert "\\" in [part.text for part in MASKER.mask("Use \\ or it\\'s here").parts]
+    assert MASKER.mask("Use a\\\\'b here").text == "Use a\\\\'b here"
+
+
+def test_brackets_round_a_whole_sentence_are_not_shown() -> None:
+    masked = MASKER.mask("[MUSIC PLAYING]")
+
+    assert masked.text == "Music playing"
+    assert masked.restore("Musik spielt").text == "[MUSIK SPIELT]"

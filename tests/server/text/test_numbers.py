@@ -82,6 +82,12 @@ def test_a_number_without_a_right_form_is_missing(source: str, translation: str,
     assert missing(source, translation) == expected
 
 
+def test_a_part_of_one_number_stands_for_no_other() -> None:
+    assert missing("13.8 m, 7.4 km and 7 eggs", "13,8 m, 7,4 km und Eier") == ["7"]
+    assert missing("7 eggs and 7.4 km", "Eier und 7,4 km") == ["7"]
+    assert missing("7 eggs and 7.4 km", "7 Eier und 7,4 km") == []
+
+
 def test_number_words_of_an_unknown_language_are_taken_to_be_right() -> None:
     assert missing("5 dogs", "pi\u0119\u0107 ps\u00f3w", "pl") == []
     assert missing("55 dogs", "ps\u00f3w", "pl") == ["55"]

@@ -55,6 +55,7 @@ def test_other_quotations_and_apostrophes_stay(text: str) -> None:
         ('"Go away.', ['"']),
         ("The boys' and the girls' room; rock 'n' roll", []),
         ("'Tis the season of the dogs' owners", []),
+        ("This is 'John's' house", ["'", "'"]),
         ('5\'10" tall, " apart "', []),
         (f'"{"x" * 201}" she said', []),
     ],

@@ -9,7 +9,8 @@ from server.text.markup.sentence_markup import SentenceMarkup, TagText
 from server.text.masking import Masker
 from server.text.source import SourceSentence, SplitText
 from server.text.term_table import Term
-from server.translation.answer import Candidate, TextAnswer, TranslatedSentence, restore
+from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
+from server.translation.restoring import restore
 
 ONE = SourceSentence("one", " ", (5, 6, 3))
 TWO = SourceSentence("two", "\n", (7, 3))

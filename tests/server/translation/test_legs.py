@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from server.bundle.alignment import Alignment, Head
 from server.bundle.languages import LanguagePair
 from server.bundle.masking import Masking
 from server.decoding.options import DecodingOptions
@@ -256,3 +257,28 @@ def test_a_sentence_that_lacks_a_term_is_asked_for_again_once(model: Model) -> N
     assert (options.beam_size, options.with_scores) == (8, True)
     assert options.terms is not None
     assert options.max_output_tokens == 1 + options.terms.num_tokens + 1
+
+
+@pytest.mark.parametrize(
+    ("is_only", "can_align", "has_prefixes", "expected"),
+    [(True, True, False, True), (False, True, False, False), (True, False, False, False), (True, True, True, False)],
+)
+def test_marks_round_words_are_not_shown_where_the_translation_is_aligned(
+    model: Model, is_only: bool, can_align: bool, has_prefixes: bool, expected: bool
+) -> None:
+    alignment = Alignment(heads=(Head(layer=0, head=0, is_shifted=False),), error_rate=0.1, num_sentences=200)
+    manifest = dataclasses.replace(model.manifest, alignment=alignment if can_align else None)
+    aligned = with_manifest(model, manifest)
+    leg = Leg(
+        model=aligned,
+        pair=manifest.language_pairs[0],
+        options=DecodingOptions(beam_size=1),
+        is_only=is_only,
+        has_prefixes=has_prefixes,
+    )
+
+    masked = leg.split_rules.masker.mask("A *dog* runs.")
+    sentence = SourceSentence("A *dog* runs.", "", model.tokenizer.encode("A dog runs."), masked=masked)
+
+    assert bool(masked.pairs) == expected
+    assert leg.options_for(sentence).with_alignment == expected

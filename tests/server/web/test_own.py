@@ -40,6 +40,34 @@ async def test_a_stream_has_an_event_for_each_sentence_and_an_end(site: Site) ->
     assert end == ("end", {})
 
 
+async def test_a_stream_has_what_unfinished_sentences_have_so_far_on_request(
+    site: Site, connect: Connect, engine: EchoEngine
+) -> None:
+    engine.is_holding = True
+    reader, writer = await connect(site.port)
+    body = json.dumps({**REQUEST, "contents": ["A dog runs."], "decoding": {"beamSize": 1}}).encode()
+    path = "/v1/translate/stream?include_partial_text=true"
+    writer.write(head("POST", path, {"content-length": str(len(body)), "connection": "close"}) + body)
+    await engine.submitted.wait()
+    beginning = await reader.readuntil(b"partialText")
+    engine.release(0)
+    rest = await reader.read()
+
+    assert b'"sentence":' not in beginning
+    assert rest.index(b'"sentence":') < rest.index(b"event: end")
+
+
+@pytest.mark.parametrize(("query", "status"), [("", 200), ("false", 200), ("true", 400), ("1", 400), ("x" * 999, 400)])
+async def test_partial_text_is_asked_for_by_true_with_greedy_search(site: Site, query: str, status: int) -> None:
+    path = "/v1/translate/stream" + (f"?include_partial_text={query}" if query else "")
+
+    answer = await site.call("POST", path, {**REQUEST, "decoding": {"beamSize": 4}})
+
+    assert answer.status == status
+    assert status == 200 or answer.json["error"]["message"].startswith("include_partial_text: ")
+    assert len(answer.body) < 999
+
+
 async def test_an_error_before_the_first_sentence_has_its_status(site: Site, engine: EchoEngine) -> None:
     engine.refuses = Overloaded("queue is full", "sentences", retry_after_seconds=1.2)
 

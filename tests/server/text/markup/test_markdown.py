@@ -17,6 +17,7 @@ from tests.server.text.markup.identity import identity
         ("- One\n    - two\n\n          code\n", ["One", "two"]),
         ("> One\n> two\n>\n> > Three\n\nfour", ["One two", "Three", "four"]),
         ("One  \ntwo\\\nthree", ["One", "two", "three"]),
+        ("One\rtwo\r\rThree\r- Four  \r  five\r\r# Six\r", ["One two", "Three", "Four", "five", "Six"]),
         ("One | two\n--- | ---\nThree | four \\| five\n\nSix", ["One", "two", "Three", "four | five", "Six"]),
         ("---\ntitle: x\n---\nOne\n", ["One"]),
         ("One\n\n---\n***\n", ["One"]),

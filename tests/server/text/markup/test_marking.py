@@ -172,3 +172,22 @@ def test_a_long_block_lets_its_watch_look_again_and_again(source: str) -> None:
 
     split_document(document(source), lambda text, _: split_text(text, "en", lambda shown: (1, 2), 1 << 20), look)
     assert len(looked) >= 3 * 6400 // 64  # at least in three of the loops over its tags
+
+
+def test_a_tag_whose_element_would_cross_another_is_a_point() -> None:
+    tags = (Tag(2, "<b>", 2), Tag(2, "<i>"), Tag(5, "</b>", 0, is_end=True), Tag(8, "<u>"), Tag(9, "</i>", is_end=True))
+    found = split_document(Document("", (Block("A red dog runs.", "", html.escape, tags),)), split)
+
+    marks = found.sentences[0].markup
+    assert marks is not None
+    assert marks.marks == (Mark(2, 5, "<b><i>", "</b>"), Mark(8, 15, "<u>", ""), Mark(9, 9, "</i>", ""))
+    assert marks.write("A red dog runs.", "A red dog runs.", None) == "A <b><i>red</b> do<u>g</i> runs."
+
+
+def test_a_void_tag_before_an_end_without_a_beginning_stays_before_it() -> None:
+    tags = (Tag(5, "<!-- -->", is_void=True), Tag(5, "</i>", is_end=True))
+    found = split_document(Document("", (Block("A red dog runs.", "", html.escape, tags),)), split)
+
+    marks = found.sentences[0].markup
+    assert marks is not None
+    assert marks.marks == (Mark(0, 5, "", "<!-- --></i>"),)
