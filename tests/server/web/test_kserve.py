@@ -98,7 +98,7 @@ async def test_the_rest_is_refused_with_words(site: Site, method: str, path: str
     ("encoding", "body", "status"),
     [
         ("gzip", b"no gzip", 400),
-        ("gzip", gzip.compress(b"{}")[:-1], 400),
+        ("gzip", gzip.compress(b"{}", mtime=0)[:-1], 400),
         ("br", b"{}", 400),
         ("gzip", gzip.compress(b" " * (MAX_BODY_BYTES + 1)), 413),
     ],
