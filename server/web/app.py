@@ -32,4 +32,6 @@ def create_app(backend: Backend, long_messages: LongMessages, origins: Sequence[
         allow_headers=["*"],
         expose_headers=[REQUEST_ID_HEADER, "retry-after"],
     )
-    return Starlette(routes=routes, middleware=[cors] if origins else [])
+    app = Starlette(routes=routes, middleware=[cors] if origins else [])
+    app.router.redirect_slashes = False  # it would send callers to whatever host their request names
+    return app
