@@ -4,6 +4,7 @@ A body that nobody reads takes no more memory than a buffer of its connection, b
 """
 
 import asyncio
+import contextlib
 import json
 import re
 from typing import Any
@@ -13,7 +14,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
-from starlette.types import Message
+from starlette.types import Message, Receive
 
 from server.errors import InvalidRequest, Overloaded
 from server.fronts.front import BodyTooLong, BodyTooSlow
@@ -25,6 +26,8 @@ _MAX_UNREAD_BYTES = 64 << 20  # of all bodies that are being read. Half, and eig
 _SECONDS = (
     20.0  # for a body to become whole. Half, and 8 MiB need over 6 Mbit/s. Twice, and slow senders stay for longer.
 )
+_LINGER_SECONDS = 2.0  # for which the rest of a refused body is thrown away. Half, and slow callers, who read when they
+# have sent all, see their connection break, not why. Twice, and refused ones keep their places for longer.
 _MAX_FIELDS = 4096  # of a form: 1024 texts and what belongs to them
 _MAX_VALUES = 20_000  # of JSON. Half, and a glossary of 1000 terms with all forms is refused. Twice, and reading
 # our own messages keeps the event loop for 0.1 s.
@@ -80,6 +83,13 @@ class Bodies:
         finally:
             self._unread_bytes -= len(body)
         return bytes(body)
+
+    async def discard(self, receive: Receive) -> None:
+        """Throws away the rest of a body for a moment, so that the caller comes to read its answer."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LINGER_SECONDS):
+                while (await receive()).get("more_body", False):
+                    pass
 
     def _take(self, body: bytearray, message: Message) -> None:
         chunk: bytes = message.get("body", b"")
