@@ -32,6 +32,7 @@ from tests.chaos import (
     peers,
     restarts,
     soak,
+    web_load,
 )
 from tests.chaos.case import SKIPPED, Case, Options, Skipped
 from tests.chaos.records import Record, keep, record
@@ -58,6 +59,7 @@ _FAMILIES = (
     imports,
     alerts,
     mutants,
+    web_load,
 )
 CASES: tuple[Case, ...] = tuple(case for family in _FAMILIES for case in family.CASES)
 
