@@ -27,7 +27,7 @@ def read_message(kind: type[_M], fields: Any) -> _M:
     try:
         return ParseDict(fields, kind())
     except (ParseError, ValueError, TypeError, RecursionError) as error:
-        words = str(error).partition("\n")[0][:_MOST_WORDS]
+        words = str(error).partition("\n")[0][:_MOST_WORDS].encode(errors="backslashreplace").decode()
         raise InvalidRequest("body", f"must be the JSON form of {kind.DESCRIPTOR.full_name}, not so: {words}") from None
 
 

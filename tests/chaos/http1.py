@@ -14,6 +14,7 @@ from google.protobuf.json_format import MessageToJson, Parse
 from babelserve.v1.translation_pb2 import TranslateRequest, TranslateResponse
 
 PATH = "/v1/translate"
+CUT = "no answer"  # of a call that was sent
 PREFIX_BYTES = 5  # of gRPC's messages, which the load generator has
 _Ended = Callable[[str, bytes, dict[bytes, bytes]], None]
 
@@ -65,7 +66,7 @@ class HttpConnection:
         except OSError:
             if wire is not None:
                 wire.close()
-            ended("UNAVAILABLE", b"", {})
+            ended("UNAVAILABLE" if wire is None else CUT, b"", {})
             return
         except asyncio.CancelledError:
             if wire is not None:

@@ -12,13 +12,13 @@ from tests.chaos.overload import KEYED, KEYED_FLAGS, measure
 
 _BUSY = 0.8  # of saturation
 _MOST_SLOWER = 1.1
-_TURN_SECONDS = 12.0  # of each front in turn, so that a busy machine slows both alike
+_TURN_SECONDS = 8.0  # of each front in turn, so that a busy machine slows both alike
 
 
 def overloaded(options: Options) -> Iterator[Check]:
     """W1: R2 over HTTP. Callers say how long they wait, and hang up then."""
     if not options.is_quick:
-        plan = Plan(multiples=(1.3, 3.0, 10.0), seconds=20.0, calm_seconds=8.0, with_retries=(False,), is_http=True)
+        plan = Plan(multiples=(1.3, 3.0, 10.0), seconds=16.0, calm_seconds=5.0, with_retries=(False,), is_http=True)
         yield from measure(plan)
         return
     plan = Plan(sentences=2, beam_size=1, spec=KEYED, flags=KEYED_FLAGS, is_http=True)
@@ -50,7 +50,7 @@ def beside(options: Options) -> Iterator[Check]:
     with bench(plan) as system:
         system.measure_saturation(4.0)
         system.measure_saturation(options.count(8, 4))
-        for _ in range(options.count(8, 1)):
+        for _ in range(options.count(6, 1)):
             for is_http in latencies:
                 outcomes = system.at(_BUSY, options.count(int(_TURN_SECONDS), 3), None, is_http=is_http)
                 yield from _faults(outcomes, is_http=is_http)

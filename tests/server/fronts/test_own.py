@@ -71,3 +71,10 @@ def test_many_values_are_read_in_linear_time(value: object) -> None:
 
     quick, slow = (min(seconds(num_values) for _ in range(5)) for num_values in (5_000, 10_000))
     assert slow / quick < 2.5
+
+
+def test_an_error_that_quotes_half_of_a_surrogate_pair_can_be_written() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        read_message(pb.TranslateRequest, {"contents": "\ud800"})
+
+    assert str(caught.value).encode()
