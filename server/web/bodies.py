@@ -27,9 +27,7 @@ _MAX_UNREAD_BYTES = 64 << 20  # of all bodies that are being read. Half, and eig
 _SECONDS = (
     20.0  # for a body to become whole. Half, and 8 MiB need over 6 Mbit/s. Twice, and slow senders stay for longer.
 )
-_PARSING = (
-    4  # times what a byte of gRPC's messages takes: 8 MiB of parts or of JSON take up to 0.2 s. Half, and a flood
-)
+_PARSING = 8  # times what a byte of gRPC's messages takes: the worst JSON takes 60 ms a MiB, long texts 20. Half, and a
 # flood of such bodies keeps half of the loop's time. Twice, and long bodies wait twice as long for each other.
 _LINGER_SECONDS = 2.0  # for which the rest of a refused body is thrown away. Half, and slow callers, who read when they
 # have sent all, see their connection break, not why. Twice, and refused ones keep their places for longer.

@@ -83,7 +83,7 @@ class Connection(HttpToolsProtocol):
 
         The parser would leave out the body of such a request, and end there.
         """
-        if b"pgrade" not in data or (self._head_timer is None and self.cycle.more_body):
+        if (self._head_timer is None and self.cycle.more_body) or b"pgrade" not in data:
             return data
         head, end, body = data.partition(b"\r\n\r\n")
         return _UPGRADE.sub(b"\nx-ignored:", head) + end + body
