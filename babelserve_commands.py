@@ -19,6 +19,11 @@ def serve() -> int:
     return int(importlib.import_module("server.__main__").main())
 
 
+def gateway() -> None:
+    """Entry point of `babelserve-gateway`."""
+    run("server.gateway.__main__", "web", "server")
+
+
 def train() -> None:
     """Entry point of `babelserve-train`."""
     run("model.train", "train", "model")

@@ -123,6 +123,7 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="translate attributes that people read, such as alt, too, with --mime-type text/html (default: they stay)",
     )
+    _add_tag_flags(parser)
     add(
         "--adapt-quantities",
         action="store_true",
@@ -148,6 +149,35 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_tag_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds what says how lines and elements of texts are read."""
+    add = parser.add_argument
+    add(
+        "--join-lines",
+        action="store_true",
+        default=None,
+        help="take line breaks in plain text for blanks, and an empty line for the end of a paragraph (default: a line "
+        "break ends a sentence)",
+    )
+    for kind, does in (
+        ("ignored", "stay as they are, of XML or HTML"),
+        ("splitting", "end a sentence, of XML"),
+        ("non-splitting", "do not end a sentence, of XML"),
+    ):
+        add(f"--{kind}-tags", type=_names, metavar="NAMES", help=f"elements that {does}, parted by commas")
+    add(
+        "--only-named-split",
+        action="store_true",
+        default=None,
+        help="let only --splitting-tags end a sentence of XML (default: also elements that nowhere stand beside text)",
+    )
+    add("--repair-xml", action="store_true", default=None, help="read XML that is not well-formed as HTML")
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
+
+
 def _add_decoding_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--repetition-penalty", type=float, metavar="A", help="1 to 10; over 1 for fewer repeated tokens (default: 1)")
@@ -155,6 +185,29 @@ def _add_decoding_flags(parser: argparse.ArgumentParser) -> None:
     add("--min-output-tokens", type=int, metavar="N", help="fewest target tokens of a sentence (default: 0)")
     add("--suppress", action="append", metavar="TEXT", help="never write TEXT; may be given up to 100 times")
     add("--patience", type=float, metavar="A", help="wait for A times as many hypotheses, 1 to 10 (default: 1)")
+    add(
+        "--target-prefix",
+        nargs=1,
+        dest="target_prefixes",
+        metavar="TEXT",
+        help="begin the translation of every text with TEXT, and go on from there",
+    )
+    add("--prefix-bias-beta", type=float, metavar="B", help="draw to --target-prefix instead, 0 to 0.999 (default: 0)")
+    add(
+        "--return-alternatives",
+        action="store_true",
+        default=None,
+        help="have the --num-hypotheses translations begin with different tokens (default: the best ones)",
+    )
+    add(
+        "--min-alternative-expansion-prob",
+        type=float,
+        metavar="P",
+        help="leave out alternatives whose first token is less probable (default: 0)",
+    )
+    add("--min-length-ratio", type=float, metavar="R", help="fewest target tokens for a source token (default: 0)")
+    add("--max-length-ratio", type=float, metavar="R", help="most target tokens for a source token (default: none)")
+    add("--coverage-penalty", type=float, metavar="A", help="over 0 against words left out, 0 to 10 (default: 0)")
     add("--sampling-top-k", type=int, metavar="K", help="draw tokens, from the K most probable (default: 0, all)")
     add("--sampling-top-p", type=float, metavar="P", help="draw tokens, from those with probability P (default: 1)")
     add("--sampling-temperature", type=float, metavar="T", help="draw tokens; under 1 likelier ones (default: 1)")

@@ -22,12 +22,12 @@ from babelserve.calls import Connection
 from babelserve.channel import TlsOptions, channel_options
 from babelserve.messages import (
     TranslateOptions,
-    model_infos,
     stream_request,
     streamed_sentence,
     translate_request,
     translate_result,
 )
+from babelserve.model_infos import model_infos
 from babelserve.proxies import proxy_options
 from babelserve.results import BulkTranslation, ModelInfo, ScoreResult, StreamedSentence, TranslateResult
 from babelserve.scores import Pairs, ScoreOptions, score_request, score_result

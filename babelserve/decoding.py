@@ -25,9 +25,9 @@ def decoding_options(options: Mapping[str, Any]) -> translation_pb2.DecodingOpti
     )
 
 
-def check_phrases(phrases: object) -> None:
-    """Raises TypeError if `suppress` is no sequence of strings, and InvalidRequest if one is not valid Unicode."""
+def check_phrases(name: str, phrases: object) -> None:
+    """Raises TypeError if an option is no sequence of strings, and InvalidRequest if one is not valid Unicode."""
     if isinstance(phrases, str | bytes) or not isinstance(phrases, Sequence):
-        raise TypeError("suppress must be a sequence of phrases, not one string: use [phrase]")
+        raise TypeError(f"{name} must be a sequence of phrases, not one string: use [phrase]")
     for index, phrase in enumerate(phrases):
-        check_text(f"suppress[{index}]", phrase)
+        check_text(f"{name}[{index}]", phrase)

@@ -9,8 +9,8 @@ from google.protobuf.message import Message
 from babelserve.answers import check_count
 from babelserve.decoding import check_phrases, decoding_options
 from babelserve.errors import InvalidRequest, ServerFailed
-from babelserve.results import Hypothesis, ModelInfo, StreamedSentence, Timings, TranslateResult, Translation
-from babelserve.rules import check_text, glossary_message, keep_rules
+from babelserve.results import Hypothesis, StreamedSentence, Timings, TranslateResult, Translation
+from babelserve.rules import check_text, glossary_message, priority_of, text_options
 from babelserve.sentences import (
     read_detected,
     read_finish_reason,
@@ -22,11 +22,6 @@ from babelserve.sentences import (
 from babelserve.terms import read_glossaries, read_terms
 from babelserve.v1 import translation_pb2
 
-_PRIORITIES = {
-    "high": translation_pb2.PRIORITY_HIGH,
-    "normal": translation_pb2.PRIORITY_NORMAL,
-    "low": translation_pb2.PRIORITY_LOW,
-}
 MAX_REQUEST_BYTES = 4 * 2**20  # as translation.proto says; gRPC would refuse it as if the server were full
 
 
@@ -36,7 +31,8 @@ class TranslateOptions(TypedDict, total=False):
     Attributes:
         source: Code of the source language, such as "en", or "auto" to have it detected.
         model: Name of the model as `list_models` gives it.
-        mime_type: What the texts are: "text/plain", "text/html", "text/markdown" or "application/xliff+xml".
+        mime_type: What the texts are: "text/plain", "text/html", "text/markdown", "application/xliff+xml" or
+            "application/xml".
         beam_size: Width of the beam, from 1 (greedy search) to the model's `max_beam_size`.
         num_hypotheses: How many best translations to return, 1 to `beam_size`.
         length_penalty: 0 to 10; over 1 favours longer translations.
@@ -53,9 +49,21 @@ class TranslateOptions(TypedDict, total=False):
         sampling_temperature: 0.01 to 100; less than 1 draws likely tokens more often.
         sampling_seed: The same seed draws the same translation.
         end_loops: False lets a translation go on that says the same again and again.
+        return_alternatives: True has the `num_hypotheses` translations begin with different tokens, behind the prefix.
+        min_alternative_expansion_prob: 0 to 1; alternatives whose first token is less probable are left out.
+        target_prefixes: What translations begin with: one for each text, or one for all.
+        prefix_bias_beta: 0 to 0.999; over 0 draws translations to their prefixes, which they need not have then.
+        min_length_ratio, max_length_ratio: Bounds of a sentence's target tokens, as times its source tokens.
+        coverage_penalty: 0 to 10; over 0 lowers the scores of translations that leave words of the source out.
         refuse_unknown_scripts: True has a text fail that has a sentence in a script that the model does not know.
         translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
         adapt_quantities: True writes numbers, currencies, units and dates as English and German do.
+        join_lines: True takes a line break in plain text for a blank, and an empty line for the end of a paragraph.
+        ignored_tags: Elements of XML or HTML that stay as they are; at most 100 names.
+        splitting_tags: Elements of XML that end a sentence; likewise.
+        non_splitting_tags: Elements of XML that do not; likewise.
+        only_named_split: True has no other elements of XML end a sentence than `splitting_tags`.
+        repair_xml: True reads XML that is not well-formed as HTML.
         keep: What translations keep as it is: literals, and pairs of an opening and a closing, such as
             `["ACME", ("<<", ">>")]`; at most 100 of 1 to 100 characters each, and 4000 together.
         glossary: Words or phrases, and what each must become: a target, which may have the endings of its language, or
@@ -91,9 +99,22 @@ class TranslateOptions(TypedDict, total=False):
     sampling_temperature: float | None
     sampling_seed: int | None
     end_loops: bool | None
+    return_alternatives: bool | None
+    min_alternative_expansion_prob: float | None
+    target_prefixes: Sequence[str] | None
+    prefix_bias_beta: float | None
+    min_length_ratio: float | None
+    max_length_ratio: float | None
+    coverage_penalty: float | None
     refuse_unknown_scripts: bool | None
     translate_attributes: bool | None
     adapt_quantities: bool | None
+    join_lines: bool | None
+    ignored_tags: Sequence[str] | None
+    splitting_tags: Sequence[str] | None
+    non_splitting_tags: Sequence[str] | None
+    only_named_split: bool | None
+    repair_xml: bool | None
     keep: Sequence[str | tuple[str, str]] | None
     glossary: Mapping[str, str | Sequence[str]] | None
     glossaries: Sequence[str] | None
@@ -108,6 +129,7 @@ class TranslateOptions(TypedDict, total=False):
 
 
 _OPTION_TYPES: dict[str, type] = {name: get_args(hint)[0] for name, hint in get_type_hints(TranslateOptions).items()}
+_LISTS = ("suppress", "target_prefixes", "ignored_tags", "splitting_tags", "non_splitting_tags")
 _ACCEPTED: dict[type, tuple[type, str]] = {  # for each such type; numpy's numbers are numbers, too
     bool: (bool, "True or False"),
     int: (numbers.Integral, "a whole number"),
@@ -137,12 +159,8 @@ def translate_request(
             model=options.get("model"),
             mime_type=options.get("mime_type"),
             decoding=decoding_options(options),
-            text=translation_pb2.TextOptions(
-                refuse_unknown_scripts=options.get("refuse_unknown_scripts"),
-                translate_attributes=options.get("translate_attributes"),
-                adapt_quantities=options.get("adapt_quantities"),
-                keep=keep_rules(options.get("keep")),
-            ),
+            target_prefixes=options.get("target_prefixes"),
+            text=text_options(options),
             priority=priority_of(options.get("priority")),
             traffic_key=options.get("traffic_key"),
             output=translation_pb2.OutputOptions(
@@ -193,8 +211,8 @@ def _check_options(options: TranslateOptions) -> None:
         declared = _OPTION_TYPES[name]
         if value is None or name in ("keep", "glossary", "glossaries"):  # which rules.py checks
             continue
-        if name == "suppress":
-            check_phrases(value)
+        if name in _LISTS:
+            check_phrases(name, value)
             continue
         if declared is str:
             check_text(name, value)
@@ -202,15 +220,6 @@ def _check_options(options: TranslateOptions) -> None:
         accepted, said = _ACCEPTED[declared]
         if isinstance(value, bool) != (declared is bool) or not isinstance(value, accepted):
             raise TypeError(f"{name} must be {said}, not {type(value).__name__}")
-
-
-def priority_of(name: str | None) -> translation_pb2.Priority:
-    """Returns what a priority is on the wire. Raises InvalidRequest if there is none of that name."""
-    if name is None:
-        return translation_pb2.PRIORITY_UNSPECIFIED
-    if name not in _PRIORITIES:
-        raise InvalidRequest(f"priority must be one of {', '.join(_PRIORITIES)}, not {name!r}")
-    return _PRIORITIES[name]
 
 
 def translate_result(response: translation_pb2.TranslateResponse, num_texts: int) -> TranslateResult:
@@ -250,31 +259,6 @@ def streamed_sentence(response: translation_pb2.TranslateStreamResponse, num_tex
         glossaries=read_glossaries(response),
         partial_text=response.partial_text,
     )
-
-
-def model_infos(response: translation_pb2.ListModelsResponse) -> tuple[ModelInfo, ...]:
-    """Reads the answer to ListModels."""
-    return tuple(
-        ModelInfo(
-            name=model.name,
-            version=model.version,
-            variant=model.variant,
-            language_pairs=_pairs(model),
-            max_beam_size=model.max_beam_size,
-            max_source_tokens=model.max_source_tokens,
-            max_target_tokens=model.max_target_tokens,
-            has_shortlist=model.has_shortlist,
-            has_alignment=model.has_alignment,
-            has_confidence=model.has_confidence,
-            source_languages=tuple(model.source_language_codes or dict.fromkeys(source for source, _ in _pairs(model))),
-            target_languages=tuple(model.target_language_codes or dict.fromkeys(target for _, target in _pairs(model))),
-        )
-        for model in response.models
-    )
-
-
-def _pairs(model: translation_pb2.ModelInfo) -> tuple[tuple[str, str], ...]:
-    return tuple((pair.source_language_code, pair.target_language_code) for pair in model.language_pairs)
 
 
 def _translation(message: translation_pb2.Translation) -> Translation:

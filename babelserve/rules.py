@@ -1,10 +1,16 @@
-"""Rules of a request from arguments: what translations keep, and which terms and glossaries they have."""
+"""Fields of a request from arguments: how texts are read, which terms they have, and how urgent they are."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelserve.errors import InvalidRequest
 from babelserve.v1 import translation_pb2
+
+_PRIORITIES = {
+    "high": translation_pb2.PRIORITY_HIGH,
+    "normal": translation_pb2.PRIORITY_NORMAL,
+    "low": translation_pb2.PRIORITY_LOW,
+}
 
 
 def check_text(name: str, text: object) -> None:
@@ -15,6 +21,29 @@ def check_text(name: str, text: object) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise InvalidRequest(f"{name} is not valid Unicode: it holds a lone surrogate") from error
+
+
+def text_options(options: Mapping[str, Any]) -> translation_pb2.TextOptions:
+    """Returns how texts are read, as it is sent. Raises what `keep_rules` raises.
+
+    Args:
+        options: as `TranslateOptions`.
+    """
+    tags = translation_pb2.TagRules(
+        ignored=options.get("ignored_tags") or (),
+        splitting=options.get("splitting_tags") or (),
+        non_splitting=options.get("non_splitting_tags") or (),
+        only_named_split=options.get("only_named_split"),
+        repair=options.get("repair_xml"),
+    )
+    return translation_pb2.TextOptions(
+        refuse_unknown_scripts=options.get("refuse_unknown_scripts"),
+        translate_attributes=options.get("translate_attributes"),
+        adapt_quantities=options.get("adapt_quantities"),
+        keep=keep_rules(options.get("keep")),
+        tags=tags if tags.ByteSize() else None,
+        join_lines=options.get("join_lines"),
+    )
 
 
 def keep_rules(keep: Sequence[Any] | None) -> list[translation_pb2.KeepRule]:
@@ -78,3 +107,12 @@ def glossary_message(
             check_text(name, target)
         message.terms.add(source=source, target=targets[0], target_forms=targets[1:], exact=is_exact)
     return message
+
+
+def priority_of(name: str | None) -> translation_pb2.Priority:
+    """Returns what a priority is on the wire. Raises InvalidRequest if there is none of that name."""
+    if name is None:
+        return translation_pb2.PRIORITY_UNSPECIFIED
+    if name not in _PRIORITIES:
+        raise InvalidRequest(f"priority must be one of {', '.join(_PRIORITIES)}, not {name!r}")
+    return _PRIORITIES[name]

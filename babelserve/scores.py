@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import TypedDict, Unpack
 
 from babelserve.answers import check_count
-from babelserve.messages import check_size, priority_of
+from babelserve.messages import check_size
 from babelserve.results import Score, ScoreResult
-from babelserve.rules import check_text
+from babelserve.rules import check_text, priority_of
 from babelserve.sentences import read_text_error, read_tokens
 from babelserve.v1 import translation_pb2
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from server.access.access import Access
 from server.api.handlers import Api
+from server.documents.documents import Documents
 from server.errors import SettingsError
 from server.fronts.in_process import InProcess
 from server.models.administration import Administration
@@ -131,12 +132,14 @@ def _open_http(
         faults.append("--http-port: needs Starlette and uvicorn: pip install 'babelserve[web]'")
         return None
     try:
+        documents = Documents(backend)
         return serving.HttpServer(
-            app.create_app(backend, long_messages, settings.http_origins),
+            app.create_app(backend, long_messages, documents, settings.http_origins),
             settings.host,
             settings.http_port,
             connections_of(HTTP_SHARE),
             lambda: access.certificates,
+            documents.close,
         )
     except OSError as error:
         where, reason = f"{settings.host} port {settings.http_port}", str(error.strerror).partition(" (")[0]

@@ -20,6 +20,7 @@ MAX_BYTES = 32 * 2**20
 _LOCAL, _CENTRAL, _END = struct.Struct("<4s5H3L2H"), struct.Struct("<4s6H3L5H2L"), struct.Struct("<4s4H2LH")
 _OFFSET = 16  # of the fields of the central directory: where the member is
 _HAS_DESCRIPTOR, _IS_ENCRYPTED = 0x8, 0x1  # flags
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # Office puts an encrypted archive into a file of this old kind
 _IN_EXTRA = 0xFFFFFFFF  # a size that stands in the extra field of ZIP64
 
 
@@ -38,6 +39,8 @@ class Archive:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
+        if data.startswith(_OLD_OFFICE):
+            raise BadFile("is encrypted, or of a program older than Office 2007: save it anew, without a password")
         try:
             self._file = zipfile.ZipFile(io.BytesIO(data))
             self._end = data.rfind(b"PK\5\6")  # as zipfile has found it: what follows is a comment

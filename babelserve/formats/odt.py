@@ -13,6 +13,7 @@ from babelserve.formats.xml_tree import TEXT, Node, read_xml
 _PARAGRAPHS = {"text:p", "text:h"}
 _WRAPPERS = {"text:span", "text:a"}
 _BREAKS = {"text:line-break", "text:tab"}
+_ENCRYPTED = b"encryption-data"
 _UNTOUCHED = {"office:annotation", "text:tracked-changes"}
 
 
@@ -20,6 +21,8 @@ def read_odt(data: bytes) -> Document:
     """Reads a text document. Raises BadFile: it is none, or damaged, or too large."""
     archive = Archive(data)
     parts = archive.read(["content.xml", "styles.xml"])
+    if any(_ENCRYPTED in manifest for manifest in archive.read(["META-INF/manifest.xml"]).values()):
+        raise BadFile("is encrypted")
     if "content.xml" not in parts:
         raise BadFile("is no ODT: it has no content.xml")
     contents = {}

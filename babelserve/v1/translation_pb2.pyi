@@ -52,7 +52,7 @@ FINISH_REASON_COPIED: FinishReason
 FINISH_REASON_REPETITION: FinishReason
 
 class TranslateRequest(_message.Message):
-    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "mime_type", "decoding", "output", "priority", "traffic_key", "text", "glossary")
+    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "mime_type", "decoding", "output", "priority", "traffic_key", "text", "glossary", "target_prefixes")
     CONTENTS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
@@ -64,6 +64,7 @@ class TranslateRequest(_message.Message):
     TRAFFIC_KEY_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     GLOSSARY_FIELD_NUMBER: _ClassVar[int]
+    TARGET_PREFIXES_FIELD_NUMBER: _ClassVar[int]
     contents: _containers.RepeatedScalarFieldContainer[str]
     source_language_code: str
     target_language_code: str
@@ -75,7 +76,8 @@ class TranslateRequest(_message.Message):
     traffic_key: str
     text: TextOptions
     glossary: Glossary
-    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., decoding: _Optional[_Union[DecodingOptions, _Mapping]] = ..., output: _Optional[_Union[OutputOptions, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., traffic_key: _Optional[str] = ..., text: _Optional[_Union[TextOptions, _Mapping]] = ..., glossary: _Optional[_Union[Glossary, _Mapping]] = ...) -> None: ...
+    target_prefixes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., decoding: _Optional[_Union[DecodingOptions, _Mapping]] = ..., output: _Optional[_Union[OutputOptions, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., traffic_key: _Optional[str] = ..., text: _Optional[_Union[TextOptions, _Mapping]] = ..., glossary: _Optional[_Union[Glossary, _Mapping]] = ..., target_prefixes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Glossary(_message.Message):
     __slots__ = ("terms", "ignore_case", "names")
@@ -110,16 +112,34 @@ class Term(_message.Message):
     def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ..., target_forms: _Optional[_Iterable[str]] = ..., source_forms: _Optional[_Iterable[str]] = ..., exact: _Optional[bool] = ...) -> None: ...
 
 class TextOptions(_message.Message):
-    __slots__ = ("refuse_unknown_scripts", "translate_attributes", "keep", "adapt_quantities")
+    __slots__ = ("refuse_unknown_scripts", "translate_attributes", "keep", "adapt_quantities", "tags", "join_lines")
     REFUSE_UNKNOWN_SCRIPTS_FIELD_NUMBER: _ClassVar[int]
     TRANSLATE_ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
     KEEP_FIELD_NUMBER: _ClassVar[int]
     ADAPT_QUANTITIES_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    JOIN_LINES_FIELD_NUMBER: _ClassVar[int]
     refuse_unknown_scripts: bool
     translate_attributes: bool
     keep: _containers.RepeatedCompositeFieldContainer[KeepRule]
     adapt_quantities: bool
-    def __init__(self, refuse_unknown_scripts: _Optional[bool] = ..., translate_attributes: _Optional[bool] = ..., keep: _Optional[_Iterable[_Union[KeepRule, _Mapping]]] = ..., adapt_quantities: _Optional[bool] = ...) -> None: ...
+    tags: TagRules
+    join_lines: bool
+    def __init__(self, refuse_unknown_scripts: _Optional[bool] = ..., translate_attributes: _Optional[bool] = ..., keep: _Optional[_Iterable[_Union[KeepRule, _Mapping]]] = ..., adapt_quantities: _Optional[bool] = ..., tags: _Optional[_Union[TagRules, _Mapping]] = ..., join_lines: _Optional[bool] = ...) -> None: ...
+
+class TagRules(_message.Message):
+    __slots__ = ("ignored", "splitting", "non_splitting", "only_named_split", "repair")
+    IGNORED_FIELD_NUMBER: _ClassVar[int]
+    SPLITTING_FIELD_NUMBER: _ClassVar[int]
+    NON_SPLITTING_FIELD_NUMBER: _ClassVar[int]
+    ONLY_NAMED_SPLIT_FIELD_NUMBER: _ClassVar[int]
+    REPAIR_FIELD_NUMBER: _ClassVar[int]
+    ignored: _containers.RepeatedScalarFieldContainer[str]
+    splitting: _containers.RepeatedScalarFieldContainer[str]
+    non_splitting: _containers.RepeatedScalarFieldContainer[str]
+    only_named_split: bool
+    repair: bool
+    def __init__(self, ignored: _Optional[_Iterable[str]] = ..., splitting: _Optional[_Iterable[str]] = ..., non_splitting: _Optional[_Iterable[str]] = ..., only_named_split: _Optional[bool] = ..., repair: _Optional[bool] = ...) -> None: ...
 
 class KeepRule(_message.Message):
     __slots__ = ("literal", "opening", "closing")
@@ -132,7 +152,7 @@ class KeepRule(_message.Message):
     def __init__(self, literal: _Optional[str] = ..., opening: _Optional[str] = ..., closing: _Optional[str] = ...) -> None: ...
 
 class DecodingOptions(_message.Message):
-    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores", "use_shortlist", "repetition_penalty", "no_repeat_ngram_size", "min_output_tokens", "suppress", "patience", "sampling", "end_loops")
+    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores", "use_shortlist", "repetition_penalty", "no_repeat_ngram_size", "min_output_tokens", "suppress", "patience", "sampling", "end_loops", "return_alternatives", "min_alternative_expansion_prob", "prefix_bias_beta", "min_length_ratio", "max_length_ratio", "coverage_penalty")
     BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
     NUM_HYPOTHESES_FIELD_NUMBER: _ClassVar[int]
     LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
@@ -146,6 +166,12 @@ class DecodingOptions(_message.Message):
     PATIENCE_FIELD_NUMBER: _ClassVar[int]
     SAMPLING_FIELD_NUMBER: _ClassVar[int]
     END_LOOPS_FIELD_NUMBER: _ClassVar[int]
+    RETURN_ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
+    MIN_ALTERNATIVE_EXPANSION_PROB_FIELD_NUMBER: _ClassVar[int]
+    PREFIX_BIAS_BETA_FIELD_NUMBER: _ClassVar[int]
+    MIN_LENGTH_RATIO_FIELD_NUMBER: _ClassVar[int]
+    MAX_LENGTH_RATIO_FIELD_NUMBER: _ClassVar[int]
+    COVERAGE_PENALTY_FIELD_NUMBER: _ClassVar[int]
     beam_size: int
     num_hypotheses: int
     length_penalty: float
@@ -159,7 +185,13 @@ class DecodingOptions(_message.Message):
     patience: float
     sampling: Sampling
     end_loops: bool
-    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., with_scores: _Optional[bool] = ..., use_shortlist: _Optional[bool] = ..., repetition_penalty: _Optional[float] = ..., no_repeat_ngram_size: _Optional[int] = ..., min_output_tokens: _Optional[int] = ..., suppress: _Optional[_Iterable[str]] = ..., patience: _Optional[float] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., end_loops: _Optional[bool] = ...) -> None: ...
+    return_alternatives: bool
+    min_alternative_expansion_prob: float
+    prefix_bias_beta: float
+    min_length_ratio: float
+    max_length_ratio: float
+    coverage_penalty: float
+    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., with_scores: _Optional[bool] = ..., use_shortlist: _Optional[bool] = ..., repetition_penalty: _Optional[float] = ..., no_repeat_ngram_size: _Optional[int] = ..., min_output_tokens: _Optional[int] = ..., suppress: _Optional[_Iterable[str]] = ..., patience: _Optional[float] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., end_loops: _Optional[bool] = ..., return_alternatives: _Optional[bool] = ..., min_alternative_expansion_prob: _Optional[float] = ..., prefix_bias_beta: _Optional[float] = ..., min_length_ratio: _Optional[float] = ..., max_length_ratio: _Optional[float] = ..., coverage_penalty: _Optional[float] = ...) -> None: ...
 
 class Sampling(_message.Message):
     __slots__ = ("top_k", "top_p", "temperature", "seed")

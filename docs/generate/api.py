@@ -18,7 +18,7 @@ from grpc_tools import protoc
 from docs.generate.markdown_text import code, page, prose, table
 
 PROTOS = Path(__file__).parents[2] / "protos" / "babelserve" / "v1"
-FILES = ("translation.proto", "model_admin.proto")
+FILES = ("translation.proto", "glossary_store.proto", "model_admin.proto")
 
 # Numbers of descriptor.proto, of which a comment's path is made.
 _MESSAGES, _ENUMS, _SERVICES = 4, 5, 6
@@ -44,15 +44,20 @@ def api_page() -> str:
     blocks = [block for file in read_protos() for block in _File(file).blocks()]
     return page(
         "# gRPC API",
-        "What [`translation.proto`](../../protos/babelserve/v1/translation.proto) and, for operators,"
-        " [`model_admin.proto`](../../protos/babelserve/v1/model_admin.proto), both in `protos/babelserve/v1`,"
+        "What [`translation.proto`](../../protos/babelserve/v1/translation.proto),"
+        " [`glossary_store.proto`](../../protos/babelserve/v1/glossary_store.proto) and, for operators,"
+        " [`model_admin.proto`](../../protos/babelserve/v1/model_admin.proto), all in `protos/babelserve/v1`,"
         f" say: package {code(read_protos()[0].package)}, proto3.",
         *blocks,
     )
 
 
-class _File:
-    """Renders one file."""
+class Comments:
+    """What a file says of its parts.
+
+    Args:
+        file: with its source's comments.
+    """
 
     def __init__(self, file: FileDescriptorProto) -> None:
         self._file = file
@@ -60,6 +65,28 @@ class _File:
             tuple(location.path): location.leading_comments or location.trailing_comments
             for location in file.source_code_info.location
         }
+
+    def at(self, path: _Path) -> str:
+        """Returns the comment of what a path of descriptor.proto leads to; empty if it has none."""
+        return self._comments.get(path, "")
+
+    def of_fields(self, index: int) -> list[str]:
+        """Returns the comments of a message and of its fields."""
+        fields = range(len(self._file.message_type[index].field))
+        return [self.at((_MESSAGES, index)), *(self.at((_MESSAGES, index, _FIELDS, i)) for i in fields)]
+
+    def of_values(self, index: int) -> list[str]:
+        """Returns the comments of an enum and of its values."""
+        values = range(len(self._file.enum_type[index].value))
+        return [self.at((_ENUMS, index)), *(self.at((_ENUMS, index, _VALUES, i)) for i in values)]
+
+
+class _File:
+    """Renders one file."""
+
+    def __init__(self, file: FileDescriptorProto) -> None:
+        self._file = file
+        self._comments = Comments(file)
 
     def blocks(self) -> Iterator[str]:
         for i, service in enumerate(self._file.service):
@@ -70,7 +97,7 @@ class _File:
             yield from self._enum(enum, (_ENUMS, i), enum.name)
 
     def _said(self, path: _Path) -> str:
-        return prose(self._comments.get(path, ""))
+        return prose(self._comments.at(path))
 
     def _service(self, service: ServiceDescriptorProto, path: _Path) -> Iterator[str]:
         yield f"## {service.name}"

@@ -19,6 +19,12 @@ _FIELDS: tuple[Any, ...] = (
     "min_output_tokens",
     "patience",
     "end_loops",
+    "return_alternatives",
+    "min_alternative_expansion_prob",
+    "prefix_bias_beta",
+    "min_length_ratio",
+    "max_length_ratio",
+    "coverage_penalty",
 )
 _SAMPLING_FIELDS: tuple[Any, ...] = ("top_k", "top_p", "temperature", "seed")
 

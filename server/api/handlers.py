@@ -3,12 +3,15 @@
 They have no rules, and let errors pass. Whose request it is, the context says (`server.translation.calls.let_in`).
 """
 
+import contextlib
 import functools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import caller
+from server.api.bulk import translate_bulk
+from server.api.glossary_store import GlossaryStore
 from server.api.messages import (
     detection_message,
     model_info,
@@ -21,8 +24,10 @@ from server.api.score_messages import read_score_request, score_response
 from server.api.sentence_messages import partial_response
 from server.api.term_messages import glossary_info
 from server.telemetry.log import add_facts
+from server.translation.bulk import BulkText
 from server.translation.job import Job
 from server.translation.partial import Partial, completions_and_partials
+from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 
 
@@ -31,10 +36,14 @@ class Api:
 
     Args:
         translator: accepts requests.
+
+    Attributes:
+        glossary_store: answers what concerns glossaries of callers.
     """
 
     def __init__(self, translator: Translator) -> None:
         self._translator = translator
+        self.glossary_store = GlossaryStore(translator.glossaries.kept)
 
     def check_open(self, seconds: float | None) -> None:
         """Raises Overloaded if a request would be refused whatever it asks for, so that it need not be read."""
@@ -68,6 +77,18 @@ class Api:
                 build = functools.partial(stream_response, job, place, message.request.output)
                 yield await job.assemble(build, place)
         _add_target_tokens(job)
+
+    async def translate_bulk(
+        self,
+        options: pb.TranslateRequest,
+        texts: AsyncIterator[BulkText],
+        running: RunningCalls,
+        seconds: float | None,
+    ) -> AsyncGenerator[pb.TranslateBulkResponse]:
+        """Yields the answer to each text when it is done. See `server.api.bulk.translate_bulk`."""
+        async with contextlib.aclosing(translate_bulk(self._translator, running, options, texts, seconds)) as answers:
+            async for answer in answers:
+                yield answer
 
     async def score(self, message: pb.ScoreRequest, seconds: float | None) -> pb.ScoreResponse:
         """Scores all pairs. Raises TranslationError if all of them fail."""

@@ -15,6 +15,7 @@ from server.decoding.result import Timings
 from server.errors import Code, InvalidRequest, TranslationError
 from server.models.model import ServedModel
 from server.telemetry.log import request_id
+from server.text.markup.tag_rules import TagRules
 from server.translation.answer import TextAnswer
 from server.translation.detection import DetectedLanguage
 from server.translation.job import Job
@@ -69,9 +70,12 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
             refuse_unknown_scripts=message.text.refuse_unknown_scripts,
             translate_attributes=message.text.translate_attributes,
             adapt_quantities=message.text.adapt_quantities,
+            join_lines=message.text.join_lines,
+            tags=_read_tags(message.text.tags),
             keep=[_read_keep_rule(index, rule) for index, rule in enumerate(message.text.keep)],
         ),
         glossary=read_glossary(message.glossary),
+        target_prefixes=message.target_prefixes,
         traffic_key=message.traffic_key or request_id.get() or "",
         arrived=arrived,
         deadline=float("inf") if remaining is None else arrived + remaining,
@@ -178,6 +182,16 @@ def read_priority(value: int) -> Priority:
         raise InvalidRequest("priority", f"must be from 0 to {max(_PRIORITIES)}, not {value}") from None
 
 
+def _read_tags(tags: pb.TagRules) -> TagRules:
+    return TagRules(
+        ignored=frozenset(tags.ignored),
+        splitting=frozenset(tags.splitting),
+        non_splitting=frozenset(tags.non_splitting),
+        only_named_split=tags.only_named_split,
+        repair=tags.repair,
+    )
+
+
 def _read_keep_rule(index: int, rule: pb.KeepRule) -> str | tuple[str, str]:
     has_delimiters = bool(rule.opening or rule.closing)
     if bool(rule.literal) == has_delimiters:
@@ -188,6 +202,8 @@ def _read_keep_rule(index: int, rule: pb.KeepRule) -> str | tuple[str, str]:
 def _translation(answer: TextAnswer, num_hypotheses: int, output: pb.OutputOptions) -> pb.Translation:
     if answer.error is not None:
         return pb.Translation(status=status_message(answer.error))
+    if answer.legs and answer.legs[-1].options.return_alternatives:
+        num_hypotheses = answer.num_alternatives(num_hypotheses)
     hypotheses = [pb.Hypothesis(text=answer.text(rank), score=answer.score(rank)) for rank in range(num_hypotheses)]
     text = hypotheses[0].text
     if output.text_once:

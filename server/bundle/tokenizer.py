@@ -123,9 +123,9 @@ class Tokenizer:
         return self._target.pieces()
 
     @functools.cached_property
-    def word_parts(self) -> frozenset[int]:
-        """The target's ids that go on with the word before them, where words are parted by blanks."""
-        return frozenset(token for token, piece in self._target_pieces.items() if piece[:1].isalnum())
+    def word_parts(self) -> Mapping[int, int]:
+        """The target's ids that go on with the word before them, where words are parted by blanks, and their length."""
+        return {token: len(piece) for token, piece in self._target_pieces.items() if piece[:1].isalnum()}
 
     def num_added(self, prefix: Ids = ()) -> int:
         """Returns how many of the ids that `encode` returns are not the text's own."""

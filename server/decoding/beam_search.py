@@ -27,7 +27,7 @@ class BeamSearch:
 
     Args:
         options: its own; whether there is a shortlist does not matter here.
-        max_tokens: most target tokens, eos and the forced prefix included, of which it leaves room for 2.
+        max_tokens: most target tokens, eos and the prefixes included, of which it leaves room for 2.
         bos_id: fed to the first step.
         eos_id: ends a translation.
         rules: the model's.
@@ -38,11 +38,11 @@ class BeamSearch:
 
     Attributes:
         last_ids: tokens that the live beams feed to the next step, best beam first.
-        num_tokens: target tokens of every live beam, those of the forced prefix included: also the length of its
-            self-attention cache.
+        num_tokens: target tokens of every live beam with its prefixes, which is the length of its self-attention cache.
         top_k: how many best tokens of each row a step must return: 2W, or 1 for greedy search.
-        is_greedy: it has a beam of 1, no steering, and is past its prefix, so that `advance_greedily` does.
-        is_steered: it is past its prefix and its options change logits, as `factors` says, or draw from them.
+        is_greedy: it has a beam of 1, no steering, and is past its prefixes, so that `advance_greedily` does.
+        is_steered: it is past its prefixes and its options change logits (`factors`, `drawn`), or draw from them.
+        finished: hypotheses that have ended, in the order in which they did.
         wanted: beams and tokens whose log-probabilities `advance` has to be given, as they may not be among the best.
     """
 
@@ -57,37 +57,35 @@ class BeamSearch:
         placeholders: Mapping[int, int] = MappingProxyType({}),
         source_ids: Sequence[int] = (),
     ) -> None:
-        self._options = options
-        self._beam_size = options.beam_size
+        self._options, self._beam_size = options, options.beam_size
         self.top_k = 1 if self._beam_size == 1 else 2 * self._beam_size
         self._max_tokens = max_tokens
         # A forced eos needs no step: whatever lives one token before the limit ends there.
         self._last_step = max_tokens - 1 if rules.forced_eos else max_tokens
-        self._eos_id = eos_id
-        self._rules = rules
+        self._eos_id, self._rules = eos_id, rules
         self._placeholders = placeholders if options.beam_size > 1 else {}
         self._num_forced = len(options.forced_prefix)
+        given = () if options.prefix_bias_beta > 0 else options.target_prefix
+        self._followed = (*options.forced_prefix, *given)[: max_tokens - 2]
+        self._num_before_choice = len(self._followed) if given else -1
         may_end = options.end_loops and options.given_target is None
-        self._loops = LoopWatch(source_ids) if may_end else None
+        self._loops = LoopWatch(source_ids, len(options.target_prefix)) if may_end else None
         self._steering = Steering(options, eos_id)
+        self._ranks_all = options.coverage_penalty > 0 and rules.early_stopping  # what ended last may be the best
         self._most_finished = math.floor(options.beam_size * options.patience + 0.5)
         self.is_greedy = self.is_steered = False
         self.wanted: list[tuple[int, int]] = []
         self._prefixes: list[list[int]] = [[]]
-        self._stepped = self._prefixes  # of the last step's beams
-        self._log_probs = [0.0]
-        # The log-probabilities of each live beam's tokens; empty unless the options ask for them.
-        self._of_tokens: list[list[float]] = [[]] if options.with_tokens else []
-        self._finished: list[Hypothesis] = []
+        self._stepped, self._log_probs = self._prefixes, [0.0]  # the former of the last step's beams
+        self._of_tokens: list[list[float]] = [[]] if options.with_tokens else []  # log-probabilities, if asked for
+        self.finished: list[Hypothesis] = []
         self._repetitive: list[Hypothesis] = []  # which end with loops: taken if there are no others
-        self._bos_id = bos_id
-        self.last_ids = [bos_id]
-        self.num_tokens = 0
-        if not options.forced_prefix:
+        self._bos_id, self.last_ids, self.num_tokens = bos_id, [bos_id], 0
+        if not self._followed:
             self._begin()
 
     def _begin(self) -> None:
-        """Notes that the prefix, if there is one, is behind."""
+        """Notes that the prefixes, if there are any, are behind."""
         self.is_steered = self._options.is_steered
         self.is_greedy = self._beam_size == 1 and not self.is_steered
 
@@ -109,7 +107,7 @@ class BeamSearch:
         Returns:
             For each beam that lives on, best first, the index of the beam it extends; empty when the search is over.
         """
-        if self.num_tokens < self._num_forced:
+        if self.num_tokens < len(self._followed):
             return self._follow_prefix()
         if self._beam_size == 1:
             return [0] if self.advance_greedily(top_ids[0][0], top_log_probs[0][0]) else []
@@ -118,6 +116,9 @@ class BeamSearch:
     def _extend(self, top_ids: list[list[int]], top_log_probs: list[list[float]]) -> list[int]:
         """Does what `advance` does behind the prefix, with a beam of any width."""
         candidates = self._candidates(top_ids, top_log_probs)
+        if self.num_tokens == self._num_before_choice and top_ids[0][candidates[0][2]] != self._eos_id:
+            # CTranslate2's rule: the prefix alone is a hypothesis only if it is the best.
+            candidates = [each for each in candidates[: self._beam_size] if top_ids[0][each[2]] != self._eos_id]
         parents: list[int] = []
         ids: list[int] = []
         totals: list[float] = []
@@ -139,13 +140,16 @@ class BeamSearch:
                     of_tokens.append(self._with(parent, top_log_probs[parent][place]))
         self._stepped = self._prefixes
         self._prefixes = [[*self._stepped[parent], token] for parent, token in zip(parents, ids, strict=True)]
-        self._log_probs, self.last_ids = totals, ids
-        self._of_tokens = of_tokens
+        self._log_probs, self.last_ids, self._of_tokens = totals, ids, of_tokens
         return self._go_on(parents)
 
     def factors(self) -> list[dict[int, float]]:
         """Returns which logits change of each live beam: see `Steering.factors`."""
         return self._steering.factors(self._prefixes)
+
+    def drawn(self) -> list[tuple[int, float] | None]:
+        """Returns the token that each live beam is drawn to: see `Steering.drawn`."""
+        return self._steering.drawn(self._prefixes)
 
     def _go_on(self, parents: list[int]) -> list[int]:
         """Ends loops, and the search if it is over; returns the parents of the beams that live on."""
@@ -158,7 +162,7 @@ class BeamSearch:
                         prefix, total = self._prefixes[beam], self._log_probs[beam]
                         self._note_repetition(prefix[:length], total, self._with(beam)[:length])
                 parents = self._keep(live, parents)
-        if not parents or (len(self._finished) == self._most_finished and self._is_over()):
+        if not parents or (len(self.finished) >= self._most_finished and self._is_over()):
             return []
         if self.num_tokens == self._last_step:
             self._finish_live()
@@ -206,10 +210,13 @@ class BeamSearch:
         return 0.0 if is_due else INVENTED
 
     def _follow_prefix(self) -> list[int]:
-        """Feeds the next token of the forced prefix to the one beam that there is, whatever the step has returned."""
-        self.last_ids = [self._options.forced_prefix[self.num_tokens]]
+        """Feeds the next token of the prefixes to the one beam that there is, whatever the step has returned."""
+        self.last_ids = [self._followed[self.num_tokens]]
+        if self.num_tokens >= self._num_forced:
+            self._prefixes[0] += self.last_ids
+            self._of_tokens = [self._with(0, 0.0)] if self._of_tokens else []
         self.num_tokens += 1
-        if self.num_tokens == self._num_forced:
+        if self.num_tokens == len(self._followed):
             self._begin()
         return [0]
 
@@ -217,7 +224,7 @@ class BeamSearch:
         """Says whether no live beam can be better than the W that are finished, by the model's rule."""
         if self._rules.early_stopping or not self._log_probs:
             return True
-        worst = min(hypothesis.score for hypothesis in self._finished)
+        worst = min(hypothesis.score for hypothesis in self.finished)
         return self._score(self._log_probs[0]) <= worst
 
     def _finish_live(self) -> None:
@@ -235,17 +242,17 @@ class BeamSearch:
 
     def best(self) -> list[Hypothesis]:
         """Returns the `num_hypotheses` best, best first."""
-        both = self._finished, self._repetitive
+        both = self.finished, self._repetitive
         ranked = [each for own in both for each in sorted(own, key=lambda hypothesis: -hypothesis.score)]
         return ranked[: self._options.num_hypotheses]
 
-    @property
-    def target_ids(self) -> list[int]:
-        """What a step would have been fed for the best hypothesis: bos, the forced prefix, and its ids.
+    def target_ids(self, hypothesis: Hypothesis, *, with_eos: bool = False) -> list[int]:
+        """Returns what a step would have been fed for a hypothesis: bos, the forced prefix, its ids, and perhaps eos.
 
-        The last id is missing if the hypothesis is as long as it may be, because the model has no position for it.
+        The last one is missing if the hypothesis is as long as it may be, because the model has no position for it.
         """
-        return [self._bos_id, *self._options.forced_prefix, *self.best()[0].ids][: self._max_tokens]
+        end = [self._eos_id] if with_eos and hypothesis.finish_reason is FinishReason.STOP else []
+        return [self._bos_id, *self._options.forced_prefix, *hypothesis.ids, *end][: self._max_tokens]
 
     @property
     def ids_so_far(self) -> list[int]:
@@ -280,11 +287,10 @@ class BeamSearch:
             if length is not None:
                 self._note_repetition(ids[:length], log_prob, of_tokens[:length])
                 return
-        if len(self._finished) == self._most_finished and self._rules.early_stopping:
-            return
-        self._finished.append(self._hypothesis(ids, log_prob, reason, of_tokens))
-        if len(self._finished) > self._most_finished:
-            self._finished.remove(min(reversed(self._finished), key=lambda hypothesis: hypothesis.score))
+        self.finished.append(self._hypothesis(ids, log_prob, reason, of_tokens))
+        if len(self.finished) > self._most_finished and not self._ranks_all:
+            worst = min(reversed(self.finished), key=lambda hypothesis: hypothesis.score)
+            self.finished.remove(self.finished[-1] if self._rules.early_stopping else worst)
 
     def _hypothesis(self, ids: list[int], log_prob: float, reason: FinishReason, of_tokens: list[float]) -> Hypothesis:
         score = self._score(log_prob) if self._options.needs_log_probs else 0.0  # if not, what was added up are logits
@@ -292,8 +298,3 @@ class BeamSearch:
 
     def _score(self, log_prob: float) -> float:
         return float(log_prob / self.num_tokens**self._options.length_penalty)
-
-
-def default_max_tokens(source_tokens: int, limit: int) -> int:
-    """Returns the default bound on target tokens: twice the source's plus 16, at most `limit`."""
-    return min(limit, 2 * source_tokens + 16)

@@ -26,36 +26,43 @@ class LoopWatch:
 
     Args:
         source_ids: with eos. A translation may repeat itself as often as its source.
+        num_given: tokens that every translation begins with, because the caller has given them: these are no loop.
 
     Attributes:
         most_tokens: with which a translation that repeats itself ends.
     """
 
-    def __init__(self, source_ids: Sequence[int]) -> None:
+    def __init__(self, source_ids: Sequence[int], num_given: int = 0) -> None:
         self._source_ids = source_ids
-        self.most_tokens = len(source_ids) - 1 + _MORE_TOKENS
+        self._num_given = num_given
+        self._most_own = len(source_ids) - 1 + _MORE_TOKENS
+        self.most_tokens = num_given + self._most_own
 
     def find(self, ids: Sequence[int]) -> int | None:
         """Returns how many of the tokens to keep if they end with a loop, else None.
 
         Of the size it keeps as many repeats as the source has, and fewer if that is too long.
         """
+        kept = self._find(ids[self._num_given :])
+        return None if kept is None else self._num_given + kept
+
+    def _find(self, ids: Sequence[int]) -> int | None:
         for size in range(1, min(_LONGEST, len(ids) // _REPEATS) + 1):
             if ids[-1] == ids[-1 - size] and ids[-size:] == ids[-2 * size : -size] == ids[-3 * size : -2 * size]:
                 run = _tail_run(ids, size)
                 repeats = 1 + run // size
-                if repeats * size < _LEAST_TOKENS or (repeats <= self._of_source and len(ids) <= self.most_tokens):
+                if repeats * size < _LEAST_TOKENS or (repeats <= self._of_source and len(ids) <= self._most_own):
                     continue
                 start = len(ids) - size - run
-                kept = min(repeats, self._of_source, (self.most_tokens - start) // size)
-                return min(start + max(1, kept) * size, self.most_tokens)
-        if len(ids) <= self.most_tokens:
+                kept = min(repeats, self._of_source, (self._most_own - start) // size)
+                return min(start + max(1, kept) * size, self._most_own)
+        if len(ids) <= self._most_own:
             return None
         past = ids[-_PAST:]
         has_loop = len(set(ids[-_TAIL:])) <= _FEW or any(
             size + _longest_run(past, size) >= max(_REPEATS * size, _LEAST_TOKENS) for size in range(1, _LONGEST + 1)
         )
-        return self.most_tokens if has_loop else None
+        return self._most_own if has_loop else None
 
     @cached_property
     def _of_source(self) -> int:

@@ -1,10 +1,13 @@
 """What a request asks of the search, `DecodingOptions`, and what a model does, `SearchRules`."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from server.decoding.terms import Terms
 
 MAX_LENGTH_PENALTY = 10.0
+_ROUNDED = 1e-4  # of a token: ratios come as float32, in which 1.2 is a little more
+BEHIND_PREFIX = 3  # tokens for which a target prefix leaves room: what a search needs at least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,7 @@ class DecodingOptions:
 
     Attributes:
         beam_size: W, 1 (greedy search) to the manifest's `max_beam_size`.
-        num_hypotheses: 1 to `beam_size`.
+        num_hypotheses: 1 to `beam_size`, or of alternatives to `max_beam_size` / `beam_size`.
         length_penalty: exponent of the length in a hypothesis' score, 0 to 10.
         max_output_tokens: most target tokens, eos included; None for twice the source tokens plus 16, or the
             model's limit if that is less.
@@ -57,6 +60,8 @@ class DecodingOptions:
         use_shortlist: whether only the model's lexical shortlist of the sentence is searched.
         forced_prefix: ids that the target must begin with, such as its language's: each of log-probability 0, counted
             in the length, and no part of the hypotheses. No client gives it.
+        target_prefix: ids that the target begins with behind the forced prefix: each of log-probability 0, counted in
+            the length, and part of every hypothesis; the model's limit leaves room for `BEHIND_PREFIX` more.
         given_target: ids, without bos and prefix, with eos, that a beam of 1 takes one after the other whatever the
             network would choose, so that they get their log-probabilities; at most the model's limit on target tokens,
             with the prefix. None to search.
@@ -68,6 +73,13 @@ class DecodingOptions:
         min_output_tokens: fewest target tokens, eos not counted.
         suppressed: runs of tokens that the target never has.
         sampling: draws tokens; `beam_size` is `num_hypotheses` then. None takes the best.
+        return_alternatives: whether the hypotheses begin with different tokens; see `AlternativeSearch`.
+        min_alternative_expansion_prob: of those tokens at least, 0 to 1.
+        prefix_bias_beta: part of all probability that a beam that follows the target prefix gives to the next token of
+            it, 0 to 0.999. 0 means that it must follow.
+        min_length_ratio, max_length_ratio: bounds of the target tokens as times the source tokens, with what ends both,
+            0 to 10; None for no upper bound. See `of_source`.
+        coverage_penalty: times the logarithms of what source tokens are attended to too little, 0 to 10.
         end_loops: whether beams that repeat themselves more often than the source end; see `LoopWatch`.
     """
 
@@ -81,6 +93,7 @@ class DecodingOptions:
     with_search: bool = False
     use_shortlist: bool = False
     forced_prefix: tuple[int, ...] = ()
+    target_prefix: tuple[int, ...] = ()
     given_target: tuple[int, ...] | None = None
     terms: Terms | None = None
     patience: float = 1.0
@@ -89,12 +102,23 @@ class DecodingOptions:
     min_output_tokens: int = 0
     suppressed: tuple[tuple[int, ...], ...] = ()
     sampling: Sampling | None = None
+    return_alternatives: bool = False
+    min_alternative_expansion_prob: float = 0.0
+    prefix_bias_beta: float = 0.0
+    min_length_ratio: float = 0.0
+    max_length_ratio: float | None = None
+    coverage_penalty: float = 0.0
     end_loops: bool = False
 
     @property
     def needs_log_probs(self) -> bool:
         """Whether logits would not do."""
-        return self.with_scores or self.beam_size > 1
+        return self.with_scores or self.beam_size > 1 or self.return_alternatives
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of a batch that a sentence takes at most."""
+        return self.beam_size * (self.num_hypotheses if self.return_alternatives else 1)
 
     @property
     def is_steered(self) -> bool:
@@ -105,4 +129,22 @@ class DecodingOptions:
             or self.min_output_tokens > 0
             or bool(self.suppressed)
             or self.sampling is not None
+            or (self.prefix_bias_beta > 0 and bool(self.target_prefix))
         )
+
+    def of_source(self, num_tokens: int) -> "DecodingOptions":
+        """Returns the options with the bounds that the ratios mean for a source of so many tokens, eos included."""
+        least, most = self.min_output_tokens, self.max_output_tokens
+        if self.min_length_ratio > 0:
+            least = max(least, math.ceil(self.min_length_ratio * num_tokens - _ROUNDED) - 1)
+        if self.max_length_ratio is not None:
+            own = max(2, math.floor(self.max_length_ratio * num_tokens + _ROUNDED))
+            most = own if most is None else min(own, most)
+        if (least, most) == (self.min_output_tokens, self.max_output_tokens):
+            return self
+        return replace(self, min_output_tokens=least, max_output_tokens=most)
+
+
+def default_max_tokens(source_tokens: int, limit: int) -> int:
+    """Returns the default bound on target tokens: twice the source's plus 16, at most `limit`."""
+    return min(limit, 2 * source_tokens + 16)

@@ -26,12 +26,13 @@ class RecordedSearch(BeamSearch):
 
     def tree(self) -> tuple[SearchNode, ...]:
         """Returns the beams that were kept at any step, each behind the one that it extends; the search is over."""
+        covered = {(each.ids, each.finish_reason): each.score for each in self.finished}
         for hypothesis, log_prob in self._taken:
             *_, last = self._path(hypothesis, log_prob)
-            before = self._nodes[last].score
-            if before is None or hypothesis.score > before:  # two loops may be cut off at the same token
-                reason = hypothesis.finish_reason
-                self._nodes[last] = replace(self._nodes[last], score=hypothesis.score, finish_reason=reason)
+            before, reason = self._nodes[last].score, hypothesis.finish_reason
+            score = covered.get((hypothesis.ids, reason), hypothesis.score)
+            if before is None or score > before:  # two loops may be cut off at the same token
+                self._nodes[last] = replace(self._nodes[last], score=score, finish_reason=reason)
         for place in self._path(self.best()[0], 0.0):
             self._nodes[place] = replace(self._nodes[place], is_chosen=True)
         return tuple(self._nodes)
@@ -39,6 +40,12 @@ class RecordedSearch(BeamSearch):
     def advance_greedily(self, token: int, log_prob: float) -> bool:
         """See `BeamSearch.advance_greedily`."""
         return bool(self._extend([[token]], [[log_prob]]))
+
+    def _follow_prefix(self) -> list[int]:
+        parents = super()._follow_prefix()
+        if self.num_tokens > self._num_forced:
+            self._live = [self._place(self._live[0], self.last_ids[0], 0.0)]
+        return parents
 
     def _go_on(self, parents: list[int]) -> list[int]:
         steps = zip(parents, self.last_ids, self._log_probs, strict=True)

@@ -37,7 +37,7 @@ class SampleSearch(BeamSearch):
         logits: Sequence[NDArray[np.float32]] = (),
     ) -> list[int]:
         """See `BeamSearch.advance`."""
-        if self.num_tokens < self._num_forced:
+        if self.num_tokens < len(self._followed):
             return self._follow_prefix()
         parents = list(range(len(self._prefixes))) if len(self._prefixes) > 1 else [0] * len(self._random)
         drawn, own = [], []

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from server.decoding.alternative_search import AlternativeSearch
 from server.decoding.beam_search import BeamSearch
 from server.decoding.given_search import GivenSearch
 from server.decoding.options import DecodingOptions
@@ -14,6 +15,8 @@ def new_search(options: DecodingOptions, **others: Any) -> BeamSearch:
     """Returns the search; the arguments are those of `BeamSearch`."""
     if options.given_target is not None:
         return GivenSearch(options, **others)
+    if options.return_alternatives:
+        return AlternativeSearch(options, **others)
     is_recorded = options.with_search
     if options.sampling is not None:
         return (RecordedSampleSearch if is_recorded else SampleSearch)(options, **others)

@@ -1,4 +1,4 @@
-"""What options do to the logits of a step: penalties and bans, with the rules of CTranslate2 4.
+"""What options do to the logits of a step: penalties, bans and a bias, with the rules of CTranslate2 4.
 
 They change few tokens of a row. So a row's sum over the vocabulary is not added up again: it changes by what these
 tokens change. And the best tokens that the step has returned remain the best, unless one of them is changed.
@@ -60,6 +60,18 @@ class Steering:
             factors.append(changed)
         return factors
 
+    def drawn(self, written: Sequence[list[int]]) -> list[tuple[int, float] | None]:
+        """Returns for each beam that follows the target prefix the next token of it, and the part that `draw_to` takes.
+
+        Args:
+            written: as for `factors`.
+        """
+        given, part = self._options.target_prefix, self._options.prefix_bias_beta
+        return [
+            (given[len(own)], part) if part > 0 and len(own) < len(given) and tuple(own) == given[: len(own)] else None
+            for own in written
+        ]
+
     def _ends_of_phrases(self, ids: list[int]) -> Iterator[int]:
         for phrase in self._by_token.get(ids[-1], ()) if ids else ():
             if ids[1 - len(phrase) :] == list(phrase[:-1]):
@@ -113,6 +125,30 @@ def steer(
             totals[place] = highest + np.log(np.exp(own - highest).sum())
         top_ids[row] = best_of(own, len(best))
         top_log_probs[row] = own[top_ids[row]] - totals[place]
+
+
+def draw_to(
+    logits: NDArray[np.float32],
+    top_ids: NDArray[np.int64],
+    top_log_probs: NDArray[np.float32],
+    drawn: Mapping[int, tuple[int, float]],
+) -> None:
+    """Draws some rows to one token each, in place: CTranslate2's `prefix_bias_beta`.
+
+    The token gets a part of all probability beside its share of the rest: so of all logits, its own alone changes.
+
+    Args:
+        logits: of a step, [B, V].
+        top_ids: its best tokens, [B, k], best first.
+        top_log_probs: their log-probabilities, [B, k].
+        drawn: of some rows the token, and the part: over 0, less than 1.
+    """
+    for row, (token, part) in drawn.items():
+        own, rest = logits[row], np.log1p(-part)
+        total = own[top_ids[row, 0]] - top_log_probs[row, 0]
+        own[token] = np.logaddexp(own[token], total + np.log(part) - rest)
+        top_ids[row] = best_of(own, top_ids.shape[1])
+        top_log_probs[row] = own[top_ids[row]] - (total - rest)
 
 
 def log_probs_of(

@@ -68,7 +68,7 @@ class TermSearch(BeamSearch):
         logits: Sequence[NDArray[np.float32]] = (),  # noqa: ARG002  # it draws none
     ) -> list[int]:
         """See `BeamSearch.advance`."""
-        if self.num_tokens < self._num_forced:
+        if self.num_tokens < len(self._followed):
             return self._follow_prefix()
         tokens = [
             dict(zip(ids[: self.top_k], log_probs, strict=False))
@@ -112,7 +112,7 @@ class TermSearch(BeamSearch):
             log_prob = hypothesis.score * length**power - least
             return -self._terms.level(written), -log_prob / max(1, length - written.num_tokens) ** power
 
-        ranked = [*sorted(self._finished, key=key), *sorted(self._repetitive, key=key)]
+        ranked = [*sorted(self.finished, key=key), *sorted(self._repetitive, key=key)]
         return ranked[: self._options.num_hypotheses]
 
     def _keep(self, beams: Sequence[int], parents: Sequence[int]) -> list[int]:
@@ -123,6 +123,11 @@ class TermSearch(BeamSearch):
     def _begin(self) -> None:
         super()._begin()
         self._want()
+
+    def _follow_prefix(self) -> list[int]:
+        if self.num_tokens >= self._num_forced:
+            self._written = [self._terms.after(self._written[0], self._followed[self.num_tokens], 0.0)]
+        return super()._follow_prefix()
 
     def _want(self) -> None:
         self.wanted = [
@@ -160,11 +165,12 @@ class TermSearch(BeamSearch):
             before, total = self._written[parent], self._log_probs[parent]
             of_word, of_part, leading = terms.usual(before)
             usual = self._compared(of_word), self._compared(of_part)
+            may_join = terms.may_join(before)
             left = self._beam_size
             for token, log_prob in own.items():
                 if terms.forbids(before, token):
                     continue
-                if token in leading:
+                if token in leading or (may_join and token in terms.word_parts):
                     after = terms.after(before, token, log_prob, wishes[parent].get(token, -math.inf))
                     gain, written, level = self._compared(after)
                 elif (

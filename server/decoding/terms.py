@@ -1,16 +1,21 @@
 """Terms that a translation must have, each in one of its forms: which of them a beam has written.
 
 A form is a run of tokens that begins with a word. A beam has written it when its last word ends there, because what
-goes on with a word makes another word of it. So "Hund" is not written in "Hunde", unless that is a form, too.
+goes on with a word makes another word of it. So "Hund" is not written in "Hunde", unless that is a form, too. A term
+that may begin a longer word is written as well once this word has enough letters: "Hund" in "Hundehütte".
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 Form = tuple[int, ...]
+
+# Letters that a longer word has beside a part. With half as many, "Hund" is in "Hunden", and "Tag" in "Montage". With
+# twice as many, most such words are missed.
+LEAST_LETTERS = 4
 
 
 class ReplacedWord(NamedTuple):
@@ -48,12 +53,15 @@ class Terms:
     Attributes:
         forms: of each term, at least one; each form has at least one token.
         replaced: what the network has said instead, for each of them.
-        word_parts: tokens that go on with the word before them.
+        word_parts: tokens that go on with the word before them, and how many letters they have.
+        joined: for each of them what a longer word may begin with to have it, which may be nothing; empty if none may
+            begin any.
     """
 
     forms: tuple[tuple[Form, ...], ...]
     replaced: Replaced
-    word_parts: frozenset[int] = frozenset()
+    word_parts: Mapping[int, int] = field(default_factory=dict, hash=False)  # of the model, the same for all
+    joined: tuple[tuple[Form, ...], ...] = ()
 
     @property
     def num_tokens(self) -> int:
@@ -72,6 +80,7 @@ class Written(NamedTuple):
         spared: what of this does not count when beams are compared.
         num_tokens: how many tokens these are.
         cost_here, spared_here, num_here: the same of the form that it is in.
+        rest: letters of its last word behind this form; 0 if the word ends with the form.
     """
 
     done: int = 0
@@ -82,13 +91,14 @@ class Written(NamedTuple):
     cost_here: float = 0.0
     spared_here: float = 0.0
     num_here: int = 0
+    rest: int = 0
 
 
 class TermTrie:
     """Follows beams through the forms of all terms of a sentence.
 
     Attributes:
-        word_parts: tokens that go on with the word before them.
+        word_parts: tokens that go on with the word before them, and how many letters they have.
         gone: tokens that are not written at all, because they begin words that are replaced and no others.
     """
 
@@ -100,12 +110,16 @@ class TermTrie:
         self._children: list[dict[int, int]] = [{}]
         self._least: dict[int, float] = {}  # what the next token of a form has cost the beam that it fits best
         self._ends = [0]  # for each node the terms of which a form ends there
-        self._below = [0]  # and there or below
+        self._joins = [0]  # those that a longer word has that begins so
+        self._below = [0]  # both, there or below
         self._bound: set[int] = set()  # nodes of forms that begin as the words do that they replace
-        for index, (forms, replaced) in enumerate(zip(terms.forms, terms.replaced.words, strict=True)):
-            for form in forms:
-                nodes = self._add(form, 1 << index)
-                self._bound.update(nodes if form[0] in {word.token for word in replaced} else ())
+        joined = terms.joined or ((),) * len(terms.forms)
+        for index, (forms, longer, replaced) in enumerate(zip(terms.forms, joined, terms.replaced.words, strict=True)):
+            for own, marks in ((forms, self._ends), (longer, self._joins)):
+                for form in own:
+                    nodes = self._add(form, 1 << index)
+                    marks[nodes[-1]] |= 1 << index
+                    self._bound.update(nodes if form[0] in {word.token for word in replaced} else ())
 
     def _add(self, form: Form, term: int) -> list[int]:
         node, nodes = 0, []
@@ -114,11 +128,11 @@ class TermTrie:
                 self._children[node][token] = len(self._children)
                 self._children.append({})
                 self._ends.append(0)
+                self._joins.append(0)
                 self._below.append(0)
             node = self._children[node][token]
             self._below[node] |= term
             nodes.append(node)
-        self._ends[node] |= term
         return nodes
 
     def note(self, written: Written, log_probs: Mapping[int, float]) -> None:
@@ -131,13 +145,17 @@ class TermTrie:
             written: by the beam.
             log_probs: of its next tokens, those that it wants included.
         """
-        if self._is_forced(written.node):
+        if not written.rest and self._is_forced(written.node):
             ((token, child),) = self._children[written.node].items()
             self._least[child] = max(log_probs[token], self._least.get(child, -math.inf))
 
     def _is_forced(self, node: int) -> bool:
         """Whether a beam within a form has one token alone to go on with it."""
-        return node > 0 and len(self._children[node]) == 1 and not self._ends[node]
+        return node > 0 and len(self._children[node]) == 1 and not self._ends[node] | self._joins[node]
+
+    def may_join(self, written: Written) -> bool:
+        """Whether the last word of a beam may go on, and has a term then."""
+        return bool(self._joins[written.node] & ~written.done)
 
     def has_begun(self, written: Written, term: int) -> bool:
         """Whether a beam has written a term, or is in a form of it."""
@@ -149,7 +167,7 @@ class TermTrie:
 
     def level(self, written: Written) -> int:
         """Returns how far a beam is: 2 for each term that it has all tokens of, and 1 if it is within one."""
-        is_whole = bool(self._ends[written.node] & ~written.done)
+        is_whole = bool(self._whole(written))
         return 2 * (written.done.bit_count() + is_whole) + (written.node > 0 and not is_whole)
 
     def after(self, written: Written, token: int, log_prob: float, wish: float = -math.inf) -> Written:
@@ -161,11 +179,20 @@ class TermTrie:
             log_prob: of it.
             wish: log-probability of the word in whose place a term begins.
         """
-        done, node, cost, spared, number, cost_here, spared_here, num_here = written
-        if node and (ends := self._ends[node] & ~done) and token not in self.word_parts:
+        done, node, cost, spared, number, cost_here, spared_here, num_here, rest = written
+        is_part = token in self.word_parts
+        child = 0 if rest else self._child(node, token, done) if node else 0
+        ends = 0
+        if is_part and not child and (ends := self._joins[node] & ~done):
+            rest += self.word_parts[token]
+            if rest < LEAST_LETTERS:
+                return written._replace(rest=rest)
+        elif not is_part:
+            ends = self._whole(written)
+        if ends:
             done |= ends & -ends  # the first of equal ones
             cost, spared, number = cost + cost_here, spared + spared_here, number + num_here
-        elif node and (child := self._child(node, token, done)):
+        elif child:
             # What forms differ in counts, or the longest would be as good as any.
             if self._is_forced(node):
                 least = self._least.get(child, log_prob)
@@ -178,11 +205,11 @@ class TermTrie:
 
     def usual(self, written: Written) -> tuple[Written, Written, AbstractSet[int]]:
         """Returns what `after` returns for begins of words and for parts of words, and the other tokens."""
-        root, here = self._children[0], self._children[written.node]
+        root, here = self._children[0], {} if written.rest else self._children[written.node]
         left = (
             written if not written.node else Written(written.done, 0, written.cost, written.spared, written.num_tokens)
         )
-        if not written.node or not self._ends[written.node] & ~written.done:
+        if not self._whole(written):
             return left, left, root.keys() | here.keys()
         whole = self.after(written, -1, 0.0)
         return whole, left, root.keys() | here.keys()
@@ -190,17 +217,19 @@ class TermTrie:
     def wanted(self, written: Written) -> list[int]:
         """Returns the tokens that bring a beam nearer to the terms that it has not written."""
         done, node, *_ = written
+        if written.rest:
+            return []
         nodes = [node] if node else [0]
-        if node and (ends := self._ends[node] & ~done):
+        if ends := self._whole(written):
             done |= ends & -ends
             nodes.append(0)
         return [token for each in nodes for token, child in self._children[each].items() if self._below[child] & ~done]
 
     def forbids(self, written: Written, token: int) -> bool:
         """Whether a token would make another word of a form that begins as the word does that it replaces."""
-        if written.node not in self._bound or token in self._children[written.node]:
+        if written.node not in self._bound or (not written.rest and token in self._children[written.node]):
             return False
-        return token in self.word_parts or not self._ends[written.node] & ~written.done
+        return not (self.may_join(written) if token in self.word_parts else self._whole(written))
 
     def replaced(self, written: Written, prefix: Sequence[int]) -> dict[int, tuple[int, frozenset[int]]]:
         """Returns the tokens in whose place terms stand that a beam has not written.
@@ -212,7 +241,7 @@ class TermTrie:
         Returns:
             For each of these tokens the number of the term, and the first tokens of its forms.
         """
-        ends = self._ends[written.node] & ~written.done
+        ends = self._whole(written)
         if written.node and not ends:  # it is within a term
             return {}
         done = written.done | ends & -ends
@@ -226,6 +255,10 @@ class TermTrie:
                     if word.token not in first and is_next and prefix.count(word.token) == word.num_before:
                         nearest[word.token] = word.place, index, first
         return {token: (term, first) for token, (_, term, first) in nearest.items()}
+
+    def _whole(self, written: Written) -> int:
+        """Returns the terms that a beam has written if its last word ends."""
+        return 0 if written.rest else self._ends[written.node] & ~written.done
 
     def _child(self, node: int, token: int, done: int) -> int:
         """Returns the node behind another one; 0 if there is none that leads to a term that is not written."""

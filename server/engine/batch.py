@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from server.decoding.result import Result
+from server.engine.aligning import align, needs_attention
 from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
 from server.engine.failing import Faults, end_over, fail
@@ -238,22 +239,14 @@ class Batch:
 
         If that fails, the sentences that ask for it are answered with an error, and the others as usual.
         """
-        asking = [sentence for sentence in finished if sentence.options.with_alignment]
+        asking = list(filter(needs_attention, finished))
         if not asking:
             return finished
-        targets = [sentence.search.target_ids for sentence in asking]
-        target_ids = np.zeros((len(asking), max(map(len, targets))), np.int64)  # what pads a row does not matter
-        for row, ids in zip(target_ids, targets, strict=True):
-            row[: len(ids)] = ids
-        lengths = np.array([len(sentence.source_ids) for sentence in asking], np.int32)
         try:
-            attention = decoder.align([sentence.rows[0] for sentence in asking], target_ids, lengths)
+            align(asking, decoder)
         except Exception as error:  # noqa: BLE001  # as in step
             self.fail(error, asking)
-            return [sentence for sentence in finished if not sentence.options.with_alignment]
-        for sentence, ids, weights in zip(asking, targets, attention, strict=True):
-            first = len(sentence.options.forced_prefix)
-            sentence.attention = weights[first : len(ids) - 1, : len(sentence.source_ids)].copy()
+            return [sentence for sentence in finished if not needs_attention(sentence)]
         return finished
 
     def _answer(self, finished: list[Sentence]) -> None:

@@ -101,7 +101,7 @@ class CostModel:
     def demand(self, source_tokens: Iterable[int], options: DecodingOptions) -> Demand:
         """Returns what sentences with these numbers of tokens ask."""
         steps = [self.steps(tokens, options) for tokens in source_tokens]
-        return Demand(sum(steps) * options.beam_size, max(steps, default=0.0), options.beam_size, len(steps))
+        return Demand(sum(steps) * options.num_rows, max(steps, default=0.0), options.num_rows, len(steps))
 
     def demand_of_texts(self, lengths: Sequence[int], options: DecodingOptions) -> Demand:
         """Returns what texts of so many characters ask that have not been split yet.
@@ -110,5 +110,5 @@ class CostModel:
         """
         tokens = [length * self._tokens_per_character.value for length in lengths]
         longest = self.steps(math.ceil(min(max(tokens, default=0.0), _LONG_TOKENS)), options)
-        work = sum(tokens) * self._steps_per_token.value * options.beam_size
-        return Demand(work, longest, options.beam_size, sum(math.ceil(each / _USUAL_TOKENS) for each in tokens))
+        work = sum(tokens) * self._steps_per_token.value * options.num_rows
+        return Demand(work, longest, options.num_rows, sum(math.ceil(each / _USUAL_TOKENS) for each in tokens))

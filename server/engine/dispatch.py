@@ -70,7 +70,7 @@ class Dispatch:
             return
         first = sentences[0]
         work = sum(sentence.work for sentence in sentences)
-        demand = Demand(work, max(s.steps for s in sentences), first.options.beam_size, len(sentences))
+        demand = Demand(work, max(s.steps for s in sentences), first.options.num_rows, len(sentences))
         flow = flow_of(demand, first.flow, self._cost, self._limits)
         with self._changed:
             is_alone = self.is_all(0)

@@ -16,8 +16,7 @@ from concurrent.futures import Future
 from functools import partial
 
 from server.bundle.manifest import Manifest
-from server.decoding.beam_search import default_max_tokens
-from server.decoding.options import DecodingOptions
+from server.decoding.options import BEHIND_PREFIX, DecodingOptions, default_max_tokens
 from server.decoding.result import Result
 from server.decoding.searches import new_search
 from server.engine.cores import Cores, Gate
@@ -136,7 +135,7 @@ class Engine:
 
     def most_sentences(self, options: DecodingOptions) -> int:
         """Returns how many sentences with these options all lanes together run at once, at least 1."""
-        return max(1, self._limits.num_lanes * self._limits.lane.max_rows // options.beam_size)
+        return max(1, self._limits.num_lanes * self._limits.lane.max_rows // options.num_rows)
 
     def ids_so_far(self, futures: Collection[Future[Result]]) -> dict[Future[Result], list[int]]:
         """Returns the target ids that running sentences have so far, without eos: of each future that is of one."""
@@ -174,10 +173,14 @@ class Engine:
     def _sentence(
         self, source_ids: tuple[int, ...], options: DecodingOptions, deadline: float | None, flow: Flow
     ) -> Sentence:
-        max_tokens = options.max_output_tokens or default_max_tokens(len(source_ids), self._max_target_tokens)
+        options = options.of_source(len(source_ids))
+        num_given, default = len(options.target_prefix), default_max_tokens(len(source_ids), self._max_target_tokens)
+        max_tokens = options.max_output_tokens or num_given + default
         if options.given_target is not None:
             max_tokens = self._max_target_tokens
         max_tokens = max(max_tokens, 1 + options.min_output_tokens)
+        if num_given:
+            max_tokens = max(max_tokens, num_given + BEHIND_PREFIX)
         has_none = self._placeholder_ids.isdisjoint(source_ids)
         search = new_search(
             options,

@@ -24,10 +24,10 @@ class Footprint:
     positions: int = 0
 
     @classmethod
-    def of(cls, beam_size: int, source_tokens: int) -> Self:
+    def of(cls, num_rows: int, source_tokens: int) -> Self:
         """Returns what one sentence takes with all of its beams."""
-        cache_rows = beam_size + math.ceil(beam_size / SLOT_ROWS)
-        return cls(beam_size, cache_rows, cache_rows * source_tokens)
+        cache_rows = num_rows + math.ceil(num_rows / SLOT_ROWS)
+        return cls(num_rows, cache_rows, cache_rows * source_tokens)
 
     def __add__(self, other: "Footprint") -> "Footprint":
         return Footprint(self.rows + other.rows, self.cache_rows + other.cache_rows, self.positions + other.positions)

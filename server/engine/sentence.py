@@ -46,7 +46,7 @@ class Sentence:
     footprint: Footprint = field(init=False)
 
     def __post_init__(self) -> None:
-        self.footprint = Footprint.of(self.options.beam_size, len(self.source_ids))
+        self.footprint = Footprint.of(self.options.num_rows, len(self.source_ids))
 
     @property
     def kind(self) -> StepKind:
@@ -56,7 +56,7 @@ class Sentence:
     @property
     def work(self) -> float:
         """Forecast of its row-steps."""
-        return self.steps * self.options.beam_size
+        return self.steps * self.options.num_rows
 
     def is_over(self, now: float) -> bool:
         """Returns whether the caller has left or the deadline has passed."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from server.decoding.steering import log_probs_of, steer
+from server.decoding.steering import draw_to, log_probs_of, steer
 from server.engine.sentence import Sentence
 from server.network import Decoder
 
@@ -30,6 +30,9 @@ def advance_steered(
     factors = {row: own for each in steered for row, own in zip(each.rows, each.search.factors(), strict=True) if own}
     if factors:
         steer(logits, top_ids, top_log_probs, factors)
+    biased = [each for each in steered if each.options.prefix_bias_beta > 0]
+    drawn = {row: own for each in biased for row, own in zip(each.rows, each.search.drawn(), strict=True) if own}
+    draw_to(logits, top_ids, top_log_probs, drawn)
     wanted = [(sentence.rows[beam], token) for sentence in sentences for beam, token in sentence.search.wanted]
     of_wanted = iter(log_probs_of(logits, top_ids, top_log_probs, *zip(*wanted, strict=True)) if wanted else ())
     ids, log_probs = top_ids.tolist(), top_log_probs.tolist()

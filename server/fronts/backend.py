@@ -1,9 +1,10 @@
 """What fronts ask: `Backend` answers messages, in this process (`server.fronts.in_process`) or by another server."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
 from server.access.directory import PeerNames
 from server.errors import TranslationError
@@ -52,6 +53,23 @@ class Backend(Protocol):
         """Sends each sentence as it finishes. An error may come after some of them."""
         ...
 
+    async def translate_bulk(
+        self,
+        options: pb.TranslateRequest,
+        texts: Sequence[str],
+        caller: Caller,
+        take: Callable[[int, pb.Translation], None],
+    ) -> None:
+        """Translates texts as those of a bulk call: each one waits for room, with PRIORITY_LOW unless options say else.
+
+        Args:
+            options: what all texts ask for, without texts.
+            texts: any number.
+            caller: who calls.
+            take: is called for each text when it is done, with its index and its translation or status.
+        """
+        ...
+
     async def score(self, message: pb.ScoreRequest, caller: Caller) -> pb.ScoreResponse:
         """Scores all pairs. Raises TranslationError if all of them fail."""
         ...
@@ -66,6 +84,26 @@ class Backend(Protocol):
 
     async def detect_languages(self, message: pb.DetectLanguagesRequest, caller: Caller) -> pb.DetectLanguagesResponse:
         """Returns the language of each text."""
+        ...
+
+    async def identify(self, caller: Caller) -> str:
+        """Returns what tells callers apart: the name of the tenant, or the address of one without a tenant."""
+        ...
+
+    async def put_glossary(self, message: store_pb.PutKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
+        """Keeps a glossary of the caller's tenant."""
+        ...
+
+    async def get_glossary(self, message: store_pb.GetKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
+        """Returns a glossary that the caller's tenant keeps, with its terms."""
+        ...
+
+    async def list_kept_glossaries(self, caller: Caller) -> store_pb.ListKeptGlossariesResponse:
+        """Returns the glossaries that the caller's tenant keeps, without their terms, the oldest first."""
+        ...
+
+    async def delete_glossary(self, message: store_pb.DeleteKeptGlossaryRequest, caller: Caller) -> None:
+        """Forgets a glossary of the caller's tenant."""
         ...
 
     def keep(self, num_bytes: int) -> Callable[[], None]:

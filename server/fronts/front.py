@@ -36,6 +36,12 @@ class BodyTooSlow(InvalidRequest):
     """The body of a request was not whole in time."""
 
 
+class NotOffered(TranslationError):
+    """A vendor's server has this, and this server has not."""
+
+    code = Code.UNIMPLEMENTED
+
+
 class FailedText(TranslationError):
     """A text of an answer has failed, where a vendor's answer has no place for that.
 

@@ -2,19 +2,21 @@
 
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from google.protobuf.message import Message
 
+from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
 from server.access.access import Access
 from server.api.handlers import Api
 from server.errors import Overloaded, TranslationError
 from server.fronts.backend import Caller
 from server.telemetry.tracing import TraceParent
+from server.translation.bulk import BulkText
 from server.translation.calls import Call, Calls, let_in
-from server.translation.memory import MemoryBudget, answer_need, message_need
+from server.translation.memory import MemoryBudget, answer_need, holder, message_need
 
 _M = TypeVar("_M", bound=Message)
 _T = TypeVar("_T")
@@ -58,6 +60,27 @@ class InProcess:
 
         await self._ask("TranslateStream", caller, message, answer)
 
+    async def translate_bulk(
+        self,
+        options: pb.TranslateRequest,
+        texts: Sequence[str],
+        caller: Caller,
+        take: Callable[[int, pb.Translation], None],
+    ) -> None:
+        """See `Backend`."""
+
+        async def read() -> AsyncIterator[BulkText]:
+            for index, text in enumerate(texts):
+                yield BulkText(index, text, len(text.encode()))
+
+        async def answer(options: pb.TranslateRequest, seconds: float | None) -> None:
+            answers = self._api.translate_bulk(options, read(), self._calls.running, seconds)
+            async with contextlib.aclosing(answers):
+                async for each in answers:
+                    take(each.id, each.translation)
+
+        await self._ask("TranslateBulk", caller, options, answer, is_endless=True)
+
     async def score(self, message: pb.ScoreRequest, caller: Caller) -> pb.ScoreResponse:
         """See `Backend`."""
         return await self._ask("Score", caller, message, self._api.score)
@@ -74,6 +97,37 @@ class InProcess:
         """See `Backend`."""
         request = pb.ListGlossariesRequest()
         return await self._run("ListGlossaries", caller, lambda _: self._api.list_glossaries(request))
+
+    async def identify(self, caller: Caller) -> str:
+        """See `Backend`."""
+
+        async def name(_: float | None) -> str:
+            return holder.get().name
+
+        return await self._run("other", caller, name)
+
+    async def put_glossary(self, message: store_pb.PutKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
+        """See `Backend`."""
+
+        async def answer(seconds: float | None) -> store_pb.KeptGlossary:
+            self._api.check_open(seconds)
+            with self._memory.hold(message_need(message.ByteSize())):
+                return await self._api.glossary_store.put(message)
+
+        return await self._run("PutKeptGlossary", caller, answer)
+
+    async def get_glossary(self, message: store_pb.GetKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
+        """See `Backend`."""
+        return await self._run("GetKeptGlossary", caller, lambda _: self._api.glossary_store.get(message))
+
+    async def list_kept_glossaries(self, caller: Caller) -> store_pb.ListKeptGlossariesResponse:
+        """See `Backend`."""
+        request = store_pb.ListKeptGlossariesRequest()
+        return await self._run("ListKeptGlossaries", caller, lambda _: self._api.glossary_store.list(request))
+
+    async def delete_glossary(self, message: store_pb.DeleteKeptGlossaryRequest, caller: Caller) -> None:
+        """See `Backend`."""
+        await self._run("DeleteKeptGlossary", caller, lambda _: self._api.glossary_store.delete(message))
 
     def keep(self, num_bytes: int) -> Callable[[], None]:
         """See `Backend`."""
@@ -99,7 +153,13 @@ class InProcess:
         return not self._access.is_open
 
     async def _ask(
-        self, method: str, caller: Caller, message: _M, answer: Callable[[_M, float | None], Awaitable[_T]]
+        self,
+        method: str,
+        caller: Caller,
+        message: _M,
+        answer: Callable[[_M, float | None], Awaitable[_T]],
+        *,
+        is_endless: bool = False,
     ) -> _T:
         """Runs a call with a message, whose memory it holds until the call ends."""
 
@@ -108,9 +168,16 @@ class InProcess:
             with self._memory.hold(message_need(message.ByteSize())):
                 return await answer(message, seconds)
 
-        return await self._run(method, caller, ask)
+        return await self._run(method, caller, ask, is_endless=is_endless)
 
-    async def _run(self, method: str, caller: Caller, answer: Callable[[float | None], Awaitable[_T]]) -> _T:
+    async def _run(
+        self,
+        method: str,
+        caller: Caller,
+        answer: Callable[[float | None], Awaitable[_T]],
+        *,
+        is_endless: bool = False,
+    ) -> _T:
         """Runs a call. `answer` takes the seconds that the caller still waits."""
         end = None if caller.seconds is None else time.monotonic() + caller.seconds
 
@@ -122,10 +189,9 @@ class InProcess:
             return await answer(None if end is None else end - time.monotonic())
 
         parent = TraceParent.read(caller.traceparent)
+        call = Call(method, caller.request_id, has_expired, parent, is_endless=is_endless, front=caller.front)
         try:
-            return await self._calls.run(
-                Call(method, caller.request_id, has_expired, parent, front=caller.front), enter
-            )
+            return await self._calls.run(call, enter)
         except Overloaded as error:
             error.retry_after_seconds = self._calls.pushback.seconds(error.retry_after_seconds)
             raise

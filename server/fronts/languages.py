@@ -13,6 +13,10 @@ from babelserve.v1 import translation_pb2 as pb
 from server.bundle.codes import CodeTable
 
 _OWN_CODES = {"zt": "zh-Hant", "pb": "pt-BR", "zh-chs": "zh-Hans", "zh-cht": "zh-Hant"}  # LibreTranslate's, Azure's
+_RIGHT_TO_LEFT = frozenset(
+    ["ar", "arc", "ckb", "dv", "fa", "he", "ks", "nqo", "ota", "ps", "sd", "syr", "ug", "ur", "yi"]
+)
+_RIGHT_TO_LEFT_SCRIPTS = frozenset(["adlm", "arab", "hebr", "nkoo", "rohg", "samr", "syrc", "thaa"])
 _NAMES = Path(__file__).with_name("language_names.tsv")
 
 
@@ -37,6 +41,13 @@ def names_of(code: str) -> Names:
     if not rest or language not in known:
         return Names(code, code)
     return Names(f"{known[language].english} ({rest})", f"{known[language].native} ({rest})")
+
+
+def is_right_to_left(code: str) -> bool:
+    """Returns whether a language is written from right to left: as its script says, if the code has one."""
+    language, *rest = code.lower().split("-")
+    scripts = [part for part in rest if len(part) == 4 and part.isalpha()]
+    return scripts[0] in _RIGHT_TO_LEFT_SCRIPTS if scripts else language in _RIGHT_TO_LEFT
 
 
 def directions(served: pb.ListModelsResponse) -> Mapping[str, list[str]]:

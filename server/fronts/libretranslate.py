@@ -3,7 +3,7 @@
 It is that of LibreTranslate 1.9. Translations are not unescaped, because that would turn text in them into live HTML.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,16 @@ def read_translate(fields: Fields) -> Translate:
     return Translate(message=message, source=source, target=target, is_list=is_list, num_alternatives=num_alternatives)
 
 
+def read_translate_file(fields: Fields) -> Translate:
+    """Returns what a request to translate a file means; the file is not in the message. Raises InvalidRequest."""
+    source, target = _required(fields, "source"), _required(fields, "target")
+    message = pb.TranslateRequest(
+        source_language_code="" if source == AUTO else standard_code(source),
+        target_language_code=standard_code(target),
+    )
+    return Translate(message=message, source=source, target=target, is_list=False, num_alternatives=0)
+
+
 def refusal(error: TranslationError, asked: Translate) -> TranslationError:
     """Returns the error that LibreTranslate would answer instead of ours: of a language, the one it has."""
     name = _LANGUAGE_FIELDS.get(error.field) if isinstance(error, InvalidRequest) else None
@@ -114,14 +124,20 @@ def write_languages(served: pb.ListModelsResponse) -> list[dict[str, Any]]:
     ]
 
 
-def write_settings(served: pb.ListModelsResponse, *, asks_for_key: bool) -> dict[str, Any]:
-    """Returns what LibreTranslate's page asks a server for."""
+def write_settings(served: pb.ListModelsResponse, extensions: Iterable[str], *, asks_for_key: bool) -> dict[str, Any]:
+    """Returns what LibreTranslate's page asks a server for.
+
+    Args:
+        served: the models.
+        extensions: of the files that are translated; the first must be of plain text.
+        asks_for_key: whether callers need one.
+    """
     targets = next(iter(directions(served).values()), [])
     target = targets[0] if targets else ""
     return {
         "apiKeys": asks_for_key,
         "charLimit": -1,
-        "filesTranslation": False,
+        "filesTranslation": True,
         "frontendTimeout": 500,
         "keyRequired": asks_for_key,
         "language": {
@@ -129,7 +145,7 @@ def write_settings(served: pb.ListModelsResponse, *, asks_for_key: bool) -> dict
             "target": {"code": target, "name": names_of(target).english},
         },
         "suggestions": False,
-        "supportedFilesFormat": [],
+        "supportedFilesFormat": [f".{each}" for each in extensions],
     }
 
 
@@ -202,4 +218,4 @@ def _error_body(error: TranslationError, words: str, _: int) -> dict[str, str]:
     return {"error": words}
 
 
-FRONT = Front(name=LIBRETRANSLATE, body=_error_body, statuses={Code.UNAUTHENTICATED: 403, Code.NOT_FOUND: 400})
+FRONT = Front(name=LIBRETRANSLATE, body=_error_body, statuses={Code.UNAUTHENTICATED: 403})

@@ -19,8 +19,13 @@ _M = TypeVar("_M", bound=Message)
 _MOST_WORDS = 200  # of protobuf's own about what is wrong, which may quote the value
 
 
-def read_message(kind: type[_M], fields: Any) -> _M:
+def read_message(kind: type[_M], fields: Any, *, ignores_unknown: bool = False) -> _M:
     """Returns the message that a JSON value means.
+
+    Args:
+        kind: of the message.
+        fields: the JSON.
+        ignores_unknown: whether fields that the message does not have are left out, and no fault.
 
     Raises:
         InvalidRequest: it means none, because a field is unknown or has a value of another type.
@@ -31,11 +36,12 @@ def read_message(kind: type[_M], fields: Any) -> _M:
         texts = check_texts(_TEXTS, fields[_TEXTS])
         fields = {name: value for name, value in fields.items() if name != _TEXTS}
     try:
-        message = ParseDict(fields, kind(**({_TEXTS: texts} if texts else {})))
+        return ParseDict(fields, kind(**({_TEXTS: texts} if texts else {})), ignore_unknown_fields=ignores_unknown)
     except (ParseError, ValueError, TypeError, RecursionError) as error:
-        words = str(error).partition("\n")[0][:_MOST_WORDS].encode(errors="backslashreplace").decode()
-        raise InvalidRequest("body", f"must be the JSON form of {kind.DESCRIPTOR.full_name}, not so: {words}") from None
-    return message
+        words = str(error).partition("\n")[0].encode(errors="backslashreplace").decode()[:_MOST_WORDS]
+    except SystemError:  # of protobuf, for a name of a field or of an enum's value that no UTF-8 can have
+        words = "a name has half of a surrogate pair"
+    raise InvalidRequest("body", f"must be the JSON form of {kind.DESCRIPTOR.full_name}, not so: {words}")
 
 
 def write_message(message: Message) -> bytes:

@@ -1,4 +1,4 @@
-"""The glossaries that the server has loaded, for requests that name them."""
+"""The glossaries that requests may name: those that the server has loaded, and those that callers keep on it."""
 
 import asyncio
 import contextlib
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from server.errors import GlossaryNotFound, NotServing
 from server.models.folder_watch import POLL_SECONDS
+from server.models.kept_glossaries import KeptGlossaries
 from server.telemetry.glossary_metrics import GlossaryMetrics
 from server.text.glossary import Glossary, NamedGlossary
 from server.threads import LANE_NICENESS, be_nice
@@ -27,11 +28,15 @@ class Glossaries:
     Args:
         directory: the folder; None for no glossaries.
         metrics: are told of every load; None for no glossaries.
+
+    Attributes:
+        kept: those of callers.
     """
 
     def __init__(self, directory: Path | None = None, metrics: GlossaryMetrics | None = None) -> None:
         self._folder = _opened(directory, metrics) if directory is not None and metrics is not None else None
         self._are_loaded = False
+        self.kept = KeptGlossaries()
 
     @property
     def served(self) -> list[NamedGlossary]:
@@ -39,21 +44,25 @@ class Glossaries:
         served = self._by_name()
         return [served[name] for name in sorted(served)]
 
-    def resolve(self, glossary: Glossary) -> Glossary:
+    def resolve(self, glossary: Glossary, tenant: str) -> Glossary:
         """Returns a request's glossary with those that it names, as they are now.
+
+        Args:
+            glossary: of the request.
+            tenant: the name of the caller's tenant, of whose glossaries there are names, too.
 
         Raises:
             GlossaryNotFound: there is none of a name.
             NotServing: glossaries are loaded for the first time.
         """
-        if not glossary.names:
-            return glossary
-        served = self._by_name()
+        named = []
         for index, name in enumerate(glossary.names):
-            if name not in served:
+            found = self.kept.named(tenant, name) or self._by_name().get(name)
+            if found is None:
                 shown = name if len(name) <= 64 and name.isascii() and name.isprintable() else f"{len(name)} characters"
                 raise GlossaryNotFound(f"glossary.names[{index}]: {shown} is no glossary here; ListGlossaries has all")
-        return glossary.with_named([served[name] for name in glossary.names])
+            named.append(found)
+        return glossary.with_named(named) if named else glossary
 
     def _by_name(self) -> Mapping[str, NamedGlossary]:
         if self._folder is None:

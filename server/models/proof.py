@@ -6,21 +6,17 @@ runs every graph of the bundle, as `server.models.checking` says. Only then does
 """
 
 import asyncio
-import contextlib
-import ctypes
 import json
 import logging
 import os
-import resource
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from server.bundle.bundle import open_bundle
 from server.bundle.manifest import Manifest
 from server.bundle.variants import VARIANTS
+from server.children import Bounds, Ended, run_child
 from server.errors import StartupError
 from server.models.choosing import can_run
 
@@ -32,14 +28,6 @@ _BYTES_PER_SECOND = 16 << 20
 _OWN_BYTES = 768 << 20
 _WEIGHTS_COPIES = 6  # what was read, what ONNX Runtime packs for each session, and what it holds while it packs
 _MOST_FAULTS, _MOST_CHARACTERS = 25, 1000  # that a proof says, which a pipe has room for
-_PR_SET_PDEATHSIG = 1
-
-
-class Bounds(NamedTuple):
-    """What a proof may take: time, and memory in bytes; None for any."""
-
-    seconds: float
-    memory: int | None
 
 
 def proof_bounds(manifest: Manifest, variant: str) -> Bounds:
@@ -73,33 +61,15 @@ async def prove(
     Returns:
         What is wrong with the bundle; nothing if it is proved.
     """
-    arguments = json.dumps([str(directory), variant, bounds.memory, os.getpid(), sys.path])
-    code = "import json, sys; call = json.loads(sys.argv[1]); sys.path[:] = call.pop()"
-    run = "from server.models.proof import main; main(*call)"
+    call = [str(directory), variant, bounds.memory]
     try:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", f"{code}; {run}", arguments),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=stderr,
-        )
+        ended = await run_child("server.models.proof:main", call, bounds, stderr=stderr)
     except OSError as error:
         return [f"{directory}: no process can be started to prove it: {error.strerror}"]
-    assert process.stdout is not None, "it is a pipe"
-    output, is_late = b"", False
-    try:
-        async with asyncio.timeout(bounds.seconds):
-            output = await process.stdout.read()
-            await process.wait()
-    except TimeoutError:
-        is_late = True
-    finally:
-        if process.returncode is None:
-            await _kill(process)
-    faults = _read(output, tell)
-    if faults is None and is_late:
+    faults = _read(ended.output, tell)
+    if faults is None and ended.is_late:
         return [f"{directory}: proving {variant} has not ended within {bounds.seconds:.0f} s"]
-    return faults if faults is not None else [f"{directory}: {_end(process.returncode or 0, bounds)}"]
+    return faults if faults is not None else [f"{directory}: {_end(ended, bounds)}"]
 
 
 async def prove_all(directory: Path, tell: Callable[[str], None]) -> list[str]:
@@ -126,19 +96,6 @@ async def prove_all(directory: Path, tell: Callable[[str], None]) -> list[str]:
     return []
 
 
-async def _kill(process: asyncio.subprocess.Process) -> None:
-    """Kills a process and waits for its end. An event loop that ends cancels the wait; it goes on, and raises then."""
-    process.kill()
-    cancelled = None
-    while process.returncode is None:
-        try:
-            await process.wait()
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-
-
 def _read(output: bytes, tell: Callable[[str], None]) -> list[str] | None:
     """Reads what a proof has said; returns its faults, or None if it has not come to its end."""
     for line in output.decode(errors="replace").splitlines():
@@ -152,18 +109,16 @@ def _read(output: bytes, tell: Callable[[str], None]) -> list[str] | None:
     return None
 
 
-def _end(code: int, bounds: Bounds) -> str:
-    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+def _end(ended: Ended, bounds: Bounds) -> str:
     most = f", which may have {bounds.memory >> 20} MiB of memory" if bounds.memory is not None else ""
-    return f"the process that proves it{most}, {how}"
+    return f"the process that proves it{most}, {ended.how}"
 
 
-def main(directory: str, variant: str, memory: int | None, parent: int) -> None:
+def main(directory: str, variant: str, memory: int | None) -> None:
     """Is the process: proves, says line by line what is good, at the end the faults, and ends at once."""
-    _confine(memory, parent)
     output = os.dup(1)
     os.dup2(2, 1)  # what native libraries print there is no word of ours
-    # Only now, within the bounds.
+    # Here, for the process alone.
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
     from server.models.checking import check_bundle  # noqa: PLC0415
@@ -188,15 +143,3 @@ def main(directory: str, variant: str, memory: int | None, parent: int) -> None:
 
 def _say(output: int, kind: str, said: object) -> None:
     os.write(output, json.dumps([kind, said]).encode() + b"\n")
-
-
-def _confine(memory: int | None, parent: int) -> None:
-    """Bounds the memory of this process, and ends it with its parent, before any other process if memory is short."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if memory is not None:
-        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-    with contextlib.suppress(OSError):  # where that is not to be written
-        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")

@@ -11,8 +11,9 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
+from server.children import Bounds
 from server.models.folder import FoundBundle
-from server.models.proof import Bounds, prove
+from server.models.proof import prove
 
 logger = logging.getLogger(__name__)
 

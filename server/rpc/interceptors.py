@@ -22,7 +22,7 @@ from server.errors import Code, Overloaded, TranslationError
 from server.fronts import google, kserve, riva
 from server.rpc.callers import identify
 from server.rpc.health import HEALTH_NAME
-from server.rpc.service import BULK_METHOD, SERVICE_NAME
+from server.rpc.service import BULK_METHOD, SERVICE_NAME, STORE_NAME
 from server.rpc.statuses import STATUS_CODES, retry_details
 from server.telemetry.metrics import GOOGLE, GRPC, KSERVE, RIVA
 from server.telemetry.tracing import TraceParent
@@ -36,6 +36,7 @@ DETAILS_KEY = "grpc-status-details-bin"
 # What the calls of a service count as, and those of other vendors' methods.
 _FRONTS = {
     SERVICE_NAME: GRPC,
+    STORE_NAME: GRPC,
     **dict.fromkeys(google.SERVICE_NAMES, GOOGLE),
     riva.SERVICE_NAME: RIVA,
     kserve.SERVICE_NAME: KSERVE,

@@ -16,7 +16,7 @@ from server.rpc.admin import ModelAdminService
 from server.rpc.health import HEALTH_NAME, Health
 from server.rpc.intake import MAX_MESSAGE_BYTES
 from server.rpc.interceptors import CallInterceptor
-from server.rpc.service import SERVICE_NAME, TranslationService
+from server.rpc.service import SERVICE_NAME, STORE_NAME, TranslationService
 from server.settings.settings import Settings
 
 _LEAST_FILES = 64  # that a process may open; without connections it opens about 20 itself
@@ -92,10 +92,11 @@ def open_servers(
         raise SettingsError([f"open files: the limit is {num_files}; at least {_LEAST_FILES} are needed (ulimit -n)"])
     share = _SHARE + HTTP_SHARE if settings.http_port is None else _SHARE
     translation = grpc.aio.server(interceptors=[interceptor], options=_options(share))
-    translation.add_generic_rpc_handlers((service.handler(), *service.front_handlers(health.is_ready)))
+    handlers = (service.handler(), service.store_handler(), *service.front_handlers(health.is_ready))
+    translation.add_generic_rpc_handlers(handlers)
     health.add_to(translation)
     if settings.reflection:
-        enable_server_reflection([SERVICE_NAME, HEALTH_NAME, REFLECTION_NAME], translation)
+        enable_server_reflection([SERVICE_NAME, STORE_NAME, HEALTH_NAME, REFLECTION_NAME], translation)
     health_server = grpc.aio.server(options=_options(_HEALTH_SHARE))
     health.add_to(health_server)
     admin = grpc.aio.server(options=_options(_ADMIN_SHARE))

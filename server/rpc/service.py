@@ -1,4 +1,4 @@
-"""`babelserve.v1.TranslationService` over gRPC: what `server.api.handlers` answers, and `TranslateBulk`.
+"""`babelserve.v1.TranslationService` and `GlossaryStore` over gRPC: what `server.api` answers, and `TranslateBulk`.
 
 Other vendors' services stand beside it.
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import grpc
 
+from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
 from server.api.handlers import Api
 from server.rpc.bulk import BulkHandler
@@ -23,6 +24,7 @@ from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 
 SERVICE_NAME = "babelserve.v1.TranslationService"
+STORE_NAME = "babelserve.v1.GlossaryStore"
 BULK_METHOD = "TranslateBulk"
 
 
@@ -58,6 +60,17 @@ class TranslationService:
             "DetectLanguages": unary(parsed(pb.DetectLanguagesRequest, api.detect_languages, intake, api.check_open)),
         }
         return grpc.method_handlers_generic_handler(SERVICE_NAME, methods)
+
+    def store_handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
+        """Returns the handlers of `babelserve.v1.GlossaryStore`."""
+        unary, store, intake = grpc.stream_unary_rpc_method_handler, self._api.glossary_store, self._intake
+        methods = {
+            "PutKeptGlossary": unary(parsed(store_pb.PutKeptGlossaryRequest, store.put, intake, self._api.check_open)),
+            "GetKeptGlossary": unary(parsed(store_pb.GetKeptGlossaryRequest, store.get, intake)),
+            "ListKeptGlossaries": unary(parsed(store_pb.ListKeptGlossariesRequest, store.list, intake)),
+            "DeleteKeptGlossary": unary(parsed(store_pb.DeleteKeptGlossaryRequest, store.delete, intake)),
+        }
+        return grpc.method_handlers_generic_handler(STORE_NAME, methods)
 
     def front_handlers(self, is_ready: Callable[[str], bool]) -> tuple[FrontService, ...]:
         """Returns the handlers of other vendors' services.

@@ -34,6 +34,10 @@ METHODS = (
     "ListModels",
     "ListGlossaries",
     "DetectLanguages",
+    "PutKeptGlossary",
+    "GetKeptGlossary",
+    "ListKeptGlossaries",
+    "DeleteKeptGlossary",
     "other",
 )
 GRPC, HTTP, LIBRETRANSLATE, DEEPL, AZURE, GOOGLE, RIVA, KSERVE = FRONTS = (

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from server.errors import InvalidRequest
+from server.text.compounds import find_part, long_words
 from server.text.inflection import inflected
 from server.text.term_table import LETTER, MAX_FORMS, Term, TermTable, normal, phrase_fault, word_pattern, words_of
 
@@ -26,11 +27,13 @@ class FoundTerm:
 
     Attributes:
         start, end: where the sentence has it.
+        may_join: whether its translation may have it as a part of a longer word.
     """
 
     term: Term
     start: int
     end: int
+    may_join: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,9 @@ class Glossary:
                 term, end = self._longest(small, 0, is_folded)
                 end += index
             if term is not None:
-                yield FoundTerm(self._with_forms(term), words[index].start(), words[end - 1].end())
+                own = self._with_forms(term)
+                may_join = own is not term and self.language.partition("-")[0] == "de"
+                yield FoundTerm(own, words[index].start(), words[end - 1].end(), may_join)
             index = end if term is not None else index + 1
 
     def _with_forms(self, term: Term) -> Term:
@@ -132,6 +137,23 @@ class Glossary:
         tables = (self._own, *(each.table for each in self.named))
         found = (table.longest(words, index, is_folded=is_folded) for table in tables)
         return max(found, key=lambda each: each[1])  # of equals the first
+
+
+def translate_alone(text: str, found: Sequence[FoundTerm]) -> str | None:
+    """Returns the translation of a sentence that is nothing but a term; None if it is anything else.
+
+    It has the capitals that the sentence has beside the term's own.
+
+    Args:
+        text: the sentence.
+        found: its terms.
+    """
+    if len(found) != 1 or (found[0].start, found[0].end) != (0, len(text)):
+        return None
+    term, target = found[0].term, normal(found[0].term.targets[0])
+    if normal(text) in map(normal, term.sources):
+        return target
+    return target.upper() if text.isupper() else target[:1].upper() + target[1:]
 
 
 def _check(field: str, term: Term) -> None:
@@ -161,7 +183,8 @@ class UsedTerm:
 def locate(found: Sequence[FoundTerm], translation: str, kept: Sequence[str] = ()) -> list[UsedTerm]:
     """Returns where a translation has the terms of its sentence, each place for one of them. Takes linear time.
 
-    It has a term as the glossary writes it, or with a capital first, or in capitals if it has nothing else.
+    It has a term as the glossary writes it, or with a capital first, or in capitals if it has nothing else. A term that
+    may be a part of a longer word is there where this part is.
 
     Args:
         found: the terms.
@@ -176,16 +199,24 @@ def locate(found: Sequence[FoundTerm], translation: str, kept: Sequence[str] = (
         if part and start >= 0:
             end = start + len(part)
             is_taken[start:end] = b"\1" * len(part)
+    words = long_words(translation) if any(each.may_join for each in found) else []
     spans: dict[Term, Iterator[tuple[int, int]]] = {}
     used = []
     for each in found:
         if each.term not in spans:
-            spans[each.term] = iter(_occurrences(each.term, translation))
+            spans[each.term] = _places(each, translation, words)
         span = next((span for span in spans[each.term] if not any(is_taken[slice(*span)])), None)
         if span is not None:
             is_taken[slice(*span)] = b"\1" * (span[1] - span[0])
         used.append(UsedTerm(each, span))
     return used
+
+
+def _places(found: FoundTerm, text: str, long: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int]]:
+    """Yields where a text has a term, in order: as a whole word, then, if it may, as a part of a longer word."""
+    yield from _occurrences(found.term, text)
+    if found.may_join:
+        yield from sorted({span for form in map(normal, found.term.targets) for span in find_part(form, long)})
 
 
 def _occurrences(term: Term, text: str) -> list[tuple[int, int]]:

@@ -1,18 +1,19 @@
 """A text of a request in sentences, as values that every room below the fronts hands on."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from server.decoding.terms import Replaced
 from server.errors import InvalidRequest
 from server.text.glossary import FoundTerm, UsedTerm, locate
+from server.text.hiding import hide
 from server.text.markup.sentence_markup import SentenceMarkup
 from server.text.masked import Masked, Restored
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A translation that somebody gives, to have it scored: its text, and its ids with eos."""
+    """A translation that somebody gives, to have it scored, or what one begins with: its text and ids; eos ends one."""
 
     text: str
     ids: tuple[int, ...]
@@ -25,12 +26,14 @@ class SourceSentence:
     Attributes:
         text: without white space at its ends, never empty.
         separator: white space that follows it; may be empty.
-        source_ids: eos and prefixes included; None for one that is copied instead of translated.
+        source_ids: eos and prefixes included; None for one that no model translates: it is copied, or `written`.
         num_added: of its ids, those that are not the text's own.
         masked: what the ids stand for, if that is not the text itself or has numbers; None else, and if it is copied.
         markup: of a document's sentence; None for a plain text.
         given: its translation, which is scored; None for the model to translate it.
+        prefix: what its translation begins with; None if the model chooses.
         terms: that its translation must have.
+        written: its translation, if it is nothing but a term.
         replaced: what a translation that lacked a term has in the place of terms. None without such a translation:
             then the search is not told of the terms.
     """
@@ -42,8 +45,21 @@ class SourceSentence:
     masked: Masked | None = None
     markup: SentenceMarkup | None = None
     given: Given | None = None
+    prefix: Given | None = None
     terms: tuple[FoundTerm, ...] = ()
+    written: str | None = None
     replaced: Replaced | None = None
+
+    def begun_with(self, text: str, encode: Callable[[str], tuple[int, ...] | None]) -> "tuple[Given, SourceSentence]":
+        """Returns what its translation begins with, as the model is fed it, and the sentence with that.
+
+        Args:
+            text: as it was given.
+            encode: returns the ids of a translation, with eos.
+        """
+        shown = text if self.masked is None else hide(self.masked, text)
+        prefix = Given(text, (encode(shown) or ())[:-1])
+        return prefix, replace(self, prefix=prefix)
 
     def find_terms(self, restored: Restored) -> tuple[UsedTerm, ...]:
         """Returns its terms, and where a translation has them."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
-from server.text.glossary import Glossary
+from server.text.glossary import Glossary, translate_alone
 from server.text.markup.document import Document, MalformedDocument, Read
 from server.text.markup.marking import split_document
 from server.text.masking import NO_MASKING, Masker
@@ -190,7 +190,10 @@ def _with_terms(split: SplitText, glossary: Glossary, is_over: IsOver) -> SplitT
         _check_time(is_over)
         if sentence.source_ids is not None:
             shown = sentence.masked.source if sentence.masked is not None else sentence.text
-            sentence = replace(sentence, terms=tuple(glossary.find(shown)))
+            terms = tuple(glossary.find(shown))
+            written = translate_alone(sentence.text, terms) if shown == sentence.text else None
+            ids = sentence.source_ids if written is None else None
+            sentence = replace(sentence, terms=terms, written=written, source_ids=ids)
         sentences.append(sentence)
     return replace(split, sentences=tuple(sentences))
 

@@ -17,6 +17,7 @@ from server.text.masked import KeptPart, Restored, clean
 from server.text.source import SourceSentence, SplitText
 from server.translation.detection import DetectedLanguage
 from server.translation.legs import Leg
+from server.translation.prefixes import restored_behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,9 @@ class TranslatedSentence:
 
     @classmethod
     def copied(cls, source: SourceSentence) -> "TranslatedSentence":
-        """Returns a sentence that is its own translation."""
-        return cls(source, (Candidate(source.text, 0.0, 0, FinishReason.COPIED),))
+        """Returns a sentence that is its own translation, or a term's."""
+        text, reason = (source.written, FinishReason.STOP) if source.written else (source.text, FinishReason.COPIED)
+        return cls(source, (Candidate(text, 0.0, 0, reason),), terms=source.find_terms(Restored(text)))
 
     @classmethod
     def decoded(
@@ -101,11 +103,12 @@ class TranslatedSentence:
         terms = source.find_terms(restored[0])
         translated, best = cls(source, candidates, result.timings, kept, terms), result.hypotheses[0]
         if best.log_probs:
+            num_given = len(source.prefix.ids) if source.prefix else 0  # of which the model is not sure or unsure
             translated = replace(
                 translated,
                 pieces=tuple(tokenizer.spell_target(best.ids)),
                 log_probs=best.log_probs,
-                confidence=None if confidence is None or source.given else confidence.of(best.log_probs),
+                confidence=None if confidence is None or source.given else confidence.of(best.log_probs[num_given:]),
             )
         if result.tree:
             texts = map(clean, tokenizer.spell_target(node.token for node in result.tree))
@@ -141,8 +144,7 @@ class TranslatedSentence:
         """
         text = self.source.given.text if self.source.given is not None else self.candidates[0].text
         spans = [*find_spans(self.pieces, text), None]
-        pieces = [*map(clean, self.pieces), ""]
-        return [Token(*each) for each in zip(pieces, spans, self.log_probs, strict=False)]
+        return [Token(*each) for each in zip([*map(clean, self.pieces), ""], spans, self.log_probs, strict=False)]
 
 
 @dataclass(slots=True)
@@ -242,6 +244,10 @@ class TextAnswer:
         num_tokens = sum(weight for weight, _ in weighted)
         return sum(weight * score for weight, score in weighted) / num_tokens if weighted else 0.0
 
+    def num_alternatives(self, most: int) -> int:
+        """Returns how many alternatives its sentence with the most has, at most so many, at least 1."""
+        return min(most, max((len(each.candidates) for each in self.sentences.values()), default=1))
+
     @property
     def finish_reason(self) -> FinishReason:
         """The worst of its sentences' reasons; COPIED if there are sentences and all were copied."""
@@ -271,16 +277,24 @@ def raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:
 
 def restore_beginning(source: SourceSentence, ids: Sequence[int], tokenizer: Tokenizer) -> str:
     """Returns the text of the first ids of a translation, with the parts of the source that it has so far."""
-    text = tokenizer.decode(ids)
-    return source.masked.restore_beginning(text) if source.masked else begun(source.text, clean(text))
+
+    def restored(text: str) -> Restored:
+        return Restored(source.masked.restore_beginning(text) if source.masked else begun(source.text, clean(text)))
+
+    return restored_behind(source.prefix, ids, tokenizer, restored).text
 
 
 def restore(source: SourceSentence, result: Result, tokenizer: Tokenizer) -> list[Restored]:
     """Returns the text of each hypothesis, best first, and puts back what the model was not shown."""
+
+    def restored_text(text: str) -> Restored:
+        return source.masked.restore(text) if source.masked else Restored(begun(source.text, clean(text)))
+
     texts = [tokenizer.decode(hypothesis.ids) for hypothesis in result.hypotheses]
-    restored = [
-        source.masked.restore(text) if source.masked else Restored(begun(source.text, clean(text))) for text in texts
-    ]
+    if source.prefix is None:
+        restored = [restored_text(text) for text in texts]
+    else:
+        restored = [restored_behind(source.prefix, each.ids, tokenizer, restored_text) for each in result.hypotheses]
     if source.given is None and is_garbled(source.text, texts[0]):
         restored[0] = replace(restored[0], is_garbled=True)
     return restored

@@ -68,6 +68,7 @@ class Calls:
 
     Attributes:
         pushback: says when refused callers should come back.
+        running: as given.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Calls:
     ) -> None:
         self.pushback = Pushback()
         self._metrics = metrics
-        self._running = running
+        self.running = running
         self._max_seconds = max_seconds
         self._tracing = tracing or Tracing()
         self._lines = {code: RateLimit() for code in Code if code is not Code.OK}
@@ -91,7 +92,7 @@ class Calls:
             TranslationError: the front must answer this error.
             CancelledError: the caller has left, so there is nobody to answer.
         """
-        with self._running.call():
+        with self.running.call():
             begin_request(call.request_id)
             trace = self._tracing.begin(call.method, call.request_id, call.parent)
             current_trace.set(trace)
@@ -147,7 +148,7 @@ class Calls:
     async def _guarded(self, answer: Callable[[], Awaitable[_T]], max_seconds: float | None) -> _T:
         """Returns the answer. Raises TranslationError, or CancelledError if the caller has left."""
         try:
-            self._running.check()
+            self.running.check()
             async with asyncio.timeout(max_seconds):
                 return await answer()
         except asyncio.CancelledError:

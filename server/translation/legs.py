@@ -30,11 +30,11 @@ from server.translation.rules import (
     check_confidence,
     check_decoding,
     check_glossary,
-    check_mime_type,
     check_scores,
     check_steering,
 )
 from server.translation.search_terms import TERMS_BEAM_SIZE, find_replaced, terms_of
+from server.translation.type_rules import check_mime_type
 
 _BEAM_SIZE = 4  # for a model that names none
 # Share of a document that is translated. Half, and more documents are split and then refused. Twice, and more are
@@ -78,17 +78,18 @@ class Leg:
     ) -> SourceSentence | None:
         """Returns the sentence as its model is asked for it again, after a translation that lacks a part or a term.
 
+        What begins with a prefix has its parts in places that the model has not chosen, and is not asked for parts.
+
         Args:
             sentence: as the model was asked for it.
             restored: its translation.
             hypothesis: the tokens of this.
             attention: of these; None if they were not aligned.
 
-        Returns:
-            None if the model is not asked again.
+        Returns None if the model is not asked again.
         """
         again = sentence
-        if not restored.is_whole and sentence.masked is not None:
+        if not restored.is_whole and sentence.masked is not None and sentence.prefix is None:
             rules = self.split_rules
             if masked := rules.masker.mask_again(sentence.masked, restored.missing):
                 ids = rules.encode(masked.text)
@@ -101,12 +102,13 @@ class Leg:
     def options_for(self, sentence: SourceSentence) -> DecodingOptions:
         """Returns the decoding options of a sentence.
 
-        A sentence with tags or terms is aligned too, if the model can. The search for terms has a beam of 8 or more,
-        and the whole vocabulary.
+        A sentence with tags or terms is aligned, if the model can. Terms have a beam of 8 or more, and no shortlist.
         """
         is_marked = sentence.terms or (sentence.markup is not None and sentence.markup.marks)
         is_aligned = is_marked and self.is_only and self.model.manifest.alignment
         options = self._aligned_options if is_aligned else self.options
+        if sentence.prefix is not None:
+            options = replace(options, target_prefix=sentence.prefix.ids)
         if sentence.replaced is None:
             return options
         terms = terms_of(self.model.tokenizer, sentence)
@@ -114,10 +116,8 @@ class Leg:
             return options
         width = min(max(options.beam_size, TERMS_BEAM_SIZE), self.model.manifest.limits.max_beam_size)
         most = int(_MORE_TOKENS * sentence.replaced.num_tokens) + terms.num_tokens + 1
-        most = min(most, options.max_output_tokens or most)
-        return replace(
-            options, beam_size=width, use_shortlist=False, with_scores=True, terms=terms, max_output_tokens=most
-        )
+        wider = replace(options, beam_size=width, use_shortlist=False, with_scores=True, coverage_penalty=0.0)
+        return replace(wider, terms=terms, max_output_tokens=min(most, options.max_output_tokens or most))
 
     @functools.cached_property
     def _aligned_options(self) -> DecodingOptions:
@@ -242,9 +242,7 @@ def _borrowed_legs(
     leg = _leg(decoding, last, models, beam_size)
     read = check_mime_type(request, leg.options.num_hypotheses)
     if request.glossary is not None:
-        check_glossary(
-            leg.model.manifest, leg.model.tokenizer.has_forms, is_only=not before, samples=decoding.sampling is not None
-        )
+        check_glossary(leg.model.manifest, leg.model.tokenizer.has_forms, leg.options, is_only=not before)
         check_glossaries(request.glossary, leg.pair)
     if before:
         first, second = (replace(each, is_only=False, text=request.text) for each in [*legs, leg])
@@ -269,7 +267,7 @@ def _with_wishes(request: TranslationRequest, options: DecodingOptions, manifest
     if request.with_confidence:
         check_confidence(manifest.confidence)
     if request.with_tokens or request.with_confidence or request.with_search:
-        check_scores(options)
+        check_scores(options, with_search=request.with_search)
         options = replace(options, with_tokens=True, with_search=request.with_search)
     return options
 
@@ -286,6 +284,8 @@ def _leg(decoding: DecodingRequest, planned: PlannedLeg, models: Mapping[str, Mo
         least_tokens=1 + model.manifest.search.forced_eos,
     )
     options = check_steering(options, decoding.suppress, model.tokenizer, model.manifest.name)
+    if options.coverage_penalty > 0:
+        check_alignment(model.manifest.alignment, "decoding.coverage_penalty", "0")
     return Leg(model=model, pair=pair, options=options)
 
 

@@ -6,6 +6,19 @@ from dataclasses import dataclass, field, replace
 from server.access.tenants import ANONYMOUS, Priority, Tenant
 from server.decoding.options import Sampling
 from server.text.glossary import Glossary
+from server.text.markup.tag_rules import NO_RULES, TagRules
+
+_OF_LAST = (  # options of the last of two models
+    "num_hypotheses",
+    "max_output_tokens",
+    "min_output_tokens",
+    "max_length_ratio",
+    "min_length_ratio",
+    "sampling",
+    "return_alternatives",
+    "min_alternative_expansion_prob",
+    "prefix_bias_beta",
+)
 
 
 def transit_seconds(seconds: float) -> float:
@@ -25,6 +38,12 @@ class DecodingRequest:
     """
 
     beam_size: int | None = None
+    return_alternatives: bool | None = None
+    min_alternative_expansion_prob: float | None = None
+    prefix_bias_beta: float | None = None
+    min_length_ratio: float | None = None
+    max_length_ratio: float | None = None
+    coverage_penalty: float | None = None
     num_hypotheses: int | None = None
     length_penalty: float | None = None
     max_output_tokens: int | None = None
@@ -40,8 +59,7 @@ class DecodingRequest:
 
     def passed_on(self) -> "DecodingRequest":
         """Returns what the first of two models is asked: for one translation, the best, as long as it is."""
-        of_last = dict.fromkeys(("num_hypotheses", "max_output_tokens", "min_output_tokens", "sampling"))
-        return replace(self, **of_last, suppress=())
+        return replace(self, **dict.fromkeys(_OF_LAST), suppress=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +70,16 @@ class TextOptions:
         refuse_unknown_scripts: whether a text fails that has a sentence in a script that its model does not know.
         translate_attributes: whether attributes of HTML that people read are translated.
         adapt_quantities: whether numbers, currencies, units and dates are written as the target language writes them.
+        join_lines: whether a line break in plain text is a blank.
+        tags: which elements are read in another way than by default.
         keep: what texts keep: literals, and pairs of an opening and a closing. See `server.text.own_parts.OwnParts`.
     """
 
     refuse_unknown_scripts: bool = False
     translate_attributes: bool = False
     adapt_quantities: bool = False
+    join_lines: bool = False
+    tags: TagRules = NO_RULES
     keep: Sequence[str | tuple[str, str]] = ()
 
 
@@ -74,6 +96,7 @@ class TranslationRequest:
         with_tokens: whether it has the tokens of translations (`output.include_tokens`).
         with_search: whether it says which beams were kept (`output.include_search`).
         with_confidence: whether it says how sure the model was (`output.include_confidence`).
+        target_prefixes: what the translation of each text begins with, or of all; empty for the models to choose.
         with_partial_text: whether a stream tells what unfinished sentences have so far (`include_partial_text`).
         targets: a translation for each of the contents, to be scored; None to translate them.
         tenant: the tenant that the caller belongs to.
@@ -97,6 +120,7 @@ class TranslationRequest:
     with_tokens: bool = False
     with_search: bool = False
     with_confidence: bool = False
+    target_prefixes: Sequence[str] = ()
     with_partial_text: bool = False
     targets: Sequence[str] | None = None
     tenant: Tenant = ANONYMOUS

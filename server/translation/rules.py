@@ -14,14 +14,11 @@ from server.bundle.alignment import Alignment
 from server.bundle.confidence import Confidence
 from server.bundle.manifest import Limits, Manifest
 from server.bundle.tokenizer import Tokenizer
-from server.decoding.beam_search import default_max_tokens
-from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
+from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions, default_max_tokens
 from server.errors import InvalidRequest, PermissionDenied
-from server.text.markup.document import Read
-from server.text.markup.readers import HTML, TYPES, reader_of
 from server.text.masking import Masker
 from server.text.source import SplitText
-from server.translation.request import DecodingRequest, TranslationRequest
+from server.translation.request import DecodingRequest
 
 MAX_TEXTS = 1024
 MAX_ANSWER_CHARACTERS = 8 << 20  # of all hypotheses, assuming that each is as long as its text
@@ -31,6 +28,8 @@ MAX_KEY_CHARACTERS = 256
 MAX_SEARCH_NODES = 65_536
 MAX_PHRASES, MAX_PHRASE_CHARACTERS = 100, 100
 _MAX_FACTOR = 10.0  # of a penalty for repetition, and of patience
+_LEAST_RATIO = 0.01  # of target tokens to source tokens
+_MAX_BIAS = 0.999
 _MAX_NGRAM_SIZE = 100
 _LEAST_TEMPERATURE, _MAX_TEMPERATURE = 0.01, 100.0
 _DECODING_FIELDS = [each.name for each in dataclasses.fields(DecodingRequest) if each.name != "suppress"]
@@ -39,7 +38,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9._/+-]{1,64}")
 
 def check_texts(num_texts: int, field: str = "contents", unit: str = "texts") -> None:
     """Checks that there are texts, and not too many. Raises InvalidRequest."""
-    _check_range(field, num_texts, 1, MAX_TEXTS, f" {unit}")
+    check_range(field, num_texts, 1, MAX_TEXTS, f" {unit}")
 
 
 def check_answer(num_characters: int, num_hypotheses: int) -> None:
@@ -50,45 +49,9 @@ def check_answer(num_characters: int, num_hypotheses: int) -> None:
         raise InvalidRequest("decoding.num_hypotheses", message)
 
 
-def check_type(mime_type: str) -> None:
-    """Checks that a type of texts is one that is read. Raises InvalidRequest."""
-    if mime_type not in ("", "text/plain", *TYPES):
-        raise InvalidRequest("mime_type", f"must be one of text/plain, {', '.join(TYPES)}, not {shown(mime_type)}")
-
-
-def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Read | None:
-    """Returns what reads the texts of a request, None for plain ones.
-
-    Tags are placed in one translation alone, and positions of words would not be those of a text with tags.
-
-    Raises:
-        InvalidRequest: the type is unknown, or it has markup and the request asks for what markup excludes.
-    """
-    mime_type = request.mime_type
-    if request.with_partial_text and mime_type not in ("", "text/plain"):
-        raise InvalidRequest("include_partial_text", f"must be false with {shown(mime_type)}")
-    if request.text.translate_attributes and mime_type != HTML:
-        raise InvalidRequest("text.translate_attributes", f"must be false unless mime_type is {HTML}")
-    check_type(mime_type)
-    if mime_type not in TYPES:
-        return None
-    if num_hypotheses > 1:
-        raise InvalidRequest("decoding.num_hypotheses", f"must be 1 with {mime_type}, not {num_hypotheses}")
-    for name, is_asked in (("alignment", request.with_alignment), ("tokens", request.with_tokens)):
-        if is_asked:
-            raise InvalidRequest(f"output.include_{name}", f"must be false with {mime_type}")
-    return reader_of(mime_type, with_attributes=request.text.translate_attributes)
-
-
-def check_partial_text(request: TranslationRequest, options: DecodingOptions) -> None:
-    """Raises InvalidRequest if a request asks for partial texts of another search than a greedy one."""
-    if request.with_partial_text and options.beam_size > 1:
-        raise InvalidRequest("include_partial_text", f"needs a decoding.beam_size of 1, not {options.beam_size}")
-
-
 def check_traffic_key(key: str) -> None:
     """Checks that the key is short. Raises InvalidRequest."""
-    _check_range("traffic_key", len(key), 0, MAX_KEY_CHARACTERS, " characters")
+    check_range("traffic_key", len(key), 0, MAX_KEY_CHARACTERS, " characters")
 
 
 def check_priority(priority: Priority, tenant: Tenant) -> None:
@@ -120,24 +83,59 @@ def check_decoding(
     """
     given = {name: value for name in _DECODING_FIELDS if (value := getattr(request, name)) is not None}
     options = dataclasses.replace(defaults, **given) if given else defaults
-    _check_range("decoding.beam_size", options.beam_size, 1, limits.max_beam_size)
-    most = options.beam_size if options.sampling is None else limits.max_beam_size
-    unit = " hypotheses (beam_size)" if options.sampling is None else " samples"
-    _check_range("decoding.num_hypotheses", options.num_hypotheses, 1, most, unit)
+    if options.return_alternatives and request.beam_size is None:
+        room = limits.max_beam_size // max(1, options.num_hypotheses)
+        options = dataclasses.replace(options, beam_size=max(1, min(options.beam_size, room)))
+    check_range("decoding.beam_size", options.beam_size, 1, limits.max_beam_size)
+    most, unit = options.beam_size, " hypotheses (beam_size)"
+    if options.sampling is not None:
+        most, unit = limits.max_beam_size, " samples"
+    elif options.return_alternatives:
+        most, unit = limits.max_beam_size // options.beam_size, f" alternatives with beam_size {options.beam_size}"
+    check_range("decoding.num_hypotheses", options.num_hypotheses, 1, most, unit)
     _check_number("decoding.length_penalty", options.length_penalty, 0, MAX_LENGTH_PENALTY)
     _check_number("decoding.repetition_penalty", options.repetition_penalty, 1, _MAX_FACTOR)
     _check_number("decoding.patience", options.patience, 1, _MAX_FACTOR)
-    _check_range("decoding.no_repeat_ngram_size", options.no_repeat_ngram_size, 0, _MAX_NGRAM_SIZE)
+    check_range("decoding.no_repeat_ngram_size", options.no_repeat_ngram_size, 0, _MAX_NGRAM_SIZE)
+    _check_new_numbers(options)
     if options.max_output_tokens is not None:
         most_tokens = limits.max_target_tokens - len(options.forced_prefix)
-        _check_range("decoding.max_output_tokens", options.max_output_tokens, least_tokens, most_tokens)
+        check_range("decoding.max_output_tokens", options.max_output_tokens, least_tokens, most_tokens)
     most_tokens = options.max_output_tokens or limits.max_target_tokens - len(options.forced_prefix)
-    _check_range("decoding.min_output_tokens", options.min_output_tokens, 0, most_tokens - 1, " tokens")
+    check_range("decoding.min_output_tokens", options.min_output_tokens, 0, most_tokens - 1, " tokens")
     if options.sampling is not None:
         options = _check_sampling(request, options)
+    if options.return_alternatives:
+        _check_alternatives(options)
     if options.use_shortlist and not has_shortlist:
         raise InvalidRequest("decoding.use_shortlist", "must be false: the model has no shortlist")
     return options
+
+
+def _check_new_numbers(options: DecodingOptions) -> None:
+    """Checks numbers of lengths, prefixes and coverage. Raises InvalidRequest."""
+    _check_number("decoding.min_length_ratio", options.min_length_ratio, 0, _MAX_FACTOR)
+    most = options.max_length_ratio
+    if most is not None and not max(_LEAST_RATIO, options.min_length_ratio) <= most <= _MAX_FACTOR:
+        least = max(_LEAST_RATIO, options.min_length_ratio)
+        message = f"must be a number from {least:g} (or min_length_ratio) to {_MAX_FACTOR:g}, not {most:g}"
+        raise InvalidRequest("decoding.max_length_ratio", message)
+    _check_number("decoding.coverage_penalty", options.coverage_penalty, 0, _MAX_FACTOR)
+    _check_number("decoding.prefix_bias_beta", options.prefix_bias_beta, 0, _MAX_BIAS)
+    _check_number("decoding.min_alternative_expansion_prob", options.min_alternative_expansion_prob, 0, 1)
+
+
+def _check_alternatives(options: DecodingOptions) -> None:
+    """Checks that nothing is asked for that alternatives exclude. Raises InvalidRequest."""
+    excluded = {
+        "sampling": options.sampling is not None,
+        "coverage_penalty": options.coverage_penalty > 0,
+        "prefix_bias_beta": options.prefix_bias_beta > 0,
+        "use_shortlist": options.use_shortlist,
+    }
+    for name, is_asked in excluded.items():
+        if is_asked:
+            raise InvalidRequest("decoding.return_alternatives", f"must be false with decoding.{name}")
 
 
 def _check_sampling(request: DecodingRequest, options: DecodingOptions) -> DecodingOptions:
@@ -167,9 +165,9 @@ def check_steering(
         InvalidRequest: a phrase is out of its range or the model cannot be told any, or the options ask for a shortlist
             and for what looks at the whole vocabulary.
     """
-    _check_range("decoding.suppress", len(phrases), 0, MAX_PHRASES, " phrases")
+    check_range("decoding.suppress", len(phrases), 0, MAX_PHRASES, " phrases")
     for index, phrase in enumerate(phrases):
-        _check_range(f"decoding.suppress[{index}]", len(phrase), 1, MAX_PHRASE_CHARACTERS, " characters")
+        check_range(f"decoding.suppress[{index}]", len(phrase), 1, MAX_PHRASE_CHARACTERS, " characters")
     if phrases and not tokenizer.has_forms:
         raise InvalidRequest("decoding.suppress", f"must be empty: the model {name} cannot be told phrases")
     spelt = [each for phrase in phrases for each in (phrase, phrase[:1].upper() + phrase[1:])]
@@ -180,11 +178,14 @@ def check_steering(
     return options
 
 
-def check_alignment(alignment: Alignment | None) -> None:
-    """Checks that the bundle of a model says how translations are aligned. Raises InvalidRequest."""
+def check_alignment(alignment: Alignment | None, field: str = "output.include_alignment", none: str = "false") -> None:
+    """Checks that a bundle says how translations are aligned, for a field whose value is not `none`.
+
+    Raises InvalidRequest.
+    """
     if alignment is None:
-        message = "must be false: the bundle of the model does not say how translations are aligned"
-        raise InvalidRequest("output.include_alignment", message)
+        message = f"must be {none}: the bundle of the model does not say how translations are aligned"
+        raise InvalidRequest(field, message)
 
 
 def check_confidence(confidence: Confidence | None) -> None:
@@ -194,18 +195,21 @@ def check_confidence(confidence: Confidence | None) -> None:
         raise InvalidRequest("output.include_confidence", message)
 
 
-def check_glossary(manifest: Manifest, has_forms: bool, *, is_only: bool, samples: bool) -> None:
+def check_glossary(manifest: Manifest, has_forms: bool, options: DecodingOptions, *, is_only: bool) -> None:
     """Checks that a model can be told terms, is the only one of its route and searches. Raises InvalidRequest."""
-    if samples:
-        raise InvalidRequest("glossary", "must be empty with decoding.sampling")
+    if options.sampling is not None or options.return_alternatives:
+        name = "return_alternatives" if options.sampling is None else "sampling"
+        raise InvalidRequest("glossary", f"must be empty with decoding.{name}")
     if not is_only:
         raise InvalidRequest("glossary", "must be empty for texts that go over a language between")
     if not has_forms or manifest.limits.max_beam_size == 1:
         raise InvalidRequest("glossary", f"must be empty: the model {manifest.name} cannot be told terms")
 
 
-def check_scores(options: DecodingOptions) -> None:
-    """Checks that a search whose tokens are asked for computes scores. Raises InvalidRequest."""
+def check_scores(options: DecodingOptions, *, with_search: bool = False) -> None:
+    """Checks that a search whose tokens or tree are asked for has them. Raises InvalidRequest."""
+    if with_search and options.return_alternatives:
+        raise InvalidRequest("output.include_search", "must be false with decoding.return_alternatives")
     if not options.needs_log_probs:
         names = "include_tokens, output.include_confidence and output.include_search"
         message = f"must be true for output.{names} with beam_size 1, not false"
@@ -239,7 +243,8 @@ def _check_number(field: str, value: float, low: float, high: float) -> None:
         raise InvalidRequest(field, f"must be a number from {low:g} to {high:g}, not {value:g}")
 
 
-def _check_range(field: str, value: int, low: int, high: int, unit: str = "") -> None:
+def check_range(field: str, value: int, low: int, high: int, unit: str = "") -> None:
+    """Checks that a number is within a range, ends included. Raises InvalidRequest."""
     if not low <= value <= high:
         raise InvalidRequest(field, f"must be from {low} to {high}{unit}, not {value}")
 
@@ -252,7 +257,8 @@ def shown(value: str) -> str:
 def check_scripts(field: str, split: SplitText, masker: Masker) -> SplitText:
     """Returns the split text, or an error if a sentence is in a script that the model does not know."""
     for number, sentence in enumerate(split.sentences):
-        if sentence.source_ids is None and (script := masker.unknown_script(sentence.text)):
+        is_copied = sentence.source_ids is None and sentence.written is None
+        if is_copied and (script := masker.unknown_script(sentence.text)):
             message = f"has a sentence, number {number}, in a script that the model does not know: {script}"
             return SplitText("", (), InvalidRequest(field, message))
     return split

@@ -1,5 +1,7 @@
 """What a search is told of the terms of a sentence: their forms, and which words of a translation they replace."""
 
+import re
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,22 +9,29 @@ from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import Hypothesis
 from server.decoding.terms import Replaced, ReplacedWord, Terms
 from server.text.alignment import attending, find_spans, mean_by_word, words_of
+from server.text.compounds import begins_of_compounds
 from server.text.glossary import MAX_OF_SENTENCE, FoundTerm
 from server.text.source import SourceSentence
 from server.text.term_table import normal
 
 TERMS_BEAM_SIZE = 8  # at least; half, and sentences lose 0.7 chrF; twice that, and they take twice as long for no more
 
+# What may become the rest of a longer word. With half as many letters, terms grow into words that are none before "of"
+# and "to". With twice as many, "date" and "mode" stand beside a term as words of their own.
+_WORD_BEHIND = re.compile(r"\s[^\W\d_]{4}")
+
 
 def terms_of(tokenizer: Tokenizer, sentence: SourceSentence) -> Terms | None:
     """Returns the terms of a sentence that the vocabulary can write, at most `MAX_OF_SENTENCE`; None without any."""
     replaced = sentence.replaced or Replaced((), 0)
-    forms = (tokenizer.encode_forms(_spelt(found, sentence)) for found in sentence.terms[:MAX_OF_SENTENCE])
-    told = [each for each in zip(forms, replaced.words, strict=False) if each[0]]
+    found = sentence.terms[:MAX_OF_SENTENCE]
+    forms = (tokenizer.encode_forms(_spelt(each, sentence)) for each in found)
+    joined = (tokenizer.encode_forms(_joined(each, sentence)) for each in found)
+    told = [each for each in zip(forms, joined, replaced.words, strict=False) if each[0]]
     if not told:
         return None
-    of_told = replaced._replace(words=tuple(words for _, words in told))
-    return Terms(tuple(own for own, _ in told), of_told, tokenizer.word_parts)
+    own, longer, words = zip(*told, strict=True)
+    return Terms(own, replaced._replace(words=words), tokenizer.word_parts, longer)
 
 
 def _spelt(found: FoundTerm, sentence: SourceSentence) -> list[str]:
@@ -31,6 +40,13 @@ def _spelt(found: FoundTerm, sentence: SourceSentence) -> list[str]:
     if not any(map(str.isalnum, sentence.text[: found.start])):
         forms += [form[:1].upper() + form[1:] for form in forms]
     return forms
+
+
+def _joined(found: FoundTerm, sentence: SourceSentence) -> list[str]:
+    """Returns what longer words may begin with to have a term; nothing if the source has no word behind the term."""
+    if not found.may_join or not _WORD_BEHIND.match(sentence.text, found.end):
+        return []
+    return begins_of_compounds(map(normal, found.term.targets))
 
 
 def find_replaced(

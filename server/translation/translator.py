@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,19 +27,19 @@ from server.translation.legs import TextGroup, group_texts
 from server.translation.mailbox import Doorbell
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.pairs import direct_routes, encode_pairs
+from server.translation.prefixes import add_prefixes, check_prefixes
 from server.translation.refusals import Refusals
 from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Routes, TextRoute, choose_routes
 from server.translation.rules import (
     check_answer,
-    check_partial_text,
     check_priority,
     check_scripts,
     check_search,
     check_texts,
     check_traffic_key,
-    check_type,
 )
+from server.translation.type_rules import check_partial_text, check_type
 
 _KNOWN_QUOTA_SECONDS = 0.1  # for which a used-up quota refuses the tenant's next calls too; they may cost less
 
@@ -121,7 +122,7 @@ class Translator:
         check_traffic_key(request.traffic_key)
         own_parts(tuple(request.text.keep))  # raises if they break a rule
         if request.glossary is not None:
-            request = replace(request, glossary=self.glossaries.resolve(request.glossary))
+            request = replace(request, glossary=self.glossaries.resolve(request.glossary, request.tenant.name))
         deadline = request.deadline
         if not request.is_bulk:
             deadline = min(deadline, request.arrived + self.max_request_seconds)
@@ -189,6 +190,8 @@ class Translator:
     ) -> Job:
         check_priority(request.priority, request.tenant)
         groups = group_texts(request, routes, used, self._beam_size)
+        for group in groups:
+            check_prefixes(request, group.legs)
         options = groups[0].legs[-1].options
         _charge(request.tenant, 0.0)  # refuses a tenant in debt at once
         check_answer(sum(group.num_characters for group in groups), options.num_hypotheses)
@@ -208,7 +211,12 @@ class Translator:
         num_nodes = 0
         if request.with_search:
             width = max(leg.options.beam_size for group in groups for leg in group.legs)
-            lengths = [sentence.num_tokens for sentence in sentences if sentence.source_ids is not None]
+            ratio = max(1.0, options.min_length_ratio)
+            lengths = [
+                math.ceil(ratio * each.num_tokens) + (len(each.prefix.ids) if each.prefix else 0)
+                for each in sentences
+                if each.source_ids is not None
+            ]
             num_nodes = check_search(width, lengths, request.decoding.max_output_tokens)
         if time.monotonic() >= deadline:
             raise DeadlineExceeded("the time was over before the translation could start")
@@ -240,6 +248,9 @@ class Translator:
         if request.text.refuse_unknown_scripts:
             masked = enumerate(zip(split, rules, strict=True))
             split = [check_scripts(f"contents[{index}]", text, own.masker) for index, (text, own) in masked]
+        if request.target_prefixes:
+            first = [of_text.get(index, groups[0]).legs[0] for index in range(len(texts))]
+            split = await add_prefixes(split, request.target_prefixes, first, self._splitter, deadline)
         return [
             TextAnswer(SplitText("", (), route.found), ())
             if isinstance(route.found, InvalidRequest)

@@ -8,18 +8,19 @@ import codecs
 import contextlib
 import json
 import re
-from typing import Any
+import zlib
+from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
-from starlette.types import Message, Receive
+from starlette.types import Message, Receive, Scope
 
 from server.errors import InvalidRequest, Overloaded
 from server.fronts.front import BodyTooLong, BodyTooSlow
-from server.translation.long_messages import LongMessages
+from server.translation.long_messages import LIGHT_BYTES, LongMessages
 
 MAX_BODY_BYTES = 8 << 20  # twice a message of gRPC, because JSON escapes
 _MAX_UNREAD_BYTES = 64 << 20  # of all bodies that are being read. Half, and eight long bodies at once fill it. Twice,
@@ -38,13 +39,19 @@ _MAX_VALUES = 20_000  # of JSON. Half, and a glossary of 1000 terms with all for
 _JSON_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # or one that never ends
 
 
+class File(NamedTuple):
+    """A file in a form of parts: its name, which may be empty, and its content."""
+
+    name: str
+    content: bytes
+
+
 class Bodies:
     """Reads bodies, on the event loop's thread.
 
     Args:
         long_messages: says when a long one may be parsed.
         seconds: the time within which a body must be whole.
-        max_bytes: of one body.
         max_unread_bytes: of all bodies that are being read.
     """
 
@@ -52,24 +59,26 @@ class Bodies:
         self,
         long_messages: LongMessages,
         seconds: float = _SECONDS,
-        max_bytes: int = MAX_BODY_BYTES,
         max_unread_bytes: int = _MAX_UNREAD_BYTES,
     ) -> None:
         self._long_messages = long_messages
         self._seconds = seconds
-        self._max_bytes = max_bytes
         self._max_unread_bytes = max_unread_bytes
         self._unread_bytes = 0
 
-    async def read(self, request: Request) -> bytes | None:
+    async def read(self, request: Request, max_bytes: int = MAX_BODY_BYTES) -> bytes | None:
         """Returns the body when it is whole and may be parsed; None if the caller has left.
+
+        Args:
+            request: whose body was not read yet.
+            max_bytes: of the body.
 
         Raises:
             BodyTooLong: it has too many bytes.
             BodyTooSlow: it was not whole in time.
             Overloaded: too many bodies are being read.
         """
-        self._check_length(int(request.headers.get("content-length", 0)))
+        _check_length(int(request.headers.get("content-length", 0)), max_bytes)
         body = bytearray()
         try:
             async with asyncio.timeout(self._seconds):
@@ -78,9 +87,10 @@ class Bodies:
                     message = await request.receive()
                     if message["type"] == "http.disconnect":
                         return None
-                    self._take(body, message)
+                    self._take(body, message, max_bytes)
                     has_more = message.get("more_body", False)
-            await self._long_messages.wait_to_parse(_PARSING * len(body))
+            if len(body) > LIGHT_BYTES:
+                await self._long_messages.wait_to_parse(_PARSING * len(body))
         except TimeoutError:
             raise BodyTooSlow("body", f"must be whole within {self._seconds:g} seconds") from None
         finally:
@@ -94,17 +104,46 @@ class Bodies:
                 while (await receive()).get("more_body", False):
                     pass
 
-    def _take(self, body: bytearray, message: Message) -> None:
+    def _take(self, body: bytearray, message: Message, max_bytes: int) -> None:
         chunk: bytes = message.get("body", b"")
-        self._check_length(len(body) + len(chunk))
+        _check_length(len(body) + len(chunk), max_bytes)
         if self._unread_bytes + len(chunk) > self._max_unread_bytes:
             raise Overloaded(f"bodies that are being read hold {self._max_unread_bytes >> 20} MiB", "memory")
         body += chunk
         self._unread_bytes += len(chunk)
 
-    def _check_length(self, num_bytes: int) -> None:
-        if num_bytes > self._max_bytes:
-            raise BodyTooLong("body", f"must have at most {self._max_bytes} bytes, not {num_bytes}")
+
+def _check_length(num_bytes: int, max_bytes: int) -> None:
+    if num_bytes > max_bytes:
+        raise BodyTooLong("body", f"must have at most {max_bytes} bytes, not {num_bytes}")
+
+
+def unpack(body: bytes, encoding: str) -> bytes:
+    """Returns a body without its compression.
+
+    Args:
+        body: as it came.
+        encoding: its `Content-Encoding`: gzip, deflate or none.
+
+    Raises:
+        BodyTooLong: it has too many bytes.
+        InvalidRequest: it is not so compressed, or in another way.
+    """
+    kind = encoding.strip().lower()
+    if kind in ("", "identity"):
+        return body
+    if kind not in ("gzip", "deflate"):
+        raise InvalidRequest("Content-Encoding", "must be gzip or deflate")
+    unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # finds out which of the two it is
+    try:
+        whole = unpacking.decompress(body, MAX_BODY_BYTES + 1)
+    except zlib.error:
+        raise InvalidRequest("body", f"must be compressed as {kind}") from None
+    if len(whole) > MAX_BODY_BYTES:
+        raise BodyTooLong("body", f"must have at most {MAX_BODY_BYTES} bytes, unpacked")
+    if not unpacking.eof or unpacking.unused_data:
+        raise InvalidRequest("body", f"must be compressed as {kind}, and whole")
+    return whole
 
 
 def read_json(body: bytes) -> Any:
@@ -151,6 +190,11 @@ async def read_fields(request: Request, body: bytes) -> dict[str, list[Any]]:
     return fields | _pairs(body)
 
 
+def read_query(scope: Scope) -> dict[str, list[Any]]:
+    """Returns the parameters of a request's query, each with its values. Raises InvalidRequest."""
+    return _pairs(scope["query_string"])
+
+
 def _pairs(encoded: bytes) -> dict[str, list[Any]]:
     """Returns the fields of a query or a form."""
     if encoded.count(b"&") >= _MAX_FIELDS:
@@ -182,7 +226,7 @@ def _unquoted(word: bytes) -> str:
 
 
 async def _multipart(request: Request, body: bytes) -> dict[str, list[Any]]:
-    """Returns the fields of a form of parts. A file is an `UploadFile`."""
+    """Returns the fields of a form of parts. A file is a `File`."""
 
     async def whole() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
@@ -194,7 +238,11 @@ async def _multipart(request: Request, body: bytes) -> dict[str, list[Any]]:
         raise InvalidRequest(
             "body", f"must be a form of parts, each field with at most {MAX_BODY_BYTES} bytes"
         ) from None
-    fields: dict[str, list[UploadFile | str]] = {}
+    fields: dict[str, list[File | str]] = {}
     for name, value in form.multi_items():
-        fields.setdefault(name, []).append(value)
+        if isinstance(value, UploadFile):
+            fields.setdefault(name, []).append(File(value.filename or "", await value.read()))
+        else:
+            fields.setdefault(name, []).append(value)
+    await form.close()
     return fields

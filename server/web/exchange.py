@@ -24,7 +24,7 @@ from server.fronts.backend import Backend, Caller
 from server.fronts.front import Front
 from server.translation.calls import choose_id
 from server.translation.rules import shown
-from server.web.bodies import Bodies
+from server.web.bodies import MAX_BODY_BYTES, Bodies
 
 logger = logging.getLogger(__name__)
 
@@ -63,18 +63,26 @@ class Site:
     backend: Backend
     bodies: Bodies
 
-    def routes(self, front: Front, handlers: Mapping[str, Handler], prefix: str = "") -> list[Route]:
+    def routes(
+        self,
+        front: Front,
+        handlers: Mapping[str, Handler],
+        prefix: str = "",
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> list[Route]:
         """Returns the routes of a front.
 
         Args:
             front: says how errors are answered.
             handlers: by method and path, such as "GET /languages"; the path as Starlette writes it.
             prefix: of all paths.
+            max_body_bytes: of a request.
         """
-        return [
-            Route(prefix + name.partition(" ")[2], Endpoint(front, self, handle), methods=[name.partition(" ")[0]])
-            for name, handle in handlers.items()
-        ]
+        routes = []
+        for name, handle in handlers.items():
+            method, _, path = name.partition(" ")
+            routes.append(Route(prefix + path, Endpoint(front, self, handle, max_body_bytes), methods=[method]))
+        return routes
 
 
 class Endpoint:
@@ -84,12 +92,14 @@ class Endpoint:
         front: says how errors are answered.
         site: has what endpoints share.
         handle: answers.
+        max_body_bytes: of a request.
     """
 
-    def __init__(self, front: Front, site: Site, handle: Handler) -> None:
+    def __init__(self, front: Front, site: Site, handle: Handler, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         self._front = front
         self._site = site
         self._handle = handle
+        self._max_body_bytes = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the ASGI specification."""
@@ -105,7 +115,7 @@ class Endpoint:
         is_read, hang_up = False, None
         try:
             caller = replace(caller, seconds=_seconds(request.headers.get(TIMEOUT_HEADER)))
-            body = await self._site.bodies.read(request)
+            body = await self._site.bodies.read(request, self._max_body_bytes)
             if body is None:
                 return None
             is_read = True

@@ -1,10 +1,11 @@
-"""LibreTranslate's paths, at the root and below /libretranslate. Files are not translated."""
+"""LibreTranslate's paths for texts, at the root and below /libretranslate."""
 
 from dataclasses import replace
 
 from starlette.responses import Response
 from starlette.routing import Route
 
+from server.documents.formats import FORMATS
 from server.errors import NotServing, PermissionDenied, TranslationError
 from server.fronts.backend import Caller
 from server.fronts.libretranslate import (
@@ -22,7 +23,7 @@ from server.fronts.libretranslate import (
 from server.web.bodies import read_fields
 from server.web.exchange import Exchange, Site, json_response
 
-_PREFIXES = ("", "/libretranslate")
+PREFIXES = ("", "/libretranslate")
 
 
 class LibreTranslateApi:
@@ -45,13 +46,12 @@ class LibreTranslateApi:
             "GET /frontend/settings": self.settings,
             "GET /health": self.health,
             "POST /suggest": self.suggest,
-            "POST /translate_file": self.translate_file,
         }
-        return [route for prefix in _PREFIXES for route in self._site.routes(FRONT, handlers, prefix)]
+        return [route for prefix in PREFIXES for route in self._site.routes(FRONT, handlers, prefix)]
 
     async def translate(self, exchange: Exchange) -> Response:
         """Answers `q`, `source`, `target` with `translatedText`."""
-        fields, caller = await _read(exchange)
+        fields, caller = await read(exchange)
         asked = read_translate(fields)
         try:
             response = await self._backend.translate(asked.message, caller)
@@ -61,19 +61,19 @@ class LibreTranslateApi:
 
     async def detect(self, exchange: Exchange) -> Response:
         """Answers `q` with the language that it seems to be in."""
-        fields, caller = await _read(exchange)
+        fields, caller = await read(exchange)
         return json_response(write_detect(await self._backend.detect_languages(read_detect(fields), caller)))
 
     async def languages(self, exchange: Exchange) -> Response:
         """Answers with all languages."""
-        _, caller = await _read(exchange)
+        _, caller = await read(exchange)
         return json_response(write_languages(await self._backend.list_models(caller)))
 
     async def settings(self, exchange: Exchange) -> Response:
         """Answers with what LibreTranslate's page asks for."""
-        _, caller = await _read(exchange)
+        _, caller = await read(exchange)
         served = await self._backend.list_models(caller)
-        return json_response(write_settings(served, asks_for_key=self._backend.asks_for_key))
+        return json_response(write_settings(served, FORMATS, asks_for_key=self._backend.asks_for_key))
 
     async def health(self, _: Exchange) -> Response:
         """Answers 200 while requests are welcome. Raises NotServing while they are not."""
@@ -85,12 +85,8 @@ class LibreTranslateApi:
         """Raises PermissionDenied, as a LibreTranslate that takes no suggestions."""
         raise PermissionDenied("Suggestions are disabled on this server.")
 
-    async def translate_file(self, _: Exchange) -> Response:
-        """Raises PermissionDenied, as a LibreTranslate that translates no files."""
-        raise PermissionDenied("Files translation are disabled on this server.")
 
-
-async def _read(exchange: Exchange) -> tuple[Fields, Caller]:
+async def read(exchange: Exchange) -> tuple[Fields, Caller]:
     """Returns the fields, and the caller with the key that they have, if the headers have none."""
     fields = await read_fields(exchange.request, exchange.body)
     key = exchange.caller.key if exchange.caller.key is not None else read_key(fields)

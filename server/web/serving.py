@@ -8,7 +8,7 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -49,6 +49,7 @@ class HttpServer:
         port: 0 takes a free one.
         max_connections: more are answered 503 and closed.
         certificates: returns those in force; None for no TLS.
+        at_end: ends what the application has under way, when no request is left.
 
     Attributes:
         port: the real number.
@@ -64,6 +65,7 @@ class HttpServer:
         port: int,
         max_connections: int,
         certificates: Callable[[], Certificates | None] = lambda: None,
+        at_end: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         # Its warnings are of what peers send, and the server tells itself when it starts and stops.
         logging.getLogger("uvicorn").setLevel(logging.ERROR)
@@ -88,6 +90,7 @@ class HttpServer:
             ssl_context_factory=(lambda *_: _following(certificates)) if has_tls else None,
         )
         self._server = _Server(config)
+        self._at_end = at_end
         self._serving: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -111,6 +114,8 @@ class HttpServer:
             await asyncio.wait(state.tasks, timeout=_LAST_SECONDS)
         for connection in list(state.connections):
             connection.transport.abort()
+        if self._at_end is not None:
+            await self._at_end()
 
 
 def _following(certificates: Callable[[], Certificates | None]) -> ssl.SSLContext:

@@ -6,22 +6,33 @@
 Both systems translate the same sentences of the same weights with the same option, greedily and with a beam. Of two
 translations that differ, one may be as good as the other: then their scores are a near-tie. Without CTranslate2 the
 exit status is 77.
+
+For coverage penalties, our bundle says that translations are aligned by the first head of the last layer, whose
+attention is CTranslate2's.
 """
 
 import argparse
 import contextlib
+import dataclasses
+import itertools
 import json
+import math
+import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from export.aligner import write_aligner
+from export.probe_bundle import write_manifest
 from export.restore import read_checkpoint
 from export.verify import NEAR_TIE
 from model.checkpoint import Checkpoint
+from server.bundle.alignment import Alignment, Head
+from server.bundle.bundle import open_bundle
 from server.decoding.options import DecodingOptions
 from tests.acceptance.report import EXIT_TOOL_MISSING, Check, print_checks
 from tests.acceptance.server_process import BUILTIN_BUNDLE
@@ -30,34 +41,120 @@ from tests.bench.systems import Ids, Settings, has_ctranslate2, open_engine
 from tests.bench.text import DEFAULT_TEXT, read_text
 
 _MOST_TOKENS = 160  # of a translation; one as long as that is left out, as the systems count its end differently
-_WAYS: list[tuple[str, dict[str, Any], dict[str, Any], tuple[int, ...]]] = [
-    ("none", {}, {}, (1, 2, 4)),
-    ("repetition_penalty 1.3", {"repetition_penalty": 1.3}, {"repetition_penalty": 1.3}, (1, 4)),
-    ("no_repeat_ngram_size 1", {"no_repeat_ngram_size": 1}, {"no_repeat_ngram_size": 1}, (1, 4)),
-    ("no_repeat_ngram_size 2", {"no_repeat_ngram_size": 2}, {"no_repeat_ngram_size": 2}, (1, 4)),
-    ("min_output_tokens 30", {"min_output_tokens": 30}, {"min_decoding_length": 30}, (1, 4)),
-    ("suppress", {"suppressed": ()}, {"suppress_sequences": ()}, (1, 4)),
-    ("patience 2", {"patience": 2.0}, {"patience": 2.0}, (4,)),
-    ("patience 1.6, length_penalty 0.5", *({"patience": 1.6, "length_penalty": 0.5},) * 2, (2, 4)),
-    (
-        "all",
-        {"suppressed": (), "repetition_penalty": 1.1, "no_repeat_ngram_size": 2, "min_output_tokens": 30},
-        {
+_PRECISION = "cpu-fp32"
+_Hypotheses = list[tuple[tuple[int, ...], float]]  # ids and score of each
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Way:
+    """How sentences are translated.
+
+    Attributes:
+        ours, theirs: options; phrases are filled in.
+        beam_sizes: each is tried.
+        with_prefixes: whether translations begin with given ids.
+        is_judged: whether ids must be equal.
+        num_hypotheses: that are compared.
+        one_by_one: whether CTranslate2 has to translate one sentence at a time, because its padding counts otherwise.
+    """
+
+    name: str
+    ours: dict[str, Any] = dataclasses.field(default_factory=dict)
+    theirs: dict[str, Any] = dataclasses.field(default_factory=dict)
+    beam_sizes: tuple[int, ...] = (1, 4)
+    with_prefixes: bool = False
+    is_judged: bool = True
+    num_hypotheses: int = 1
+    one_by_one: bool = False
+
+
+def _same(name: str, beam_sizes: tuple[int, ...] = (1, 4), **options: Any) -> _Way:
+    """Returns a way whose options have the same names in both systems."""
+    return _Way(name=name, ours=options, theirs=options, beam_sizes=beam_sizes)
+
+
+_ALTERNATIVES = {"return_alternatives": True}
+_WAYS = [
+    _same("none", (1, 2, 4)),
+    _same("repetition_penalty 1.3", repetition_penalty=1.3),
+    _same("no_repeat_ngram_size 1", no_repeat_ngram_size=1),
+    _same("no_repeat_ngram_size 2", no_repeat_ngram_size=2),
+    _Way(name="min_output_tokens 30", ours={"min_output_tokens": 30}, theirs={"min_decoding_length": 30}),
+    _Way(name="suppress", ours={"suppressed": ()}, theirs={"suppress_sequences": ()}),
+    _same("patience 2", (4,), patience=2.0),
+    _same("patience 1.6, length_penalty 0.5", (2, 4), patience=1.6, length_penalty=0.5),
+    _Way(
+        name="all",
+        ours={"suppressed": (), "repetition_penalty": 1.1, "no_repeat_ngram_size": 2, "min_output_tokens": 30},
+        theirs={
             "suppress_sequences": (),
             "repetition_penalty": 1.1,
             "no_repeat_ngram_size": 2,
             "min_decoding_length": 30,
         },
-        (1, 4),
+    ),
+    _Way(name="target_prefix", beam_sizes=(1, 2, 4), with_prefixes=True),
+    _Way(
+        name="target_prefix, min_output_tokens 30, repetition_penalty 1.3",
+        ours={"min_output_tokens": 30, "repetition_penalty": 1.3},
+        theirs={"min_decoding_length": 30, "repetition_penalty": 1.3},
+        with_prefixes=True,
+    ),
+    _Way(name="return_alternatives", ours=_ALTERNATIVES, theirs=_ALTERNATIVES, num_hypotheses=4),
+    _Way(
+        name="return_alternatives, target_prefix",
+        ours=_ALTERNATIVES,
+        theirs=_ALTERNATIVES,
+        with_prefixes=True,
+        num_hypotheses=4,
+    ),
+    _Way(
+        # CTranslate2 4.8 ends the process where no token is as probable, as behind a whole translation.
+        name="return_alternatives, min_alternative_expansion_prob 0.01",
+        ours=_ALTERNATIVES | {"min_alternative_expansion_prob": 0.01},
+        theirs=_ALTERNATIVES | {"min_alternative_expansion_prob": 0.01},
+        num_hypotheses=4,
+    ),
+    *(
+        _Way(
+            name=f"prefix_bias_beta {beta}",
+            ours={"prefix_bias_beta": beta},
+            theirs={"prefix_bias_beta": beta},
+            beam_sizes=beam_sizes,
+            with_prefixes=True,
+            is_judged=is_judged,
+        )
+        for beta, beam_sizes, is_judged in ((0.3, (1,), True), (0.7, (1,), True), (0.3, (4,), False))
+    ),
+    _Way(
+        name="min_length_ratio 1.2",
+        ours={"min_length_ratio": 1.2},
+        theirs={"min_decoding_length": lambda tokens: math.ceil(1.2 * tokens - 1e-4) - 1},
+    ),
+    _Way(
+        name="max_length_ratio 0.8",
+        ours={"max_length_ratio": 0.8},
+        theirs={"max_decoding_length": lambda tokens: max(2, math.floor(0.8 * tokens + 1e-4))},
+    ),
+    *(
+        _Way(
+            name=f"coverage_penalty {penalty}",
+            ours={"coverage_penalty": penalty},
+            theirs={"coverage_penalty": penalty},
+            beam_sizes=(4,),
+            num_hypotheses=4,
+            one_by_one=True,
+        )
+        for penalty in (0.1, 0.4)
     ),
 ]
-_Found = list[tuple[tuple[int, ...], float]]  # of each sentence: the ids of its translation, and its score
 
 
 def main() -> int:
     """Entry point; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sentences", type=int, default=300, metavar="N", help="default: %(default)s")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only the ways whose names have TEXT")
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print N differences of each option")
     arguments = parser.parse_args()
     if not has_ctranslate2("cpu"):
@@ -66,24 +163,30 @@ def main() -> int:
     checkpoint = read_checkpoint(BUILTIN_BUNDLE)
     sources = read_text(DEFAULT_TEXT, checkpoint.tokenizer).source_ids[: arguments.sentences]
     checks: list[Check] = []
-    usual: dict[int, _Found] = {}  # by the beam's width
-    with tempfile.TemporaryDirectory() as work, contextlib.closing(_Ours()) as ours:
+    with tempfile.TemporaryDirectory() as work, contextlib.closing(_Ours(Path(work) / "bundle")) as ours:
         theirs = _Theirs(checkpoint, Path(work) / "model")
-        phrases = _phrases([ids for ids, _ in ours.translate(sources, {}, 1)])
-        for name, our_options, their_options, beam_sizes in _WAYS:
-            for beam_size in beam_sizes:
-                mine = ours.translate(sources, _with(our_options, "suppressed", phrases), beam_size)
-                other = theirs.translate(sources, _with(their_options, "suppress_sequences", phrases), beam_size)
-                checks.append(_check(f"{name}, beam {beam_size}", mine, other, arguments.show))
-                usual.setdefault(beam_size, mine)
-                num_changed = sum(ids != before for (ids, _), (before, _) in zip(mine, usual[beam_size], strict=True))
-                is_useful = None if name == "none" else num_changed > 0
+        phrases = _phrases([best for ((best, _), *_) in ours.translate(sources, _Way(name=""), 1)])
+        prefixes = _prefixes([each[-1][0] for each in ours.translate(sources, _Way(name="", num_hypotheses=4), 4)])
+        for way in _WAYS:
+            own = _with(way, phrases)
+            for beam_size in way.beam_sizes if arguments.only in way.name else ():
+                given = prefixes if way.with_prefixes else None
+                mine = ours.translate(sources, own, beam_size, given)
+                other = theirs.translate(sources, own, beam_size, given)
+                checks.append(_check(f"{way.name}, beam {beam_size}", mine, other, arguments.show, way.is_judged))
+                usual = ours.translate(
+                    sources, _Way(name="", num_hypotheses=way.num_hypotheses), max(beam_size, way.num_hypotheses)
+                )
+                num_changed = sum(before[0][0] != after[0][0] for before, after in zip(usual, mine, strict=True))
+                is_useful = None if way.name == "none" else num_changed > 0
                 checks.append(Check("  translations that it changes", str(num_changed), "some", is_useful))
     return print_checks(checks)
 
 
-def _with(options: dict[str, Any], name: str, phrases: tuple[tuple[int, ...], ...]) -> dict[str, Any]:
-    return options | {name: phrases} if name in options else options
+def _with(way: _Way, phrases: tuple[tuple[int, ...], ...]) -> _Way:
+    ours = way.ours | ({"suppressed": phrases} if "suppressed" in way.ours else {})
+    theirs = way.theirs | ({"suppress_sequences": phrases} if "suppress_sequences" in way.theirs else {})
+    return dataclasses.replace(way, ours=ours, theirs=theirs)
 
 
 def _phrases(translations: Sequence[Ids]) -> tuple[tuple[int, ...], ...]:
@@ -92,32 +195,70 @@ def _phrases(translations: Sequence[Ids]) -> tuple[tuple[int, ...], ...]:
     return (*(ids[:1] for ids in long[:4]), *(ids[2:4] for ids in long[4:60]), *(ids[3:6] for ids in long[60:]))
 
 
-def _check(name: str, ours: _Found, theirs: _Found, show: int) -> Check:
+def _prefixes(translations: Sequence[Ids]) -> list[tuple[int, ...]]:
+    """Returns what translations begin with: half of second-rate ones, of every tenth the whole."""
+    return [
+        tuple(ids) if number % 10 == 0 else tuple(ids[: max(1, len(ids) // 2)])
+        for number, ids in enumerate(translations)
+    ]
+
+
+def _check(name: str, ours: list[_Hypotheses], theirs: list[_Hypotheses], show: int, is_judged: bool) -> Check:
     num_equal = num_ties = num_cut = 0
-    for number, ((ids, score), (other_ids, other_score)) in enumerate(zip(ours, theirs, strict=True)):
-        if ids == other_ids:
+    furthest = 0.0
+    for number, (own, others) in enumerate(zip(ours, theirs, strict=True)):
+        pairs = [(mine, other) for mine, other in itertools.zip_longest(own, others, fillvalue=((), 0.0))]
+        different = [(mine, other) for mine, other in pairs if mine[0] != other[0]]
+        furthest = max(furthest, *(abs(mine[1] - other[1]) for mine, other in pairs if mine[0] == other[0]), 0.0)
+        if not different:
             num_equal += 1
-        elif max(len(ids), len(other_ids)) >= _MOST_TOKENS - 1:
+        elif max(len(ids) for pair in different for ids, _ in pair) >= _MOST_TOKENS - 1:
             num_cut += 1
-        elif abs(score - other_score) <= NEAR_TIE:
+        elif all(abs(mine[1] - other[1]) <= NEAR_TIE for mine, other in different):
             num_ties += 1
         elif show > 0:
             show -= 1
-            print(f"{name}, sentence {number}:\n  {ids} {score:.5f}\n  {other_ids} {other_score:.5f}")
-    measured = f"{num_equal} of {len(ours)} equal, {num_ties} near-ties, {num_cut} cut"
-    return Check(name, measured, "all", num_equal + num_ties + num_cut == len(ours) and num_equal >= 0.95 * len(ours))
+            print(f"{name}, sentence {number}:", *different, sep="\n  ")
+    measured = f"{num_equal} of {len(ours)} equal, {num_ties} near-ties, {num_cut} cut; scores within {furthest:.1e}"
+    is_equal = num_equal + num_ties + num_cut == len(ours) and num_equal >= 0.95 * len(ours) and furthest <= NEAR_TIE
+    return Check(name, measured, "all", is_equal if is_judged else None)
 
 
 class _Ours:
-    def __init__(self) -> None:
-        settings = Settings(system="ours", path=str(BUILTIN_BUNDLE), precision="cpu-fp32", batch=32)
-        self._engine = open_engine(settings, CollectorRegistry())
+    """Our engine.
+
+    Args:
+        path: of a bundle, which is made: the built-in one, aligned as CTranslate2 does.
+    """
+
+    def __init__(self, path: Path) -> None:
+        shutil.copytree(BUILTIN_BUNDLE, path)
+        bundle = open_bundle(path, _PRECISION)
+        manifest = bundle.manifest
+        alignment = Alignment(
+            heads=(Head(manifest.dimensions.decoder_layers - 1, 0, False),), error_rate=0.0, num_sentences=0
+        )
+        variants = dict(manifest.variants)
+        variants[_PRECISION] = write_aligner(path / _PRECISION, variants[_PRECISION], alignment.heads)
+        write_manifest(bundle, dataclasses.replace(manifest, alignment=alignment, variants=variants))
+        self._engine = open_engine(
+            Settings(system="ours", path=str(path), precision=_PRECISION, batch=32), CollectorRegistry()
+        )
         self._engine.start()
 
-    def translate(self, sources: Sequence[Ids], options: dict[str, Any], beam_size: int) -> _Found:
-        asked = DecodingOptions(beam_size=beam_size, max_output_tokens=_MOST_TOKENS, **options)
-        best = [future.result().hypotheses[0] for future in self._engine.submit(sources, asked, None)]
-        return [(each.ids, each.score) for each in best]
+    def translate(
+        self, sources: Sequence[Ids], way: _Way, beam_size: int, prefixes: Sequence[Ids] | None = None
+    ) -> list[_Hypotheses]:
+        asked = DecodingOptions(
+            beam_size=beam_size, num_hypotheses=way.num_hypotheses, max_output_tokens=_MOST_TOKENS, **way.ours
+        )
+        options = [dataclasses.replace(asked, target_prefix=tuple(ids)) for ids in prefixes or [()] * len(sources)]
+        futures = [
+            future
+            for ids, own in zip(sources, options, strict=True)
+            for future in self._engine.submit([ids], own, None)
+        ]
+        return [[(each.ids, each.score) for each in future.result().hypotheses] for future in futures]
 
     def close(self) -> None:
         self._engine.stop()
@@ -134,27 +275,48 @@ class _Theirs:
         self._tokens: list[str] = json.loads((path / "shared_vocabulary.json").read_text(encoding="utf-8"))
         self._end: str = json.loads((path / "config.json").read_text(encoding="utf-8"))["eos_token"]
 
-    def translate(self, sources: Sequence[Ids], options: dict[str, Any], beam_size: int) -> _Found:
-        names = self._tokens
+    def translate(
+        self, sources: Sequence[Ids], way: _Way, beam_size: int, prefixes: Sequence[Ids] | None = None
+    ) -> list[_Hypotheses]:
+        ids = {name: token for token, name in enumerate(self._tokens)}
+        found: list[_Hypotheses] = [[]] * len(sources)
+        for numbers, options in self._batches(sources, way):
+            results = self._translator.translate_batch(
+                [self._named(sources[number]) for number in numbers],
+                None if prefixes is None else [self._named(prefixes[number]) for number in numbers],
+                **{"min_decoding_length": 0, "max_decoding_length": _MOST_TOKENS} | options,
+                beam_size=beam_size,
+                num_hypotheses=way.num_hypotheses,
+                max_input_length=0,
+                return_end_token=True,  # so that it counts in the length
+                return_scores=True,
+                batch_type="tokens",
+                max_batch_size=2048,
+            )
+            for number, result in zip(numbers, results, strict=True):
+                found[number] = [
+                    (tuple(ids[name] for name in names if name != self._end), score)
+                    for names, score in zip(result.hypotheses, result.scores, strict=True)
+                ]
+        return found
+
+    def _batches(self, sources: Sequence[Ids], way: _Way) -> Iterator[tuple[list[int], dict[str, Any]]]:
+        """Yields the numbers of sentences that share a call, and its options: lengths may depend on the source's."""
+        options = dict(way.theirs)
         if "suppress_sequences" in options:
-            phrases = [[names[token] for token in phrase] for phrase in options["suppress_sequences"]]
-            options = options | {"suppress_sequences": phrases}
-        results = self._translator.translate_batch(
-            [[names[token] for token in source] for source in sources],
-            **{"min_decoding_length": 0} | options,
-            beam_size=beam_size,
-            max_decoding_length=_MOST_TOKENS,
-            max_input_length=0,
-            return_end_token=True,  # so that it counts in the length
-            return_scores=True,
-            batch_type="tokens",
-            max_batch_size=2048,
-        )
-        ids = {name: token for token, name in enumerate(names)}
-        return [
-            (tuple(ids[name] for name in result.hypotheses[0] if name != self._end), result.scores[0])
-            for result in results
-        ]
+            options["suppress_sequences"] = [self._named(phrase) for phrase in options["suppress_sequences"]]
+        all_numbers = range(len(sources))
+        if way.one_by_one:
+            yield from (([number], options) for number in all_numbers)
+        elif any(map(callable, options.values())):
+            for length in sorted(set(map(len, sources))):
+                own = {name: value(length) if callable(value) else value for name, value in options.items()}
+                yield [number for number in all_numbers if len(sources[number]) == length], own
+        else:
+            yield list(all_numbers), options
+
+    def _named(self, ids: Ids) -> list[str]:
+        return [self._tokens[token] for token in ids]
 
 
 if __name__ == "__main__":

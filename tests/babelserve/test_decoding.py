@@ -1,5 +1,7 @@
 """How translations are searched for, as it is sent."""
 
+from typing import Any
+
 import pytest
 
 from babelserve.decoding import decoding_options
@@ -30,10 +32,11 @@ def test_every_field_of_the_contract_is_an_option() -> None:
     assert fields <= TranslateOptions.__annotations__.keys()
 
 
-@pytest.mark.parametrize("suppress", ["word", b"word", 5, {"word"}])
-def test_phrases_are_a_sequence(suppress: object) -> None:
-    with pytest.raises(TypeError, match=r"suppress must be a sequence of phrases"):
-        translate_request(["a"], "de", suppress=suppress)  # type: ignore[arg-type]
+@pytest.mark.parametrize("option", ["suppress", "target_prefixes"])
+@pytest.mark.parametrize("phrases", ["word", b"word", 5, {"word"}])
+def test_phrases_are_a_sequence(option: str, phrases: Any) -> None:
+    with pytest.raises(TypeError, match=rf"{option} must be a sequence of phrases"):
+        translate_request(["a"], "de", **{option: phrases})
 
 
 def test_a_phrase_is_text() -> None:
@@ -42,3 +45,9 @@ def test_a_phrase_is_text() -> None:
         translate_request(["a"], "de", suppress=["b", 5])  # type: ignore[list-item]
     with pytest.raises(InvalidRequest, match=r"suppress\[0\] is not valid Unicode"):
         translate_request(["a"], "de", suppress=["\ud800"])
+    with pytest.raises(InvalidRequest, match=r"target_prefixes\[1\] is not valid Unicode"):
+        translate_request(["a", "b"], "de", target_prefixes=["A", "\ud800"])
+
+
+def test_prefixes_are_of_the_texts() -> None:
+    assert list(translate_request(["a", "b"], "de", target_prefixes=("A", "")).target_prefixes) == ["A", ""]

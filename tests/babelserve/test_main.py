@@ -209,7 +209,11 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
     flags += ["--suppress", "foul", "--suppress", "foul word", "--patience", "2", "--sampling-top-k", "4"]
     flags += ["--sampling-top-p", "0.5", "--sampling-temperature", "0.25", "--sampling-seed", "6", "--no-end-loops"]
     flags += ["--refuse-unknown-scripts", "--translate-attributes", "--keep", "ACME", "--keep", "Big Co"]
-    flags += ["--term", "a=A|B|C", "--ignore-case"]
+    flags += ["--term", "a=A|B|C", "--ignore-case", "--join-lines", "--ignored-tags", "raw,x", "--splitting-tags", "p"]
+    flags += ["--non-splitting-tags", "b", "--only-named-split", "--repair-xml"]
+    flags += ["--target-prefix", "Das -", "--prefix-bias-beta", "0.5"]
+    flags += ["--return-alternatives", "--min-alternative-expansion-prob", "0.25", "--coverage-penalty", "0.125"]
+    flags += ["--min-length-ratio", "0.75", "--max-length-ratio", "1.5"]
 
     assert translate(server, *flags, "--priority", "low", "--traffic-key", "user-7", "a").returncode == 0
     assert translate(server, "--target", "de", "a").returncode == 0
@@ -226,9 +230,17 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
     assert (decoding.HasField("end_loops"), decoding.end_loops) == (True, False)
     assert (asked.text.refuse_unknown_scripts, plain.text.refuse_unknown_scripts) == (True, False)
     assert (asked.text.translate_attributes, plain.text.translate_attributes) == (True, False)
+    tags = translation_pb2.TagRules(ignored=["raw", "x"], splitting=["p"], non_splitting=["b"], only_named_split=True)
+    tags.repair = True
+    assert (asked.text.tags, asked.text.join_lines) == (tags, True)
+    assert (plain.text.HasField("tags"), plain.text.join_lines) == (False, False)
     assert [rule.literal for rule in asked.text.keep] == ["ACME", "Big Co"]
     (term,) = asked.glossary.terms
-    assert term == translation_pb2.Term(source="a", target="A", target_forms=["B", "C"])
+    assert term == translation_pb2.Term(source="a", target="A", target_forms=["B", "C"], exact=True)
     assert asked.glossary.ignore_case
+    assert (list(asked.target_prefixes), list(plain.target_prefixes)) == (["Das -"], [])
+    assert (decoding.return_alternatives, decoding.min_alternative_expansion_prob) == (True, 0.25)
+    assert (decoding.prefix_bias_beta, decoding.coverage_penalty) == (0.5, 0.125)
+    assert (decoding.min_length_ratio, decoding.max_length_ratio) == (0.75, 1.5)
     assert not plain.HasField("glossary")
     assert plain.decoding == translation_pb2.DecodingOptions()

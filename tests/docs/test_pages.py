@@ -20,7 +20,9 @@ def test_a_page_is_what_the_source_says(path: str) -> None:
 
 
 def test_no_page_is_left_over() -> None:
-    assert {each.relative_to(ROOT).as_posix() for each in (ROOT / "reference").iterdir()} == PAGES.keys()
+    made = {path for path in PAGES if path.startswith("reference/")}
+
+    assert {each.relative_to(ROOT).as_posix() for each in (ROOT / "reference").iterdir()} == made
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(REPOSITORY).as_posix())

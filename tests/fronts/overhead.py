@@ -35,10 +35,18 @@ def main() -> None:
         message = pb.TranslateRequest(contents=[TEXT], target_language_code="de")
         own = json.dumps({"contents": [TEXT], "targetLanguageCode": "de"})
         theirs = urlencode({"q": TEXT, "source": "en", "target": "de"})
+        (model,) = json.loads(_post(connection, "/v2/repository/index", "{}"))
+        azure = json.dumps([{"Text": TEXT}])
+        tensor = {"name": "text", "datatype": "BYTES", "shape": [1], "data": [TEXT]}
+        kserve = json.dumps({"inputs": [tensor], "parameters": {"target_language_code": "de"}})
+        google = json.dumps({"q": TEXT, "source": "en", "target": "de", "format": "text"})
         fronts: dict[str, Callable[[], object]] = {
             "gRPC": lambda: stub.Translate(message),
             "POST /v1/translate": lambda: _post(connection, "/v1/translate", own),
             "LibreTranslate's /translate": lambda: _post(connection, "/translate", theirs),
+            "Azure's /translate": lambda: _post(connection, "/translate?api-version=3.0&from=en&to=de", azure),
+            "KServe's infer": lambda: _post(connection, f"/v2/models/{model['name']}/infer", kserve),
+            "Google's v2": lambda: _post(connection, "/language/translate/v2", google),
             "GET /healthz": lambda: _post(connection, "/healthz", None),
         }
         seconds: dict[str, list[float]] = {name: [] for name in fronts}

@@ -8,7 +8,7 @@ import pytest
 from server.access.keys import hash_key
 from tests.acceptance.server_process import running_server
 from tests.certificates import authority
-from tests.fronts.environments import python_of, run_client
+from tests.fronts.environments import environment_of, run_client
 
 KEY = "key"
 
@@ -23,14 +23,14 @@ def address() -> Iterator[str]:
 @pytest.mark.timeout(300)  # the first test of a client installs it
 @pytest.mark.parametrize("name", ["riva", "triton"])
 def test_a_client_gets_what_it_asks_for(address: str, name: str) -> None:
-    python_of(name)
+    environment_of(name)
 
     run_client(name, f"{name}_client.py", address)
 
 
 @pytest.mark.timeout(300)
 def test_googles_client_gets_what_it_asks_for(tmp_path: Path) -> None:
-    python_of("google")
+    environment_of("google")
     files = {name: tmp_path / name for name in ("tls-cert", "tls-key", "keys")}
     issued, trusted = authority().issue(), tmp_path / "authority"
     files["tls-cert"].write_bytes(issued.chain)

@@ -69,7 +69,7 @@ def fuzz_riva(data: bytes) -> None:
 def fuzz_kserve(data: bytes) -> None:
     """A request of Triton's client, and how long it says that it waits."""
     _check_message(kserve_pb2.ModelInferRequest, lambda asked: kserve.read_infer(asked, _SERVED), data)
-    _check_message(kserve_pb2.ModelInferRequest, lambda asked: kserve.read_timeout(asked) and None, data)
+    _check_message(kserve_pb2.ModelInferRequest, lambda asked: kserve.read_timeout(asked), data)
 
 
 def _request(kind: bytes, body: bytes) -> Request:
@@ -79,7 +79,7 @@ def _request(kind: bytes, body: bytes) -> Request:
     return Request({"type": "http", "headers": [(b"content-type", kind)], "query_string": body[:64]}, receive)
 
 
-def _check_message(kind: type[Any], read: Callable[[Any], Message | None], data: bytes) -> None:
+def _check_message(kind: type[Any], read: Callable[[Any], Any], data: bytes) -> None:
     try:
         asked = kind.FromString(data)
     except DecodeError:
@@ -95,8 +95,9 @@ def _check(read: Callable[[], list[Any]], front: Front) -> None:
         messages = read()
     except TranslationError as refused:
         error = refused
-    for message in filter(None, messages):
-        message.SerializeToString()
+    for message in messages:
+        if isinstance(message, Message):
+            message.SerializeToString()
     if error is not None:
         status = front.status_of(error)
         assert 400 <= status < 500

@@ -48,6 +48,7 @@ _MARKUP = {  # what stands over and over in a document
         "a  \n",
         "&a;",
     ],
+    "application/xml": ["<x/>", "<g>x</g> ", "<g><h/></g>", "<g>", "&a;", "<![CDATA[x]]>", "<!-- -->", "<a "],
     XLIFF: ["<x/>", "<g>x</g> ", "<ph>a</ph>", '<bx id="1"/>', "&a;", "<mrk translate='no'>x</mrk> ", "<!-- -->"],
 }
 _MORE_TIMES = 4  # a machine that does other things is slow now and then

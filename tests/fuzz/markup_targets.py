@@ -12,10 +12,13 @@ from server.text.layout import part_line, part_messages
 from server.text.markup.builder import BLANKS, unescape
 from server.text.markup.document import Document, MalformedDocument, Mark
 from server.text.markup.html import read_html
+from server.text.markup.lines import read_lines
 from server.text.markup.markdown import read_markdown
 from server.text.markup.marking import split_document
 from server.text.markup.placing import place_marks
+from server.text.markup.tag_rules import TagRules
 from server.text.markup.xliff import read_xliff
+from server.text.markup.xml import read_xml
 from server.text.own_parts import OwnParts
 from server.text.sentences import split_text
 from server.text.source import SplitText
@@ -63,6 +66,29 @@ def fuzz_xliff(data: bytes) -> None:
         _check_sentences(document)
 
 
+def fuzz_xml(data: bytes) -> None:
+    """A piece of XML, and behind a NUL an element that stays: a fault of its form, or all of it comes back."""
+    text, _, name = data.decode(errors="replace").partition("\0")
+    rules = TagRules(ignored=frozenset({name}))
+    try:
+        document = read_xml(text, rules=rules)
+    except MalformedDocument:
+        return
+    again = read_xml(identity(document), rules=rules)
+    assert [block.text for block in again.blocks] == [block.text for block in document.blocks]
+    assert identity(again) == identity(document)
+    _check_xml(f"<a>{text}</a>", f"<a>{identity(document)}</a>")
+    _check_sentences(document)
+
+
+def fuzz_lines(data: bytes) -> None:
+    """A text: but for white space all of it comes back."""
+    text = data.decode(errors="replace")
+    document = read_lines(text)
+    assert identity(document).split() == text.split()
+    _check_sentences(document)
+
+
 def fuzz_placing(data: bytes) -> None:
     """A document and, behind a NUL, a translation of each of its sentences: every tag once, nested as before."""
     source, _, target = data.decode(errors="replace").partition("\0")
@@ -106,6 +132,8 @@ MARKUP_TARGETS: dict[str, Callable[[bytes], None]] = {
     "html": fuzz_html,
     "markdown": fuzz_markdown,
     "xliff": fuzz_xliff,
+    "xml": fuzz_xml,
+    "lines": fuzz_lines,
     "placing": fuzz_placing,
     "icu": fuzz_icu,
     "own_parts": fuzz_own_parts,

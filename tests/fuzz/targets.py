@@ -149,8 +149,8 @@ def fuzz_settings(data: bytes) -> None:
     assert read_settings((), again, "0").settings == settings
     for each in dataclasses.fields(Settings):
         value, low, high = getattr(settings, each.name), each.metadata["low"], each.metadata["high"]
-        assert low is None or low <= value
-        assert high is None or value <= high
+        assert value is None or low is None or low <= value
+        assert value is None or high is None or value <= high
         assert value in each.metadata.get("choices", (value,))
 
 

@@ -102,6 +102,8 @@ GENERATED: dict[str, st.SearchStrategy[bytes]] = {
             'id="1"/>',
         ]
     ),
+    "xml": documents(["<b>", "</b>", "<x/>", "<p>", "</p>", "<![CDATA[<]]>", "&amp;", "&b;", "<!-- -->", "\0b"]),
+    "lines": documents(["\r", "\n\n", "\t", "|", "\u2028", "\U000f0000"]),
     "placing": documents(["<b>", "</b>", "<img>", "<i>", "</i>", "\x00", "."]),
     "icu": documents(["{a,plural,", "one{", "other{", "{", "}", "#", "'", "{y}", "<br>", "\\n", "{%", "%}", "|"]),
     "own_parts": documents(["\0", "{", "}", "$", "{{", "}}"]),

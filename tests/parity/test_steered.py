@@ -18,6 +18,18 @@ OPTIONS: list[dict[str, Any]] = [
     {"beam_size": 4},
     {"beam_size": 2, "min_output_tokens": 12, "suppressed": ((20,), (21, 22)), "end_loops": True},
     {"beam_size": 1, "end_loops": True},
+    {"beam_size": 4, "target_prefix": (20, 21, 22)},
+    {"beam_size": 2, "num_hypotheses": 2, "return_alternatives": True},
+    {"beam_size": 2, "target_prefix": (23, 24), "prefix_bias_beta": 0.4},
+    {
+        "beam_size": 1,
+        "num_hypotheses": 4,
+        "return_alternatives": True,
+        "target_prefix": (25,),
+        "repetition_penalty": 1.2,
+        "min_output_tokens": 6,
+    },
+    {"beam_size": 3, "coverage_penalty": 0.5, "max_length_ratio": 1.5},
 ]
 
 
@@ -26,7 +38,7 @@ def test_options_share_steps_and_each_sentence_is_as_it_is_alone(
     tiny_bundle: Bundle, sources: list[list[int]], variant: str
 ) -> None:
     stepper, single = Stepper(tiny_bundle, variant), Stepper(tiny_bundle, variant, max_rows=5)
-    asked = [(source, OPTIONS[i % len(OPTIONS)]) for i, source in enumerate(sources[:40])]
+    asked = [(source, OPTIONS[i % len(OPTIONS)]) for i, source in enumerate(sources[:65])]
 
     futures = []
     for i, (source, options) in enumerate(asked):

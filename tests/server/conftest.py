@@ -158,7 +158,7 @@ async def live(metrics: Metrics, translator: Translator) -> AsyncIterator[Live]:
     server = grpc.aio.server(
         interceptors=[CallInterceptor(calls, Access(metrics.access))], options=[("grpc.so_reuseport", 0)]
     )
-    server.add_generic_rpc_handlers((service.handler(),))
+    server.add_generic_rpc_handlers((service.handler(), service.store_handler()))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:

@@ -11,7 +11,7 @@ place in the grammar of a sentence (`_WORDS`, and what is marked as not to be tr
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import NamedTuple
 
 from server.text.markup.builder import BLANK_RUN, BLANKS, Builder, Value, unescape
@@ -76,7 +76,9 @@ _VALUE_ESCAPES = {quote: _value_escape({quote: reference}) for quote, reference 
 _BARE_ESCAPE = _value_escape(_QUOTES | {character: f"&#{ord(character)};" for character in BLANKS + "=`"})
 
 
-def read_html(text: str, watch: Watch = unwatched, *, with_attributes: bool = False) -> Document:
+def read_html(
+    text: str, watch: Watch = unwatched, *, with_attributes: bool = False, ignored: Container[str] = ()
+) -> Document:
     """Returns the texts of an HTML document, and what stands between them.
 
     Any text is read, however malformed, in time that is linear in its length. Elements are kept from the network that
@@ -86,9 +88,10 @@ def read_html(text: str, watch: Watch = unwatched, *, with_attributes: bool = Fa
         text: a whole document or any piece of one.
         watch: see `Builder`.
         with_attributes: whether attributes that people read are texts.
+        ignored: names of elements, in small letters, that are kept from the network as well.
     """
     builder = Builder(text, escape, watch)
-    _Reader(text, builder, with_attributes=with_attributes).read_all()
+    _Reader(text, builder, with_attributes=with_attributes, ignored=ignored).read_all()
     return builder.finish()
 
 
@@ -122,8 +125,9 @@ class _Token(NamedTuple):
 class _Reader:
     """Goes through the tokens of a document, and knows which elements are open."""
 
-    def __init__(self, text: str, builder: Builder, *, with_attributes: bool = False):
+    def __init__(self, text: str, builder: Builder, *, with_attributes: bool = False, ignored: Container[str] = ()):
         self._text = text
+        self._ignored = ignored
         self._with_attributes = with_attributes
         self._builder = builder
         self._open: list[tuple[str, bool]] = []  # the name of each, and whether it is translated
@@ -183,7 +187,8 @@ class _Reader:
         if self._open and self._open[-1][0] == token.name and token.name in _END_THEIR_LIKE:
             self._close()
             is_translated = not self._open or self._open[-1][1]
-        becomes = token.name not in _UNTRANSLATED and _is_translated(token.source, is_translated)
+        is_kept = token.name in _UNTRANSLATED or token.name in self._ignored
+        becomes = not is_kept and _is_translated(token.source, is_translated)
         if is_translated and not becomes and token.name not in _BLOCKS and not self._kept:
             self._kept_name, self._kept_depth, self._has_block = token.name, len(self._open), False
             self._kept.append(token.source)

@@ -1,4 +1,4 @@
-"""The types of documents whose markup is understood."""
+"""The types of documents that are understood: those with markup, and plain text in lines of a fixed width."""
 
 import functools
 import importlib
@@ -6,28 +6,39 @@ import re
 from typing import Any, cast
 
 from server.text.markup.document import MalformedDocument, Read, unwatched
+from server.text.markup.tag_rules import NO_RULES, TagRules
 
-HTML = "text/html"
-_READERS = {HTML: "html", "text/markdown": "markdown", "application/xliff+xml": "xliff"}  # each file has read_NAME
-TYPES = tuple(_READERS)
+HTML, XML = "text/html", "application/xml"
+_READERS = {HTML: "html", XML: "xml", "text/markdown": "markdown", "application/xliff+xml": "xliff"}
+TYPES = tuple(_READERS)  # each file has read_NAME
 
 _FIRST_CHARACTERS = 1 << 14  # in which a page has its first words. Half, and some have none; twice, and it takes 5 ms
 _TAG = re.compile(r"<[^<>]*>")
 
 
-@functools.cache
-def reader_of(mime_type: str, *, with_attributes: bool = False) -> Read:
+def reader_of(mime_type: str, *, with_attributes: bool = False, rules: TagRules = NO_RULES) -> Read:
     """Returns what reads documents of a type, one of `TYPES`.
-
-    A reader is imported when there is first something to read: their patterns take 15 ms, which a start can do without.
 
     Args:
         mime_type: the type.
         with_attributes: of HTML, whether attributes that people read are texts.
+        rules: of HTML which elements stay as they are, of XML also which ones end a sentence.
     """
-    name = _READERS[mime_type]
-    read: Any = getattr(importlib.import_module(f"server.text.markup.{name}"), f"read_{name}")
-    return cast("Read", functools.partial(read, with_attributes=True) if with_attributes else read)
+    read = _read(_READERS[mime_type])
+    if mime_type == HTML and (with_attributes or rules.ignored):
+        return cast("Read", functools.partial(read, with_attributes=with_attributes, ignored=rules.ignored))
+    return cast("Read", functools.partial(read, rules=rules) if mime_type == XML else read)
+
+
+def reader_of_lines() -> Read:
+    """Returns what reads plain text in lines of a fixed width."""
+    return cast("Read", _read("lines"))
+
+
+@functools.cache
+def _read(name: str) -> Any:
+    """Returns a reader, imported now: their patterns take 15 ms, which a start can do without."""
+    return getattr(importlib.import_module(f"server.text.markup.{name}"), f"read_{name}")
 
 
 def first_words(mime_type: str, text: str) -> str:

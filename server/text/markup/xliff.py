@@ -176,7 +176,7 @@ def _read_tokens(text: str, count: Callable[[], None]) -> tuple[list[_Token], di
     ends: dict[int, int] = {}
     begun: list[int] = []
     prefixes = frozenset(_PREFIX.findall(text))
-    for match in _matches(text):
+    for match in matches(text):
         count()
         prefix, name = _parted(match["name"] or "", prefixes)
         around = tokens[begun[-1]] if begun else _Token("")
@@ -185,7 +185,7 @@ def _read_tokens(text: str, count: Callable[[], None]) -> tuple[list[_Token], di
             tokens.append(_Token(match[0], text=plain))
         elif match["slash"]:
             if (around.prefix, around.name) != (prefix, name):
-                raise _malformed(match.start(), "a tag ends an element that is not open")
+                raise malformed(match.start(), "a tag ends an element that is not open")
             ends[begun.pop()] = len(tokens)
             tokens.append(_Token(match[0], name, prefix, is_end=True))
         else:
@@ -195,7 +195,7 @@ def _read_tokens(text: str, count: Callable[[], None]) -> tuple[list[_Token], di
                 begun.append(len(tokens))
             tokens.append(_begin_tag(match[0], name, prefix, around))
     if begun:
-        raise _malformed(len(text), "an element is not ended")
+        raise malformed(len(text), "an element is not ended")
     return tokens, ends
 
 
@@ -223,15 +223,17 @@ def _begin_tag(source: str, name: str, prefix: str, around: _Token) -> _Token:
     )
 
 
-def _matches(text: str) -> Iterator[re.Match[str]]:
+def matches(text: str) -> Iterator[re.Match[str]]:
+    """Yields the tokens of XML, which together are the text. Raises MalformedDocument."""
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise _malformed(position, "there is neither a whole tag nor a text")
+            raise malformed(position, "there is neither a whole tag nor a text")
         yield match
         position = match.end()
 
 
-def _malformed(position: int, message: str) -> MalformedDocument:
+def malformed(position: int, message: str) -> MalformedDocument:
+    """Returns the error of a document that is no XML, for the code point where that shows."""
     return MalformedDocument(f"must be well-formed XML, but at character {position} {message}")

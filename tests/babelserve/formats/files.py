@@ -76,3 +76,27 @@ EPUB: dict[str, str | bytes] = {
 car <code>x = 1</code><!-- no <p> --> here.</p><div>Loose <b>text<p>inside</p></b></div>
 <pre>code</pre><p translate="no">Kept</p></body></html>""",
 }
+
+PPTX: dict[str, str | bytes] = {
+    "[Content_Types].xml": "<Types/>",
+    "ppt/presentation.xml": "<p:presentation xmlns:p='p'/>",
+    "ppt/vbaProject.bin": b"a macro",
+    "ppt/slides/_rels/slide1.xml.rels": '<Relationships><Relationship Target="file:///etc/passwd"/></Relationships>',
+    "ppt/slides/slide1.xml": """<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+<p:sld xmlns:a="a" xmlns:p="p"><p:txBody><a:bodyPr/><a:p><a:pPr lvl="1"/>\
+<a:r><a:rPr lang="en-US" dirty="0"/><a:t>One re</a:t></a:r><a:r><a:rPr lang="de-DE"/><a:t>d </a:t></a:r>\
+<a:r><a:rPr lang="en-US" b="1"/><a:t>car</a:t></a:r><a:br/><a:r><a:rPr/><a:t>stops</a:t></a:r>\
+<a:fld type="slidenum"><a:t>7</a:t></a:fld><a:endParaRPr/></a:p><a:p><a:endParaRPr/></a:p></p:txBody></p:sld>""",
+    "ppt/notesSlides/notesSlide1.xml": "<n xmlns:a='a'><a:p><a:r><a:t>A note</a:t></a:r></a:p></n>",
+    "ppt/slideMasters/slideMaster1.xml": "<m xmlns:a='a'><a:p><a:r><a:t>Click to edit</a:t></a:r></a:p></m>",
+}
+
+XLSX: dict[str, str | bytes] = {
+    "xl/workbook.xml": "<workbook/>",
+    "xl/tables/table1.xml": '<table><tableColumns><tableColumn id="1" name="Price &amp; tax"/></tableColumns></table>',
+    "xl/sharedStrings.xml": """<sst><si><t>Price &amp; tax</t></si><si><t>A dog</t><phoneticPr fontId="1"/></si>\
+<si><r><t xml:space="preserve">A </t></r><r><rPr><b/></rPr><t>red</t></r><r><t xml:space="preserve"> car</t></r></si>\
+<si><t>tab_x0009_</t></si><si><t>42</t></si></sst>""",
+    "xl/worksheets/sheet1.xml": """<worksheet><sheetData><row><c t="s"><v>1</v></c>\
+<c t="str"><f>A1&amp;"x"</f><v>word</v></c><c t="inlineStr"><is><t>Inline</t></is></c></row></sheetData></worksheet>""",
+}

@@ -118,3 +118,8 @@ def test_encrypted_and_oddly_packed_members_are_refused() -> None:
     data[data.rindex(b"PK\1\2") + 8] |= 1
     with pytest.raises(BadFile, match="is encrypted"):
         Archive(bytes(data)).read(["a.xml"])
+
+
+def test_a_file_of_old_office_is_named() -> None:
+    with pytest.raises(BadFile, match="is encrypted, or of a program older than Office 2007"):
+        Archive(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512))

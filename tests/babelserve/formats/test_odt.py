@@ -55,5 +55,7 @@ def test_paragraphs_within_each_other_are_all_translated() -> None:
 def test_other_files_are_refused() -> None:
     with pytest.raises(BadFile, match=r"is no ODT: it has no content.xml"):
         read_odt(archive({"mimetype": "x"}))
+    with pytest.raises(BadFile, match="is encrypted"):
+        read_odt(archive(ODT | {"META-INF/manifest.xml": "<m><encryption-data/></m>"}))
     with pytest.raises(BadFile, match="is XML that declares entities"):
         read_odt(archive({"content.xml": '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'}))

@@ -3,9 +3,10 @@ import pytest
 from babelserve.arguments import build_parser
 from babelserve.formats.document import BadFile
 from babelserve.formats.readers import READERS
-from tests.babelserve.formats.files import EPUB, ODT, archive, word
+from tests.babelserve.formats.files import EPUB, ODT, PPTX, XLSX, archive, word
 
 FILES = {
+    "text": (b"Hi", "text/plain"),
     "html": (b"<p>Hi", "text/html"),
     "markdown": (b"# Hi", "text/markdown"),
     "xliff": (b"<xliff>Hi</xliff>", "application/xliff+xml"),
@@ -14,6 +15,8 @@ FILES = {
     "srt": (b"0:01,0 --> 0:02,0\nHi", "text/html"),
     "vtt": (b"WEBVTT\n\n00:01.000 --> 00:02.000\nHi", "text/html"),
     "docx": (word("Hi"), "text/html"),
+    "pptx": (archive(PPTX), "text/html"),
+    "xlsx": (archive(XLSX), "text/html"),
     "odt": (archive(ODT), "text/html"),
     "epub": (archive(EPUB), "text/html"),
 }

@@ -10,6 +10,7 @@ from server.access.tenants import Priority, Tenant
 from server.api.messages import parse, read_request, status_message
 from server.errors import Code, InvalidRequest, TranslationError
 from server.telemetry.log import begin_request, request_id
+from server.text.markup.tag_rules import TagRules
 from server.translation.request import DecodingRequest, TextOptions
 
 TENANT = Tenant(name="billing")
@@ -34,6 +35,7 @@ def test_every_field_of_a_request_is_read() -> None:
             use_shortlist=True,
         ),
         priority=pb.PRIORITY_LOW,
+        target_prefixes=["eins", ""],
         traffic_key="document 7",
         output=pb.OutputOptions(
             include_alignment=True, include_tokens=True, include_confidence=True, include_search=True
@@ -41,6 +43,10 @@ def test_every_field_of_a_request_is_read() -> None:
         text=pb.TextOptions(
             refuse_unknown_scripts=True,
             translate_attributes=True,
+            join_lines=True,
+            tags=pb.TagRules(
+                ignored=["a"], splitting=["b"], non_splitting=["c", "d"], only_named_split=True, repair=True
+            ),
             keep=[pb.KeepRule(literal="Acme"), pb.KeepRule(opening="<<", closing=">>"), pb.KeepRule(opening="[")],
         ),
     )
@@ -48,6 +54,7 @@ def test_every_field_of_a_request_is_read() -> None:
     request = read_request(message, None, TENANT)
 
     assert (list(request.contents), request.tenant) == (["one", "two"], TENANT)
+    assert list(request.target_prefixes) == ["eins", ""]
     assert (request.source_language_code, request.target_language_code) == ("en", "de")
     assert (request.model, request.mime_type, request.priority) == ("m", "text/plain", Priority.LOW)
     assert request.traffic_key == "document 7"
@@ -64,7 +71,11 @@ def test_every_field_of_a_request_is_read() -> None:
     assert request.with_confidence
     assert request.with_search
     assert request.text == TextOptions(
-        refuse_unknown_scripts=True, translate_attributes=True, keep=["Acme", ("<<", ">>"), ("[", "")]
+        refuse_unknown_scripts=True,
+        translate_attributes=True,
+        join_lines=True,
+        tags=TagRules(frozenset({"a"}), frozenset({"b"}), frozenset({"c", "d"}), only_named_split=True, repair=True),
+        keep=["Acme", ("<<", ">>"), ("[", "")],
     )
 
 

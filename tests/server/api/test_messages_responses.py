@@ -295,3 +295,20 @@ async def test_a_text_with_a_script_that_the_model_does_not_know_is_copied_or_re
         "contents[0]: has a sentence, number 0, in a script that the model does not know: CJK"
     )
     assert translated.text == beside.text == "A dog."
+
+
+@pytest.mark.parametrize(("are_alternatives", "number"), [(True, 2), (False, 3)])
+async def test_there_are_as_many_alternatives_as_were_found(
+    translator: Translator, are_alternatives: bool, number: int
+) -> None:
+    job, arrived = await finished(translator, "A dog runs.", num_hypotheses=3)
+    (answer,) = job.answers
+    (leg,) = answer.legs
+    options = dataclasses.replace(leg.options, return_alternatives=are_alternatives)
+    answer.legs = (dataclasses.replace(leg, options=options),)
+    sentence = answer.sentences[0]
+    answer.sentences[0] = dataclasses.replace(sentence, candidates=sentence.candidates[:2])
+
+    (translation,) = response(job, arrived, pb.OutputOptions()).translations
+
+    assert len(translation.hypotheses) == number

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from server.decoding.beam_search import BeamSearch, default_max_tokens
+from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import FinishReason, Hypothesis
 from server.decoding.steering import log_probs_of, steer
@@ -149,11 +149,6 @@ def test_length_penalty_decides_between_short_and_long(length_penalty: float, be
     assert advance(search, {EOS: -0.5, 40: -9.0, 41: -9.0, 42: -9.0}, {43: -9, 44: -9, 45: -9, 46: -9}) == []
 
     assert search.best()[0].ids == best
-
-
-@pytest.mark.parametrize(("source_tokens", "limit", "expected"), [(1, 512, 18), (100, 512, 216), (300, 512, 512)])
-def test_default_limit_grows_with_the_source(source_tokens: int, limit: int, expected: int) -> None:
-    assert default_max_tokens(source_tokens, limit) == expected
 
 
 def test_beams_have_positions_in_common_until_they_part() -> None:

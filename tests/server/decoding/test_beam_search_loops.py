@@ -26,7 +26,7 @@ def test_greedy_search_ends_a_loop_and_keeps_the_phrase_once(with_tokens: bool) 
     (best,) = search.best()
     assert (best.ids, best.finish_reason) == ((5, 6, 7), FinishReason.REPETITION)
     assert best.log_probs == ((-0.5,) * 3 if with_tokens else ())
-    assert search.target_ids == [BOS, 5, 6, 7]
+    assert search.target_ids(search.best()[0]) == [BOS, 5, 6, 7]
 
 
 def test_greedy_search_goes_on_if_nobody_asks_for_the_end_of_loops() -> None:

@@ -1,8 +1,10 @@
 import dataclasses
+from typing import Any
 
+import numpy as np
 import pytest
 
-from server.decoding.options import DecodingOptions, Sampling
+from server.decoding.options import DecodingOptions, Sampling, default_max_tokens
 from server.decoding.terms import Replaced, Terms
 
 
@@ -48,6 +50,13 @@ def test_equal_options_are_one_key_and_any_difference_makes_another() -> None:
         DecodingOptions(suppressed=((5,),)),
         DecodingOptions(sampling=Sampling()),
         DecodingOptions(end_loops=True),
+        DecodingOptions(target_prefix=(5,)),
+        DecodingOptions(return_alternatives=True),
+        DecodingOptions(min_alternative_expansion_prob=0.1),
+        DecodingOptions(prefix_bias_beta=0.5),
+        DecodingOptions(min_length_ratio=0.5),
+        DecodingOptions(max_length_ratio=2.0),
+        DecodingOptions(coverage_penalty=0.2),
     ]
 
     assert len({DecodingOptions(), DecodingOptions()}) == 1
@@ -63,7 +72,42 @@ def test_equal_options_are_one_key_and_any_difference_makes_another() -> None:
         (DecodingOptions(min_output_tokens=2), True),
         (DecodingOptions(suppressed=((5,),)), True),
         (DecodingOptions(sampling=Sampling()), True),
+        (DecodingOptions(target_prefix=(5,)), False),
+        (DecodingOptions(target_prefix=(5,), prefix_bias_beta=0.5), True),
+        (DecodingOptions(prefix_bias_beta=0.5), False),  # of a sentence without a prefix
     ],
 )
 def test_options_that_change_logits_need_whole_rows(options: DecodingOptions, is_steered: bool) -> None:
     assert options.is_steered is is_steered
+
+
+@pytest.mark.parametrize(("source_tokens", "limit", "expected"), [(1, 512, 18), (100, 512, 216), (300, 512, 512)])
+def test_default_limit_grows_with_the_source(source_tokens: int, limit: int, expected: int) -> None:
+    assert default_max_tokens(source_tokens, limit) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "source_tokens", "least", "most"),
+    [
+        ({}, 10, 0, None),
+        ({"min_length_ratio": 0.5}, 10, 4, None),  # and the end of the translation
+        ({"min_length_ratio": float(np.float32(0.7))}, 10, 6, None),
+        ({"min_length_ratio": float(np.float32(1.2))}, 10, 11, None),
+        ({"min_length_ratio": 0.5, "min_output_tokens": 7}, 10, 7, None),
+        ({"max_length_ratio": float(np.float32(1.2))}, 10, 0, 12),
+        ({"max_length_ratio": float(np.float32(0.7))}, 10, 0, 7),
+        ({"max_length_ratio": 2.0, "max_output_tokens": 9}, 10, 0, 9),
+        ({"max_length_ratio": 0.01}, 10, 0, 2),
+    ],
+)
+def test_ratios_are_bounds_for_a_source(
+    asked: dict[str, Any], source_tokens: int, least: int, most: int | None
+) -> None:
+    options = DecodingOptions(**asked).of_source(source_tokens)
+
+    assert (options.min_output_tokens, options.max_output_tokens) == (least, most)
+
+
+@pytest.mark.parametrize(("alternatives", "rows"), [(False, 4), (True, 12)])
+def test_each_alternative_has_a_beam_of_its_own(alternatives: bool, rows: int) -> None:
+    assert DecodingOptions(num_hypotheses=3, return_alternatives=alternatives).num_rows == rows

@@ -45,6 +45,23 @@ def test_the_tree_has_what_was_kept_and_where_hypotheses_end() -> None:
     assert search.tree() == search.tree()
 
 
+def test_the_tree_has_what_translations_begin_with() -> None:
+    search = recorded(2, target_prefix=(5,))
+    advance(search, {9: -0.1, 10: -0.2, 11: -0.3, 12: -0.4})
+    advance(search, {7: -0.5, 8: -0.75, 9: -4.0, 10: -5.0})
+    while advance(search, *[{EOS: -0.25, 13: -6.0, 14: -7.0, 15: -8.0}] * len(search.last_ids)):
+        pass
+    best, other = search.finished[:2]
+    search.finished = [dataclasses.replace(best, score=-9.0), other]  # as coverage may rank them
+
+    assert search.tree()[:3] == (
+        SearchNode(None, 5, 0.0, is_chosen=True),
+        SearchNode(0, 7, -0.5),
+        SearchNode(0, 8, -0.75, is_chosen=True),
+    )
+    assert [node.score for node in search.tree() if node.score is not None] == [-9.0, other.score]
+
+
 def test_a_greedy_search_is_a_chain() -> None:
     search = recorded(1)
     for token in (7, 8, 9):

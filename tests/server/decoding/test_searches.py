@@ -1,5 +1,6 @@
 import pytest
 
+from server.decoding.alternative_search import AlternativeSearch
 from server.decoding.beam_search import BeamSearch
 from server.decoding.given_search import GivenSearch
 from server.decoding.options import DecodingOptions, Sampling
@@ -16,6 +17,7 @@ TERMS = Terms((((5,),),), Replaced(((),), 4))
     [
         (DecodingOptions(), BeamSearch),
         (DecodingOptions(beam_size=1, given_target=(5, 3)), GivenSearch),
+        (DecodingOptions(return_alternatives=True), AlternativeSearch),
         (DecodingOptions(terms=TERMS), TermSearch),
         (DecodingOptions(with_search=True), RecordedSearch),
         (DecodingOptions(with_search=True, terms=TERMS), RecordedTermSearch),

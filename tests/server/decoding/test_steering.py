@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from server.decoding.options import DecodingOptions
-from server.decoding.steering import BAN, BANNED, Steering, best_of, log_probs_of, steer
+from server.decoding.steering import BAN, BANNED, Steering, best_of, draw_to, log_probs_of, steer
 
 EOS = 3
 
@@ -150,3 +150,35 @@ def test_the_best_of_large_vocabularies_are_those_of_a_sort(size: int, top_k: in
     for values in (chance.normal(0, 2, size), np.arange(size), np.zeros(size)):
         expected = np.argsort(-values, kind="stable")[:top_k]
         assert best_of(values.astype(np.float32), top_k).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [([], (5, 0.25)), ([5], (6, 0.25)), ([6], None), ([7, 6], None), ([5, 6], None), ([5, 6, 7], None)],
+)
+def test_a_beam_that_follows_its_prefix_is_drawn_to_the_next_token_of_it(
+    written: list[int], expected: tuple[int, float] | None
+) -> None:
+    assert Steering(DecodingOptions(target_prefix=(5, 6), prefix_bias_beta=0.25), EOS).drawn([written]) == [expected]
+    assert Steering(DecodingOptions(target_prefix=(5, 6)), EOS).drawn([written]) == [None]
+
+
+@pytest.mark.parametrize("token", [0, 40, 99])
+@pytest.mark.parametrize("top_k", [1, 4])
+def test_the_token_has_its_part_of_all_probability_beside_its_share_of_the_rest(token: int, top_k: int) -> None:
+    logits = np.random.default_rng(token).normal(0, 3, (3, 100)).astype(np.float32)
+    logits[1, 99] = BANNED
+    expected = np.exp(logits[1].astype(np.float64))
+    expected *= 0.75 / expected.sum()
+    expected[token] += 0.25
+    ids, log_probs = top_of(logits, top_k)
+    others = ids[[0, 2]].tolist(), log_probs[[0, 2]].tolist()
+
+    draw_to(logits, ids, log_probs, {1: (token, 0.25)})
+
+    best = np.argsort(-expected, kind="stable")[:top_k]
+    assert ids[1].tolist() == best.tolist()
+    assert np.exp(log_probs[1]) == pytest.approx(expected[best], rel=1e-4)
+    every = log_probs_of(logits, ids, log_probs, [1] * 99, list(range(99)))
+    assert np.exp(every) == pytest.approx(expected[:99], rel=1e-4)
+    assert (ids[[0, 2]].tolist(), log_probs[[0, 2]].tolist()) == others

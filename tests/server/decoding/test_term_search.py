@@ -21,6 +21,7 @@ Network = Callable[[tuple[int, ...]], Mapping[int, float]]
 def search(
     network: Network,
     *terms: tuple[Form, ...],
+    joined: tuple[tuple[Form, ...], ...] = (),
     replaced: Sequence[Sequence[int]] = (),
     gone: frozenset[int] = frozenset(),
     max_tokens: int = 12,
@@ -29,7 +30,7 @@ def search(
     **options: Any,
 ) -> list[Hypothesis]:
     """Searches to the end, with a network that gives every token's log-probability after those before it."""
-    told = Terms(terms, replaced_by(replaced or ((),) * len(terms), gone), frozenset({PART}))
+    told = Terms(terms, replaced_by(replaced or ((),) * len(terms), gone), {PART: 4}, joined)
     options = {"beam_size": 4, "num_hypotheses": 4, "with_tokens": True, **options}
     chosen = DecodingOptions(**options, terms=told)
     searched = TermSearch(
@@ -140,7 +141,7 @@ def test_an_article_changes_for_a_term_whose_second_token_tells_its_gender() -> 
 
 
 def test_beams_that_lack_a_term_and_are_less_likely_besides_take_no_room() -> None:
-    terms = Terms((((40,),),), replaced_by([()]), frozenset())
+    terms = Terms((((40,),),), replaced_by([()]))
     options = DecodingOptions(beam_size=4, terms=terms)
     searched = TermSearch(options, max_tokens=12, bos_id=BOS, eos_id=EOS)
     searched.advance([[40, 5, 6, 7, 8]], [[-0.1, -20.0, -20.0, -20.0, -20.0]], [-0.1])
@@ -196,6 +197,14 @@ def test_the_prefix_of_the_target_is_no_part_of_a_term() -> None:
     assert 40 in best.ids
 
 
+@pytest.mark.parametrize("prefix", [(40, 41), (40,), (9, 40, 41)])
+def test_terms_may_begin_or_stand_in_what_is_given(prefix: tuple[int, ...]) -> None:
+    best, *_ = search(lambda before: saying(10, 11)(before[len(prefix) :]), ((40, 41),), target_prefix=prefix)
+
+    assert best.ids[: len(prefix)] == prefix
+    assert [pair for pair in itertools.pairwise(best.ids) if 40 in pair and 41 in pair] == [(40, 41)], "once"
+
+
 def test_a_limit_ends_a_sentence_without_its_terms_and_those_with_more_are_better() -> None:
     found = search(saying(*range(10, 30)), ((40, 41),), ((42,),), max_tokens=4)
 
@@ -216,6 +225,17 @@ def test_the_likelier_of_two_forms_is_written_although_the_other_is_longer(numbe
 
     best, *_ = search(network, ((40,), (40, PART)), replaced=((11,),))
     assert (PART in best.ids) == (number == "plural")
+
+
+@pytest.mark.parametrize(("likelihood", "is_longer"), [(-0.2, True), (-9.0, False)])
+def test_a_term_begins_a_longer_word_if_the_network_would_go_on(likelihood: float, is_longer: bool) -> None:
+    def network(before: tuple[int, ...]) -> Mapping[int, float]:
+        if before[-1:] == (40,):
+            return {**dict.fromkeys(range(4, 60), -9.5), EOS: -12.0, PART: likelihood, 12: -2.0}
+        return saying(10, 11, 12)(before[:2] + before[3:] if PART in before else before)
+
+    assert (PART in search(network, ((40,),), joined=(((40,),),), replaced=((11,),))[0].ids) == is_longer
+    assert PART not in search(network, ((40,),), replaced=((11,),))[0].ids, "a term that must stay a word"
 
 
 def test_placeholders_are_charged_for_as_without_terms() -> None:

@@ -14,7 +14,7 @@ EOS = 3
 
 def trie(*terms: tuple[Form, ...], replaced: Sequence[Sequence[int]] = ()) -> TermTrie:
     """Terms in the place of words that begin with these tokens, of which none stands elsewhere, in their order."""
-    return TermTrie(Terms(terms, replaced_by(replaced or ((),) * len(terms)), frozenset({PART})))
+    return TermTrie(Terms(terms, replaced_by(replaced or ((),) * len(terms)), {PART: 2}))
 
 
 def replaced_by(tokens: Sequence[Sequence[int]], gone: frozenset[int] = frozenset()) -> Replaced:
@@ -75,7 +75,7 @@ def test_only_the_first_token_of_a_term_is_not_spared() -> None:
     terms = trie(((10, 11),))
 
     assert write(terms, 9, 10, 11, 12) == Written(done=1, cost=-2.0, spared=-1.0, num_tokens=2)
-    assert write(terms, 9, 10, 11)[2:] == (0.0, 0.0, 0, -2.0, -1.0, 2)
+    assert write(terms, 9, 10, 11)[2:] == (0.0, 0.0, 0, -2.0, -1.0, 2, 0)
     assert write(terms, 9, 10, 12) == Written(), "it has left the term"
 
 
@@ -166,6 +166,58 @@ def test_a_form_that_begins_as_the_word_that_it_replaces_is_not_left_for_that_wo
     assert [terms.forbids(write(terms, 10, 11), token) for token in (PART, 9, EOS)] == [True, False, False]
     assert not terms.forbids(write(terms, 12), 9)
     assert not terms.forbids(Written(), 9)
+
+
+def joining(*, replaced: Sequence[Sequence[int]] = ((),)) -> TermTrie:
+    """A term that may begin a longer word; `PART` has 2 letters, 51 has 4, and 52 links words."""
+    return TermTrie(Terms((((10, 11),),), replaced_by(replaced), {PART: 2, 51: 4, 52: 1}, (((10, 11), (10, 11, 52)),)))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "is_done"),
+    [
+        ((10, 11), True),
+        ((10, 11, 51), True),
+        ((10, 11, PART, PART), True),
+        ((10, 11, 52, 51), True),
+        ((10, 11, PART), False),
+        ((10, 11, 52), False),
+        ((10, 51), False),
+        ((10, 11, PART, 9, PART), False),
+        ((10, 11, PART, 10, 11), True),
+    ],
+)
+def test_a_longer_word_has_the_term_that_it_begins_with_if_it_has_enough_letters(
+    tokens: tuple[int, ...], is_done: bool
+) -> None:
+    terms = joining()
+
+    assert terms.is_done(write(terms, *tokens, 9)) == is_done
+
+
+def test_a_beam_that_goes_on_behind_a_term_is_within_it_until_the_word_has_enough_letters() -> None:
+    terms = joining()
+    growing = write(terms, 10, 11, PART)
+
+    assert [terms.level(write(terms, *tokens)) for tokens in ((10, 11), (10, 11, PART), (10, 11, 51))] == [2, 1, 2]
+    assert (terms.wanted(growing), terms.replaced(growing, ())) == ([], {})
+    assert terms.has_begun(growing, 0)
+    assert [terms.may_join(write(terms, *tokens)) for tokens in ((10,), (10, 11), (10, 11, 51))] == [False, True, False]
+    terms.note(growing, {})
+
+
+def test_a_longer_word_costs_what_its_other_part_costs() -> None:
+    terms = joining()
+
+    assert write(terms, 10, 11, 51) == Written(done=1, cost=-2.0, spared=-1.0, num_tokens=2)
+
+
+def test_a_term_may_begin_a_longer_word_although_it_begins_as_the_word_that_it_replaces() -> None:
+    terms = joining(replaced=((10,),))
+
+    assert [terms.forbids(write(terms, 10, 11), token) for token in (PART, 51, 52, 9)] == [False] * 4
+    assert [terms.forbids(write(terms, 10, 11, PART), token) for token in (PART, 9)] == [False, True]
+    assert [terms.forbids(write(terms, 10, 11, 52), token) for token in (51, 9)] == [False, True]
 
 
 def test_terms_tell_how_many_tokens_they_take_at_most() -> None:

@@ -1,6 +1,7 @@
 """The engine over a fake network, its lanes stepped by hand."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -13,7 +14,7 @@ from server.engine.engine import Engine
 from server.errors import NotServing, Overloaded
 from server.telemetry.metrics import Metrics
 from server.telemetry.model_metrics import LANE_STATES
-from tests.fakes import EOS, CountingRunner, FakeClock, engine_limits
+from tests.fakes import EOS, FIRST_TOKEN, CountingRunner, FakeClock, engine_limits
 from tests.server.engine.bench import Bench, new_bench
 from tests.server.engine.parts import GREEDY, tokens
 
@@ -35,6 +36,27 @@ def test_by_default_a_translation_has_at_most_twice_the_source_tokens_and_16(ben
 
     (hypothesis,) = cut.result(0).hypotheses
     assert hypothesis.ids == tokens(22)
+    assert hypothesis.finish_reason is FinishReason.LENGTH
+
+
+@pytest.mark.parametrize(
+    ("options", "number"),
+    [
+        ({"max_length_ratio": 1.0}, 3),  # of three source tokens
+        ({"max_length_ratio": 2.0, "max_output_tokens": 4}, 4),
+        ({"target_prefix": (FIRST_TOKEN,) * 2}, 2 + 22),
+        ({"target_prefix": (FIRST_TOKEN,) * 5, "max_length_ratio": 1.0}, 5 + 3),  # a few behind the prefix
+    ],
+)
+def test_other_limits_are_of_the_source_and_of_what_is_given(
+    bench: Bench, options: dict[str, Any], number: int
+) -> None:
+    (cut,) = bench.submit(99, options=DecodingOptions(beam_size=1, **options))
+
+    bench.step(number)
+
+    (hypothesis,) = cut.result(0).hypotheses
+    assert len(hypothesis.ids) == number
     assert hypothesis.finish_reason is FinishReason.LENGTH
 
 

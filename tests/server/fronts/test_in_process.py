@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
 from server.access.access import Access
 from server.access.keys import hash_key
@@ -14,6 +16,7 @@ from server.errors import InvalidRequest, Overloaded, Unauthenticated
 from server.fronts.backend import Backend, Caller
 from server.fronts.in_process import InProcess
 from server.telemetry.metrics import Metrics
+from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.calls import Calls
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
@@ -21,6 +24,7 @@ from tests.server.echo_engine import EchoEngine
 
 CALLER = Caller(front="libretranslate", request_id="my-id", address="1.2.3.4")
 REQUEST = pb.TranslateRequest(contents=["A dog runs. A man sits."], target_language_code="de")
+PUT = store_pb.PutKeptGlossaryRequest(glossary=store_pb.KeptGlossary(title="Dogs"))
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
@@ -51,18 +55,24 @@ async def test_each_method_answers_and_is_counted_by_its_front(
         models = await backend.list_models(CALLER)
         glossaries = await backend.list_glossaries(CALLER)
         detected = await backend.detect_languages(pb.DetectLanguagesRequest(contents=["A dog."]), CALLER)
+        kept = await backend.put_glossary(PUT, CALLER)
+        listed = await backend.list_kept_glossaries(CALLER)
+        await backend.get_glossary(store_pb.GetKeptGlossaryRequest(id=kept.id), CALLER)
+        await backend.delete_glossary(store_pb.DeleteKeptGlossaryRequest(id=kept.id), CALLER)
         await asyncio.sleep(0)
 
+    assert list(listed.glossaries) == [kept]
     assert translated.translations[0].text == REQUEST.contents[0]
     assert {each.sentence.text for each in sent} == {"A dog runs.", "A man sits."}
     assert detected.detections[0].language_code == "en"
     assert (len(scored.scores), len(models.models), len(glossaries.glossaries)) == (1, 1, 0)
     facts = [vars(record)["facts"] for record in caplog.records if record.message == "request"]
     methods = ["Translate", "TranslateStream", "Score", "ListModels", "ListGlossaries", "DetectLanguages"]
+    methods += ["PutKeptGlossary", "ListKeptGlossaries", "GetKeptGlossary", "DeleteKeptGlossary"]
     assert [each["method"] for each in facts] == methods
     assert {(each["front"], each["code"], each["tenant"]) for each in facts} == {("libretranslate", "OK", "anonymous")}
     labels = {"front": "libretranslate", "code": "OK"}
-    assert metrics.registry.get_sample_value("babelserve_front_requests_total", labels) == 6
+    assert metrics.registry.get_sample_value("babelserve_front_requests_total", labels) == 10
 
 
 async def test_callers_without_a_key_are_refused_and_tenants_known(
@@ -142,3 +152,32 @@ def test_it_serves_while_the_server_says_so(backend: InProcess) -> None:
     give_back = backend.keep(1)
     assert not backend.is_serving
     give_back()
+
+
+async def test_texts_of_a_bulk_call_come_one_by_one_and_each_may_fail(
+    backend: Backend, metrics: Metrics, engine: EchoEngine
+) -> None:
+    taken: dict[int, pb.Translation] = {}
+    texts = ["A dog runs.", "x" * (MAX_TEXT_BYTES + 1), "A man sits."]
+
+    await backend.translate_bulk(pb.TranslateRequest(target_language_code="de"), texts, CALLER, taken.__setitem__)
+
+    assert [taken[index].text for index in range(3)] == ["A dog runs.", "", "A man sits."]
+    assert taken[1].status.message.startswith("contents[1]: must be at most")
+    labels = {"method": "TranslateBulk", "code": "OK"}
+    assert metrics.registry.get_sample_value("babelserve_requests_total", labels) == 1
+    with pytest.raises(InvalidRequest, match="target_language_code"):
+        await backend.translate_bulk(pb.TranslateRequest(target_language_code="zz"), texts, CALLER, taken.__setitem__)
+
+
+async def test_callers_are_told_apart_by_tenant_or_address(
+    translator: Translator, metrics: Metrics, tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys.toml"
+    keys.write_text(f'[tenants.billing]\nkeys = [{{ sha256 = "{hash_key("key").hex()}" }}]\n')
+    known = make(translator, metrics, Access(metrics.access, keys=keys))
+
+    assert await make(translator, metrics).identify(CALLER) == "1.2.3.4"
+    assert await known.identify(replace(CALLER, key="key")) == "billing"
+    with pytest.raises(Unauthenticated):
+        await known.identify(CALLER)

@@ -5,7 +5,7 @@ import pytest
 
 from babelserve.v1 import translation_pb2 as pb
 from server.fronts import languages
-from server.fronts.languages import directions, names_of, standard_code
+from server.fronts.languages import directions, is_right_to_left, names_of, standard_code
 
 
 def model(*pairs: str, sources: str = "", targets: str = "") -> pb.ModelInfo:
@@ -84,4 +84,10 @@ def test_a_model_of_many_languages_takes_time_by_its_directions() -> None:
         return time.process_time() - started
 
     quick, slow = (min(seconds(num_languages) for _ in range(5)) for num_languages in (200, 400))
-    assert slow / quick < 4 * 2.5 / 2  # four times as many directions
+    assert slow / quick < 8  # four times as many directions; sixteen would be a square
+
+
+def test_a_script_decides_the_direction_of_writing() -> None:
+    codes = ["ar", "he", "en", "az", "az-Arab", "ur-Latn", "de-DE", "ar-EG"]
+
+    assert [is_right_to_left(code) for code in codes] == [True, True, False, False, True, False, False, True]

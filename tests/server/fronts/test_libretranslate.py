@@ -122,7 +122,7 @@ def test_a_language_that_is_not_served_is_named_as_it_was_written() -> None:
     ("error", "expected"),
     [
         (Unauthenticated("no key"), (403, "Invalid API key")),
-        (ModelNotFound("none"), (400, "none")),
+        (ModelNotFound("none"), (404, "none")),
         (Overloaded("queue is full", "sentences"), (429, "Slowdown: queue is full")),
         (TranslationError("internal error"), (500, "internal error; request id my-id")),
     ],
@@ -185,12 +185,12 @@ def test_languages_have_names_and_targets() -> None:
     ]
 
 
-def test_settings_are_those_of_a_server_without_files_and_suggestions() -> None:
-    settings = write_settings(SERVED, asks_for_key=True)
+def test_settings_are_those_of_a_server_without_suggestions() -> None:
+    settings = write_settings(SERVED, ["txt", "docx"], asks_for_key=True)
 
     assert settings["language"]["target"] == {"code": "de", "name": "German"}
     assert (settings["apiKeys"], settings["keyRequired"], settings["suggestions"]) == (True, True, False)
-    assert write_settings(pb.ListModelsResponse(), asks_for_key=False)["language"]["target"]["code"] == ""
+    assert write_settings(pb.ListModelsResponse(), [], asks_for_key=False)["language"]["target"]["code"] == ""
 
 
 def test_one_language_is_detected_of_all_texts() -> None:

@@ -28,6 +28,9 @@ def test_fields_may_be_written_in_both_ways() -> None:
         ({"model": "\ud800"}, "Unpaired surrogate"),
         ({"decoding": {"beamSize": 1 << 40}}, "out of range"),
         ({"priority": "URGENT"}, "Invalid enum value"),
+        ({"\ud800": 1}, "half of a surrogate pair"),
+        ({"priority": "\ud800"}, "half of a surrogate pair"),
+        ({"decoding": {"\ud800": 1}}, ""),
         ([1], ""),
         (None, ""),
         ("a", ""),
@@ -38,8 +41,14 @@ def test_what_is_no_message_is_refused_with_the_reason(fields: object, words: st
         read_message(pb.TranslateRequest, fields)
 
     assert words in str(caught.value)
-    assert len(str(caught.value)) < 300
+    assert len(str(caught.value).encode()) < 300
     assert caught.value.rule == "must be the JSON form of babelserve.v1.TranslateRequest"
+
+
+def test_unknown_fields_may_be_left_out() -> None:
+    assert read_message(pb.BulkText, {"content": "a", "more": 1}, ignores_unknown=True) == pb.BulkText(content="a")
+    with pytest.raises(InvalidRequest, match="half of a surrogate pair"):
+        read_message(pb.BulkText, {"\ud800": 1}, ignores_unknown=True)
 
 
 def test_a_message_is_written_in_one_line_of_utf_8() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from server.bundle.bundle import Bundle
+from server.children import Bounds
 from server.models.bundle_loader import BundleLoader
 from server.models.folder import FoundBundle, find_models
-from server.models.proof import Bounds
 from server.models.proofs import Proofs
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics

@@ -21,16 +21,16 @@ async def test_files_are_served_and_followed(tmp_path: Path, metrics: Metrics) -
     (tmp_path / "b.tsv").write_text("en\tde\ndog\tHund\n")
     glossaries = Glossaries(tmp_path, metrics.glossaries)
     with pytest.raises(NotServing):
-        glossaries.resolve(glossary("b"))
+        glossaries.resolve(glossary("b"), "")
 
     async with glossaries.followed(poll_seconds=0.01):
-        before = glossaries.resolve(glossary("b"))
+        before = glossaries.resolve(glossary("b"), "")
         (tmp_path / "a.tsv").write_text("en\tde\ncat\tKatze\n")
         (tmp_path / "b.tsv").write_text("en\tde\ndog\tKöter\n")
         await until(lambda: [each.name for each in glossaries.served] == ["a", "b"])
         await until(lambda: glossaries.served[1].version != before.named[0].version)
 
-        after = glossaries.resolve(glossary("b", "a", "b"))
+        after = glossaries.resolve(glossary("b", "a", "b"), "")
 
     assert [each.name for each in after.named] == ["b", "a"]
     assert [found.term.targets for found in before.find("A dog, a cat")] == [("Hund",)], "a request keeps what it has"
@@ -42,13 +42,13 @@ async def test_files_are_served_and_followed(tmp_path: Path, metrics: Metrics) -
 )
 def test_an_unknown_name_is_refused(name: str, shown: str) -> None:
     with pytest.raises(GlossaryNotFound, match=rf"^glossary.names\[0\]: {shown}"):
-        Glossaries().resolve(glossary(name))
+        Glossaries().resolve(glossary(name), "")
 
 
 def test_a_glossary_without_names_needs_no_folder() -> None:
     own = glossary()
 
-    assert Glossaries().resolve(own) is own
+    assert Glossaries().resolve(own, "") is own
     assert Glossaries().served == []
 
 

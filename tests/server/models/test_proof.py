@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from server.bundle.bundle import Bundle
-from server.models.proof import Bounds, proof_bounds, prove, prove_all, size_bounds
+from server.children import Bounds
+from server.models.proof import proof_bounds, prove, prove_all, size_bounds
 from tests.chaos.hostile_bundles import BUNDLES
 from tests.server.models.administered import until
 

@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
+from server.children import Bounds
 from server.models.folder import FoundBundle
-from server.models.proof import Bounds
 from server.models.proofs import Proofs, Task, newest
 from tests.fakes import FakeClock
 from tests.server.models.administered import until

@@ -8,7 +8,9 @@ from typing import Any
 import grpc
 import pytest
 
+from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
+from babelserve.v1.glossary_store_pb2_grpc import GlossaryStoreStub
 from server.bundle.languages import Languages, SourceLanguage, TargetLanguage
 from server.bundle.manifest import Manifest
 from server.bundle.tokenizer import Tokenizer
@@ -235,9 +237,34 @@ async def test_without_a_model_calls_are_unavailable(live: Live, message: Any) -
 
 
 def test_every_method_of_the_contract_has_a_handler_and_a_metric_label() -> None:
-    methods = {method.name for method in pb.DESCRIPTOR.services_by_name["TranslationService"].methods}
+    services = [
+        pb.DESCRIPTOR.services_by_name["TranslationService"],
+        store_pb.DESCRIPTOR.services_by_name["GlossaryStore"],
+    ]
+    methods = {method.name for service in services for method in service.methods}
 
     assert set(METHODS) - {"other"} == methods
+
+
+async def test_glossaries_of_callers_are_kept(live: Live) -> None:
+    store = GlossaryStoreStub(live.channel)
+    dictionary = store_pb.Dictionary(
+        source_language_code="en",
+        target_language_code="de",
+        terms=[store_pb.DictionaryTerm(source="dog", target="Hund")],
+    )
+
+    kept = await store.PutKeptGlossary(
+        store_pb.PutKeptGlossaryRequest(glossary=store_pb.KeptGlossary(title="Dogs", dictionaries=[dictionary]))
+    )
+
+    assert (await store.GetKeptGlossary(store_pb.GetKeptGlossaryRequest(id=kept.id))).dictionaries[
+        0
+    ].terms == dictionary.terms
+    assert list((await store.ListKeptGlossaries(store_pb.ListKeptGlossariesRequest())).glossaries) == [kept]
+    await store.DeleteKeptGlossary(store_pb.DeleteKeptGlossaryRequest(id=kept.id))
+    code, words = await told(store.GetKeptGlossary(store_pb.GetKeptGlossaryRequest(id=kept.id)))
+    assert (code, words.partition(":")[0]) == (grpc.StatusCode.NOT_FOUND, "id")
 
 
 async def test_requests_at_once_get_their_own_answers(live: Live) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from server.errors import InvalidRequest
-from server.text.glossary import Glossary, NamedGlossary, compile_glossary, locate
+from server.text.glossary import Glossary, NamedGlossary, compile_glossary, locate, translate_alone
 from server.text.term_table import Term, TermTable
 
 
@@ -160,6 +160,31 @@ def test_each_term_has_its_own_place_in_a_translation(translation: str, spans: l
     assert [used.span for used in locate(found, translation)] == spans
 
 
+@pytest.mark.parametrize(
+    ("targets", "language", "span"),
+    [
+        (("System",), "de", (17, 23)),
+        (("Kanalisation",), "de", (4, 16)),
+        (("System", "Systeme"), "de", None),
+        (("System",), "nl", None),
+    ],
+)
+def test_a_target_that_is_given_alone_may_be_a_part_of_a_longer_word_of_german(
+    targets: tuple[str, ...], language: str, span: tuple[int, int] | None
+) -> None:
+    found = list(Glossary([Term(("system",), targets)]).inflecting(language).find("the sewer system"))
+
+    assert [used.span for used in locate(found, "Das Kanalisationssystem")] == [span]
+
+
+def test_a_term_is_a_word_of_its_own_rather_than_a_part_and_each_part_serves_one_term() -> None:
+    terms = Glossary([Term(("system",), ("System",)), Term(("sewer",), ("Kanalisation",))]).inflecting("de")
+    found = list(terms.find("sewer system, system"))
+
+    spans = [used.span for used in locate(found, "Kanalisationssystem, System")]
+    assert spans == [(0, 12), (21, 27), (13, 19)]
+
+
 def test_a_target_in_small_letters_may_begin_a_translation() -> None:
     (found,) = Glossary([Term(("red",), ("rot",))]).find("It is red.")
 
@@ -192,6 +217,27 @@ def test_no_term_is_in_a_part_that_the_network_has_not_written() -> None:
 
     assert [used.span for used in locate([found], "{user} ist ein Benutzer", ["{user}"])] == [None]
     assert [used.span for used in locate([found], "{user} ist ein user", ["{user}"])] == [(15, 19)]
+
+
+@pytest.mark.parametrize(
+    ("text", "translation"),
+    [
+        ("hard disk", "Festplatte x"),
+        ("hard  disk", "Festplatte x"),
+        ("Hard disk", "Festplatte x"),
+        ("HARD DISK", "FESTPLATTE X"),
+        ("dog", "hund"),
+        ("Dog", "Hund"),
+        ("hard disk.", None),
+        ("A hard disk", None),
+        ("dog dog", None),
+        ("", None),
+    ],
+)
+def test_a_sentence_that_is_a_term_becomes_its_target(text: str, translation: str | None) -> None:
+    terms = Glossary([Term(("hard disk",), ("Festplatte  x", "Festplatten")), Term(("dog",), ("hund",))])
+
+    assert translate_alone(text, list(terms.find(text))) == translation
 
 
 def test_a_place_serves_one_term() -> None:

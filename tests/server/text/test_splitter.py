@@ -12,9 +12,11 @@ from server.bundle.manifest import TOKENIZER_FILE, Manifest
 from server.bundle.tokenizer import Tokenizer
 from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
 from server.text import splitter
+from server.text.glossary import Glossary
 from server.text.markup.html import read_html
 from server.text.source import SplitText
 from server.text.splitter import MAX_SENTENCES, MAX_TEXT_BYTES, SplitRules, Splitter
+from server.text.term_table import Term
 from server.threads import SPLITTER_NICENESS
 
 LONG = "A dog runs. " * 1000
@@ -53,6 +55,17 @@ def later() -> float:
 
 def num_sentences(texts: list[SplitText]) -> list[int]:
     return [len(text.sentences) for text in texts]
+
+
+async def test_a_sentence_that_is_a_term_needs_no_model(tokenizer: Tokenizer, later: float) -> None:
+    glossary = Glossary([Term(("dog",), ("Hund",)), Term(("3 dogs",), ("3 Hunde",))])
+    with_terms = SplitRules("en", tokenizer.encode, 64, glossary=glossary)
+
+    (split,) = await Splitter().split(["Dog\nA dog runs.\ncat"], itertools.repeat(with_terms), later)
+
+    assert [sentence.written for sentence in split.sentences] == ["Hund", None, None]
+    assert [sentence.source_ids is None for sentence in split.sentences] == [True, False, False]
+    assert [len(sentence.terms) for sentence in split.sentences] == [1, 1, 0]
 
 
 async def test_a_request_has_room_for_so_many_sentences(tokenizer: Tokenizer, later: float) -> None:

@@ -3,10 +3,12 @@ import html
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import FinishReason, Hypothesis, Result, Timings
 from server.errors import InvalidRequest
+from server.text.glossary import FoundTerm
 from server.text.markup.document import Mark
 from server.text.markup.sentence_markup import SentenceMarkup, TagText
 from server.text.masking import Masker
 from server.text.source import SourceSentence, SplitText
+from server.text.term_table import Term
 from server.translation.answer import Candidate, TextAnswer, TranslatedSentence, restore
 
 ONE = SourceSentence("one", " ", (5, 6, 3))
@@ -99,6 +101,17 @@ def test_a_text_of_which_nothing_was_translated_is_copied() -> None:
     text.sentences[0] = TranslatedSentence.copied(STARS)
 
     assert text.finish_reason == FinishReason.COPIED
+
+
+def test_a_sentence_that_is_a_term_is_the_terms_target() -> None:
+    found = FoundTerm(Term(("dog",), ("Hund",)), 0, 3)
+    sentence = TranslatedSentence.copied(SourceSentence("Dog", "", None, terms=(found,), written="Hund"))
+    text = TextAnswer(SplitText("", (sentence.source,)))
+    text.sentences[0] = sentence
+
+    assert (text.text(0), text.score(0), text.finish_reason) == ("Hund", 0.0, FinishReason.STOP)
+    assert [(used.found, used.span) for used in sentence.terms] == [(found, (0, 4))]
+    assert sentence.tokens() == []
 
 
 def test_tokens_are_counted_without_eos() -> None:

@@ -15,7 +15,7 @@ from server.models.model import Model
 from server.text.glossary import Glossary
 from server.text.masked import Restored
 from server.text.masking import Masker
-from server.text.source import SourceSentence, SplitText
+from server.text.source import Given, SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES
 from server.text.term_table import Term
 from server.translation.legs import Leg, TextGroup, group_texts
@@ -221,6 +221,9 @@ def test_a_sentence_that_lost_a_part_is_shown_with_other_carriers(model: Model) 
     assert again is not None
     assert again.source_ids == model.tokenizer.encode("A dog %1 runs.")
     assert leg.ask_again(dataclasses.replace(sentence, masked=None), Restored("Ein Hund"), HYPOTHESIS, None) is None
+    given = dataclasses.replace(sentence, prefix=Given("Ein", (7,)))
+    assert leg.ask_again(given, masked.restore("Ein Hund"), HYPOTHESIS, None) is None
+    assert leg.options_for(given).target_prefix == (7,)
 
 
 def test_terms_are_refused_over_a_language_between_and_of_models_that_cannot_be_told(

@@ -18,7 +18,8 @@ OF_THE_PAIR = {"given_target"}
 OF_THE_GLOSSARY = {"terms"}
 OF_THE_VOCABULARY = {"suppressed"}  # the phrases of `suppress`
 OF_THE_LANGUAGE = {"forced_prefix"}  # comes of the target language
-OF_THE_ENGINE = OF_THE_LANGUAGE | OF_THE_OUTPUT | OF_THE_PAIR | OF_THE_GLOSSARY
+OF_THE_TEXT = {"target_prefix"}  # the ids of `target_prefixes`
+OF_THE_ENGINE = OF_THE_TEXT | OF_THE_LANGUAGE | OF_THE_OUTPUT | OF_THE_PAIR | OF_THE_GLOSSARY
 OF_THE_CALL = {"arrived", "deadline", "tenant", "is_bulk"}  # come with the call, not in its message
 
 
@@ -61,7 +62,17 @@ def test_only_texts_and_times_must_be_given() -> None:
 
 def test_what_is_passed_on_is_one_translation_as_long_as_it_is() -> None:
     asked = DecodingRequest(
-        beam_size=2, num_hypotheses=2, max_output_tokens=9, min_output_tokens=3, sampling=Sampling(), suppress=("a",)
+        beam_size=2,
+        num_hypotheses=2,
+        max_output_tokens=9,
+        min_output_tokens=3,
+        sampling=Sampling(),
+        suppress=("a",),
+        return_alternatives=True,
+        min_alternative_expansion_prob=0.1,
+        prefix_bias_beta=0.5,
+        min_length_ratio=0.5,
+        max_length_ratio=2.0,
     )
 
     assert asked.passed_on() == DecodingRequest(beam_size=2)

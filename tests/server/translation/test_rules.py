@@ -10,16 +10,13 @@ from server.access.tenants import Priority, Tenant
 from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions, Sampling
 from server.errors import InvalidRequest, PermissionDenied
-from server.text.markup.document import Read, unwatched
-from server.text.markup.html import read_html
-from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
+from server.translation.request import DecodingRequest
 from server.translation.rules import (
     check_alignment,
     check_answer,
     check_confidence,
     check_decoding,
     check_glossary,
-    check_mime_type,
     check_priority,
     check_scores,
     check_search,
@@ -37,26 +34,12 @@ def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) 
     )
 
 
-def mime_type(name: str, num_hypotheses: int = 1, **wishes: Any) -> Read | None:
-    request = TranslationRequest(contents=[], arrived=0.0, deadline=1.0, mime_type=name, **wishes)
-    return check_mime_type(request, num_hypotheses)
-
-
 @pytest.mark.parametrize(
     ("rule", "named"),
     [
         (lambda _: check_texts(0), ["contents", "1024", "0"]),
         (lambda _: check_texts(1025), ["contents", "1024", "1025"]),
         (lambda _: check_answer(1 << 20, 9), ["decoding.num_hypotheses", "at most 8", "1048576 characters", "9"]),
-        (lambda _: mime_type("text/rtf"), ["mime_type", "text/plain", "text/html", "text/rtf"]),
-        (lambda _: mime_type(SECRET), ["mime_type", "text/plain", "11 characters"]),
-        (lambda _: mime_type("text/html", 2), ["decoding.num_hypotheses", "must be 1", "text/html", "2"]),
-        (lambda _: mime_type("text/html", with_alignment=True), ["output.include_alignment", "text/html"]),
-        (lambda _: mime_type("text/html", with_tokens=True), ["output.include_tokens", "text/html"]),
-        (
-            lambda _: mime_type("text/markdown", text=TextOptions(translate_attributes=True)),
-            ["text.translate_attributes", "must be false", "text/html"],
-        ),
         (lambda m: decoding(m, beam_size=0), ["decoding.beam_size", "1 to 8", "0"]),
         (lambda m: decoding(m, beam_size=9), ["decoding.beam_size", "1 to 8", "9"]),
         (lambda m: decoding(m, num_hypotheses=0), ["decoding.num_hypotheses", "1 to 4"]),
@@ -89,8 +72,45 @@ def mime_type(name: str, num_hypotheses: int = 1, **wishes: Any) -> Read | None:
             ["decoding.sampling.temperature", "0.01 to 100", "not 0"],
         ),
         (
-            lambda m: check_glossary(m, has_forms=True, is_only=True, samples=True),
+            lambda m: check_glossary(m, True, DecodingOptions(sampling=Sampling()), is_only=True),
             ["glossary", "must be empty", "sampling"],
+        ),
+        (
+            lambda m: check_glossary(m, True, DecodingOptions(return_alternatives=True), is_only=True),
+            ["glossary", "must be empty", "return_alternatives"],
+        ),
+        (lambda m: decoding(m, min_length_ratio=11.0), ["decoding.min_length_ratio", "0 to 10", "11"]),
+        (lambda m: decoding(m, max_length_ratio=0.0), ["decoding.max_length_ratio", "0.01", "10", "not 0"]),
+        (lambda m: decoding(m, max_length_ratio=float("nan")), ["decoding.max_length_ratio", "nan"]),
+        (
+            lambda m: decoding(m, min_length_ratio=2.0, max_length_ratio=1.0),
+            ["decoding.max_length_ratio", "from 2 (or min_length_ratio) to 10", "not 1"],
+        ),
+        (lambda m: decoding(m, coverage_penalty=-1.0), ["decoding.coverage_penalty", "0 to 10", "not -1"]),
+        (lambda m: decoding(m, prefix_bias_beta=1.0), ["decoding.prefix_bias_beta", "0 to 0.999", "not 1"]),
+        (
+            lambda m: decoding(m, min_alternative_expansion_prob=1.5),
+            ["decoding.min_alternative_expansion_prob", "0 to 1", "1.5"],
+        ),
+        (
+            lambda m: decoding(m, return_alternatives=True, beam_size=3, num_hypotheses=3),
+            ["decoding.num_hypotheses", "from 1 to 2 alternatives with beam_size 3", "not 3"],
+        ),
+        (
+            lambda m: decoding(m, return_alternatives=True, num_hypotheses=9),
+            ["decoding.num_hypotheses", "from 1 to 8 alternatives with beam_size 1", "not 9"],
+        ),
+        (
+            lambda m: decoding(m, return_alternatives=True, sampling=Sampling()),
+            ["decoding.return_alternatives", "must be false", "sampling"],
+        ),
+        (
+            lambda m: decoding(m, return_alternatives=True, coverage_penalty=0.2),
+            ["decoding.return_alternatives", "must be false", "coverage_penalty"],
+        ),
+        (
+            lambda m: decoding(m, return_alternatives=True, prefix_bias_beta=0.2),
+            ["decoding.return_alternatives", "must be false", "prefix_bias_beta"],
         ),
         (lambda _: check_alignment(None), ["output.include_alignment", "false", "aligned"]),
         (lambda _: check_confidence(None), ["output.include_confidence", "false", "sure"]),
@@ -98,6 +118,10 @@ def mime_type(name: str, num_hypotheses: int = 1, **wishes: Any) -> Read | None:
         (
             lambda _: check_scores(DecodingOptions(beam_size=1, with_scores=False)),
             ["decoding.with_scores", "output.include_tokens", "not false"],
+        ),
+        (
+            lambda _: check_scores(DecodingOptions(return_alternatives=True), with_search=True),
+            ["output.include_search", "must be false", "return_alternatives"],
         ),
         (lambda _: check_search(4, [3] * 745, None), ["output.include_search", "over 65536", "it is 65560"]),
         (lambda _: check_search(8, [3], 8193), ["output.include_search", "over 65536", "it is 65544"]),
@@ -165,22 +189,6 @@ def test_a_forced_prefix_and_a_forced_eos_leave_less_to_ask_for(manifest: Manife
 def test_so_many_texts_are_taken_and_no_more() -> None:
     for num_texts in (1, 1024):
         check_texts(num_texts)
-
-
-@pytest.mark.parametrize("name", ["", "text/plain"])
-def test_plain_text_need_not_be_named(name: str) -> None:
-    assert mime_type(name, 4, with_alignment=True) is None
-
-
-def test_documents_with_markup_have_a_reader() -> None:
-    assert mime_type("text/html") is read_html
-
-
-def test_attributes_are_texts_if_that_is_asked_for() -> None:
-    read = mime_type("text/html", text=TextOptions(translate_attributes=True))
-
-    assert read is not None
-    assert [block.text for block in read('<img alt="A dog">', unwatched).blocks] == ["A dog"]
 
 
 def test_a_tenant_may_ask_for_its_best_priority_and_less() -> None:

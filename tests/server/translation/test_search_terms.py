@@ -1,6 +1,7 @@
 """What a search is told of terms, with the tiny model's tokenizer."""
 
 import numpy as np
+import pytest
 
 from server.decoding.result import FinishReason, Hypothesis
 from server.decoding.terms import Replaced, ReplacedWord
@@ -33,6 +34,30 @@ def test_a_term_that_begins_a_sentence_may_begin_its_translation(model: Model) -
 
     assert told is not None
     assert [model.tokenizer.decode(form) for form in told.forms[0]] == ["hund", "Hund"]
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "begins"),
+    [
+        ("A dog house.", "de", ["Hund", "Hunds", "Hundes"]),
+        ("A dog runs.", "de", ["Hund", "Hunds", "Hundes"]),
+        ("A dog.", "de", []),
+        ("A dog, this house.", "de", []),
+        ("A dog of mine.", "de", []),
+        ("A dog house.", "fr", []),
+    ],
+)
+def test_longer_words_may_begin_with_a_term_before_a_word(
+    model: Model, text: str, language: str, begins: list[str]
+) -> None:
+    found = tuple(Glossary([Term(("dog",), ("Hund",))]).inflecting(language).find(text))
+    asked = SourceSentence(text, "", model.tokenizer.encode(text), terms=found, replaced=Replaced(((),), 4))
+    told = terms_of(model.tokenizer, asked)
+
+    assert told is not None
+    assert [model.tokenizer.decode(form) for form in told.joined[0]] == begins
+    pieces = model.tokenizer.spell_target(told.word_parts)
+    assert all(length == len(piece) for piece, length in zip(pieces, told.word_parts.values(), strict=True))
 
 
 def test_no_more_terms_are_told_than_a_sentence_may_have(model: Model) -> None:

@@ -53,6 +53,30 @@ async def test_a_text_that_breaks_a_limit_fails_alone(translator: Translator) ->
     assert isinstance(job.answers[1].error, InvalidRequest)
 
 
+async def test_a_text_is_translated_behind_what_its_translation_begins_with(
+    translator: Translator, engine: EchoEngine, tokenizer: Tokenizer
+) -> None:
+    asked = dataclasses.replace(request("One dog.", "Two dogs."), target_prefixes=["", "two  dogs"])
+
+    with await translator.accept(asked) as job:
+        await job.finish()
+
+    ids = tokenizer.encode("two  dogs")[:-1]
+    assert [options.target_prefix for options in engine.options] == [(), ids]
+    assert [answer.text(0) for answer in job.answers] == ["One dog.", "Two dogs."], "an echo follows no prefix"
+
+
+async def test_a_prefix_that_is_refused_is_refused_before_anything_is_done(
+    translator: Translator, engine: EchoEngine
+) -> None:
+    with pytest.raises(InvalidRequest, match="target_prefixes: must be 1, or as many as the texts, 3, not 2"):
+        await translator.accept(dataclasses.replace(request("a", "b", "c"), target_prefixes=["A", "B"]))
+    with pytest.raises(InvalidRequest, match=r"target_prefixes\[0\]: must be at most"):
+        await translator.accept(dataclasses.replace(request("a dog"), target_prefixes=["dog " * 200]))
+
+    assert engine.futures == []
+
+
 async def test_leaving_a_job_cancels_what_is_not_done(translator: Translator, engine: EchoEngine) -> None:
     engine.is_holding = True
     with await translator.accept(request("One dog. Two dogs.")):

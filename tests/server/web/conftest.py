@@ -5,13 +5,16 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from server.access.access import Access
+from server.access.keys import hash_key
 from server.api.handlers import Api
+from server.documents.documents import Documents
 from server.fronts.in_process import InProcess
 from server.telemetry.metrics import Metrics
 from server.translation.calls import Calls
@@ -55,8 +58,9 @@ def opening_http(metrics: Metrics, translator: Translator) -> OpenSite:
         running = RunningCalls()
         calls = Calls(metrics, running, 65.0)
         backend = InProcess(Api(translator), calls, access, translator.memory, lambda: not running.is_refusing)
-        app = create_app(backend, LongMessages(), origins)
-        server = HttpServer(app, "127.0.0.1", 0, max_connections, lambda: access.certificates)
+        documents = Documents(backend)
+        app = create_app(backend, LongMessages(), documents, origins)
+        server = HttpServer(app, "127.0.0.1", 0, max_connections, lambda: access.certificates, documents.close)
         await server.start()
         try:
             yield Site(server.port, server, running, calls, translator)
@@ -89,3 +93,17 @@ async def connect() -> AsyncIterator[Connect]:
     yield connect
     for writer in writers:
         writer.close()
+
+
+BILLING, SHIPPING = "billing's key", "shipping's key"
+
+
+@pytest.fixture
+def access_of_two(metrics: Metrics, tmp_path: Path) -> Access:
+    """Lets two tenants in, each by its key."""
+    keys = tmp_path / "keys.toml"
+    tenants = {"billing": BILLING, "shipping": SHIPPING}
+    keys.write_text(
+        "".join(f'[tenants.{name}]\nkeys = [{{ sha256 = "{hash_key(key).hex()}" }}]\n' for name, key in tenants.items())
+    )
+    return Access(metrics.access, keys=keys)

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from server.errors import InvalidRequest, Overloaded
 from server.fronts.front import BodyTooLong, BodyTooSlow
 from server.translation.long_messages import LongMessages
-from server.web.bodies import MAX_BODY_BYTES, Bodies, read_fields, read_json
+from server.web.bodies import MAX_BODY_BYTES, Bodies, File, read_fields, read_json, read_query
 from tests.server.web.client import head, read_answer
 from tests.server.web.conftest import Connect, Site
 
@@ -50,7 +50,7 @@ async def test_of_a_caller_who_leaves_nothing_is_read() -> None:
 @pytest.mark.parametrize("request_", [coming(b"", length=9), coming(b"12345", b"6789", b"")])
 async def test_a_long_body_is_refused_by_its_length_or_as_soon_as_it_is(request_: Request) -> None:
     with pytest.raises(BodyTooLong, match="must have at most 8 bytes, not 9"):
-        await Bodies(LongMessages(), max_bytes=8).read(request_)
+        await Bodies(LongMessages()).read(request_, max_bytes=8)
 
 
 async def test_a_slow_body_is_given_up() -> None:
@@ -181,3 +181,16 @@ async def test_a_form_is_read_as_browsers_write_it(value: bytes, meant: str) -> 
 async def test_a_long_form_of_percents_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="two hexadecimal digits"):
         await read_fields(coming(), b"q=" + b"%" * 1_000_000)
+
+
+def test_a_query_may_have_many_values() -> None:
+    assert read_query({"query_string": b"to=de&to=fr&x="}) == {"to": ["de", "fr"], "x": [""]}
+    with pytest.raises(InvalidRequest):
+        read_query({"query_string": b"x=%FF"})
+
+
+async def test_a_file_of_a_form_has_its_name_and_its_content() -> None:
+    head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
+    fields = await read_fields(coming(content_type="multipart/form-data; boundary=x"), head + b"\x00\r\n--x--\r\n")
+
+    assert fields == {"file": [File("a.txt", b"\x00")]}

@@ -81,7 +81,7 @@ async def test_a_key_comes_with_the_fields_or_in_a_header(
     assert settings.json["keyRequired"] is True
 
 
-async def test_the_rest_is_answered_as_by_a_server_without_files_and_suggestions(site: Site) -> None:
+async def test_the_rest_is_answered_as_by_a_server_without_suggestions(site: Site) -> None:
     assert (await site.call("GET", "/languages")).json == [
         {"code": "de", "name": "German", "targets": []},
         {"code": "en", "name": "English", "targets": ["de"]},
@@ -91,7 +91,6 @@ async def test_the_rest_is_answered_as_by_a_server_without_files_and_suggestions
     assert (await site.call("GET", "/frontend/settings")).json["keyRequired"] is False
     assert (await site.call("GET", "/health")).json == {"status": "ok"}
     assert (await site.call("POST", "/suggest", {})).status == 403
-    assert (await site.call("POST", "/translate_file", {})).status == 403
     assert (await site.call("GET", "/translate")).status == 405
     site.running.refuse()
     assert (await site.call("GET", "/health")).status == 503

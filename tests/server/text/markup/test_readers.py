@@ -12,6 +12,7 @@ DOCUMENTS = {
         '<xliff version="1.2"><file><body><trans-unit id="1"><source>A dog.</source></trans-unit></body></file></xliff>'
     ),
     "text/markdown": "# A *red* dog\n",
+    "application/xml": "<p>A <b>red</b> dog.</p>",
 }
 
 
@@ -43,6 +44,7 @@ class TooMany(Exception):
 MANY = {
     "text/html": ["<b>x", "<img>", "<p>x", "<!---->", "<code>", "</b>", "<title>x</title>"],
     "application/xliff+xml": ["<x/>", "<g>x</g>", "<!---->", "<ph>x</ph>", "<target/>"],
+    "application/xml": ["<x/>", "<g>x</g>", "<!---->", "&a;", "<![CDATA[x]]>"],
     "text/markdown": ["*a", "[", "[]", "`a``", "\n", "a\n\n", "- x\n", "> x\n", "\\*", "<b>", "&amp;", "a|"],
 }
 
@@ -58,7 +60,7 @@ def test_a_document_of_many_pieces_is_not_read_to_its_end(name: str, unit: str) 
 
     units = 10 * most * unit
     unit = f"<xliff><trans-unit><source>{units}</source></trans-unit></xliff>"
-    document = unit if "xliff" in name else f"a|b\n-|-\n{units}"
+    document = unit if "xml" in name else f"a|b\n-|-\n{units}"
     with pytest.raises(TooMany):
         reader_of(name)(document, watch)
 

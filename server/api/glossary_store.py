@@ -1,0 +1,71 @@
+"""The use cases of `babelserve.v1.GlossaryStore`, whatever carries the messages."""
+
+from babelserve.v1 import glossary_store_pb2 as pb
+from server.access.tenants import caller
+from server.models.kept_glossaries import GivenDictionary, KeptGlossaries, KeptGlossary
+
+
+class GlossaryStore:
+    """Answers messages. `seconds`, what the caller still waits, changes nothing.
+
+    Args:
+        kept: has the glossaries.
+    """
+
+    def __init__(self, kept: KeptGlossaries) -> None:
+        self._kept = kept
+
+    async def put(self, message: pb.PutKeptGlossaryRequest, _: float | None = None) -> pb.KeptGlossary:
+        """Keeps a glossary. Raises TranslationError; see `KeptGlossaries.put`."""
+        given = message.glossary
+        dictionaries = [
+            GivenDictionary(
+                each.source_language_code,
+                each.target_language_code,
+                [(term.source, term.target) for term in each.terms],
+            )
+            for each in given.dictionaries
+        ]
+        kept = await self._kept.put(
+            caller.get().name, given.title, dictionaries, identity=given.id, revision=given.revision
+        )
+        return _message(kept)
+
+    async def get(self, message: pb.GetKeptGlossaryRequest, _: float | None = None) -> pb.KeptGlossary:
+        """Returns a glossary with its terms. Raises GlossaryNotFound."""
+        kept = self._kept.get(caller.get().name, message.id)
+        answer = _message(kept)
+        for dictionary, own in zip(answer.dictionaries, kept.dictionaries, strict=True):
+            for source, target in own.terms.items():
+                dictionary.terms.add(source=source, target=target)
+        return answer
+
+    async def list(self, _: pb.ListKeptGlossariesRequest, __: float | None = None) -> pb.ListKeptGlossariesResponse:
+        """Returns the caller's glossaries without their terms, the oldest first."""
+        return pb.ListKeptGlossariesResponse(glossaries=map(_message, self._kept.all_of(caller.get().name)))
+
+    async def delete(
+        self, message: pb.DeleteKeptGlossaryRequest, _: float | None = None
+    ) -> pb.DeleteKeptGlossaryResponse:
+        """Forgets a glossary. Raises GlossaryNotFound."""
+        self._kept.delete(caller.get().name, message.id)
+        return pb.DeleteKeptGlossaryResponse()
+
+
+def _message(kept: KeptGlossary) -> pb.KeptGlossary:
+    """Returns a glossary without its terms."""
+    return pb.KeptGlossary(
+        id=kept.identity,
+        title=kept.title,
+        create_time_ms=int(kept.create_time * 1000),
+        revision=kept.revision,
+        dictionaries=[
+            pb.Dictionary(
+                source_language_code=each.compiled.source,
+                target_language_code=each.compiled.target,
+                num_terms=len(each.terms),
+                glossary_name=each.compiled.name,
+            )
+            for each in kept.dictionaries
+        ],
+    )

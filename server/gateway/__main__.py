@@ -1,0 +1,102 @@
+"""`babelserve-gateway` answers over HTTP and asks a server over gRPC.
+
+SIGTERM or SIGINT: `/healthz` says 503. Requests are taken for the drain delay yet, then refused; running ones finish.
+"""
+
+import argparse
+import asyncio
+import logging
+import sys
+from collections.abc import Sequence
+
+from prometheus_client import CollectorRegistry
+
+from server.access.access import Access
+from server.documents.documents import Documents
+from server.errors import SettingsError
+from server.gateway.command import build_parser, check, server_credentials
+from server.gateway.remote import Remote
+from server.gateway.upstream import Upstream
+from server.signals import Stop, reload_on_signal, stop_on_signals
+from server.telemetry.log import set_up_logging
+from server.telemetry.metrics import Metrics
+from server.telemetry.page import serve_page
+from server.telemetry.stderr import in_one_line, tell
+from server.translation.calls import Calls
+from server.translation.long_messages import LongMessages
+from server.translation.memory import MemoryBudget
+from server.translation.running_calls import RunningCalls
+from server.web.app import create_app
+from server.web.serving import HttpServer
+
+_EXIT_CANNOT_START = 2
+_MOST_SECONDS = 3600.0  # of a call; the server's own limit comes first
+
+logger = logging.getLogger(__name__)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line. Raises SystemExit if it cannot serve."""
+    options = build_parser().parse_args(arguments)
+    try:
+        check(options)
+        asyncio.run(_serve(options))
+    except SettingsError as error:
+        for fault in error.faults:
+            tell(f"babelserve-gateway: {in_one_line(fault)}")
+        sys.exit(_EXIT_CANNOT_START)
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    """Serves until a signal. Raises SettingsError."""
+    metrics, stop, reload = Metrics(CollectorRegistry()), stop_on_signals(), reload_on_signal()
+    access = Access(
+        metrics.access, tls_cert=options.tls_cert, tls_key=options.tls_key, tls_client_ca=options.tls_client_ca
+    )
+    upstream = Upstream(options.server, server_credentials(options), options.server_name)
+    running = RunningCalls()
+    calls = Calls(metrics, running, _MOST_SECONDS)
+    backend = Remote(upstream, calls, MemoryBudget(options.memory_mib << 20), lambda: not stop.is_set())
+    documents = Documents(backend)
+    app = create_app(backend, LongMessages(), documents, [each for each in options.http_cors.split(",") if each])
+    try:
+        server = HttpServer(
+            app, options.host, options.http_port, options.max_connections, lambda: access.certificates, documents.close
+        )
+    except OSError as error:
+        raise SettingsError([f"--http-port: cannot listen on {options.http_port}: {error.strerror}"]) from None
+    try:
+        with serve_page(options.host, options.metrics_port, metrics.registry) as metrics_port:
+            log = set_up_logging(metrics, options.log_level)
+            tasks = [asyncio.create_task(upstream.watch()), asyncio.create_task(access.watch(reload))]
+            await server.start()
+            where = f"{options.host} port {server.port}, metrics on port {metrics_port}"
+            tell(f"babelserve-gateway: listens on {where}, for {options.server}")
+            try:
+                await _serve_until(stop, options, running)
+            finally:
+                await server.stop()
+                for task in tasks:
+                    task.cancel()
+                await upstream.channel.close(None)
+                log.close()
+    except OSError as error:
+        raise SettingsError([f"--metrics-port: cannot listen on {options.metrics_port}: {error.strerror}"]) from None
+
+
+async def _serve_until(stop: Stop, options: argparse.Namespace, running: RunningCalls) -> None:
+    """Serves until a signal, and drains."""
+    await stop.wait()
+    logger.info("draining")
+    if not stop.is_by_hand:
+        await asyncio.sleep(options.drain_delay)
+    running.refuse()
+    try:
+        async with asyncio.timeout(options.drain_timeout):
+            await running.wait_until_idle()
+    except TimeoutError:
+        logger.warning("requests still run after the drain timeout")
+
+
+if __name__ == "__main__":
+    main()

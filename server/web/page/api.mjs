@@ -1,0 +1,123 @@
+// Calls the server: sends the key, waits as long as it is told to, and gives errors in plain words.
+
+import { readEvents } from "./events.mjs";
+import { wordsOf } from "./words.mjs";
+
+const KEY = "babelserve-key";
+
+/** An answer that is an error. `status` is that of HTTP, 0 if nothing answered. */
+export class Failure extends Error {
+  constructor(status, words) {
+    super(words);
+    this.status = status;
+  }
+}
+
+export class Api {
+  #welcomeAt = 0; // of performance.now(): before, the server wants no request
+
+  /** `onWait(seconds)` is called each second while a request waits for its time, at last with 0. */
+  constructor(onWait) {
+    this.onWait = onWait;
+  }
+
+  get key() {
+    return sessionStorage.getItem(KEY) ?? "";
+  }
+
+  set key(key) {
+    sessionStorage.setItem(KEY, key);
+  }
+
+  async models(signal) {
+    return (await this.#ask("v1/models", undefined, signal)).json();
+  }
+
+  /** Returns the translations of one sentence, the best first. */
+  async hypotheses(request, signal) {
+    const answer = await (await this.#ask("v1/translate", request, signal)).json();
+    return answer.translations[0].hypotheses.map((each) => each.text ?? "");
+  }
+
+  /** Yields lists of `TranslateStreamResponse`. Throws Failure, and AbortError when the signal says so. */
+  async *stream(request, signal) {
+    const response = await this.#ask("v1/translate/stream", request, signal);
+    let isWhole = false;
+    for await (const events of brokenAsFailure(readEvents(response.body))) {
+      const messages = events.filter((each) => each.event === "").map((each) => each.data);
+      if (messages.length) yield messages;
+      const last = events.at(-1);
+      if (last.event === "error") throw failureOf(last.data);
+      isWhole = last.event === "end";
+    }
+    if (isWhole) return;
+    throw new Failure(0, "The connection broke before the translation was complete. Try again.");
+  }
+
+  async #ask(path, body, signal) {
+    for (;;) {
+      await this.#waitUntilWelcome(signal);
+      const response = await this.#fetch(path, body, signal);
+      if (response.ok) return response;
+      if (response.status !== 429) throw failureOf(await response.json().catch(() => null), response.status);
+      const seconds = Number(response.headers.get("retry-after")) || 1;
+      this.#welcomeAt = Math.max(this.#welcomeAt, performance.now() + seconds * 1000);
+    }
+  }
+
+  async #fetch(path, body, signal) {
+    const headers = this.key ? { authorization: `Bearer ${this.key}` } : {};
+    const options = body && { method: "POST", body: JSON.stringify(body) };
+    if (body) headers["content-type"] = "application/json";
+    try {
+      return await fetch(path, { ...options, headers, signal, credentials: "omit" });
+    } catch (error) {
+      throw broken(error);
+    }
+  }
+
+  async #waitUntilWelcome(signal) {
+    try {
+      for (let ms; (ms = this.#welcomeAt - performance.now()) > 0;) {
+        this.onWait(Math.ceil(ms / 1000));
+        await sleep(Math.min(ms, 1000), signal);
+      }
+    } finally {
+      this.onWait(0);
+    }
+  }
+}
+
+async function* brokenAsFailure(events) {
+  try {
+    yield* events;
+  } catch (error) {
+    throw broken(error);
+  }
+}
+
+function broken(error) {
+  return error.name === "AbortError"
+    ? error
+    : new Failure(0, "The server cannot be reached. Check the connection, and try again.");
+}
+
+function failureOf(body, status = body?.error?.code ?? 500) {
+  return new Failure(status, wordsOf(status, body?.error?.message ?? "no reason given"));
+}
+
+/** Waits. Throws AbortError when the signal says so. */
+export function sleep(ms, signal) {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    signal.addEventListener("abort", stop, { once: true });
+  });
+}

@@ -1,0 +1,20 @@
+"""Descriptions of models."""
+
+from babelserve.model_infos import model_infos
+from babelserve.v1 import translation_pb2
+
+
+def test_languages_are_those_that_the_model_names_or_those_of_its_pairs() -> None:
+    pair = translation_pb2.LanguagePair(source_language_code="en", target_language_code="de")
+    response = translation_pb2.ListModelsResponse(
+        models=[
+            translation_pb2.ModelInfo(name="a", language_pairs=[pair, pair], has_alignment=True),
+            translation_pb2.ModelInfo(name="b", source_language_codes=["fr"], target_language_codes=["en"]),
+        ]
+    )
+
+    first, second = model_infos(response)
+
+    assert (first.name, first.language_pairs, first.has_alignment) == ("a", (("en", "de"), ("en", "de")), True)
+    assert (first.source_languages, first.target_languages) == (("en",), ("de",))
+    assert (second.language_pairs, second.source_languages, second.target_languages) == ((), ("fr",), ("en",))

@@ -1,0 +1,120 @@
+"""What is kept of whom, and for how long; the engine echoes, and the processes are real."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from babelserve.v1 import translation_pb2 as pb
+from server.documents.documents import MAX_FILE_BYTES, DocumentNotFound, Documents, Limits
+from server.documents.formats import UnknownFormat
+from server.documents.job import Job, State
+from server.errors import InvalidRequest, Overloaded
+from tests.server.documents.conftest import CALLER, OPTIONS, Translated
+from tests.server.echo_engine import EchoEngine
+from tests.server.models.administered import until
+from tests.server.test_children import children
+
+OTHER = replace(CALLER, address="5.6.7.8")
+
+
+async def started(documents: Documents, data: bytes = b"A dog runs.") -> Job:
+    return await documents.start("a.txt", data, OPTIONS, CALLER)
+
+
+async def ended(documents: Documents) -> Job:
+    job = await started(documents)
+    await asyncio.wait_for(job.wait(), 30)
+    return job
+
+
+async def test_a_document_is_its_owners_and_nobody_can_guess_it(documents: Documents, translated: Translated) -> None:
+    job = await translated(b"A dog runs.", "b/My report.TXT")
+
+    assert await documents.find(job.identity.upper(), CALLER) is job
+    assert documents.find_open(job.identity) is job
+    assert (job.name, len(job.identity), len(job.key)) == ("My report.txt", 32, 64)
+    with pytest.raises(DocumentNotFound, match="kept for 30 minutes after their end, and not over a restart"):
+        await documents.find(job.identity, OTHER)
+    with pytest.raises(DocumentNotFound):
+        documents.find_open("0" * 32)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "options", "error", "words"),
+    [
+        ("a.pdf", b"x", OPTIONS, UnknownFormat, "file: must have a name that ends in"),
+        ("a.txt", b"", OPTIONS, InvalidRequest, f"file: must have 1 to {MAX_FILE_BYTES} bytes, not 0"),
+        ("a.txt", b"x" * (MAX_FILE_BYTES + 1), OPTIONS, InvalidRequest, f"not {MAX_FILE_BYTES + 1}"),
+        ("a.txt", b"x", pb.TranslateRequest(target_language_code="zz"), InvalidRequest, "target_language_code"),
+        ("a.txt", b"x", pb.TranslateRequest(), InvalidRequest, "target_language_code"),
+    ],
+)
+async def test_what_is_wrong_is_refused_at_once(
+    documents: Documents, name: str, data: bytes, options: pb.TranslateRequest, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        await documents.start(name, data, options, CALLER)
+
+
+async def test_it_is_refused_while_any_request_is(documents: Documents, engine: EchoEngine) -> None:
+    engine.refuses = Overloaded("full", "sentences", 7.0)
+
+    with pytest.raises(Overloaded) as caught:
+        await documents.start("a.txt", b"A dog.", pb.TranslateRequest(target_language_code="de"), CALLER)
+    assert caught.value.retry_after_seconds >= 1
+
+
+async def test_a_forgotten_document_leaves_no_process(documents: Documents) -> None:
+    before = children()
+    job = await started(documents)
+    await until(lambda: bool(children() - before))
+    begun = children() - before
+    documents.forget(job)
+    await until(lambda: not children() & begun)
+
+    await until(lambda: job.source.closed)
+    with pytest.raises(DocumentNotFound):
+        await documents.find(job.identity, CALLER)
+
+
+async def test_results_are_kept_for_a_time(keeping: Callable[[Limits], Documents]) -> None:
+    documents = keeping(Limits(seconds=0.05))
+    job = await ended(documents)
+    assert job.state is State.DONE
+
+    await until(lambda: job.result is not None and job.result.closed)
+    with pytest.raises(DocumentNotFound):
+        documents.find_open(job.identity)
+
+
+@pytest.mark.parametrize("limits", [Limits(of_owner=2), Limits(in_all=2), Limits(num_bytes=30)])
+async def test_too_many_are_refused_but_results_of_the_caller_give_way(
+    keeping: Callable[[Limits], Documents], engine: EchoEngine, limits: Limits
+) -> None:
+    documents = keeping(limits)
+    first = await ended(documents)
+    engine.is_holding = True
+    second, third = await started(documents), await started(documents)
+
+    with pytest.raises(DocumentNotFound):
+        documents.find_open(first.identity)
+    assert documents.find_open(second.identity) is second
+    with pytest.raises(Overloaded, match="documents"):
+        await started(documents)
+    documents.forget(third)
+    await started(documents)
+
+
+async def test_none_is_left_when_the_server_stops(documents: Documents) -> None:
+    before, done = children(), await ended(documents)
+    job = await started(documents)
+    await until(lambda: bool(children() - before))
+
+    await documents.close()
+
+    assert children() == before
+    assert (job.source.closed, done.result is not None and done.result.closed) == (True, True)
+    with pytest.raises(DocumentNotFound):
+        documents.find_open(done.identity)

@@ -1,0 +1,135 @@
+"""Documents on their way to the end; the engine echoes, and the processes are real."""
+
+import asyncio
+import logging
+
+import pytest
+
+from babelserve.v1 import translation_pb2 as pb
+from server.access.tenants import Priority
+from server.documents.documents import Documents
+from server.documents.job import DocumentFailed, Job, State
+from server.errors import Code, Overloaded, TranslationError
+from server.fronts.in_process import InProcess
+from server.telemetry.metrics import Metrics
+from server.text.splitter import MAX_TEXT_BYTES
+from server.translation.running_calls import RunningCalls
+from tests.server.documents.conftest import CALLER, OPTIONS, Translated
+from tests.server.echo_engine import EchoEngine
+from tests.server.models.administered import until
+
+
+def failure_of(job: Job) -> tuple[Code, str]:
+    with pytest.raises(DocumentFailed) as caught:
+        job.read_result()
+    assert job.state is State.ERROR
+    return caught.value.code, str(caught.value)
+
+
+async def test_all_texts_are_translated_in_the_background(
+    translated: Translated, engine: EchoEngine, metrics: Metrics
+) -> None:
+    data = b"A dog runs. A man sits.\n\n42\nOne more.\n"
+    job = await translated(data)
+
+    assert (job.state, job.read_result()) == (State.DONE, data)
+    assert (job.num_texts, job.num_done, job.num_failed) == (2, 2, 0)
+    assert job.num_characters == len("A dog runs. A man sits.One more.")
+    assert job.seconds_remaining == 0
+    assert {flow.rank for flow in engine.flows} == {Priority.LOW}
+    labels = {"method": "TranslateBulk", "code": "OK"}
+    assert metrics.registry.get_sample_value("babelserve_requests_total", labels) == 1
+
+
+async def test_a_file_without_texts_comes_back(translated: Translated) -> None:
+    assert (await translated(b"42")).read_result() == b"42"
+
+
+async def test_a_text_that_fails_stays_as_it_was_and_is_counted(translated: Translated) -> None:
+    data = b"x" * (MAX_TEXT_BYTES + 1) + b"\nA dog runs."
+    job = await translated(data)
+
+    assert (job.state, job.num_failed, job.read_result()) == (State.DONE, 1, data)
+
+
+async def test_a_document_fails_if_all_its_texts_do(translated: Translated) -> None:
+    code, words = failure_of(await translated(b"x" * (MAX_TEXT_BYTES + 1)))
+
+    assert code is Code.INVALID_ARGUMENT
+    assert words.startswith("contents[0]: must be at most")
+
+
+async def test_a_document_that_cannot_be_read_fails_and_is_counted(translated: Translated, metrics: Metrics) -> None:
+    code, words = failure_of(await translated(b"no archive", "a.docx"))
+
+    assert code is Code.INVALID_ARGUMENT
+    assert words.startswith("file: cannot be translated: it is no ZIP archive")
+    labels = {"front": "http", "code": "INVALID_ARGUMENT"}
+    assert metrics.registry.get_sample_value("babelserve_front_requests_total", labels) == 1
+
+
+async def test_it_waits_while_the_server_has_too_much_to_do(
+    documents: Documents, translated: Translated, engine: EchoEngine
+) -> None:
+    job = await documents.start("a.txt", b"A dog runs.", OPTIONS, CALLER)
+    engine.refuses = Overloaded("full", "sentences", 0.01)
+    await until(lambda: job.state is not State.QUEUED)
+    await asyncio.sleep(0.1)
+    assert job.state is State.TRANSLATING
+    assert job.seconds_remaining >= 1
+    engine.refuses = None
+    await asyncio.wait_for(job.wait(), 30)
+
+    assert job.read_result() == b"A dog runs."
+
+
+async def test_it_fails_when_the_server_shuts_down(documents: Documents, running: RunningCalls) -> None:
+    job = await documents.start("a.txt", b"A dog runs.", OPTIONS, CALLER)
+    running.refuse()
+    await asyncio.wait_for(job.wait(), 30)
+
+    assert failure_of(job) == (Code.UNAVAILABLE, "the server is shutting down")
+
+
+async def test_an_error_of_our_own_is_logged_and_not_told(
+    translated: Translated, backend: InProcess, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*_: object) -> None:
+        raise ValueError("a secret")
+
+    monkeypatch.setattr(backend, "translate_bulk", fail)
+    with caplog.at_level(logging.ERROR):
+        job = await translated(b"A dog runs.")
+
+    assert failure_of(job) == (Code.INTERNAL, "internal error")
+    assert "a document failed by an error of the server's own" in caplog.text
+
+
+@pytest.mark.parametrize(("confidence", "is_refused"), [(0.99, True), (0.5, False)])
+async def test_a_document_in_the_target_language_is_refused_if_that_is_sure(
+    translated: Translated,
+    backend: InProcess,
+    monkeypatch: pytest.MonkeyPatch,
+    confidence: float,
+    is_refused: bool,
+) -> None:
+    asked: list[pb.DetectLanguagesRequest] = []
+
+    async def detect(message: pb.DetectLanguagesRequest, _: object) -> pb.DetectLanguagesResponse:
+        asked.append(message)
+        return pb.DetectLanguagesResponse(detections=[pb.Detection(language_code="de", confidence=confidence)])
+
+    monkeypatch.setattr(backend, "detect_languages", detect)
+    job = await translated(b"Ein Hund.\n" * 1000, options=pb.TranslateRequest(target_language_code="de"))
+
+    assert job.state is (State.ERROR if is_refused else State.DONE)
+    assert 4000 <= len(asked[0].contents[0]) < 5000
+    if is_refused:
+        assert "Source and target language are equal" in failure_of(job)[1]
+
+
+def test_a_failure_keeps_the_code_and_the_words() -> None:
+    failed = DocumentFailed(Overloaded("full", "memory"))
+
+    assert isinstance(failed, TranslationError)
+    assert (failed.code, str(failed), failed.is_recorded) == (Code.RESOURCE_EXHAUSTED, "full", True)

@@ -1,0 +1,98 @@
+"""What is done with the attention of finished sentences."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from server.decoding.coverage import coverage
+from server.decoding.options import DecodingOptions
+from server.engine.aligning import align, needs_attention
+from server.engine.sentence import Sentence
+from server.network import Decoder
+from tests.fakes import EOS
+from tests.server.engine.parts import BOS, sentence_of
+
+SOURCE = (7, 8, 9, EOS)
+
+
+def attention_of(ids: Sequence[int]) -> NDArray[np.float32]:
+    """What a target attends to, [T - 1, S]; it depends on its tokens alone."""
+    rows = [
+        np.random.default_rng([*ids[: number + 1]]).dirichlet(np.full(len(SOURCE), 0.2)) for number in range(len(ids))
+    ]
+    return np.array(rows[1:], np.float32)
+
+
+class Attending:
+    """The decoder of a batch whose steps are taken. It keeps what it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[list[int]]] = []
+
+    def align(
+        self, rows: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
+    ) -> NDArray[np.float32]:
+        assert list(rows) == [4] * len(rows)
+        assert source_lengths.tolist() == [len(SOURCE)] * len(rows)
+        self.asked.append(target_ids.tolist())
+        return np.stack([attention_of(ids) for ids in target_ids.tolist()])
+
+
+def finished(**options: Any) -> Sentence:
+    """A sentence with three finished hypotheses, of which two ended in the same step."""
+    sentence = sentence_of(SOURCE, DecodingOptions(beam_size=2, num_hypotheses=2, length_penalty=0.0, **options))
+    sentence.rows = [4, 5]
+    search = sentence.search
+    assert search.advance([[20, EOS, 21, 22]], [[-0.5, -1.0, -2.0, -9.0]])
+    assert not search.advance([[EOS, 23, 24, 25]] * 2, [[-0.2, -7.0, -8.0, -9.0], [-0.1, -7.0, -8.0, -9.0]])
+    return sentence
+
+
+def aligned(sentence: Sentence) -> Attending:
+    decoder = Attending()
+    align([sentence], cast("Decoder", decoder))
+    return decoder
+
+
+@pytest.mark.parametrize(
+    ("options", "needs"), [({}, False), ({"with_alignment": True}, True), ({"coverage_penalty": 0.1}, True)]
+)
+def test_few_sentences_need_it(options: dict[str, Any], needs: bool) -> None:
+    assert needs_attention(sentence_of(SOURCE, DecodingOptions(**options))) is needs
+
+
+def test_coverage_is_added_to_the_scores_of_all_hypotheses_with_the_attention_of_eos() -> None:
+    usual = finished().search.best()
+    sentence = finished(coverage_penalty=2.0)
+    before = list(sentence.search.finished)
+
+    aligned(sentence)
+
+    expected = {each.ids: each.score + 2.0 * coverage(attention_of([BOS, *each.ids, EOS])) for each in before}
+    assert len(before) == 3, "more than a search keeps otherwise"
+    assert {each.ids: each.score for each in sentence.search.finished} == pytest.approx(expected, abs=1e-5)
+    assert [each.ids for each in sentence.search.best()] == sorted(expected, key=lambda ids: -expected[ids])[:2]
+    assert [each.ids for each in sentence.search.best()] != [each.ids for each in usual], "else nothing is shown"
+
+
+def test_the_best_by_coverage_is_what_is_aligned() -> None:
+    sentence = finished(coverage_penalty=2.0, with_alignment=True)
+
+    decoder = aligned(sentence)
+
+    best = [BOS, *sentence.search.best()[0].ids]
+    assert decoder.asked[-1] == [best]
+    assert sentence.attention is not None
+    assert sentence.attention.tolist() == attention_of(best).tolist()
+
+
+def test_many_hypotheses_are_taken_a_few_at_a_time() -> None:
+    sentences = [finished(coverage_penalty=0.1) for _ in range(7)]
+    decoder = Attending()
+
+    align(sentences, cast("Decoder", decoder))
+
+    assert [len(each) for each in decoder.asked] == [16, 5]

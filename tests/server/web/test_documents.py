@@ -1,0 +1,115 @@
+"""Our own API for documents over a real socket; the engine echoes, and the processes are real."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from server.access.access import Access
+from server.documents.documents import MAX_FILE_BYTES
+from tests.server.web.client import Answer
+from tests.server.web.conftest import BILLING, SHIPPING, Connect, OpenSite, Site
+from tests.server.web.forms import form, upload
+
+PATH = "/v1/documents"
+EN_DE = {"sourceLanguageCode": "en", "targetLanguageCode": "de"}
+
+
+async def at_its_end(site: Site, identity: str, **headers: str) -> dict[str, Any]:
+    while True:
+        shown: dict[str, Any] = (await site.call("GET", f"{PATH}/{identity}", **headers)).json
+        if shown["state"] in ("DONE", "ERROR"):
+            return shown
+        await asyncio.sleep(0.02)
+
+
+async def test_a_file_is_translated_and_fetched(site: Site) -> None:
+    answer = await upload(site, PATH, EN_DE, "My report.html", b"<p>A <b>dog</b> runs.</p>")
+    started = answer.json
+    file = await site.call("GET", f"{PATH}/{started['id']}/file")
+    shown = await at_its_end(site, started["id"])
+
+    assert (answer.status, started["state"], started["fileName"]) == (200, "QUEUED", "My report.html")
+    assert (file.status, file.body) == (200, b"<p>A <b>dog</b> runs.</p>")
+    assert file.headers["content-type"] == "text/html; charset=utf-8"
+    assert file.headers["content-disposition"] == "attachment; filename*=UTF-8''My%20report.html"
+    assert (file.headers["content-security-policy"], file.headers["x-content-type-options"]) == ("sandbox", "nosniff")
+    assert {name: shown[name] for name in ("state", "texts", "translatedTexts", "failedTexts", "secondsRemaining")} == {
+        "state": "DONE",
+        "texts": 1,
+        "translatedTexts": 1,
+        "failedTexts": 0,
+        "secondsRemaining": 0,
+    }
+
+
+async def test_what_cannot_be_read_is_told_by_the_document_and_instead_of_the_file(site: Site) -> None:
+    started = (await upload(site, PATH, EN_DE, "a.docx", b"no archive")).json
+    shown = await at_its_end(site, started["id"])
+    file = await site.call("GET", f"{PATH}/{started['id']}/file")
+
+    assert shown["state"] == "ERROR"
+    assert shown["error"]["message"].startswith("file: cannot be translated: it is no ZIP archive")
+    assert (file.status, file.json["error"]) == (400, shown["error"])
+
+
+async def test_a_document_is_forgotten(site: Site) -> None:
+    started = (await upload(site, PATH, EN_DE, "a.txt", b"A dog.")).json
+
+    assert (await site.call("DELETE", f"{PATH}/{started['id']}")).status == 200
+    gone = await site.call("GET", f"{PATH}/{started['id']}")
+    assert (gone.status, gone.json["error"]["status"]) == (404, "NOT_FOUND")
+    assert "not over a restart" in gone.json["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "name", "words"),
+    [
+        ({}, "a.txt", "target_language_code"),
+        (EN_DE, "a.pdf", "file: must have a name that ends in one of txt, html"),
+        (EN_DE, None, "file: must be one file in a form of parts, not 0"),
+        (EN_DE | {"glossary": "none"}, "a.txt", "none"),
+        (EN_DE | {"model": "none"}, "a.txt", "none"),
+    ],
+)
+async def test_what_is_wrong_is_named(site: Site, fields: dict[str, str], name: str | None, words: str) -> None:
+    answer = await upload(site, PATH, fields, name, b"A dog.")
+
+    assert 400 <= answer.status <= 404
+    assert words in answer.json["error"]["message"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"file": 1}', b'{"file": [null]}', b"\xff\xfe", b"--x\r\n"])
+async def test_what_is_no_form_with_a_file_is_refused(site: Site, body: bytes) -> None:
+    for kind in ("application/json", "multipart/form-data", "multipart/form-data; boundary=x", "text/plain"):
+        assert (await site.call("POST", PATH, body, content_type=kind)).status == 400
+
+
+async def test_files_have_a_limit(site: Site) -> None:
+    long = await upload(site, PATH, EN_DE, "a.txt", b"x" * (MAX_FILE_BYTES + 1))
+    longer = await upload(site, PATH, EN_DE, "a.txt", b"x" * (MAX_FILE_BYTES + (1 << 20)))
+    empty = await upload(site, PATH, EN_DE, "a.txt", b"")
+
+    assert [each.status for each in (long, longer, empty)] == [400, 413, 400]
+    assert f"must have 1 to {MAX_FILE_BYTES} bytes" in long.json["error"]["message"]
+
+
+async def test_a_document_is_its_tenants(opening_http: OpenSite, access_of_two: Access) -> None:
+    async with opening_http(access_of_two) as site:
+        without = await upload(site, PATH, EN_DE, "a.txt", b"A dog.")
+        started = (await upload(site, PATH, EN_DE, "a.txt", b"A dog.", x_api_key=BILLING)).json
+        other = await site.call("GET", f"{PATH}/{started['id']}", x_api_key=SHIPPING)
+        own = await at_its_end(site, started["id"], x_api_key=BILLING)
+
+    assert (without.status, other.status, own["state"]) == (401, 404, "DONE")
+
+
+async def test_uploads_that_stop_half_way_leave_nothing(site: Site, connect: Connect) -> None:
+    body, headers = form(EN_DE, "a.txt", b"A dog.")
+    _, writer = await connect(site.port)
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    writer.write(f"POST {PATH} HTTP/1.1\r\nhost: a\r\ncontent-length: {len(body)}\r\n{lines}\r\n".encode() + body[:20])
+    writer.close()
+    answer: Answer = await site.call("GET", "/healthz")
+
+    assert answer.status == 200
