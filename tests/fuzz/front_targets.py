@@ -69,7 +69,7 @@ def fuzz_riva(data: bytes) -> None:
 def fuzz_kserve(data: bytes) -> None:
     """A request of Triton's client, and how long it says that it waits."""
     _check_message(kserve_pb2.ModelInferRequest, lambda asked: kserve.read_infer(asked, _SERVED), data)
-    _check_message(kserve_pb2.ModelInferRequest, lambda asked: kserve.read_timeout(asked), data)
+    _check_message(kserve_pb2.ModelInferRequest, kserve.read_timeout, data)
 
 
 def _request(kind: bytes, body: bytes) -> Request:
