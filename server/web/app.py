@@ -48,4 +48,6 @@ def create_app(
         allow_headers=["*"],
         expose_headers=[REQUEST_ID_HEADER, "retry-after"],
     )
-    return Starlette(routes=routes, middleware=[cors] if origins else [])
+    app = Starlette(routes=routes, middleware=[cors] if origins else [])
+    app.router.redirect_slashes = False  # it would send callers to whatever host their request names
+    return app

@@ -8,8 +8,9 @@ import asyncio
 import json
 import logging
 import math
+import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from starlette.requests import Request
@@ -18,20 +19,21 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from server.access.keys import key_of
-from server.errors import NotServing, Overloaded, TranslationError
+from server.errors import InvalidRequest, NotServing, Overloaded, TranslationError
 from server.fronts.backend import Backend, Caller
 from server.fronts.front import Front
 from server.translation.calls import choose_id
+from server.translation.rules import shown
 from server.web.bodies import MAX_BODY_BYTES, Bodies
 
 logger = logging.getLogger(__name__)
 
 REQUEST_ID_HEADER = "x-request-id"
-_SEND_SECONDS = (
-    60.0  # for a caller to take an answer. Half, and slow phones lose long ones. Twice, and callers who read
-)
-# nothing keep the memory of their answers for longer.
+TIMEOUT_HEADER = "x-request-timeout"
+SEND_SECONDS = 60.0  # for a caller to take an answer, or an event of one. Half, and slow phones lose long ones. Twice,
+# and callers who read nothing keep the memory of their answers for longer.
 _CHUNK_BYTES = 64 << 10  # an answer is written in pieces, each when the caller has taken most of the one before
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ class Endpoint:
         """Returns the answer; None if the caller has left."""
         is_read, hang_up = False, None
         try:
+            caller = replace(caller, seconds=_seconds(request.headers.get(TIMEOUT_HEADER)))
             body = await self._site.bodies.read(request, self._max_body_bytes)
             if body is None:
                 return None
@@ -146,12 +149,18 @@ class Endpoint:
     async def _send(self, response: Response, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends an answer, and counts the memory of a long one until it is sent."""
         body = bytes(response.body) if hasattr(response, "body") else b""
+        if response.headers.get("connection") == "close":
+            await send({"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers})
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+            await self._site.bodies.discard(receive)
+            await send({"type": "http.response.body", "body": b""})
+            return
         if len(body) <= _CHUNK_BYTES:
             await response(scope, receive, send)
             return
         give_back = self._site.backend.keep(len(body))
         try:
-            async with asyncio.timeout(_SEND_SECONDS):
+            async with asyncio.timeout(SEND_SECONDS):
                 start = {"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers}
                 await send(start)
                 for begin in range(0, len(body), _CHUNK_BYTES):
@@ -181,6 +190,15 @@ def _caller(front: Front, request: Request) -> Caller:
         names=request.scope.get("state", {}).get("names"),
         traceparent=headers.get("traceparent"),
     )
+
+
+def _seconds(given: str | None) -> float | None:
+    """Returns how long a caller says that it waits; None if it does not. Raises InvalidRequest."""
+    if given is None:
+        return None
+    if not _SECONDS.fullmatch(given) or float(given) <= 0.0:
+        raise InvalidRequest(TIMEOUT_HEADER, f"must be a number of seconds above 0, not {shown(given)}")
+    return float(given)
 
 
 class _HangUp:

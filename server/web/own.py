@@ -1,5 +1,7 @@
 """Our own API over HTTP: the methods of `translation.proto`, with messages in JSON."""
 
+import asyncio
+
 from google.protobuf.message import Message
 from starlette.responses import Response
 from starlette.routing import Route
@@ -10,7 +12,7 @@ from server.errors import InvalidRequest, NotServing, TranslationError
 from server.fronts.own import FRONT, error_event, read_message, write_message
 from server.translation.rules import shown
 from server.web.bodies import read_json
-from server.web.exchange import Exchange, Site, json_response
+from server.web.exchange import SEND_SECONDS, Exchange, Site, json_response
 
 _PARTIAL_TEXT = "include_partial_text"
 
@@ -30,6 +32,7 @@ class EventStream(Response):
         self.headers["x-request-id"] = exchange.caller.request_id
         self.has_begun = False
         self._asgi_send = exchange.send
+        self._abort = exchange.request.scope["state"]["abort"]
 
     async def write(self, data: bytes, event: str = "") -> None:
         """Sends one event. Its data must have no line break, as JSON that is written without them."""
@@ -39,7 +42,12 @@ class EventStream(Response):
             await self._asgi_send(start)
         name = f"event: {event}\n".encode() if event else b""
         body = b"%bdata: %b\n\n" % (name, data)
-        await self._asgi_send({"type": "http.response.body", "body": body, "more_body": True})
+        # Not by a timeout, whose exception would look like one of the work.
+        untaken = asyncio.get_running_loop().call_later(SEND_SECONDS, self._abort)
+        try:
+            await self._asgi_send({"type": "http.response.body", "body": body, "more_body": True})
+        finally:
+            untaken.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 # as ASGI calls it
         """Ends the answer."""

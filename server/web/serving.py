@@ -67,7 +67,8 @@ class HttpServer:
         certificates: Callable[[], Certificates | None] = lambda: None,
         at_end: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        logging.getLogger("uvicorn").setLevel(logging.WARNING)  # the server tells itself when it starts and stops
+        # Its warnings are of what peers send, and the server tells itself when it starts and stops.
+        logging.getLogger("uvicorn").setLevel(logging.ERROR)
         family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
         self._socket = socket.create_server(place[:2], family=family, backlog=_BACKLOG, dualstack_ipv6=both)

@@ -32,6 +32,9 @@ from tests.chaos import (
     peers,
     restarts,
     soak,
+    web_leaving,
+    web_load,
+    web_peers,
 )
 from tests.chaos.case import SKIPPED, Case, Options, Skipped
 from tests.chaos.records import Record, keep, record
@@ -58,6 +61,9 @@ _FAMILIES = (
     imports,
     alerts,
     mutants,
+    web_leaving,
+    web_load,
+    web_peers,
 )
 CASES: tuple[Case, ...] = tuple(case for family in _FAMILIES for case in family.CASES)
 

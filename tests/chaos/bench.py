@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from tests.acceptance.server_process import ServerProcess, running_server
+from tests.acceptance.server_process import ServerProcess, free_ports, running_server
 from tests.chaos.callers import Callers, Outcomes, callers, pinned
 from tests.chaos.envoy import running_envoy
 from tests.chaos.load import Command
@@ -31,6 +31,7 @@ class Plan:
             server and callers on cores of their own.
         has_front: whether calls go through Envoy, with the configuration that is shipped.
         is_core: whether gRPC's own client sends the calls.
+        is_http: whether the loads go over HTTP; the closed loop that measures saturation goes over gRPC all the same.
     """
 
     sentences: int = 8
@@ -44,6 +45,7 @@ class Plan:
     flags: tuple[str, ...] = ()
     has_front: bool = False
     is_core: bool = False
+    is_http: bool = False
 
 
 @dataclass(slots=True)
@@ -56,6 +58,7 @@ class Bench:
         saturation_tokens: target tokens a second, likewise: short sentences alone make a fine figure of the former.
         address: where the loads go: that of the server, or of its front.
         front_pid: of the front's process; None without one.
+        http_port: of the server, where the plan has loads over HTTP; else None.
     """
 
     server: ServerProcess
@@ -63,6 +66,7 @@ class Bench:
     command: Command
     address: str
     front_pid: int | None = None
+    http_port: int | None = None
     saturation: float = 0.0
     saturation_tokens: float = 0.0
 
@@ -83,16 +87,27 @@ class Bench:
 
     def calm(self, seconds: float, timeout: float | None = TIMEOUT_SECONDS) -> Outcomes:
         """Offers what the server does with ease."""
-        return self.callers.run(self._open(CALM, seconds, timeout, with_retries=False))
+        return self.at(CALM, seconds, timeout)
+
+    def at(self, share: float, seconds: float, timeout: float | None, *, is_http: bool | None = None) -> Outcomes:
+        """Offers a part of saturation; `is_http` says over what, if not as the plan does."""
+        command = self._open(share, seconds, timeout, with_retries=False)
+        if is_http is not None:
+            command = replace(command, is_http=is_http, address=self._http_address if is_http else self.server.address)
+        return self.callers.run(command)
 
     def overload(self, multiple: float, seconds: float, *, with_retries: bool) -> Outcomes:
         """Offers a multiple of what the server can do."""
         return self.callers.run(self._open(multiple, seconds, TIMEOUT_SECONDS, with_retries=with_retries))
 
+    @property
+    def _http_address(self) -> str:
+        return f"{self.server.host}:{self.http_port}"
+
     def _open(self, multiple: float, seconds: float, timeout: float | None, *, with_retries: bool) -> Command:
         rate = multiple * self.saturation / len(self.command.contents[0])
         command = replace(self.command, address=self.address, seconds=seconds, timeout=timeout, rate=rate)
-        return replace(command, with_retries=with_retries)
+        return replace(command, with_retries=with_retries, is_http=self.http_port is not None)
 
 
 @contextmanager
@@ -101,12 +116,14 @@ def bench(plan: Plan) -> Iterator[Bench]:
     with ExitStack() as stack:
         core = CLIENT_CORE if plan.spec is None else None
         process = stack.enter_context(callers(core))
+        http_port = free_ports(1)[0] if plan.is_http else None
+        flags = [*plan.flags, *(["--http-port", str(http_port)] if plan.is_http else [])]
         if plan.spec is None:
             with pinned(SERVER_CORE):
-                server = stack.enter_context(running_server([*FLAGS, *plan.flags]))
+                server = stack.enter_context(running_server([*FLAGS, *flags]))
             sentences = golden_requests(server.address, 256, beam_size=plan.beam_size)
         else:
-            server = stack.enter_context(broken_server(plan.spec, plan.flags)).process
+            server = stack.enter_context(broken_server(plan.spec, flags)).process
             sentences = keyed_requests(256)
         requests = sentences.joined(plan.sentences)
         command = Command(
@@ -118,8 +135,8 @@ def bench(plan: Plan) -> Iterator[Bench]:
             beam_size=plan.beam_size,
             is_core=plan.is_core,
         )
-        address, front_pid = server.address, None
+        address, front_pid = f"{server.host}:{http_port}" if plan.is_http else server.address, None
         if plan.has_front:
             with pinned(core):
                 address, front_pid = stack.enter_context(running_envoy(server.port))
-        yield Bench(server, process, command, address, front_pid)
+        yield Bench(server, process, command, address, front_pid, http_port)

@@ -21,6 +21,7 @@ from grpc import StatusCode
 
 from babelserve.v1.translation_pb2 import DecodingOptions, TranslateRequest, TranslateResponse
 from tests.chaos.core_client import CoreConnection, connect_core
+from tests.chaos.http1 import HttpConnection, connect_http
 from tests.chaos.http2 import Connection, connect
 from tests.chaos.journal import OK, OVERLOAD_CODES, PARTIAL, Entry, Journal
 
@@ -53,6 +54,7 @@ class Command:
         metadata: of every call, as pairs.
         model: that is named; empty for none.
         is_core: whether gRPC's own client sends them.
+        is_http: whether they go over HTTP instead.
         seed: of arrivals and choices.
     """
 
@@ -70,6 +72,7 @@ class Command:
     metadata: list[tuple[str, str]] = field(default_factory=list)
     model: str = ""
     is_core: bool = False
+    is_http: bool = False
     seed: int = 1
 
     def messages(self) -> list[bytes]:
@@ -87,7 +90,7 @@ class Command:
 class Load:
     """Sends calls, and notes in a journal what became of them."""
 
-    def __init__(self, command: Command, connections: Sequence[Connection | CoreConnection]) -> None:
+    def __init__(self, command: Command, connections: Sequence[Connection | CoreConnection | HttpConnection]) -> None:
         self.journal = Journal()
         self.target_tokens = 0  # of right answers in time
         self.lags: list[float] = []
@@ -250,7 +253,7 @@ async def _serve() -> None:
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         command = Command(**json.loads(line))
         metadata = tuple((key, value) for key, value in command.metadata)
-        opened: Callable[..., Any] = connect_core if command.is_core else connect
+        opened: Callable[..., Any] = connect_http if command.is_http else connect_core if command.is_core else connect
         connections = [await opened(command.address, PATH, metadata) for _ in range(command.connections)]
         load = Load(command, connections)
         started, cpu_started = time.perf_counter(), time.process_time()

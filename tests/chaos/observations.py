@@ -37,8 +37,8 @@ class HealthLog:
 
 
 @contextmanager
-def watched_health(server: ServerProcess) -> Iterator[HealthLog]:
-    """Asks for readiness and liveness, as Kubernetes does, and on the public port, as balancers do, all the time."""
+def watched_health(server: ServerProcess, http_port: int | None = None) -> Iterator[HealthLog]:
+    """Asks for readiness and liveness, as Kubernetes does, and on the public ports, as balancers do, all the time."""
     log, is_over = HealthLog(), threading.Event()
 
     def ask() -> None:
@@ -48,6 +48,9 @@ def watched_health(server: ServerProcess) -> Iterator[HealthLog]:
                 for channel, service in asked:
                     log.num_asked += 1
                     log.num_bad += not _is_serving(HealthStub(channel), service)
+                if http_port is not None:
+                    log.num_asked += 1
+                    log.num_bad += not is_healthy(server.host, http_port)
 
     thread = threading.Thread(target=ask, name="health-watch")
     thread.start()
@@ -64,6 +67,15 @@ def _is_serving(stub: HealthStub, service: str) -> bool:
     except grpc.RpcError:
         return False
     return bool(answer.status == HealthCheckResponse.SERVING)
+
+
+def is_healthy(host: str, http_port: int) -> bool:
+    """Asks for health over HTTP once."""
+    try:
+        with urllib.request.urlopen(f"http://{host}:{http_port}/healthz", timeout=_ASK_TIMEOUT_SECONDS) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
 
 
 def is_serving(address: str, service: str = "readiness") -> bool:

@@ -25,7 +25,7 @@ from tests.chaos.servers import Spec
 _SETTLE_SECONDS = 10.0
 _LATE_SECONDS = 0.05  # for a refusal
 _REFUSAL_SECONDS = 250e-6  # of a processor, what a refusal may cost in all
-_KEYED, _KEYED_FLAGS = Spec(step_seconds=0.02, row_seconds=0.001), ("--max-rows", "32")  # some 40 sentences a second
+KEYED, KEYED_FLAGS = Spec(step_seconds=0.02, row_seconds=0.001), ("--max-rows", "32")  # some 40 sentences a second
 
 
 def measure(plan: Plan) -> Iterator[Check]:
@@ -45,7 +45,7 @@ def measure(plan: Plan) -> Iterator[Check]:
                 name = f"{multiple:g}x{' with retries' if with_retries else ''}"
                 before += system.calm(plan.calm_seconds).latencies()
                 front_before = _cpu_seconds(system.front_pid)
-                with watched_health(system.server) as health:
+                with watched_health(system.server, system.http_port) as health:
                     outcomes = system.overload(multiple, plan.seconds, with_retries=with_retries)
                 if plan.has_front:
                     load = (_cpu_seconds(system.front_pid) - front_before) / plan.seconds
@@ -132,7 +132,7 @@ def overloaded(options: Options) -> Iterator[Check]:
 
 def _quick(options: Options) -> Iterator[Check]:
     """Yields what holds on any machine, however busy: nobody hangs, each refusal says when to come back."""
-    plan = Plan(sentences=2, beam_size=1, spec=_KEYED, flags=_KEYED_FLAGS)
+    plan = Plan(sentences=2, beam_size=1, spec=KEYED, flags=KEYED_FLAGS)
     with bench(plan) as system:
         system.measure_saturation(4.0)
         with watched_health(system.server) as health:
@@ -189,8 +189,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with_retries={"no": (False,), "yes": (True,), "both": (False, True)}[options.retries],
         beam_size=options.beam_size,
         connections=options.connections,
-        spec=_KEYED if options.keyed else None,
-        flags=(*(_KEYED_FLAGS if options.keyed else ()), *options.flags),
+        spec=KEYED if options.keyed else None,
+        flags=(*(KEYED_FLAGS if options.keyed else ()), *options.flags),
         has_front=options.front == "envoy",
     )
     checks = []

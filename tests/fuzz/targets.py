@@ -23,6 +23,7 @@ from server.settings.settings import BUILTIN_BUNDLE, Settings
 from server.text.masked import clean
 from server.text.sentences import WINDOW_CHARACTERS, split_text
 from server.translation.calls import choose_id
+from tests.fuzz.front_targets import FRONT_TARGETS
 from tests.fuzz.markup_targets import MARKUP_TARGETS
 from tests.fuzz.parts import (
     answer,
@@ -169,6 +170,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "settings": fuzz_settings,
     "request_id": fuzz_request_id,
     **MARKUP_TARGETS,
+    **FRONT_TARGETS,
 }
 
 

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from babelserve.v1 import translation_pb2 as pb
+from server.fronts.v1 import google_pb2, kserve_pb2, riva_pb2
 from server.settings.settings import Settings
 from tests.fuzz import corpus
 from tests.fuzz.odd_texts import UNITS, odd_texts
@@ -49,6 +50,31 @@ def documents(pieces: list[str]) -> st.SearchStrategy[bytes]:
     return st.lists(st.sampled_from([*pieces, "a ", "Dog. ", " ", "\n"]), max_size=20).map("".join).map(str.encode)
 
 
+FIELDS = ["q", "source", "target", "format", "alternatives", "api_key", "contents", "targetLanguageCode", "decoding"]
+field_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | texts
+    | st.sampled_from(["en", "de", "\ud800"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=3),
+)
+JSON = st.dictionaries(st.sampled_from(FIELDS), field_values).map(lambda value: json.dumps(value).encode())
+FORMS = documents(
+    ["q=", "&", "%", "%41", "%ff", "=", "+", "source=en&target=de&", "--b\r\n", "\r\n", "--b--", 'name="q"']
+)
+foreign = {"contents": st.lists(texts, max_size=3), "source_language_code": names, "target_language_code": names}
+parameters = st.builds(kserve_pb2.InferParameter, string_param=texts) | st.builds(
+    kserve_pb2.InferParameter, int64_param=st.integers(-(2**63), 2**63 - 1)
+)
+tensors = st.builds(
+    kserve_pb2.ModelInferRequest.InferInputTensor,
+    name=st.just("text") | names,
+    datatype=st.just("BYTES") | names,
+    shape=st.lists(st.integers(-(2**63), 2**63 - 1), max_size=3),
+)
+
 GENERATED: dict[str, st.SearchStrategy[bytes]] = {
     "request": messages.map(pb.TranslateRequest.SerializeToString),
     "split": st.builds(lambda choice, text: bytes([choice]) + text.encode(), st.integers(0, 17), texts),
@@ -81,6 +107,24 @@ GENERATED: dict[str, st.SearchStrategy[bytes]] = {
     "placing": documents(["<b>", "</b>", "<img>", "<i>", "</i>", "\x00", "."]),
     "icu": documents(["{a,plural,", "one{", "other{", "{", "}", "#", "'", "{y}", "<br>", "\\n", "{%", "%}", "|"]),
     "own_parts": documents(["\0", "{", "}", "$", "{{", "}}"]),
+    "libretranslate": st.builds(lambda kind, body: bytes([kind]) + body, st.integers(0, 3), FORMS | JSON),
+    "own": JSON,
+    "google": st.builds(google_pb2.TranslateTextRequest, **foreign, mime_type=names, glossary_config=st.none()).map(
+        google_pb2.TranslateTextRequest.SerializeToString
+    )
+    | st.binary(max_size=60),
+    "riva": st.builds(
+        riva_pb2.RivaTranslateTextRequest, texts=foreign["contents"], dnt_phrases=foreign["contents"]
+    ).map(riva_pb2.RivaTranslateTextRequest.SerializeToString)
+    | st.binary(max_size=60),
+    "kserve": st.builds(
+        kserve_pb2.ModelInferRequest,
+        model_name=names,
+        parameters=st.dictionaries(names, parameters, max_size=3),
+        inputs=st.lists(tensors, max_size=2),
+        raw_input_contents=st.lists(st.binary(max_size=20), max_size=2),
+    ).map(kserve_pb2.ModelInferRequest.SerializeToString)
+    | st.binary(max_size=60),
     "request_id": st.text("aZ9._- \n\u0661", max_size=70).map(str.encode),
 }
 

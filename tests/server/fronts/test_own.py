@@ -25,8 +25,7 @@ def test_fields_may_be_written_in_both_ways() -> None:
         ({"content": ["a"]}, 'no field named "content"'),
         ({"decoding": {"beam": 4}}, 'no field named "beam"'),
         ({"contents": "a" * 1000}, "must be in"),
-        ({"contents": [None]}, "null is not allowed"),
-        ({"contents": ["\ud800"]}, "Unpaired surrogate"),
+        ({"model": "\ud800"}, "Unpaired surrogate"),
         ({"decoding": {"beamSize": 1 << 40}}, "out of range"),
         ({"priority": "URGENT"}, "Invalid enum value"),
         ({"\ud800": 1}, "half of a surrogate pair"),
@@ -80,3 +79,24 @@ def test_many_values_are_read_in_linear_time(value: object) -> None:
 
     quick, slow = (min(seconds(num_values) for _ in range(5)) for num_values in (5_000, 10_000))
     assert slow / quick < 2.5
+
+
+def test_an_error_that_quotes_half_of_a_surrogate_pair_can_be_written() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        read_message(pb.TranslateRequest, {"contents": "\ud800"})
+
+    assert str(caught.value).encode()
+
+
+def test_long_texts_are_read_as_short_ones() -> None:
+    texts = ["a" * 1_000_000, "\u4f60", ""]
+
+    message = read_message(pb.TranslateRequest, {"targetLanguageCode": "de", "contents": texts})
+
+    assert message == pb.TranslateRequest(contents=texts, target_language_code="de")
+
+
+@pytest.mark.parametrize("contents", [[1], [None], "a", {"a": "b"}, [["a"]], ["\ud800"]])
+def test_texts_of_another_kind_are_refused(contents: object) -> None:
+    with pytest.raises(InvalidRequest, match="contents"):
+        read_message(pb.TranslateRequest, {"contents": contents})

@@ -22,3 +22,9 @@ async def test_pages_of_other_origins_may_call_only_if_allowed(opening_http: Ope
     assert allowed.headers["access-control-allow-origin"] == ORIGIN
     assert "x-request-id" in allowed.headers["access-control-expose-headers"]
     assert "access-control-allow-origin" not in other.headers
+
+
+async def test_nobody_is_sent_to_another_host(site: Site) -> None:
+    answer = await site.call("POST", "/v1/translate/", host="evil.example")
+
+    assert (answer.status, answer.headers.get("location")) == (404, None)

@@ -164,6 +164,25 @@ async def test_slow_bodies_keep_nobody_waiting(site: Site, connect: Connect) -> 
         writer.close()
 
 
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        (b"100% sure+%26+%zz", "100% sure & %zz"),
+        (b"\\x41\\n%5C%41", "\\x41\\n\\A"),
+        (b"%E4%BD%A0" * 100_000, "\u4f60" * 100_000),
+        ("\u4f60".encode(), "\u4f60"),
+    ],
+    ids=["percent", "backslashes", "many", "plain"],
+)
+async def test_a_form_is_read_as_browsers_write_it(value: bytes, meant: str) -> None:
+    assert await read_fields(coming(), b"&q=" + value + b"&&q=&n") == {"q": [meant, ""], "n": [""]}
+
+
+async def test_a_long_form_of_percents_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="two hexadecimal digits"):
+        await read_fields(coming(), b"q=" + b"%" * 1_000_000)
+
+
 def test_a_query_may_have_many_values() -> None:
     assert read_query({"query_string": b"to=de&to=fr&x="}) == {"to": ["de", "fr"], "x": [""]}
     with pytest.raises(InvalidRequest):

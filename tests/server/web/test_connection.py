@@ -7,6 +7,7 @@ import pytest
 
 from server.telemetry.metrics import Metrics
 from server.web import connection
+from tests.server.echo_engine import EchoEngine
 from tests.server.web.client import head, is_cut, read_answer
 from tests.server.web.conftest import Connect, OpenSite, Site
 
@@ -79,3 +80,67 @@ async def test_requests_in_a_row_without_waiting_are_answered_in_their_order(
     answers = [await read_answer(reader) for _ in range(100)]
 
     assert [answer.headers["x-request-id"] for answer in answers] == [str(index) for index in range(100)]
+
+
+BODY = b'{"contents":["A dog runs."],"targetLanguageCode":"de"}'
+REQUEST = head("POST", "/v1/translate", {"content-length": str(len(BODY))}) + BODY
+BEGIN_CHUNKED = head("POST", "/v1/translate", {"transfer-encoding": "chunked"})
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [b"1\r\nx\r\n" * 5000, b"1;" + b"x" * 40_000, b"0\r\n" + b"x: y\r\n" * 6000, b"0\r\nx: " + b"y" * 40_000],
+    ids=["chunks of a byte", "a chunk's extension", "trailers", "a trailer"],
+)
+async def test_who_sends_more_frame_than_body_is_refused(site: Site, connect: Connect, endless: bytes) -> None:
+    reader, writer = await connect(site.port)
+    writer.write(BEGIN_CHUNKED + endless)
+
+    assert await asyncio.wait_for(is_cut(reader), 5.0)
+
+
+async def test_a_body_in_small_chunks_is_read(site: Site, connect: Connect) -> None:
+    body = BODY + b" " * 100_000
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(body[i : i + 64]), body[i : i + 64]) for i in range(0, len(body), 64))
+    reader, writer = await connect(site.port)
+    writer.write(BEGIN_CHUNKED + chunks + b"0\r\n\r\n")
+
+    assert (await read_answer(reader)).status == 200
+
+
+@pytest.mark.parametrize(
+    "ahead",
+    [head("GET", "/healthz", {}) * 500, (head("POST", "/v1/translate", {"content-length": "9000"}) + b" " * 9000) * 20],
+    ids=["requests", "bodies"],
+)
+async def test_who_sends_too_much_ahead_is_put_out(
+    site: Site, connect: Connect, engine: EchoEngine, ahead: bytes
+) -> None:
+    engine.is_holding = True
+    reader, writer = await connect(site.port)
+    writer.write(REQUEST + ahead)
+
+    assert await asyncio.wait_for(is_cut(reader), 5.0)
+
+
+async def test_work_ends_when_a_caller_who_sent_ahead_hangs_up(
+    site: Site, connect: Connect, engine: EchoEngine
+) -> None:
+    engine.is_holding = True
+    _, writer = await connect(site.port)
+    writer.write(REQUEST * 3)
+    await engine.submitted.wait()
+
+    writer.close()
+    await site.running.wait_until_idle()
+
+    assert [future.cancelled() for future in engine.futures] == [True]
+
+
+async def test_a_request_that_asks_for_another_protocol_is_answered_in_this_one(site: Site, connect: Connect) -> None:
+    reader, writer = await connect(site.port)
+    upgrade = {"connection": "Upgrade, HTTP2-Settings", "upgrade": "h2c", "http2-settings": "AAEAAEAAAAIAAAABAAMAAABk"}
+    for _ in range(2):
+        writer.write(head("POST", "/v1/translate", {"content-length": str(len(BODY)), **upgrade}) + BODY)
+
+        assert (await asyncio.wait_for(read_answer(reader), 5.0)).status == 200

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +142,26 @@ async def test_memory_is_given_back_when_the_answer_is_sent(site: Site) -> None:
     assert len(answer.body) > 2 * 10_000 * 12
     assert answer.json["translations"][0]["text"] == long["contents"][0]
     assert site.translator.memory.used_bytes == 0
+
+
+async def test_a_caller_may_say_how_long_it_waits(site: Site, engine: EchoEngine) -> None:
+    await site.call("POST", "/v1/translate", REQUEST, x_request_timeout="2.5")
+
+    (deadline,) = engine.deadlines
+    assert deadline is not None
+    assert 0.0 < deadline - time.monotonic() < 2.5
+
+
+@pytest.mark.parametrize("given", ["", "0", "-1", "nan", "inf", "1e9", "2 s", "9" * 400, "\u0661"])
+async def test_what_is_no_time_to_wait_is_refused(site: Site, given: str) -> None:
+    answer = await site.call("POST", "/v1/translate", REQUEST, x_request_timeout=given)
+
+    assert answer.status == 400
+    assert answer.json["error"]["message"].startswith("x-request-timeout: must be a number of seconds above 0, not ")
+
+
+@pytest.mark.parametrize("size", [9 << 20, 64 << 20])
+async def test_who_sends_too_much_before_it_reads_comes_to_read_why(site: Site, size: int) -> None:
+    answer = await site.call("POST", "/v1/translate", bytes(size))
+
+    assert (answer.status, answer.headers["connection"]) == (413, "close")
