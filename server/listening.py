@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.access.access import Access
-from server.api.handlers import Api
-from server.documents.documents import Documents
 from server.errors import SettingsError
-from server.fronts.in_process import InProcess
 from server.models.administration import Administration
 from server.models.loading import bundle_faults, process_memory
 from server.rpc.admin import ModelAdminService
@@ -88,8 +85,7 @@ async def listening(
             access = _access(settings, metrics)
             model_admin = ModelAdminService(admin, access, metrics.catalogue) if admin is not None else None
             if settings.http_port is not None:
-                backend = InProcess(Api(translator), calls, access, translator.memory, lambda: health.is_serving)
-                http = _open_http(settings, access, backend, long_messages, faults)
+                http = _open_http(settings, translator, calls, access, health, long_messages, faults)
             servers = open_servers(settings, service, CallInterceptor(calls, access), health, access, model_admin)
         except SettingsError as error:
             faults += error.faults
@@ -120,26 +116,26 @@ def _access(settings: Settings, metrics: Metrics) -> Access:
 
 
 def _open_http(
-    settings: Settings, access: Access, backend: InProcess, long_messages: LongMessages, faults: list[str]
+    settings: Settings,
+    translator: Translator,
+    calls: Calls,
+    access: Access,
+    health: Health,
+    long_messages: LongMessages,
+    faults: list[str],
 ) -> Any:
     """Returns the server of the API over HTTP, its port bound; None after it has added a fault.
 
-    It imports the libraries of HTTP only here, as the extra `web` may be missing.
+    It imports `server.web` only here: the extra `web` may be missing, and a server without HTTP starts sooner.
     """
     try:
-        app, serving = (importlib.import_module(f"server.web.{name}") for name in ("app", "serving"))
+        opening = importlib.import_module("server.web.opening")
     except ImportError:
         faults.append("--http-port: needs Starlette and uvicorn: pip install 'babelserve[web]'")
         return None
     try:
-        documents = Documents(backend)
-        return serving.HttpServer(
-            app.create_app(backend, long_messages, documents, settings.http_origins),
-            settings.host,
-            settings.http_port,
-            connections_of(HTTP_SHARE),
-            lambda: access.certificates,
-            documents.close,
+        return opening.open_http(
+            settings, translator, calls, access, long_messages, connections_of(HTTP_SHARE), lambda: health.is_serving
         )
     except OSError as error:
         where, reason = f"{settings.host} port {settings.http_port}", str(error.strerror).partition(" (")[0]
