@@ -60,7 +60,7 @@ def required(requirements: Iterable[str], found: dict[str, Distribution]) -> dic
 def said_versions() -> Iterator[tuple[str, str]]:
     """Versions of ours in what operators copy: tags of images and names of wheels."""
     for folder in ("deploy", "docs/guides"):
-        for path in sorted((ROOT / folder).iterdir()):
+        for path in sorted(path for path in (ROOT / folder).iterdir() if path.is_file()):
             for version in re.findall(r"\bbabelserve(?:_client)?[:-](\d+\.\d+\.\d+)", path.read_text(encoding="utf-8")):
                 yield path.name, version
 
