@@ -12,6 +12,7 @@ MODULES = {
     "babelserve": ("server", "--max-ro", "--max-rows"),
     "babelserve-translate": ("babelserve", "--list-m", "--list-models"),
     "babelserve-models": ("babelserve.admin", "--api", "--api-key-file"),
+    "babelserve-gateway": ("server.gateway", "--http-p", "--http-port"),
     "babelserve-train": ("model.train", "--da", "--data"),
     "babelserve-evaluate": ("export.evaluate", "--ref", "--reference"),
     "babelserve-export": ("export", "--shortl", "--shortlist"),
