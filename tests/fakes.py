@@ -71,7 +71,7 @@ class CachedDecoder:
 
     def logits(self) -> NDArray[np.float32]:
         """See `Decoder.logits`: 20 and an eighth of the token's number below 0, in every row."""
-        return np.tile(-20 - np.arange(200, dtype=np.float32) / 8, (self.cache.slots.num_rows, 1))
+        return np.tile(-20 - np.arange(32768, dtype=np.float32) / 8, (self.cache.slots.num_rows, 1))
 
     def align(
         self, rows: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
