@@ -91,7 +91,7 @@ def a_key_is_asked_for_and_waits_are_as_told(visit: Visit) -> None:
     page.wait_for_selector("#key-form", state="hidden")
     assert page.evaluate("() => [localStorage.length, Object.values(sessionStorage)]") == [0, ["key"]]
 
-    for number in range(5):
+    for number in range(30):
         translate(page, f"A dog runs through {number + 3} old towns near the sea.")
         if any(response.status == 429 for _, response in answers):
             break
