@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 import grpc
+import shtab
 
 from server.errors import SettingsError
 
@@ -15,6 +16,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Answers over HTTP, as `babelserve --http-port` does, and asks a server over gRPC.",
         epilog="Exit codes: 0 stopped by a signal, 2 cannot start.",
     )
+    shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
     add = parser.add_argument
     add("--server", default="localhost:50051", metavar="HOST:PORT", help="address of the server (default: %(default)s)")
     add("--server-ca", type=Path, metavar="FILE", help="speak TLS, and trust a server that these authorities vouch for")
