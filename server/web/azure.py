@@ -69,11 +69,10 @@ class AzureApi:
         }
         found = [
             _of_version(route, version)
-            for prefix in _PREFIXES
             for version, vendor in ((front.V2026, front.FRONT_2026), (None, front.FRONT))
-            for route in self._site.routes(vendor, handlers, prefix)
+            for route in self._site.routes(vendor, handlers, _PREFIXES)
         ]
-        return [*found, *self._site.routes(front.FRONT, handlers, "/azure")]  # which say that a version is missing
+        return [*found, *self._site.routes(front.FRONT, handlers, ["/azure"])]  # which say that a version is missing
 
     async def translate(self, exchange: Exchange) -> Response:
         """Answers texts with their translations into each target."""

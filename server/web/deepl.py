@@ -51,7 +51,7 @@ class DeepLApi:
             for method in _METHODS:
                 handlers.setdefault(f"{method} {path}", self.refuse)
                 handlers[f"{method} {path}/{{rest:path}}"] = self.refuse
-        return [route for prefix in PREFIXES for route in self._site.routes(FRONT, handlers, prefix)]
+        return self._site.routes(FRONT, handlers, PREFIXES)
 
     async def translate(self, exchange: Exchange) -> Response:
         """Answers `text` and `target_lang` with `translations`."""

@@ -47,11 +47,7 @@ class DeepLDocuments:
             "GET /v2/document/{identity}/result": self.download,
             "POST /v2/document/{identity}/result": self.download,
         }
-        return [
-            route
-            for prefix in PREFIXES
-            for route in self._site.routes(FRONT, handlers, prefix, max_body_bytes=MAX_UPLOAD_BYTES)
-        ]
+        return self._site.routes(FRONT, handlers, PREFIXES, MAX_UPLOAD_BYTES)
 
     async def upload(self, exchange: Exchange) -> Response:
         """Begins to translate `file`, and answers with what identifies the document."""

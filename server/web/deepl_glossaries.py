@@ -63,7 +63,7 @@ class DeepLGlossaries:
             "PUT /v3/glossaries/{id}/dictionaries": self.put_dictionary,
             "DELETE /v3/glossaries/{id}/dictionaries": self.delete_dictionary,
         }
-        return [route for prefix in PREFIXES for route in self._site.routes(FRONT, handlers, prefix)]
+        return self._site.routes(FRONT, handlers, PREFIXES)
 
     async def create_v2(self, exchange: Exchange) -> Response:
         """Keeps a glossary of one direction."""

@@ -5,11 +5,12 @@ and cancels the handler then.
 """
 
 import asyncio
+import itertools
 import json
 import logging
 import math
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -67,7 +68,7 @@ class Site:
         self,
         front: Front,
         handlers: Mapping[str, Handler],
-        prefix: str = "",
+        prefixes: Iterable[str] = ("",),
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> list[Route]:
         """Returns the routes of a front.
@@ -75,11 +76,11 @@ class Site:
         Args:
             front: says how errors are answered.
             handlers: by method and path, such as "GET /languages"; the path as Starlette writes it.
-            prefix: of all paths.
+            prefixes: of all paths; each path is served below each of them.
             max_body_bytes: of a request.
         """
         routes = []
-        for name, handle in handlers.items():
+        for prefix, (name, handle) in itertools.product(prefixes, handlers.items()):
             method, _, path = name.partition(" ")
             routes.append(Route(prefix + path, Endpoint(front, self, handle, max_body_bytes), methods=[method]))
         return routes

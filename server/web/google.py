@@ -55,10 +55,8 @@ class GoogleApi:
             )
         }
         return [
-            route
-            for prefix in _PREFIXES
-            for vendor, handlers in ((rest.FRONT_2, second), (rest.FRONT, third))
-            for route in self._site.routes(vendor, handlers, prefix)
+            *self._site.routes(rest.FRONT_2, second, _PREFIXES),
+            *self._site.routes(rest.FRONT, third, _PREFIXES),
         ]
 
     async def translate_2(self, exchange: Exchange) -> Response:

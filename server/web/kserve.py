@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from starlette.responses import Response
-from starlette.routing import BaseRoute
+from starlette.routing import Route
 
 from babelserve.v1 import translation_pb2 as pb
 from server.errors import InvalidRequest
@@ -42,7 +42,7 @@ class KserveApi:
         self._site = site
         self._backend = site.backend
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[Route]:
         """Returns the routes that an application has for it."""
         handlers = {
             _STATISTICS: self.refuse,
@@ -62,7 +62,7 @@ class KserveApi:
             },
             **dict.fromkeys(_REFUSED, self.refuse),
         }
-        return [route for prefix in _PREFIXES for route in self._site.routes(FRONT, handlers, prefix)]
+        return self._site.routes(FRONT, handlers, _PREFIXES)
 
     async def live(self, _: Exchange) -> Response:
         """Answers 200."""

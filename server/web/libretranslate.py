@@ -47,7 +47,7 @@ class LibreTranslateApi:
             "GET /health": self.health,
             "POST /suggest": self.suggest,
         }
-        return [route for prefix in PREFIXES for route in self._site.routes(FRONT, handlers, prefix)]
+        return self._site.routes(FRONT, handlers, PREFIXES)
 
     async def translate(self, exchange: Exchange) -> Response:
         """Answers `q`, `source`, `target` with `translatedText`."""

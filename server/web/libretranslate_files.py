@@ -35,11 +35,7 @@ class LibreTranslateFiles:
     def routes(self) -> list[Route]:
         """Returns the routes that an application has for it."""
         handlers = {f"POST {_UPLOAD}": self.translate_file, "GET /download_file/{name}": self.download}
-        return [
-            route
-            for prefix in PREFIXES
-            for route in self._site.routes(FRONT, handlers, prefix, max_body_bytes=MAX_UPLOAD_BYTES)
-        ]
+        return self._site.routes(FRONT, handlers, PREFIXES, MAX_UPLOAD_BYTES)
 
     async def translate_file(self, exchange: Exchange) -> Response:
         """Answers `file`, `source`, `target` with `translatedFileUrl`."""
