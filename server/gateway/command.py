@@ -56,7 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
         type=float,
         default=30.0,
         metavar="SECONDS",
-        help="then let those that run finish, for so long",
+        help="longest time that running calls are then given to finish",
     )
     add(
         "--log-level",

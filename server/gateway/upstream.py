@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from typing import Any
 
 import grpc
@@ -10,6 +11,8 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from babelserve.v1 import translation_pb2 as pb
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
+
+logger = logging.getLogger(__name__)
 
 SERVICE = "babelserve.v1.TranslationService"
 _AGAIN_SECONDS = 1.0  # from a lost watch to the next. Half, and many gateways call a server that starts twice as often.
@@ -51,18 +54,24 @@ class Upstream:
         self.asks_for_key = False
 
     async def watch(self) -> None:
-        """Follows the server's health, for ever."""
+        """Follows the server's health, for ever. Where it cannot, it says why once, and tries again."""
         stub: Any = HealthStub(self.channel)
+        told = ""
         while True:
+            reason = "the server ended its answer"
             try:
                 async for answer in stub.Watch(HealthCheckRequest(service=SERVICE), wait_for_ready=True):
                     is_serving = answer.status == HealthCheckResponse.SERVING
                     if is_serving and not self.is_serving:
                         self.asks_for_key = await self._asks_for_key()
                     self.is_serving = is_serving
-            except grpc.aio.AioRpcError:
-                pass
+                    told = ""
+            except grpc.aio.AioRpcError as error:
+                reason = f"{error.code().name}: {error.details()}"
             self.is_serving = False
+            if reason != told:
+                logger.warning("the server's health cannot be followed: %s", reason)
+                told = reason
             await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _asks_for_key(self) -> bool:

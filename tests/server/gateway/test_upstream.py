@@ -1,8 +1,12 @@
+import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import grpc
+import pytest
 
 from server.access.access import Access
+from server.gateway import upstream
 from server.telemetry.metrics import Metrics
 from tests.certificates import authority
 from tests.server.gateway.conftest import Behind, OpenGateway, until
@@ -16,6 +20,36 @@ async def test_health_follows_the_server(behind: Behind) -> None:
     await behind.health.set_serving(True)
     await until(lambda: behind.upstream.is_serving)
     assert not behind.upstream.asks_for_key
+
+
+async def test_a_server_that_is_not_there_is_told_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upstream, "_AGAIN_SECONDS", 0.0)
+    gone = upstream.Upstream("localhost:1")
+    calls = 0
+
+    class Stub:
+        def __init__(self, _: object) -> None:
+            pass
+
+        async def Watch(self, *_: object, **__: object) -> AsyncIterator[object]:  # gRPC's name
+            nonlocal calls
+            calls += 1
+            raise grpc.aio.AioRpcError(
+                grpc.StatusCode.UNAVAILABLE, grpc.aio.Metadata(), grpc.aio.Metadata(), "gone", ""
+            )
+            yield
+
+    monkeypatch.setattr(upstream, "HealthStub", Stub)
+    watching = asyncio.create_task(gone.watch())
+    await until(lambda: calls > 2)
+    watching.cancel()
+    await gone.channel.close(None)
+
+    assert [record.getMessage() for record in caplog.records if record.name == upstream.__name__] == [
+        "the server's health cannot be followed: UNAVAILABLE: gone"
+    ]
 
 
 async def test_the_server_may_want_tls(opening_gateway: OpenGateway, metrics: Metrics, tmp_path: Path) -> None:
