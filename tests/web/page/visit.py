@@ -56,7 +56,7 @@ class Visit:
         page.on("request", lambda request: self.requests.append((time.monotonic(), request)))
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
         page.on("console", self._listen)
-        page.goto((address or self.sites.open) + "/" + fragment)
+        page.goto((address or f"{self.sites.open}/") + fragment)
         if not address:
             page.wait_for_selector("#source-language option[value=en]", state="attached")
         return page
