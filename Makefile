@@ -19,7 +19,7 @@ CHECKPOINT ?= server/builtin/en-de
 OUT ?= runs/bundle
 DEV ?= tests/data/general_dev.en.gz tests/data/general_dev.de.gz
 
-.PHONY: help demo serve install test test-without-torch check docs wheels reference protos check-protos train export bench fuzz chaos check-imports check-cuda-placement gpu clean
+.PHONY: help demo serve install test test-without-torch check docs wheels reference protos check-protos train export bench fuzz chaos observe check-imports check-cuda-placement gpu clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 22
@@ -78,6 +78,9 @@ fuzz: .venv/installed-fuzz  ## feed the readers of foreign bytes with mutated on
 
 chaos: .venv/installed-dev  ## put the promise "nothing lost" to the test, for hours; ARGS="R2 R8 --quick" (tests/chaos)
 	$(BIN)/python -m tests.chaos --report $(ARGS)
+
+observe: .venv/installed-dev  ## make each alert fire by a real fault, and run all queries of the dashboards (docs/guides/alerts.md)
+	$(BIN)/python -m tests.chaos O1 O2 --report $(ARGS)
 
 check-imports: .venv-imports/installed  ## compare with `transformers`, in a venv of its own (1.5 GB); ARGS="nllb" for one model
 	@.venv-imports/bin/python -m tests.imports.check $(ARGS)

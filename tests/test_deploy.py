@@ -33,8 +33,8 @@ def test_the_server_may_take_its_time_to_stop(file: str, key: str) -> None:
     "command",
     [
         ["check", "config", "--lint=all", "prometheus.yml"],
-        ["check", "rules", "--lint=all", "alerts.yaml"],
-        ["test", "rules", "alerts_test.yaml"],
+        ["check", "rules", "--lint=all", "observe/alerts.yaml"],
+        ["test", "rules", "observe/alerts_test.yaml"],
     ],
     ids=" ".join,
 )
@@ -45,11 +45,20 @@ def test_prometheus_takes_the_rules_and_each_alert_fires_on_what_it_is_for(comma
 
 
 def test_every_alert_has_a_test() -> None:
-    names = re.findall(r"alert: (\w+)", (DEPLOY / "alerts.yaml").read_text())
-    tests = (DEPLOY / "alerts_test.yaml").read_text()
+    names = re.findall(r"alert: (\w+)", (DEPLOY / "observe" / "alerts.yaml").read_text())
+    tests = (DEPLOY / "observe" / "alerts_test.yaml").read_text()
 
     assert names
     assert [name for name in names if f"alertname: {name}\n        exp_alerts:" not in tests] == []
+
+
+def test_every_alert_has_an_entry_that_says_what_to_do() -> None:
+    rules = (DEPLOY / "observe" / "alerts.yaml").read_text()
+    entries = re.findall(r"^### (\w+)$", (DEPLOY.parent / "docs" / "guides" / "alerts.md").read_text(), re.MULTILINE)
+    alerts = re.findall(r"alert: (\w+)", rules)
+
+    assert sorted(entries) == sorted(alerts)
+    assert re.findall(r"runbook: docs/guides/alerts.md#(\w+)", rules) == [each.lower() for each in alerts]
 
 
 def test_every_metric_of_the_rules_is_on_the_page() -> None:
@@ -61,7 +70,7 @@ def test_every_metric_of_the_rules_is_on_the_page() -> None:
     on_page = {sample.name for family in metrics.registry.collect() for sample in family.samples}
     with_tls = {"babelserve_tls_certificate_expiry_timestamp_seconds"}
 
-    rules = (DEPLOY / "alerts.yaml").read_text()
+    rules = (DEPLOY / "observe" / "alerts.yaml").read_text()
     named = set(re.findall(r"\b(?:babelserve|process)_[a-z_]+[a-z]\b", rules))
 
     assert named - with_tls - on_page == set()
