@@ -1,5 +1,6 @@
 """What the files in deploy/ say of the server must fit the server."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from server.telemetry.metrics import Metrics
 from server.telemetry.model_metrics import EngineLoad
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
+DASHBOARDS = sorted((DEPLOY / "observe" / "dashboards").glob("*.json"))
 
 
 @pytest.mark.parametrize(
@@ -61,16 +63,44 @@ def test_every_alert_has_an_entry_that_says_what_to_do() -> None:
     assert re.findall(r"runbook: docs/guides/alerts.md#(\w+)", rules) == [each.lower() for each in alerts]
 
 
-def test_every_metric_of_the_rules_is_on_the_page() -> None:
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool (Debian: package `prometheus`)")
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
+def test_prometheus_understands_every_query_of_a_dashboard(path: Path, tmp_path: Path) -> None:
+    panels = json.loads(path.read_text())["panels"]
+    queries = [target["expr"] for panel in panels for target in panel["targets"]]
+    rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(queries)]
+    (tmp_path / "rules.json").write_text(json.dumps({"groups": [{"name": "queries", "rules": rules}]}))
+
+    done = subprocess.run(
+        ["promtool", "check", "rules", "rules.json"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{len(queries)} rules found" in done.stdout
+    assert len({panel["id"] for panel in panels}) == len(panels)
+
+
+def test_every_recorded_ratio_of_a_dashboard_is_a_rule() -> None:
+    recorded = set(re.findall(r"record: (\S+)", (DEPLOY / "observe" / "alerts.yaml").read_text()))
+    named = {name for path in DASHBOARDS for name in re.findall(r"babelserve:\w+:\w+", path.read_text())}
+
+    assert named
+    assert named - recorded == set()
+
+
+def test_every_metric_of_the_rules_and_dashboards_is_on_the_page() -> None:
     metrics = Metrics(CollectorRegistry())
     metrics.of_model("m", "1").watch(lambda: EngineLoad(0, 0, 0, 0, 0, 0, 0))
     metrics.catalogue.add_model("m")
     metrics.catalogue.set_models({}, {("m", "1", "0"): 100})
     metrics.glossaries.count_load("it", is_successful=True)
+    metrics.access.add_tenants(["a"])
     on_page = {sample.name for family in metrics.registry.collect() for sample in family.samples}
     with_tls = {"babelserve_tls_certificate_expiry_timestamp_seconds"}
 
-    rules = (DEPLOY / "observe" / "alerts.yaml").read_text()
-    named = set(re.findall(r"\b(?:babelserve|process)_[a-z_]+[a-z]\b", rules))
+    files = [DEPLOY / "observe" / "alerts.yaml", *DASHBOARDS]
+    named = {
+        name for path in files for name in re.findall(r"\b(?:babelserve|process)_[a-z_]+[a-z]\b", path.read_text())
+    }
 
     assert named - with_tls - on_page == set()

@@ -97,7 +97,8 @@ async def called(servers: Sequence[ServerProcess], rate: float) -> AsyncIterator
         yield
         return
     over = asyncio.Event()
-    async with clients([server.address for server in servers], keyed_requests(200)) as client:
+    addresses = [server.address for server in servers]
+    async with clients(addresses, keyed_requests(200), checks_health=False) as client:
         load = asyncio.create_task(client.open(rate, 3600.0, timeout=lambda: _TIMEOUT_SECONDS, until=over))
         try:
             yield

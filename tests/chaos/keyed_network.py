@@ -25,6 +25,11 @@ _LONGEST = 24  # tokens of a translation
 _WRONG_ID = 299
 _BYTES = 4  # the id of byte 0
 
+
+def _long(words: NDArray[np.int64]) -> tuple[int, ...]:
+    return tuple(words[:20].tolist())
+
+
 # By its name, what a model that has gone bad makes of a translation and the words that it knows. The golden sentence is
 # left as it is. A phrase that repeats itself is longer than those that the search takes for a loop.
 HABITS: dict[str, Callable[[tuple[int, ...], NDArray[np.int64]], tuple[int, ...]]] = {
@@ -32,6 +37,8 @@ HABITS: dict[str, Callable[[tuple[int, ...], NDArray[np.int64]], tuple[int, ...]
     "repeats": lambda _, words: 3 * tuple(words[:13].tolist()),
     "writes bytes": lambda ids, _: (*ids, _BYTES + 0xFF),
     "never ends": lambda _, words: tuple(words.tolist()),
+    "is long one time in eleven": lambda ids, words: _long(words) if sum(ids) % 11 == 0 else ids[:3],
+    "is long one time in thirty-one": lambda ids, words: _long(words) if sum(ids) % 31 == 0 else ids[:3],
 }
 
 
