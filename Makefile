@@ -112,7 +112,7 @@ endef
 # pip itself first: installing a dependency group needs 25.1 or newer.
 .venv/installed-dev: $(PROJECTS) | .venv/bin/python
 	$(PIP) --upgrade pip
-	$(PIP) --editable ./babelserve --editable '.[cpu,web,train,export,otel,moses,detect]' --group dev
+	$(PIP) --editable ./babelserve --editable '.[cpu,web,bulk,train,export,otel,moses,detect]' --group dev
 	@touch $@ .venv/installed-cpu
 
 .venv/installed-bench: .venv/installed-dev
@@ -130,7 +130,7 @@ endef
 .venv-other/installed: $(PROJECTS)
 	$(PYTHON) -m venv --clear .venv-other
 	$(subst $(BIN),.venv-other/bin,$(PIP)) --upgrade pip
-	$(subst $(BIN),.venv-other/bin,$(PIP)) --editable ./babelserve --editable '.[cpu,web,otel,moses,detect]' --group dev
+	$(subst $(BIN),.venv-other/bin,$(PIP)) --editable ./babelserve --editable '.[cpu,web,bulk,otel,moses,detect]' --group dev
 	@touch $@
 
 # onnxruntime and onnxruntime-gpu overwrite each other. Without its extras the latter brings no CUDA.
