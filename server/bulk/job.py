@@ -93,7 +93,11 @@ class Job:
         return [shard for shard in shards if _name(shard.output) not in done]
 
     def finish(self) -> None:
-        """Marks the job as done, once every shard has its output."""
+        """Marks the job as done, once every shard has its output, and removes what killed runs have left behind."""
+        files, folder = url_to_fs(self.output)
+        if isinstance(files, LocalFileSystem):
+            for unfinished in Path(folder).glob(f".[0-9]*.{self.form}.*"):
+                unfinished.unlink(missing_ok=True)
         _write_whole(f"{self.output}/{_FINISHED}", b"")
 
     def read(self, shard: Shard) -> tuple[Any, list[Cell]]:

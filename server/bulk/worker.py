@@ -139,6 +139,7 @@ class Worker:
         for shard in shards:
             rows, cells = await asyncio.to_thread(self._job.read, shard)
             texts = [(row, cell.text) for row, cell in enumerate(cells) if cell.text is not None]
+            texts.sort(key=lambda each: len(each[1]), reverse=True)  # texts of one length have no padding
             opened = _Open(shard, rows, cells, len(texts))
             if not texts:
                 finished.append(opened)

@@ -102,7 +102,7 @@ def _restarted() -> Iterator[Scene]:
             for _again in range(2):
                 group.servers[0].process.kill()
                 group.servers[0].process.wait()
-                group.start(0).wait_until_serving()
+                group.start(0).wait_until_serving(service="liveness")  # its metrics are there
                 time.sleep(2.0)  # for a scrape
 
         yield Scene(tuple(group.servers), strike)
@@ -232,7 +232,7 @@ FAULTS = (
         scene=lambda: _armed(Point.BEFORE_STEP, Action.HANG, 1),
         within=35.0,
         rate=100.0,  # so many that it is never quiet, and the process takes all its time to end
-        allowed=_ERRORS | _LATE,
+        allowed=_ERRORS | _LATE | _names("Overloaded"),
     ),
     Fault(
         name="a lane hangs, and the supervisor does not see it",
@@ -267,7 +267,7 @@ FAULTS = (
         expected=_names("EventLoopLate"),
         scene=lambda: _struck(_pause),
         within=20.0,
-        allowed=_ERRORS | _LATE | _names("Down"),
+        allowed=_ERRORS | _LATE | _names("Down Overloaded"),
     ),
     Fault(
         name="the certificate ends in ten days",

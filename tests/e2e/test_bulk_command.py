@@ -48,6 +48,7 @@ def test_a_job_that_is_killed_goes_on_and_loses_and_doubles_nothing(tmp_path: Pa
     assert output(folder) == output(tmp_path / "whole")
     assert output(folder).count(b"\n") == len(lines)
     assert (folder / "_SUCCESS").exists()
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
 
 
 def test_a_job_that_is_done_does_nothing(tmp_path: Path, lines: list[str]) -> None:

@@ -53,6 +53,15 @@ def test_an_output_that_is_not_whole_is_not_there(tmp_path: Path, monkeypatch: p
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["_job.json"]
 
 
+def test_what_a_killed_run_has_left_behind_goes_at_the_end(tmp_path: Path) -> None:
+    job = job_of(tmp_path)
+    copy_all(job)
+    (tmp_path / "out" / ".00000-000001.txt.5ca1ab1e").write_bytes(b"A dog")
+    job.finish()
+
+    assert [path.name for path in (tmp_path / "out").iterdir() if path.name.startswith(".")] == []
+
+
 @pytest.mark.parametrize("change", [{"shard_bytes": 32}, {"column": "other"}, {"request": b""}])
 def test_a_folder_of_another_job_is_refused(change: dict[str, object], tmp_path: Path) -> None:
     job_of(tmp_path).plan()
