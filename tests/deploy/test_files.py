@@ -1,7 +1,9 @@
-"""What the files of deploy/ say to our programs, these take."""
+"""What the files of deploy/ say to programs, these take."""
 
 import dataclasses
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -49,3 +51,15 @@ def test_a_program_may_take_its_time_to_stop(file: str, key: str) -> None:
     drain_seconds = Settings().drain_delay + Settings().drain_timeout
     last_seconds = app._ENGINE_STOP_SECONDS + app._LAST_CALLS_SECONDS + LAST_GRACE_SECONDS
     assert int(grace_seconds) > drain_seconds + last_seconds
+
+
+@pytest.mark.parametrize(
+    "command", [["hadolint", "Dockerfile"], ["amtool", "check-config", "observe/alertmanager.yml"]], ids=" ".join
+)
+def test_the_checker_of_a_file_has_no_complaint(command: list[str]) -> None:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"needs {command[0]}")
+
+    done = subprocess.run(command, cwd=DEPLOY, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
