@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from docs.generate.commands import command_parsers
+from docs.generate.metrics import metrics_page
 from server import app
 from server.listening import LAST_GRACE_SECONDS
 from server.settings.settings import Settings
@@ -24,6 +25,15 @@ def test_every_variable_is_a_setting() -> None:
 
     assert {"HOST", "TLS_CLIENT_CA", "MODELS", "KEYS", "HTTP_PORT"} <= named
     assert named - {field.name.upper() for field in dataclasses.fields(Settings)} == set()
+
+
+def test_replicas_are_counted_by_metrics_that_there_are() -> None:
+    text = (DEPLOY / "kubernetes/components/keda/scaledobject.yaml").read_text(encoding="utf-8")
+    queries = [trigger["metadata"]["query"] for trigger in yaml.safe_load(text)["spec"]["triggers"]]
+    named = {name.removesuffix("_sum") for query in queries for name in re.findall(r"babelserve_\w+", query)}
+
+    assert len(queries) == 2
+    assert {name for name in named if f"| `{name}` |" not in metrics_page()} == set()
 
 
 @pytest.mark.parametrize("file", GATEWAYS)

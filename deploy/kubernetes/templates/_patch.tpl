@@ -10,7 +10,7 @@ Maps are merged. So are lists of things with names, each with its namesake. All 
       {{- $_ := unset $object $key -}}
     {{- else if and (kindIs "map" $new) (kindIs "map" $old) -}}
       {{- include "patch" (list $old $new) -}}
-    {{- else if and (kindIs "slice" $new) (kindIs "slice" $old) (kindIs "map" (first $new)) (hasKey (first $new | default dict) "name") -}}
+    {{- else if and (kindIs "slice" $old) (kindIs "slice" $new) (kindIs "map" (first $new)) (dig "name" "" (first $new)) -}}
       {{- range $item := $new -}}
         {{- $added := true -}}
         {{- range $namesake := $old -}}
