@@ -162,5 +162,5 @@ def bench(plan: Plan) -> Iterator[Bench]:
         address, front_pid = f"{server.host}:{http_port}" if plan.is_http else server.address, None
         if plan.has_front:
             with pinned(core):
-                address, front_pid = stack.enter_context(running_envoy(server.port))
+                address, front_pid, _ = stack.enter_context(running_envoy(server.port))
         yield Bench(server, process, command, address, front_pid, http_port, plan.spec is not None)
