@@ -41,13 +41,7 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="let in only callers with certificates of these authorities",
     )
-    add(
-        "--max-connections",
-        type=int,
-        default=1000,
-        metavar="N",
-        help="more are answered 503; at most as many as open files allow (default: %(default)s)",
-    )
+    add("--max-connections", type=int, default=1000, metavar="N", help="more are answered 503 (default: %(default)s)")
     add("--memory-mib", type=int, default=256, metavar="MIB", help="memory for requests (default: %(default)s)")
     add(
         "--drain-delay",
