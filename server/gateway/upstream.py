@@ -16,6 +16,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 from babelserve.v1 import translation_pb2 as pb
 from babelserve.v1.glossary_store_pb2_grpc import GlossaryStoreStub
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
+from server.rpc.intake import MAX_MESSAGE_BYTES
 
 logger = logging.getLogger(__name__)
 
@@ -23,9 +24,18 @@ SERVICE = "babelserve.v1.TranslationService"
 _AGAIN_SECONDS = 1.0  # from a lost watch to the next. Half, and many gateways call a server that starts twice as often.
 # Twice, and the gateway is out of service for longer than its server.
 _LONGEST_SECONDS = 3600.0  # of a call, such as the texts of a document
+# By another replica, where the first has ended: translating twice does no harm. What is kept is not in this service,
+# and a refusal (RESOURCE_EXHAUSTED) is left to the gateway's callers, whom the server tells when to come back.
+_RETRIES = {
+    "maxAttempts": 3,
+    "initialBackoff": "0.05s",
+    "maxBackoff": "0.5s",
+    "backoffMultiplier": 2,
+    "retryableStatusCodes": ["UNAVAILABLE"],
+}
 _OPTIONS = {
     "grpc.max_receive_message_length": 64 << 20,  # answers are longer than requests
-    "grpc.enable_retries": 0,  # the gateway's callers retry, as the server tells them
+    "grpc.per_rpc_retry_buffer_size": MAX_MESSAGE_BYTES,  # a longer request is not sent again
     # To a server that starts anew; gRPC's own maximum is two minutes. Half, and many gateways call a server that starts
     # twice as often. Twice, and the gateway is out of service for longer than its server.
     "grpc.initial_reconnect_backoff_ms": 200,
@@ -33,7 +43,11 @@ _OPTIONS = {
     "grpc.keepalive_time_ms": 60_000,  # a server that is gone without a word; the server lets clients ask each 30 s
     "grpc.keepalive_timeout_ms": 20_000,
     "grpc.service_config": json.dumps(
-        {"loadBalancingConfig": [{"round_robin": {}}], "healthCheckConfig": {"serviceName": SERVICE}}
+        {
+            "loadBalancingConfig": [{"round_robin": {}}],
+            "healthCheckConfig": {"serviceName": SERVICE},
+            "methodConfig": [{"name": [{"service": SERVICE}], "retryPolicy": _RETRIES}],
+        }
     ),
 }
 

@@ -93,6 +93,27 @@ async def test_at_its_end_no_call_is_lost(name: signal.Signals) -> None:
         assert [entry.outcome for entry in entries[:num_before] if entry.outcome != OK] == []
 
 
+async def test_of_two_replicas_one_may_be_stopped_or_killed() -> None:
+    flags = ["--drain-delay", str(DRAIN_SECONDS)]
+    with replicas(2, Spec(step_seconds=0.02), flags) as group:
+        target = "ipv4:" + ",".join(group.addresses)
+        with started_gateway(target) as gateway:
+            gateway.wait_for_health(200)
+            callers = HttpCallers(await connect_http(f"127.0.0.1:{gateway.port}"))
+            load = asyncio.create_task(callers.open(50.0, 60.0))
+            await asyncio.sleep(1.0)
+            await asyncio.to_thread(group.servers[0].stop)
+            await asyncio.to_thread(group.start(0).wait_until_serving)
+            await asyncio.sleep(3.0)  # until the gateway has found it again
+            group.servers[1].process.kill()
+            await asyncio.sleep(1.0)
+            load.cancel()
+            await callers.settled()
+
+    assert callers.journal.faults([OK]) == []
+    assert len(callers.journal.entries) > 100
+
+
 async def test_a_server_that_starts_anew_is_found_again() -> None:
     with replicas(1) as group, started_gateway(group.addresses[0]) as gateway:
         gateway.wait_for_health(200)
