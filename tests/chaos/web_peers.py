@@ -37,7 +37,8 @@ async def attacked(options: Options) -> list[Check]:
     checks: list[Check] = []
     with broken_server(flags=["--http-port", str(port)]) as server:
         checks += await _shapes_are_refused(server, port)
-        http = HttpCallers(await connect_http(f"{server.process.host}:{port}"))
+        connection = await connect_http(f"{server.process.host}:{port}")
+        http = HttpCallers(connection)
         async with clients([server.address], keyed_requests(500)) as grpc:
             await _honest(grpc, http, 1.0)
             calm = await _honest(grpc, http, _CHEAP_SECONDS * seconds)
@@ -55,6 +56,7 @@ async def attacked(options: Options) -> list[Check]:
                 peak = max(peak, resident_mib(server.pid))
                 await asyncio.to_thread(process.join)
                 checks += [*_slower(name, calm, during, options), *_opened(name, num_open, connections)]
+        connection.close()  # it has as many as its busiest moment needed
         left = await asyncio.to_thread(left_behind, server.process, before, 30.0)
         log = server.process.stderr()
     return [
