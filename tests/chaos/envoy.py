@@ -83,7 +83,7 @@ def running_envoy(*ports: int, http_ports: Sequence[int] = ()) -> Iterator[Envoy
         with output.open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
-            _wait_until_ready(admin_port, process, output, clusters)
+            _wait_until_ready(admin_port, process, output, clusters, (listener_port, http_listener_port))
             yield Envoy(f"127.0.0.1:{listener_port}", process.pid, http_listener_port)
         finally:
             process.terminate()
@@ -91,15 +91,28 @@ def running_envoy(*ports: int, http_ports: Sequence[int] = ()) -> Iterator[Envoy
 
 
 def _wait_until_ready(
-    admin_port: int, process: "subprocess.Popen[bytes]", output: Path, clusters: Sequence[str]
+    admin_port: int,
+    process: "subprocess.Popen[bytes]",
+    output: Path,
+    clusters: Sequence[str],
+    listener_ports: Sequence[int],
 ) -> None:
     end = time.monotonic() + _START_SECONDS
     while process.poll() is None and time.monotonic() < end:
         page = _asked(admin_port, "/clusters").decode()
-        if all(re.search(rf"^{name}::.*::health_flags::healthy", page, re.MULTILINE) for name in clusters):
+        is_healthy = all(re.search(rf"^{name}::.*::health_flags::healthy", page, re.MULTILINE) for name in clusters)
+        if is_healthy and all(map(_takes_connections, listener_ports)):
             return
         time.sleep(0.1)
     raise RuntimeError(f"envoy does not start: {output.read_text(encoding='utf-8', errors='replace')}")
+
+
+def _takes_connections(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1.0).close()
+    except OSError:
+        return False
+    return True
 
 
 def _asked(admin_port: int, path: str) -> bytes:
