@@ -24,7 +24,7 @@ _SPACE, _BLANK = "\u2581", " "  # the former is how vocabularies write the latte
 # that, and words that share their attention between two are linked to none.
 _LEAST_WEIGHT = 0.15
 # Of the attention of the word that has most for a part of the source. Half, and a word that has nothing to do with the
-# part stands for it where its translation is missing; twice that, and terms are said beside words that they should replace.
+# part stands for it where its translation is missing; twice that, and more terms stand beside what they should replace.
 _LEAST_BEST = 0.3
 # Of a word's attention that a part of the source must have, for the word to stand for it alone. Half, and articles do;
 # a half more, and few words do.
