@@ -33,6 +33,7 @@ from tests.chaos import (
     peers,
     restarts,
     soak,
+    web_fronts,
     web_leaving,
     web_load,
     web_peers,
@@ -66,6 +67,7 @@ _FAMILIES = (
     web_leaving,
     web_load,
     web_peers,
+    web_fronts,
 )
 CASES: tuple[Case, ...] = tuple(case for family in _FAMILIES for case in family.CASES)
 
