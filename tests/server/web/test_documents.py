@@ -70,6 +70,8 @@ async def test_a_document_is_forgotten(site: Site) -> None:
         (EN_DE, None, "file: must be one file in a form of parts, not 0"),
         (EN_DE | {"glossary": "none"}, "a.txt", "none"),
         (EN_DE | {"model": "none"}, "a.txt", "none"),
+        (EN_DE | {"term": "dog"}, "a.txt", "term: must be SOURCE=TARGET, not dog"),
+        (EN_DE | {"term": f"dog={'x' * 201}"}, "a.txt", "200 characters"),
     ],
 )
 async def test_what_is_wrong_is_named(site: Site, fields: dict[str, str], name: str | None, words: str) -> None:
