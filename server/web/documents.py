@@ -34,9 +34,9 @@ class DocumentsApi:
         """Returns the routes that an application has for it."""
         handlers = {
             "POST /v1/documents": self.start,
-            "GET /v1/documents/{identity}": self.show,
-            "GET /v1/documents/{identity}/file": self.download,
-            "DELETE /v1/documents/{identity}": self.forget,
+            "GET /v1/documents/{id}": self.show,
+            "GET /v1/documents/{id}/file": self.download,
+            "DELETE /v1/documents/{id}": self.forget,
         }
         return self._site.routes(FRONT, handlers, max_body_bytes=MAX_UPLOAD_BYTES)
 
@@ -70,7 +70,7 @@ class DocumentsApi:
         return json_response({})
 
     async def _find(self, exchange: Exchange) -> Job:
-        return await self._documents.find(exchange.request.path_params["identity"], exchange.caller)
+        return await self._documents.find(exchange.request.path_params["id"], exchange.caller)
 
 
 def _value(job: Job) -> dict[str, Any]:
