@@ -1,4 +1,4 @@
-"""Weblate's backend for LibreTranslate, with little of Django; run in its own environment, with the server's address."""
+"""Weblate's backend for LibreTranslate, with little of Django; run in its environment, with the server's address."""
 
 import sys
 
