@@ -24,7 +24,7 @@ _LEAST_INVENTED = 5  # capitals in a row that no translation has of its own; Ger
 # Of the characters of a quotation, that its translation has at least. Half, and a word beside it is taken for it;
 # twice as much, and short words of a language are taken for a loss.
 _LEAST_QUOTED = 0.4
-PARTED = re.compile(r"([(\[]) ")  # a word from the bracket before it
+PARTED, _PARTED_END = re.compile(r"([(\[]) "), re.compile(r" (?=[)\]])")  # a word from a bracket beside it
 _SPACE = re.compile(r"\s+")
 _NOTHING = re.compile(r"(?!)")
 _DIGIT = re.compile(r"\d")
@@ -147,6 +147,8 @@ class Masked:
         is_parted = PARTED.search(self.text) is not None and not PARTED.search(self.original)
         if is_parted:
             translation = PARTED.sub(r"\1", translation)
+            if not _PARTED_END.search(self.original):  # networks then part the other bracket, too
+                translation = _PARTED_END.sub("", translation)
         found = pattern.findall(translation)
         words = clean(pattern.sub(" ", translation))
         missing = tuple(missing_numbers(self.source, words, self.language))
