@@ -7,7 +7,9 @@ import pytest
 from babelserve.v1 import translation_pb2 as pb
 from server.errors import InvalidRequest
 from server.fronts.deepl_languages import (
+    check_formality,
     glossary_pairs,
+    unchanged,
     write_languages,
     write_pairs,
     write_resources,
@@ -44,7 +46,45 @@ def test_targets_are_what_clients_may_ask_for() -> None:
     targets = languages(ALL, type="target")
 
     assert [each["language"] for each in targets] == ["DE", "EN-GB", "EN-US", "NB", "PT-BR", "PT-PT", "ZH", "ZH-HANS"]
-    assert targets[0] == {"language": "DE", "name": "German", "supports_formality": False}
+    assert targets[0] == {"language": "DE", "name": "German", "supports_formality": True}
+    assert not any(each["supports_formality"] for each in targets[1:])
+    assert not any(each["supports_formality"] for each in languages(served(("fr", "de")), type="target"))
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("EN", "EN-US"), ("en", "EN-GB"), ("PT", "pt-br"), ("zh", "ZH-HANS"), ("NB", "no")]
+)
+def test_texts_in_the_target_language_stay(source: str, target: str) -> None:
+    asked = pb.TranslateRequest(contents=["a", ""], source_language_code=source, target_language_code=target)
+
+    answer = unchanged(asked, ALL)
+
+    assert answer is not None
+    assert [each.text for each in answer.translations] == ["a", ""]
+    assert answer.source_language_code == source
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("DE", "EN-US"), ("ZH-HANS", "ZH-HANT"), ("PT-PT", "PT-BR"), ("FR", "FR"), ("", "DE")]
+)
+def test_texts_in_another_language_or_one_that_is_not_served_do_not(source: str, target: str) -> None:
+    asked = pb.TranslateRequest(contents=["a"], source_language_code=source, target_language_code=target)
+
+    assert unchanged(asked, ALL) is None
+
+
+def test_a_model_between_two_regions_translates() -> None:
+    asked = pb.TranslateRequest(contents=["a"], source_language_code="EN-US", target_language_code="EN-GB")
+
+    assert unchanged(asked, served(("en-US", "en-GB"))) is None
+
+
+@pytest.mark.parametrize("formality", [pb.FORMALITY_LESS, pb.FORMALITY_MORE])
+def test_a_document_has_a_formality_only_in_a_language_that_has_one(formality: pb.Formality) -> None:
+    check_formality(pb.TranslateRequest(target_language_code="DE", formality=formality), ALL)
+    check_formality(pb.TranslateRequest(target_language_code="EN-US"), ALL)
+    with pytest.raises(InvalidRequest, match="formality"):
+        check_formality(pb.TranslateRequest(target_language_code="EN-US", formality=formality), ALL)
 
 
 def test_another_type_is_refused() -> None:
@@ -71,12 +111,19 @@ def test_version_3_has_sources_and_targets_in_one_list() -> None:
         "status": "stable",
         "usable_as_source": False,
         "usable_as_target": True,
-        "features": {},
+        "features": {"glossary": {"status": "stable"}, "tag_handling": {"status": "stable"}},
     }
+    assert set(texts["de"]["features"]) == {"formality", "glossary", "tag_handling"}
     assert (texts["en"]["usable_as_source"], texts["en"]["usable_as_target"]) == (True, True)
     assert set(terms) == {"de", "en", "nb", "zh"}
+    assert terms["de"]["features"] == {}
+    documents = {each["lang"]: each for each in write_v3_languages({"resource": ["translate_document"]}, ALL)}
+    assert set(documents) == set(texts)
+    assert set(documents["de"]["features"]) == {"formality", "glossary"}
     assert write_v3_languages({"resource": ["voice"]}, ALL) == []
-    assert [each["name"] for each in write_resources()] == ["translate_text", "glossary"]
+    resources = {each["name"]: each["features"] for each in write_resources()}
+    assert set(resources) == {"glossary", "translate_document", "translate_text"}
+    assert resources["translate_document"][0] == {"name": "formality", "needs_target_support": True}
 
 
 @pytest.mark.parametrize("resource", ["", "all"])
