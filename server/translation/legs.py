@@ -24,13 +24,13 @@ from server.text.own_parts import own_parts
 from server.text.source import SourceSentence, SplitText
 from server.text.splitter import MAX_TEXT_BYTES, SplitRules
 from server.translation.formality import check_formality
-from server.translation.languages import check_glossaries, choose_languages
+from server.translation.languages import choose_languages
+from server.translation.leg_glossary import choose_glossary
 from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
 from server.translation.routes import PlannedLeg, TextRoute
 from server.translation.rules import (
     check_alignment,
     check_decoding,
-    check_glossary,
     check_steering,
     with_wishes,
 )
@@ -246,9 +246,7 @@ def _borrowed_legs(
     legs = [_leg(decoding.passed_on(), each, models, beam_size) for each in before]
     leg = _leg(decoding, last, models, beam_size)
     read = check_mime_type(request, leg.options.num_hypotheses)
-    if request.glossary is not None:
-        check_glossary(leg.model.manifest, leg.model.tokenizer.has_forms, leg.options, is_only=not before)
-        check_glossaries(request.glossary, leg.pair)
+    glossary = choose_glossary(request, leg.model, leg.options, leg.pair, is_only=not before)
     always, to_reader = check_formality(
         request.formality, leg.options, leg.model.tokenizer, leg.pair, is_only=not before
     )
@@ -264,7 +262,7 @@ def _borrowed_legs(
             read=read,
             text=request.text,
             has_prefixes=bool(request.target_prefixes),
-            glossary=request.glossary and request.glossary.inflecting(leg.pair.target),
+            glossary=glossary and glossary.inflecting(leg.pair.target),
         ),
     )
 
