@@ -1,11 +1,9 @@
 """The languages of a server as DeepL's clients know them: English and Portuguese, as targets, only by their regions."""
 
-import itertools
 from collections.abc import Iterable
 from typing import Any
 
 from babelserve.v1 import translation_pb2 as pb
-from server.bundle.codes import CodeTable
 from server.fronts.deepl import Fields, Refused, base_code, no_formality, not_supported, optional
 from server.fronts.languages import directions, names_of
 from server.text.formality import has_formality
@@ -93,20 +91,6 @@ def write_pairs(served: pb.ListModelsResponse) -> dict[str, Any]:
             {"source_lang": source, "target_lang": target} for source, target in glossary_pairs(served)
         ]
     }
-
-
-def unchanged(asked: pb.TranslateRequest, served: pb.ListModelsResponse) -> pb.TranslateResponse | None:
-    """Returns texts as they are, if they are in the target language, as the request says; None if they are not."""
-    source, target = asked.source_language_code, asked.target_language_code
-    all_directions = directions(served)
-    own = CodeTable(all_directions).find(source)
-    codes = {*all_directions, *itertools.chain.from_iterable(all_directions.values())}
-    has_model = own is not None and CodeTable(all_directions[own]).find(target) is not None
-    if has_model or CodeTable([source]).find(target) is None or CodeTable(codes).find(target) is None:
-        return None
-    return pb.TranslateResponse(
-        translations=[pb.Translation(text=text) for text in asked.contents], source_language_code=source
-    )
 
 
 def check_formality(asked: pb.TranslateRequest, served: pb.ListModelsResponse) -> None:

@@ -18,7 +18,8 @@ from server.fronts.deepl import (
     write_translate,
     write_usage,
 )
-from server.fronts.deepl_languages import unchanged, write_languages, write_pairs, write_resources, write_v3_languages
+from server.fronts.deepl_languages import write_languages, write_pairs, write_resources, write_v3_languages
+from server.fronts.languages import unchanged
 from server.web.bodies import read_fields
 from server.web.exchange import Exchange, Handler, Site, json_response
 

@@ -9,7 +9,6 @@ from server.errors import InvalidRequest
 from server.fronts.deepl_languages import (
     check_formality,
     glossary_pairs,
-    unchanged,
     write_languages,
     write_pairs,
     write_resources,
@@ -49,34 +48,6 @@ def test_targets_are_what_clients_may_ask_for() -> None:
     assert targets[0] == {"language": "DE", "name": "German", "supports_formality": True}
     assert not any(each["supports_formality"] for each in targets[1:])
     assert not any(each["supports_formality"] for each in languages(served(("fr", "de")), type="target"))
-
-
-@pytest.mark.parametrize(
-    ("source", "target"), [("EN", "EN-US"), ("en", "EN-GB"), ("PT", "pt-br"), ("zh", "ZH-HANS"), ("NB", "no")]
-)
-def test_texts_in_the_target_language_stay(source: str, target: str) -> None:
-    asked = pb.TranslateRequest(contents=["a", ""], source_language_code=source, target_language_code=target)
-
-    answer = unchanged(asked, ALL)
-
-    assert answer is not None
-    assert [each.text for each in answer.translations] == ["a", ""]
-    assert answer.source_language_code == source
-
-
-@pytest.mark.parametrize(
-    ("source", "target"), [("DE", "EN-US"), ("ZH-HANS", "ZH-HANT"), ("PT-PT", "PT-BR"), ("FR", "FR"), ("", "DE")]
-)
-def test_texts_in_another_language_or_one_that_is_not_served_do_not(source: str, target: str) -> None:
-    asked = pb.TranslateRequest(contents=["a"], source_language_code=source, target_language_code=target)
-
-    assert unchanged(asked, ALL) is None
-
-
-def test_a_model_between_two_regions_translates() -> None:
-    asked = pb.TranslateRequest(contents=["a"], source_language_code="EN-US", target_language_code="EN-GB")
-
-    assert unchanged(asked, served(("en-US", "en-GB"))) is None
 
 
 @pytest.mark.parametrize("formality", [pb.FORMALITY_LESS, pb.FORMALITY_MORE])
