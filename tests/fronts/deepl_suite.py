@@ -5,8 +5,8 @@ github.com/DeepLcom/deepl-mock after `npm install`:
 
     python -m tests.fronts.deepl_suite deepl-python --mock deepl-mock
 
-It prints the cases that fail with each of three servers: of the built-in models as they are; of these with a house
-glossary of what the suite calls "proton beam"; and of these with copies of the models under the codes of other
+It prints the cases that fail with each of three servers: of the built-in models as they are; of these with house
+glossaries of what the suite calls "proton beam"; and of these with copies of the models under the codes of other
 languages, which show that the front serves these languages, and not that a model knows them.
 """
 
@@ -47,7 +47,7 @@ def main() -> None:
         own = ",".join(name for name in names if name in ("en-de", "de-en"))
         for name, flags in {
             "built-in models": [*plain, "--models", "builtin"],
-            "and a house glossary": [*plain, "--models", "builtin", *terms, own],
+            "and house glossaries": [*plain, "--models", "builtin", *terms, own],
             "and copies under other codes": [*plain, "--models", str(models), *terms, ",".join(names)],
         }.items():
             (port,) = free_ports(1)
