@@ -23,6 +23,9 @@ _SPACE, _BLANK = "\u2581", " "  # the former is how vocabularies write the latte
 # Of a word's attention that a link must have. Half, and words are linked that have nothing to do with each other; twice
 # that, and words that share their attention between two are linked to none.
 _LEAST_WEIGHT = 0.15
+# Of the attention of the word that has most for a part of the source. Half, and a word that has nothing to do with the
+# part stands for it where its translation is missing; twice that, and more terms stand beside what they should replace.
+_LEAST_BEST = 0.3
 # Of a word's attention that a part of the source must have, for the word to stand for it alone. Half, and articles do;
 # a half more, and few words do.
 _LEAST_SHARE = 0.6
@@ -132,7 +135,7 @@ def attending(by_word: NDArray[np.float32], spans: Sequence[_Span | None], span:
     inside = [index for index, own in enumerate(spans) if own is not None and own[0] < span[1] and span[0] < own[1]]
     shares = by_word[:, inside].sum(axis=1)
     best = shares.max(initial=0.0)
-    if best < _LEAST_WEIGHT:
+    if best < _LEAST_BEST:
         return []
     return np.flatnonzero(shares >= min(_LEAST_SHARE, best)).tolist()  # the best one if none has as much
 
