@@ -1,6 +1,7 @@
 """LibreTranslate's paths for texts, at the root and below /libretranslate."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from starlette.responses import Response
 from starlette.routing import Route
@@ -8,6 +9,7 @@ from starlette.routing import Route
 from server.documents.formats import FORMATS
 from server.errors import NotServing, PermissionDenied, TranslationError
 from server.fronts.backend import Caller
+from server.fronts.languages import unchanged
 from server.fronts.libretranslate import (
     FRONT,
     Fields,
@@ -22,6 +24,7 @@ from server.fronts.libretranslate import (
 )
 from server.web.bodies import read_fields
 from server.web.exchange import Exchange, Site, json_response
+from server.web.page_files import PageFile
 
 PREFIXES = ("", "/libretranslate")
 
@@ -46,6 +49,7 @@ class LibreTranslateApi:
             "GET /frontend/settings": self.settings,
             "GET /health": self.health,
             "POST /suggest": self.suggest,
+            "GET /spec": PageFile.read(Path(__file__).with_suffix(".json")).answer,
         }
         return self._site.routes(FRONT, handlers, PREFIXES)
 
@@ -53,8 +57,11 @@ class LibreTranslateApi:
         """Answers `q`, `source`, `target` with `translatedText`."""
         fields, caller = await read(exchange)
         asked = read_translate(fields)
+        response = None
+        if asked.source == asked.target:
+            response = unchanged(asked.message, await self._backend.list_models(caller))
         try:
-            response = await self._backend.translate(asked.message, caller)
+            response = response or await self._backend.translate(asked.message, caller)
         except TranslationError as error:
             raise refusal(error, asked) from None
         return json_response(write_translate(response, asked))

@@ -1,19 +1,46 @@
 """LibreTranslate's API over a real socket; the engine echoes."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 import pytest
 
 from server.access.access import Access
 from server.access.keys import hash_key
+from server.documents.documents import Documents
+from server.fronts.backend import Backend
 from server.telemetry.metrics import Metrics
+from server.translation.long_messages import LongMessages
+from server.web import exchange
+from server.web.bodies import Bodies
+from server.web.libretranslate import LibreTranslateApi
+from server.web.libretranslate_files import LibreTranslateFiles
 from tests.server.echo_engine import EchoEngine
 from tests.server.web.conftest import OpenSite, Site
 
 ASKED = {"q": "A dog runs.", "source": "en", "target": "de"}
 FORM = {"content_type": "application/x-www-form-urlencoded"}
+
+
+async def test_the_type_of_a_body_that_is_not_there_does_no_harm(site: Site) -> None:
+    languages = await site.call("GET", "/languages", content_type="application/json")
+    translation = await site.call("POST", "/translate", b"", content_type="application/json")
+
+    assert languages.status == 200
+    assert (translation.status, translation.json) == (400, {"error": "Invalid request: missing q parameter"})
+
+
+async def test_the_description_has_the_paths_that_are_served(site: Site) -> None:
+    unused = exchange.Site(cast("Backend", None), Bodies(LongMessages()))
+    fronts = (LibreTranslateApi(unused), LibreTranslateFiles(unused, cast("Documents", None)))
+    described = (await site.call("GET", "/spec")).json["paths"]
+
+    assert (await site.call("GET", "/libretranslate/spec")).json["paths"] == described
+    served = {
+        route.path for front in fronts for route in front.routes() if not route.path.startswith("/libretranslate")
+    }
+    assert set(described) == served - {"/spec", "/suggest"}
 
 
 @pytest.mark.parametrize("prefix", ["", "/libretranslate"])
@@ -28,6 +55,14 @@ async def test_texts_are_translated_however_they_come(site: Site, prefix: str, w
         answer = await site.call("POST", f"{path}?{form}")
 
     assert (answer.status, answer.json) == (200, {"translatedText": "A dog runs."})
+
+
+async def test_texts_in_the_target_language_come_back(site: Site) -> None:
+    answer = await site.call("POST", "/translate", {"q": ["A dog."], "source": "de", "target": "de"})
+    wrong = await site.call("POST", "/translate", {"q": "A", "source": "zz", "target": "zz"})
+
+    assert (answer.status, answer.json) == (200, {"translatedText": ["A dog."]})
+    assert (wrong.status, wrong.json["error"]) == (400, "zz is not supported")
 
 
 async def test_many_fields_of_a_form_are_many_texts(site: Site, metrics: Metrics) -> None:
