@@ -24,7 +24,7 @@ BUILD ?= docker build
 VERSION := $(shell sed -n 's/^version = "\([^"]*\)".*/\1/p' pyproject.toml)
 IMAGE ?= babelserve:$(VERSION)$(if $(filter cuda,$(TARGET)),-cuda)
 
-.PHONY: help demo serve install test test-without-torch check docs wheels reference protos check-protos train export bench fuzz chaos image check-imports check-cuda-placement gpu clean
+.PHONY: help demo serve install test test-without-torch check docs wheels reference protos check-protos train export bench fuzz chaos observe image check-imports check-cuda-placement gpu clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 22
@@ -84,6 +84,9 @@ fuzz: .venv/installed-fuzz  ## feed the readers of foreign bytes with mutated on
 chaos: .venv/installed-dev  ## put the promise "nothing lost" to the test, for hours; ARGS="R2 R8 --quick" (tests/chaos)
 	$(BIN)/python -m tests.chaos --report $(ARGS)
 
+observe: .venv/installed-dev  ## make each alert fire by a real fault, and run all queries of the dashboards (docs/guides/alerts.md)
+	$(BIN)/python -m tests.chaos O1 O2 --report $(ARGS)
+
 image:  ## build babelserve:VERSION; TARGET=cuda for GPUs, BASE=..., BUILD="buildah bud --format docker" (deploy/Dockerfile)
 	$(BUILD) --file deploy/Dockerfile --target $(TARGET) $(if $(BASE),--build-arg BASE=$(BASE)) --tag $(IMAGE) \
 		--label org.opencontainers.image.version=$(VERSION) \
@@ -119,7 +122,7 @@ endef
 # pip itself first: installing a dependency group needs 25.1 or newer.
 .venv/installed-dev: $(PROJECTS) | .venv/bin/python
 	$(PIP) --upgrade pip
-	$(PIP) --editable ./babelserve --editable '.[cpu,web,train,export,otel,moses,detect]' --group dev
+	$(PIP) --editable ./babelserve --editable '.[cpu,web,bulk,train,export,otel,moses,detect]' --group dev
 	@touch $@ .venv/installed-cpu
 
 .venv/installed-bench: .venv/installed-dev
@@ -137,7 +140,7 @@ endef
 .venv-other/installed: $(PROJECTS)
 	$(PYTHON) -m venv --clear .venv-other
 	$(subst $(BIN),.venv-other/bin,$(PIP)) --upgrade pip
-	$(subst $(BIN),.venv-other/bin,$(PIP)) --editable ./babelserve --editable '.[cpu,web,otel,moses,detect]' --group dev
+	$(subst $(BIN),.venv-other/bin,$(PIP)) --editable ./babelserve --editable '.[cpu,web,bulk,otel,moses,detect]' --group dev
 	@touch $@
 
 # onnxruntime and onnxruntime-gpu overwrite each other. Without its extras the latter brings no CUDA.

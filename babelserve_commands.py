@@ -24,6 +24,11 @@ def gateway() -> None:
     run("server.gateway.__main__", "web", "server")
 
 
+def bulk() -> None:
+    """Entry point of `babelserve-bulk`."""
+    run("server.bulk.__main__", "cpu,bulk", "server")
+
+
 def train() -> None:
     """Entry point of `babelserve-train`."""
     run("model.train", "train", "model")

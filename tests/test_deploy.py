@@ -1,5 +1,6 @@
 """What the files in deploy/ say of the server must fit the server."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from server.telemetry.metrics import Metrics
 from server.telemetry.model_metrics import EngineLoad
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
+DASHBOARDS = sorted((DEPLOY / "observe" / "dashboards").glob("*.json"))
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool (Debian: package `prometheus`)")
@@ -19,8 +21,8 @@ DEPLOY = Path(__file__).parents[1] / "deploy"
     "command",
     [
         ["check", "config", "--lint=all", "prometheus.yml"],
-        ["check", "rules", "--lint=all", "alerts.yaml"],
-        ["test", "rules", "alerts_test.yaml"],
+        ["check", "rules", "--lint=all", "observe/alerts.yaml"],
+        ["test", "rules", "observe/alerts_test.yaml"],
     ],
     ids=" ".join,
 )
@@ -31,23 +33,60 @@ def test_prometheus_takes_the_rules_and_each_alert_fires_on_what_it_is_for(comma
 
 
 def test_every_alert_has_a_test() -> None:
-    names = re.findall(r"alert: (\w+)", (DEPLOY / "alerts.yaml").read_text())
-    tests = (DEPLOY / "alerts_test.yaml").read_text()
+    names = re.findall(r"alert: (\w+)", (DEPLOY / "observe" / "alerts.yaml").read_text())
+    tests = (DEPLOY / "observe" / "alerts_test.yaml").read_text()
 
     assert names
     assert [name for name in names if f"alertname: {name}\n        exp_alerts:" not in tests] == []
 
 
-def test_every_metric_of_the_rules_is_on_the_page() -> None:
+def test_every_alert_has_an_entry_that_says_what_to_do() -> None:
+    rules = (DEPLOY / "observe" / "alerts.yaml").read_text()
+    entries = re.findall(r"^### (\w+)$", (DEPLOY.parent / "docs" / "guides" / "alerts.md").read_text(), re.MULTILINE)
+    alerts = re.findall(r"alert: (\w+)", rules)
+
+    assert sorted(entries) == sorted(alerts)
+    assert re.findall(r"runbook: docs/guides/alerts.md#(\w+)", rules) == [each.lower() for each in alerts]
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool (Debian: package `prometheus`)")
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
+def test_prometheus_understands_every_query_of_a_dashboard(path: Path, tmp_path: Path) -> None:
+    panels = json.loads(path.read_text())["panels"]
+    queries = [target["expr"] for panel in panels for target in panel["targets"]]
+    rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(queries)]
+    (tmp_path / "rules.json").write_text(json.dumps({"groups": [{"name": "queries", "rules": rules}]}))
+
+    done = subprocess.run(
+        ["promtool", "check", "rules", "rules.json"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{len(queries)} rules found" in done.stdout
+    assert len({panel["id"] for panel in panels}) == len(panels)
+
+
+def test_every_recorded_ratio_of_a_dashboard_is_a_rule() -> None:
+    recorded = set(re.findall(r"record: (\S+)", (DEPLOY / "observe" / "alerts.yaml").read_text()))
+    named = {name for path in DASHBOARDS for name in re.findall(r"babelserve:\w+:\w+", path.read_text())}
+
+    assert named
+    assert named - recorded == set()
+
+
+def test_every_metric_of_the_rules_and_dashboards_is_on_the_page() -> None:
     metrics = Metrics(CollectorRegistry())
     metrics.of_model("m", "1").watch(lambda: EngineLoad(0, 0, 0, 0, 0, 0, 0))
     metrics.catalogue.add_model("m")
     metrics.catalogue.set_models({}, {("m", "1", "0"): 100})
     metrics.glossaries.count_load("it", is_successful=True)
+    metrics.access.add_tenants(["a"])
     on_page = {sample.name for family in metrics.registry.collect() for sample in family.samples}
     with_tls = {"babelserve_tls_certificate_expiry_timestamp_seconds"}
 
-    rules = (DEPLOY / "alerts.yaml").read_text()
-    named = set(re.findall(r"\b(?:babelserve|process)_[a-z_]+[a-z]\b", rules))
+    files = [DEPLOY / "observe" / "alerts.yaml", *DASHBOARDS]
+    named = {
+        name for path in files for name in re.findall(r"\b(?:babelserve|process)_[a-z_]+[a-z]\b", path.read_text())
+    }
 
     assert named - with_tls - on_page == set()

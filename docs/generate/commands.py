@@ -14,6 +14,7 @@ import export.evaluate
 import export.imports.__main__
 import export.probe_bundle
 import model.train
+import server.bulk.command
 import server.gateway.command
 from docs.generate.markdown_text import code, page, prose, table
 from server.settings.command_line import PREFIX, build_parser
@@ -69,7 +70,14 @@ def _default(each: "dataclasses.Field[object]") -> str:
 def command_parsers() -> list[argparse.ArgumentParser]:
     """The parsers of all commands but the server."""
     exporting = export.evaluate, export.__main__, export.imports.__main__, export.probe_bundle
-    modules = (babelserve.arguments, babelserve.admin, model.train, server.gateway.command, *exporting)
+    modules = (
+        babelserve.arguments,
+        babelserve.admin,
+        model.train,
+        server.bulk.command,
+        server.gateway.command,
+        *exporting,
+    )
     return [module.build_parser() for module in modules]
 
 

@@ -18,7 +18,7 @@ from server.telemetry.metrics import Metrics
 from server.telemetry.model_metrics import EngineFamilies, EngineLoad
 from server.telemetry.translation_metrics import TranslationFamilies
 
-_ALERTS = Path(__file__).parents[2] / "deploy" / "alerts.yaml"
+_ALERTS = Path(__file__).parents[2] / "deploy" / "observe" / "alerts.yaml"
 _ANY = "…"  # stands for values that come from outside; the others are closed sets, and are told
 
 
@@ -114,18 +114,18 @@ def _labels(family: Metric) -> str:
 
 
 def alert_rules() -> list[dict[str, Any]]:
-    """The rules of deploy/alerts.yaml, recorded ratios and alerts, in their order."""
+    """The rules of deploy/observe/alerts.yaml, recorded ratios and alerts, in their order."""
     document = yaml.safe_load(_ALERTS.read_text(encoding="utf-8"))
     return [rule for group in document["groups"] for rule in group["rules"]]
 
 
 def alerts_page() -> str:
-    """All alerts and recorded ratios of deploy/alerts.yaml."""
+    """All alerts and recorded ratios of deploy/observe/alerts.yaml."""
     rules = alert_rules()
     return page(
         "# Alerts",
-        f"The rules of {code('deploy/alerts.yaml')}, for Prometheus. {code('page')}: someone is needed at once;"
-        f" {code('ticket')}: within days.",
+        f"The rules of {code('deploy/observe/alerts.yaml')}, for Prometheus. {code('page')}: someone is needed at once;"
+        f" {code('ticket')}: within days. [When an alert fires](../guides/alerts.md) says what to do.",
         *(block for rule in rules if "alert" in rule for block in _alert(rule)),
         "## Recorded ratios",
         *(f"{code(rule['record'])}\n\n{_expression(rule)}" for rule in rules if "record" in rule),

@@ -14,6 +14,7 @@ from tests.acceptance.report import EXIT_FAILED, EXIT_PASSED, Check, print_check
 from tests.chaos import (
     alerts,
     bundles,
+    dashboards,
     dependencies,
     elsewhere,
     engine_faults,
@@ -61,6 +62,7 @@ _FAMILIES = (
     inputs,
     imports,
     alerts,
+    dashboards,
     mutants,
     web_leaving,
     web_load,

@@ -8,32 +8,57 @@ positions were mixed up reads another key, and answers with tokens that nobody e
 import functools
 import hashlib
 import time
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from server.bundle.manifest import Manifest
+from server.bundle.bundle import Bundle
+from server.bundle.tokenizer import Tokenizer
 from server.network import Encoded, StepInputs, StepKind
 from tests.fakes import CachedDecoder
 
 _KEY = b"babelserve chaos"
 _WORDS = 4  # 16 bits each, which float32 holds exactly: the key of a position
-_FIRST_ID = 300  # past the special ids and the bytes
+_FIRST_ID = 300  # past the special ids and the bytes, of which random ones would be garbled text
 _LONGEST = 24  # tokens of a translation
 _WRONG_ID = 299
+_BYTES = 4  # the id of byte 0
+
+
+def _long(words: NDArray[np.int64]) -> tuple[int, ...]:
+    return tuple(words[:20].tolist())
+
+
+# By its name, what a model that has gone bad makes of a translation and the words that it knows. The golden sentence is
+# left as it is. A phrase that repeats itself is longer than those that the search takes for a loop.
+HABITS: dict[str, Callable[[tuple[int, ...], NDArray[np.int64]], tuple[int, ...]]] = {
+    "": lambda ids, _: ids,
+    "repeats": lambda _, words: 3 * tuple(words[:13].tolist()),
+    "writes bytes": lambda ids, _: (*ids, _BYTES + 0xFF),
+    "never ends": lambda _, words: tuple(words.tolist()),
+    "is long one time in eleven": lambda ids, words: _long(words) if sum(ids) % 11 == 0 else ids[:3],
+    "is long one time in thirty-one": lambda ids, words: _long(words) if sum(ids) % 31 == 0 else ids[:3],
+}
 
 
 class KeyedFunction:
     """Maps source ids to target ids; the golden sentence to the manifest's, so that the server starts.
 
     Args:
-        manifest: of the bundle in whose place the network stands.
+        bundle: in the place of whose network it stands.
+        habit: one of `HABITS`; "" for none.
     """
 
-    def __init__(self, manifest: Manifest, variant: str = "cpu-fp32") -> None:
-        self._vocab_size = manifest.dimensions.vocab_size
+    def __init__(self, bundle: Bundle, variant: str = "cpu-fp32", habit: str = "") -> None:
+        manifest = bundle.manifest
+        ids = range(_FIRST_ID, manifest.dimensions.vocab_size)
+        pieces = [piece.lstrip("\u2581") for piece in Tokenizer(manifest, bundle.read).spell_target(ids)]
+        is_word = [piece.isalpha() and piece.islower() for piece in pieces]  # random capitals would be garbled text
+        self._words = np.array(ids, np.int64)[is_word]
         self._golden_source = tuple(manifest.golden.source_ids)
         self._golden_ids = tuple(manifest.golden.outputs[variant].ids)
+        self._spoil = HABITS[habit]
         self.eos_id = manifest.special_ids.eos
 
     def key(self, source_ids: tuple[int, ...]) -> bytes:
@@ -47,7 +72,7 @@ class KeyedFunction:
             return self._golden_ids
         chance = np.random.default_rng(int.from_bytes(self.key(source_ids)))
         length = int(chance.integers(1, min(_LONGEST, 2 * len(source_ids)) + 1))
-        return tuple(chance.integers(_FIRST_ID, self._vocab_size, length).tolist())
+        return self._spoil(tuple(chance.choice(self._words, length).tolist()), self._words)
 
 
 class KeyedRunner:

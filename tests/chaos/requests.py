@@ -52,7 +52,7 @@ def keyed_requests(count: int, per_request: int = 1, seed: int = 1) -> Requests:
     bundle = open_bundle(BUILTIN_BUNDLE, _VARIANT)
     manifest = bundle.manifest
     tokenizer = Tokenizer(manifest, bundle.read)
-    function = KeyedFunction(manifest, _VARIANT)
+    function = KeyedFunction(bundle, _VARIANT)
     chance = random.Random(seed)
 
     def text() -> str:

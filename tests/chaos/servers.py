@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from tests.acceptance.server_process import ServerProcess, free_ports, launch_server, running_server
@@ -26,15 +26,18 @@ class Spec:
     Attributes:
         step_seconds: that a step of the keyed network takes; None for the real network.
         row_seconds: that each row of it takes besides.
+        habit: of the keyed network, one of `tests.chaos.keyed_network.HABITS`; "" for none.
+        sees_hangs: whether the supervisor sees that a step hangs.
     """
 
     step_seconds: float | None = 0.002
     row_seconds: float = 0.0
+    habit: str = ""
+    sees_hangs: bool = True
 
     def module(self, faults: Path) -> tuple[str, ...]:
         """Returns what is run instead of `server`."""
-        spec = {"step_seconds": self.step_seconds, "row_seconds": self.row_seconds, "faults": str(faults)}
-        return ("tests.chaos.launch", json.dumps(spec), "--")
+        return ("tests.chaos.launch", json.dumps({**asdict(self), "faults": str(faults)}), "--")
 
 
 @dataclass(frozen=True, slots=True)

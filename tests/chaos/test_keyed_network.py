@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
 
+from server.bundle.bundle import open_bundle
 from server.bundle.manifest import Manifest
 from server.bundle.manifest_file import read_manifest
 from server.decoding.options import DecodingOptions
@@ -24,9 +25,9 @@ def manifest() -> Manifest:
 
 
 @pytest.fixture
-def runner(manifest: Manifest) -> KeyedRunner:
+def runner() -> KeyedRunner:
     """The network."""
-    return KeyedRunner(KeyedFunction(manifest))
+    return KeyedRunner(KeyedFunction(open_bundle(BUILTIN_BUNDLE, "cpu-fp32")))
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])

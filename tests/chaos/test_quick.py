@@ -9,7 +9,7 @@ from tests.chaos.__main__ import CASES
 from tests.chaos.case import Case, Options, Skipped
 
 # The others need the machine for themselves, root, or a program; or they are tests of their rooms already.
-QUICK = ("R2", "R3", "R4", "R7", "R8", "R9", "R10", "R21", "R22", "S1", "S2", "S8", "S9", "W1", "W2", "W3", "W4")
+QUICK = ("O2", "R2", "R3", "R4", "R7", "R8", "R9", "R10", "R21", "R22", "S1", "S2", "S8", "S9", "W1", "W2", "W3", "W4")
 
 
 @pytest.mark.timeout(180)

@@ -1,4 +1,4 @@
-"""Every metric of the page that Prometheus reads is in the reference, and every rule of deploy/alerts.yaml."""
+"""Every metric of the page that Prometheus reads is in the reference, and every rule of deploy/observe/alerts.yaml."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ import docs.generate.metrics
 from docs.generate.metrics import alerts_page, metrics_page
 from server.telemetry.metrics import Metrics
 
-ALERTS = (Path(__file__).parents[2] / "deploy" / "alerts.yaml").read_text(encoding="utf-8")
+ALERTS = (Path(__file__).parents[2] / "deploy" / "observe" / "alerts.yaml").read_text(encoding="utf-8")
 
 
 def test_every_metric_is_there_once_with_its_kind() -> None:

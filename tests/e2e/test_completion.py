@@ -13,6 +13,7 @@ MODULES = {
     "babelserve-translate": ("babelserve", "--list-m", "--list-models"),
     "babelserve-models": ("babelserve.admin", "--api", "--api-key-file"),
     "babelserve-gateway": ("server.gateway", "--http-p", "--http-port"),
+    "babelserve-bulk": ("server.bulk", "--shard", "--shard-kib"),
     "babelserve-train": ("model.train", "--da", "--data"),
     "babelserve-evaluate": ("export.evaluate", "--ref", "--reference"),
     "babelserve-export": ("export", "--shortl", "--shortlist"),

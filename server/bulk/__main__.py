@@ -1,0 +1,71 @@
+"""`babelserve-bulk` translates files of rows; see the package.
+
+Exit codes: 0 every row is translated; 1 every row is written, and some have errors; 2 it cannot start; 3 it could not
+go on, and goes on when it is started again.
+"""
+
+import sys
+import time
+from collections.abc import Sequence
+
+from server.bulk.command import build_parser, read_job
+from server.bulk.job import Job, Shard
+from server.bulk.worker import Done, Worker
+from server.errors import StartupError, TranslationError
+from server.settings.command_line import read_settings
+from server.telemetry.stderr import in_one_line, tell
+
+_FAILED, _CANNOT_START, _CANNOT_GO_ON = 1, 2, 3
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line. Raises SystemExit with the exit code, if it is not 0."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    cut = words.index("--") if "--" in words else len(words)
+    options = build_parser().parse_args(words[:cut])
+    try:
+        job = read_job(options, read_settings(words[cut + 1 :], {}, "").settings)
+        code = _run(job, job.plan(), options.ray_workers)
+    except StartupError as error:
+        for fault in error.faults:
+            tell(f"babelserve-bulk: {in_one_line(fault)}")
+        code = _CANNOT_START
+    except ImportError as error:  # of an extra, or of what fsspec needs for a protocol
+        tell(f"babelserve-bulk: {in_one_line(str(error))}")
+        code = _CANNOT_START
+    except (OSError, TranslationError) as error:
+        tell(f"babelserve-bulk: {in_one_line(str(error))}; what is done stays done, start it again to go on")
+        code = _CANNOT_GO_ON
+    if code:
+        sys.exit(code)
+
+
+def _run(job: Job, shards: Sequence[Shard], workers: int) -> int:
+    """Translates what is left of a job, tells how far it is, and returns the exit code."""
+    left = job.left(shards)
+    started, done = time.monotonic(), list[Done]()
+
+    def note(each: Done) -> None:
+        done.append(each)
+        tell(f"{len(shards) - len(left) + len(done)} of {len(shards)} shards, {sum(one.rows for one in done)} rows")
+
+    if left and workers:
+        from server.bulk import on_ray  # noqa: PLC0415  # an extra
+
+        on_ray.run(job, left, workers, note)
+    elif left:
+        worker = Worker(job)
+        started = time.monotonic()
+        worker.run(left, note)
+        worker.close()
+    job.finish()
+    failed, seconds = sum(each.failed for each in done), time.monotonic() - started
+    tell(
+        f"babelserve-bulk: {sum(each.rows for each in done)} rows in {seconds:.1f} s, of which {failed} have errors;"
+        f" {sum(each.tokens for each in done) / max(seconds, 1e-3):.0f} tokens a second"
+    )
+    return _FAILED if failed else 0
+
+
+if __name__ == "__main__":
+    main()

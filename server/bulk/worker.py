@@ -1,0 +1,169 @@
+"""Translates shards with models of its own: the server's translator, without a server round it.
+
+The texts of all shards go through one bulk call (`server.translation.bulk`), so that the lanes have work while a shard
+ends and the next begins. The output of a shard is written when its last text is answered.
+"""
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from babelserve.v1.translation_pb2 import TranslateRequest
+from server.access.tenants import ANONYMOUS
+from server.api.messages import read_request
+from server.bulk.cell import Cell
+from server.bulk.job import Job, Shard
+from server.errors import InvalidRequest, TranslationError
+from server.models.loading import process_memory
+from server.models.machine import resident_bytes
+from server.models.start_up import growth_of, new_catalogue, open_models, serve_models
+from server.telemetry.metrics import Metrics
+from server.translation.bulk import Bulk, BulkAnswer, BulkText
+from server.translation.memory import MemoryBudget, requests_share
+from server.translation.running_calls import RunningCalls
+from server.translation.translator import Translator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """A shard whose output is written.
+
+    Attributes:
+        output: its URL.
+        rows: how many it has.
+        failed: how many of them could not be translated.
+        tokens: of the translations.
+    """
+
+    output: str
+    rows: int
+    failed: int
+    tokens: int
+
+
+@dataclass(slots=True)
+class _Open:
+    """A shard that is under way.
+
+    Attributes:
+        cells: of each row its text, and then the outcome.
+        left: how many texts are not answered yet.
+        tokens: of the translations so far.
+    """
+
+    shard: Shard
+    rows: Any
+    cells: list[Cell]
+    left: int
+    tokens: int = 0
+
+
+class Worker:
+    """Models in this process. It blocks until they are loaded. It may be used on one thread.
+
+    Args:
+        job: what it translates.
+
+    Raises:
+        StartupError: the models cannot be loaded, or the job was begun with others.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._runner = asyncio.Runner()
+        self._runner.run(self._load())
+
+    def run(self, shards: Iterable[Shard], tell: Callable[[Done], object]) -> None:
+        """Translates shards and writes their outputs.
+
+        Args:
+            shards: are read one after another.
+            tell: is called for each shard when its output is written.
+
+        Raises:
+            TranslationError: the job's options are wrong, or the engine is lost.
+            OSError: an input cannot be read, or an output not written.
+        """
+        self._runner.run(self._run(shards, tell))
+
+    def close(self) -> None:
+        """Ends the models' engines."""
+        self._catalogue.stop()
+        self._runner.close()
+
+    async def _load(self) -> None:
+        settings, metrics = self._job.settings, Metrics(CollectorRegistry())
+        self._catalogue, loader = new_catalogue(settings, metrics)
+        serve_models(self._catalogue, open_models(settings, metrics, loader))
+        models = self._catalogue.models
+        self._job.claim_models([f"{each.manifest.name} {each.variant} {each.sha256}" for each in models])
+        growth = growth_of(models, settings)
+        self._translator = Translator(
+            self._catalogue,
+            beam_size=settings.beam_size,
+            max_request_seconds=settings.max_request_seconds,
+            memory=MemoryBudget(requests_share(process_memory(settings), resident_bytes(), growth, 0)),
+            metrics=metrics.access,
+            pivots=settings.pivots,
+        )
+
+    async def _run(self, shards: Iterable[Shard], tell: Callable[[Done], object]) -> None:
+        request = read_request(TranslateRequest.FromString(self._job.request), None, ANONYMOUS)
+        of_text: dict[int, tuple[_Open, int]] = {}  # the shard and the row of each text, by its identity
+        finished: list[_Open] = []
+
+        async def finish() -> None:
+            while finished:
+                tell(await asyncio.to_thread(self._finish, finished.pop(0)))
+
+        texts = self._texts(shards, of_text, finished)
+        async with contextlib.aclosing(Bulk(self._translator, RunningCalls(), request).answers(texts)) as answers:
+            async for answer in answers:
+                opened, row = of_text.pop(answer.identity)
+                await _take(opened, row, answer)
+                if not opened.left:
+                    finished.append(opened)
+                await finish()
+        await finish()
+
+    async def _texts(
+        self, shards: Iterable[Shard], of_text: dict[int, tuple[_Open, int]], finished: list[_Open]
+    ) -> AsyncIterator[BulkText]:
+        """Yields the texts of all shards, and notes where each belongs. A shard without any is finished at once."""
+        identities = itertools.count()
+        for shard in shards:
+            rows, cells = await asyncio.to_thread(self._job.read, shard)
+            texts = [(row, cell.text) for row, cell in enumerate(cells) if cell.text is not None]
+            texts.sort(key=lambda each: len(each[1]), reverse=True)  # texts of one length have no padding
+            opened = _Open(shard, rows, cells, len(texts))
+            if not texts:
+                finished.append(opened)
+            for row, text in texts:
+                identity = next(identities)
+                of_text[identity] = opened, row
+                yield BulkText(identity, text, len(text.encode()))
+
+    def _finish(self, opened: _Open) -> Done:
+        self._job.write(opened.shard, opened.rows, opened.cells)
+        failed = sum(bool(cell.error) for cell in opened.cells)
+        return Done(output=opened.shard.output, rows=len(opened.cells), failed=failed, tokens=opened.tokens)
+
+
+async def _take(opened: _Open, row: int, answer: BulkAnswer) -> None:
+    """Puts the answer to a text into its row. Raises TranslationError for what is no fault of the text."""
+    job = answer.outcome
+    error = job if isinstance(job, TranslationError) else job.answers[0].error
+    if error is not None and not isinstance(error, InvalidRequest):
+        raise error
+    if isinstance(job, TranslationError) or error is not None:
+        opened.cells[row] = Cell(None, str(error).replace("contents[0]", "text", 1))
+    else:
+        text = job.answers[0]
+        opened.cells[row] = Cell(await job.assemble(lambda: text.text(0)))
+        opened.tokens += text.num_target_tokens
+    opened.left -= 1

@@ -1,0 +1,93 @@
+"""The command as it is run: to its end, killed, and without what it needs."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.server_process import REPOSITORY
+from tests.server.bulk.parts import SENTENCES, output
+
+_TIMEOUT_SECONDS = 50.0
+
+
+def start(tmp_path: Path, out: str, more: Sequence[str] = ()) -> "subprocess.Popen[str]":
+    words = ["--target", "de", "--beam-size", "1", "--shard-kib", "1", "--out", str(tmp_path / out)]
+    command = [sys.executable, "-m", "server.bulk", *words, str(tmp_path / "in.txt"), *more, "--", "--lanes", "1"]
+    return subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> list[str]:
+    rows = 60 * SENTENCES
+    (tmp_path / "in.txt").write_text("".join(f"{each}\n" for each in rows))
+    return rows
+
+
+@pytest.mark.timeout(180)
+def test_a_job_that_is_killed_goes_on_and_loses_and_doubles_nothing(tmp_path: Path, lines: list[str]) -> None:
+    whole = start(tmp_path, "whole")
+    assert "300 rows" in whole.communicate(timeout=_TIMEOUT_SECONDS)[1]
+    folder, num_seen = tmp_path / "killed", 0
+    for _ in range(3):
+        job = start(tmp_path, "killed")
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        while len(list(folder.glob("0*"))) <= num_seen and job.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.001)
+        job.kill()
+        job.communicate()
+        num_seen = len(list(folder.glob("0*")))
+    last = start(tmp_path, "killed")
+    last.communicate(timeout=_TIMEOUT_SECONDS)
+
+    assert (whole.returncode, last.returncode) == (0, 0)
+    assert num_seen >= 3
+    assert output(folder) == output(tmp_path / "whole")
+    assert output(folder).count(b"\n") == len(lines)
+    assert (folder / "_SUCCESS").exists()
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_job_that_is_done_does_nothing(tmp_path: Path, lines: list[str]) -> None:
+    start(tmp_path, "out").communicate(timeout=_TIMEOUT_SECONDS)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("0*")}
+
+    again = start(tmp_path, "out")
+    said = again.communicate(timeout=_TIMEOUT_SECONDS)[1]
+
+    assert (again.returncode, before) == (0, {path: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("0*")})
+    assert "babelserve-bulk: 0 rows" in said
+
+
+def test_rows_with_errors_are_told_by_the_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_bytes(b"A dog runs.\n\xff\n")
+    job = start(tmp_path, "out")
+    said = job.communicate(timeout=_TIMEOUT_SECONDS)[1]
+
+    assert (job.returncode, output(tmp_path / "out").count(b"\n")) == (1, 2)
+    assert "2 rows" in said
+    assert "1 have errors" in said
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "words"),
+    [
+        (["--format", "parquet"], 2, "in.txt: is no Parquet file"),
+        (["--beam-size", "99"], 3, "decoding.beam_size"),
+        (["--ray-workers", "1"], 2, "ray"),
+    ],
+)
+def test_what_is_wrong_is_one_line(more: list[str], code: int, words: str, tmp_path: Path, lines: list[str]) -> None:
+    if "parquet" in more:
+        pytest.importorskip("pyarrow")
+    if "--ray-workers" in more and "ray" in sys.modules:
+        pytest.skip("Ray is installed")
+    job = start(tmp_path, "out", more)
+    said = job.communicate(timeout=_TIMEOUT_SECONDS)[1]
+
+    assert job.returncode == code
+    assert words in said
+    assert "Traceback" not in said

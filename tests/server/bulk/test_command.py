@@ -1,0 +1,51 @@
+import pytest
+
+from babelserve.v1.translation_pb2 import TranslateRequest
+from server.bulk.command import build_parser, read_job
+from server.bulk.job import Job
+from server.errors import SettingsError
+from server.settings.settings import Settings
+
+
+def job_of(*words: str) -> Job:
+    return read_job(build_parser().parse_args([*words, "--target", "de", "--out", "o"]), Settings())
+
+
+def test_the_format_is_that_of_the_suffix_or_the_flag() -> None:
+    assert [job_of(f"a.{suffix}").form for suffix in ("txt", "jsonl", "ndjson", "parquet")] == [
+        "txt",
+        "jsonl",
+        "jsonl",
+        "parquet",
+    ]
+    assert job_of("a.tsv", "--column", "2").form == "tsv"
+    assert job_of("s3://a/b.x", "--format", "txt").form == "txt"
+
+
+def test_options_are_those_of_a_request() -> None:
+    job = job_of("a.txt", "--source", "en", "--beam-size", "3", "--options", '{"decoding": {"lengthPenalty": 0.5}}')
+
+    request = TranslateRequest.FromString(job.request)
+    assert (request.source_language_code, request.target_language_code) == ("en", "de")
+    assert (request.decoding.beam_size, request.decoding.length_penalty) == (3, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (["a.csv"], "--format: must be given for inputs that end with csv"),
+        (["a.txt", "b.tsv"], "--format: must be given"),
+        (["a.tsv"], "--column: must be a number from 1 for TSV, not 'text'"),
+        (["a.tsv", "--column", "0"], "--column: must be a number from 1 for TSV, not '0'"),
+        (["a.txt", "--shard-kib", "0"], "--shard-kib: must be at least 1, not 0"),
+        (["a.txt", "--ray-workers", "-1"], "--ray-workers: must be at least 0, not -1"),
+        (["a.txt", "--options", '{"nothing": 1}'], "--options: "),
+        (["a.txt", "--options", "{"], "--options: "),
+        (["a.txt", "--options", '{"contents": ["a"]}'], "--options: contents must be empty"),
+    ],
+)
+def test_faults_name_the_flag(words: list[str], fault: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        job_of(*words)
+
+    assert any(each.startswith(fault) for each in caught.value.faults), caught.value.faults

@@ -1,0 +1,124 @@
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from server.bulk.cell import Cell
+from server.bulk.job import Job
+from server.errors import SettingsError
+from tests.server.bulk.parts import SENTENCES, job_of, output
+
+
+def copy_all(job: Job) -> None:
+    """Writes each text of what is left as its own translation."""
+    for shard in job.left(job.plan()):
+        rows, cells = job.read(shard)
+        job.write(shard, rows, cells)
+
+
+def test_shards_have_all_rows_in_order(tmp_path: Path) -> None:
+    job = job_of(tmp_path)
+    copy_all(job)
+
+    assert len(job.plan()) > 3
+    assert output(tmp_path / "out").decode().splitlines() == 4 * SENTENCES
+
+
+def test_inputs_with_wildcards_come_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / f"part-{name}.txt").write_text(f"{name}\n")
+    job = job_of(tmp_path, inputs=[str(tmp_path / "part-*.txt")])
+    copy_all(job)
+
+    assert output(tmp_path / "out") == b"a\nb\n"
+
+
+def test_what_is_done_is_left_alone(tmp_path: Path) -> None:
+    job = job_of(tmp_path)
+    first, *others = job.plan()
+    rows, cells = job.read(first)
+    job.write(first, rows, cells)
+
+    assert job.left(job.plan()) == others
+
+
+def test_an_output_that_is_not_whole_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = job_of(tmp_path)
+    first, *_ = job.plan()
+    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("no space")))
+
+    with pytest.raises(OSError, match="no space"):
+        job.write(first, [b"a"], [Cell("a")])
+
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["_job.json"]
+
+
+def test_what_a_killed_run_has_left_behind_goes_at_the_end(tmp_path: Path) -> None:
+    job = job_of(tmp_path)
+    copy_all(job)
+    (tmp_path / "out" / ".00000-000001.txt.5ca1ab1e").write_bytes(b"A dog")
+    job.finish()
+
+    assert [path.name for path in (tmp_path / "out").iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("change", [{"shard_bytes": 32}, {"column": "other"}, {"request": b""}])
+def test_a_folder_of_another_job_is_refused(change: dict[str, object], tmp_path: Path) -> None:
+    job_of(tmp_path).plan()
+
+    with pytest.raises(SettingsError, match="another job has begun there"):
+        job_of(tmp_path, **change).plan()
+
+
+def test_an_input_that_has_changed_is_another_job(tmp_path: Path) -> None:
+    job_of(tmp_path).plan()
+    with (tmp_path / "in.txt").open("a") as file:
+        file.write("One more.\n")
+
+    with pytest.raises(SettingsError, match="another job has begun there"):
+        job_of(tmp_path).plan()
+
+
+def test_other_models_are_refused(tmp_path: Path) -> None:
+    job = job_of(tmp_path)
+    job.plan()
+    job.claim_models(["a 1", "b 2"])
+    job.claim_models(["b 2", "a 1"])
+
+    with pytest.raises(SettingsError, match="another job has begun there"):
+        job.claim_models(["a 1"])
+
+
+def test_a_missing_input_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"nothing\.txt: there is no such file"):
+        job_of(tmp_path, inputs=[str(tmp_path / "nothing.txt")]).plan()
+
+
+def test_urls_of_other_file_systems_are_read_and_written(tmp_path: Path) -> None:
+    memory = fsspec.filesystem("memory")
+    memory.pipe_file("/bulk/in.txt", b"a\nb\n")
+    job = job_of(tmp_path, inputs=["memory://bulk/in.txt"], output="memory://bulk/out")
+    copy_all(job)
+    job.finish()
+
+    assert memory.cat_file("/bulk/out/00000-000000.txt") == b"a\nb\n"
+    assert memory.exists("/bulk/out/_SUCCESS")
+    memory.rm("/bulk", recursive=True)
+
+
+def test_an_object_store_is_read_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0, verbose=False)
+    pytest.importorskip("s3fs")
+    server.start()
+    host, port = server.get_host_and_port()
+    for name, value in {"ENDPOINT_URL": f"http://{host}:{port}", "KEY": "testing", "SECRET": "testing"}.items():
+        monkeypatch.setitem(fsspec.config.conf.setdefault("s3", {}), name.lower(), value)
+    store = fsspec.filesystem("s3")
+    store.mkdir("bulk")
+    store.pipe_file("bulk/in.txt", "".join(f"{each}\n" for each in SENTENCES).encode())
+    job = job_of(tmp_path, inputs=["s3://bulk/*.txt"], output="s3://bulk/out")
+    copy_all(job)
+
+    names = sorted(store.find("bulk/out"))
+    server.stop()
+    assert [name.rpartition("/")[2] for name in names] == ["00000-000000.txt", "00000-000001.txt", "_job.json"]
