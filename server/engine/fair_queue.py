@@ -116,9 +116,13 @@ class FairQueue:
             queue.entries.remove(entry)
 
     def work_before(self, flow: Flow, due: float) -> float:
-        """Returns the row-steps that wait in a flow and go before a request of this flow that is due then."""
-        entries = self._flows[flow].entries if flow in self._flows else []
-        return sum(entry.work for entry in entries[: bisect_right(entries, (flow.rank, due), key=_BY_KEY)])
+        """Returns the row-steps that wait in a flow and go before a request of this flow that is due then.
+
+        Requests come about in the order in which they are due, so that few go after it.
+        """
+        queue = self._flows[flow] if flow in self._flows else _FlowQueue()
+        after = bisect_right(queue.entries, (flow.rank, due), key=_BY_KEY)
+        return queue.load.work - sum(entry.work for entry in queue.entries[after:])
 
     def loads(self) -> dict[Flow, Load]:
         """Returns what waits of each flow."""
