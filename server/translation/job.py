@@ -223,11 +223,7 @@ class Job:
             engine = leg.model.engine
             engine.observe_text(len(sentence.candidates[0].text), sum(piece.num_tokens for piece in pieces))
             sources = [pieces[index].source_ids or () for index in waiting]
-            try:
-                futures = engine.submit(sources, leg.options, self._deadline, self._flow)
-            except Overloaded as error:
-                leg.model.metrics.count_refusal(error.reason)
-                raise
+            futures = engine.submit(sources, leg.options, self._deadline, self._flow)
             self._second.setdefault(place.text, []).extend(futures)
             for index, future in zip(waiting, futures, strict=True):
                 self._watch(Submitted(place, pieces[index], future, index))
