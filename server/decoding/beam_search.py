@@ -8,9 +8,6 @@ import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-import numpy as np
-from numpy.typing import NDArray
-
 from server.decoding.loops import INTERVAL, LoopWatch
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import FinishReason, Hypothesis
@@ -40,8 +37,8 @@ class BeamSearch:
         last_ids: tokens that the live beams feed to the next step, best beam first.
         num_tokens: target tokens of every live beam with its prefixes, which is the length of its self-attention cache.
         top_k: how many best tokens of each row a step must return: 2W, or 1 for greedy search.
-        is_greedy: it has a beam of 1, no steering, and is past its prefixes, so that `advance_greedily` does.
-        is_steered: it is past its prefixes and its options change logits (`factors`, `drawn`), or draw from them.
+        is_greedy: it has a beam of 1 and is past its prefixes, so that `advance_greedily` does.
+        is_steered: it is past its prefixes and its options change steps (`server.decoding.steered_step`).
         finished: hypotheses that have ended, in the order in which they did.
         wanted: beams and tokens whose log-probabilities `advance` has to be given, as they may not be among the best.
     """
@@ -86,15 +83,13 @@ class BeamSearch:
 
     def _begin(self) -> None:
         """Notes that the prefixes, if there are any, are behind."""
-        self.is_steered = self._options.is_steered
-        self.is_greedy = self._beam_size == 1 and not self.is_steered
+        self.is_steered, self.is_greedy = self._options.is_steered, self._beam_size == 1
 
     def advance(
         self,
         top_ids: list[list[int]],
         top_log_probs: list[list[float]],
         wanted_log_probs: Sequence[float] = (),  # noqa: ARG002  # of searches that want any
-        logits: Sequence[NDArray[np.float32]] = (),  # noqa: ARG002  # of searches that draw
     ) -> list[int]:
         """Takes one step.
 
@@ -102,7 +97,6 @@ class BeamSearch:
             top_ids: for each live beam at least `top_k`, best first.
             top_log_probs: their exact log-probabilities; greedy search chooses the same by logits.
             wanted_log_probs: of what is `wanted`, in its order.
-            logits: of each live beam, [V], if it `is_steered`.
 
         Returns:
             For each beam that lives on, best first, the index of the beam it extends; empty when the search is over.
@@ -143,12 +137,12 @@ class BeamSearch:
         self._log_probs, self.last_ids, self._of_tokens = totals, ids, of_tokens
         return self._go_on(parents)
 
-    def factors(self) -> list[dict[int, float]]:
+    def factors(self) -> dict[int, dict[int, float]]:
         """Returns which logits change of each live beam: see `Steering.factors`."""
         return self._steering.factors(self._prefixes)
 
-    def drawn(self) -> list[tuple[int, float] | None]:
-        """Returns the token that each live beam is drawn to: see `Steering.drawn`."""
+    def drawn(self) -> dict[int, tuple[int, float]]:
+        """Returns the tokens that live beams are drawn to: see `Steering.drawn`."""
         return self._steering.drawn(self._prefixes)
 
     def _go_on(self, parents: list[int]) -> list[int]:

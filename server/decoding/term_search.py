@@ -25,9 +25,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Hypothesis
@@ -65,7 +62,6 @@ class TermSearch(BeamSearch):
         top_ids: list[list[int]],
         top_log_probs: list[list[float]],
         wanted_log_probs: Sequence[float] = (),
-        logits: Sequence[NDArray[np.float32]] = (),  # noqa: ARG002  # it draws none
     ) -> list[int]:
         """See `BeamSearch.advance`."""
         if self.num_tokens < len(self._followed):

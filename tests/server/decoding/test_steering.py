@@ -15,9 +15,9 @@ EOS = 3
 def steered(written: list[int], values: list[float] | None = None, **options: Any) -> list[float]:
     """Returns what becomes of a row of logits, by default 0 to 9."""
     logits = np.array([values or range(10)], np.float32)
-    (factors,) = Steering(DecodingOptions(**options), EOS).factors([written])
+    factors = Steering(DecodingOptions(**options), EOS).factors([written])
     if factors:
-        steer(logits, *top_of(logits, 1), {0: factors})
+        steer(logits, *top_of(logits, 1), factors)
     row: list[float] = logits[0].tolist()
     return row
 
@@ -134,7 +134,7 @@ def test_a_token_that_cannot_be_written_has_minus_infinity() -> None:
 
     assert log_probs_of(logits, np.array([[0]]), np.zeros((1, 1), np.float32), [0], [1]) == [-np.inf]
     steer(logits, np.array([[0]]), np.zeros((1, 1), np.float32), {0: {1: 1.5}})
-    assert logits.tolist() == [[0, -np.inf]]
+    assert logits.tolist() == [[0, BANNED]], "as if it was banned"
 
 
 def test_the_best_are_in_order_and_of_equals_the_lower_id_is_first() -> None:
@@ -154,13 +154,13 @@ def test_the_best_of_large_vocabularies_are_those_of_a_sort(size: int, top_k: in
 
 @pytest.mark.parametrize(
     ("written", "expected"),
-    [([], (5, 0.25)), ([5], (6, 0.25)), ([6], None), ([7, 6], None), ([5, 6], None), ([5, 6, 7], None)],
+    [([], {0: (5, 0.25)}), ([5], {0: (6, 0.25)}), ([6], {}), ([7, 6], {}), ([5, 6], {}), ([5, 6, 7], {})],
 )
 def test_a_beam_that_follows_its_prefix_is_drawn_to_the_next_token_of_it(
-    written: list[int], expected: tuple[int, float] | None
+    written: list[int], expected: dict[int, tuple[int, float]]
 ) -> None:
-    assert Steering(DecodingOptions(target_prefix=(5, 6), prefix_bias_beta=0.25), EOS).drawn([written]) == [expected]
-    assert Steering(DecodingOptions(target_prefix=(5, 6)), EOS).drawn([written]) == [None]
+    assert Steering(DecodingOptions(target_prefix=(5, 6), prefix_bias_beta=0.25), EOS).drawn([written]) == expected
+    assert Steering(DecodingOptions(target_prefix=(5, 6)), EOS).drawn([written]) == {}
 
 
 @pytest.mark.parametrize("token", [0, 40, 99])
