@@ -10,13 +10,11 @@ from types import MappingProxyType
 
 from server.decoding.loops import INTERVAL, LoopWatch
 from server.decoding.options import DecodingOptions, SearchRules
+from server.decoding.placeholders import charge
 from server.decoding.result import FinishReason, Hypothesis
 from server.decoding.steering import Steering
 
 DEFAULT_RULES = SearchRules()
-# In nats, for a placeholder that a beam ends without, and for one that it has too often. With all of them it is seldom
-# 6 behind one without; nothing is 100 behind.
-DROPPED, INVENTED = 6.0, 100.0
 
 
 class BeamSearch:
@@ -28,9 +26,8 @@ class BeamSearch:
         bos_id: fed to the first step.
         eos_id: ends a translation.
         rules: the model's.
-        placeholders: for each id of a placeholder how often the source has it. Beams that end without one are charged
-            `DROPPED` for each, those that have one too often `INVENTED`. Empty if the source has none. Greedy search
-            has no choice.
+        placeholders: for each id of a placeholder how often the source has it; see `placeholders.charge`. Empty if the
+            source has none. Greedy search has no choice.
         source_ids: with eos, for options that look at them.
 
     Attributes:
@@ -196,12 +193,7 @@ class BeamSearch:
         return candidates
 
     def _charge(self, beam: int, token: int) -> float:
-        """Returns what a token costs a beam for placeholders that it ends without, or has too often."""
-        taken = self._prefixes[beam]
-        if token == self._eos_id:
-            return DROPPED * sum(max(0, times - taken.count(each)) for each, times in self._placeholders.items())
-        is_due = token not in self._placeholders or taken.count(token) < self._placeholders[token]
-        return 0.0 if is_due else INVENTED
+        return charge(self._placeholders, self._prefixes[beam], token, self._eos_id) if self._placeholders else 0.0
 
     def _follow_prefix(self) -> list[int]:
         """Feeds the next token of the prefixes to the one beam that there is, whatever the step has returned."""
@@ -225,8 +217,8 @@ class BeamSearch:
         """Finishes what lives at the last step."""
         self.num_tokens = self._max_tokens  # with the eos that may be forced
         for beam, (prefix, total) in enumerate(zip(self._prefixes, self._log_probs, strict=True)):
-            charge = self._charge(beam, self._eos_id) if self._rules.forced_eos and self._placeholders else 0.0
-            self._finish(prefix, total - charge, FinishReason.LENGTH, self._with(beam))
+            cost = self._charge(beam, self._eos_id) if self._rules.forced_eos else 0.0
+            self._finish(prefix, total - cost, FinishReason.LENGTH, self._with(beam))
 
     def num_common(self, beam: int, other: int) -> int:
         """Returns how many positions, bos included, are the same in two beams that the last step was taken with."""

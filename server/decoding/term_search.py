@@ -82,7 +82,7 @@ class TermSearch(BeamSearch):
                 self._end(candidate)
         chosen = self._choose(candidates)
         self._log_probs = [
-            self._log_probs[parent] + log_prob - self._charge_of(parent, token)
+            self._log_probs[parent] + log_prob - self._charge(parent, token)
             for _, parent, token, log_prob, *_ in chosen
         ]
         self._of_tokens = [self._with(parent, own) for _, parent, _, own, *_ in chosen] if self._of_tokens else []
@@ -135,12 +135,9 @@ class TermSearch(BeamSearch):
         is_end = token == self._eos_id
         ids = [*self._prefixes[parent], *([] if is_end else [token])]
         self._ended[tuple(ids)] = written, self.num_tokens
-        total = self._log_probs[parent] + log_prob - self._charge_of(parent, token)
+        total = self._log_probs[parent] + log_prob - self._charge(parent, token)
         reason = FinishReason.STOP if is_end else FinishReason.LENGTH
         self._finish(ids, total, reason, self._with(parent, log_prob))
-
-    def _charge_of(self, beam: int, token: int) -> float:
-        return self._charge(beam, token) if self._placeholders else 0.0
 
     def _finish_live(self) -> None:
         for prefix, written in zip(self._prefixes, self._written, strict=True):

@@ -191,9 +191,9 @@ class Batch:
         self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32], decoder: Decoder
     ) -> list[Sentence]:
         """Gives each search its tokens, and returns the sentences that are finished."""
-        if not np.isfinite(top_log_probs).all():
-            is_broken = ~np.isfinite(top_log_probs).all(axis=1)
-            broken = [sentence for sentence in self.plan.running if is_broken[sentence.rows].any()]
+        is_finite = np.isfinite(top_log_probs)
+        if not is_finite.all():
+            broken = [sentence for sentence in self.plan.running if not is_finite[sentence.rows].all()]
             self.fail(FloatingPointError("log-probabilities that are not finite"), broken)
         wanted = self._steer(top_ids, top_log_probs, decoder)
         self._rows.advance(top_ids[:, 0])
