@@ -21,7 +21,6 @@ Sources of the ideas: Anderson et al., "Guided Open Vocabulary Image Captioning 
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -232,13 +231,13 @@ class TermSearch(BeamSearch):
         for level in sorted(best_of_level, reverse=True):
             if len(kept) < self._beam_size - 1 and best_of_level[level] < min(kept, default=len(going_on)):
                 kept.add(best_of_level[level])
-        num_alike: Counter[tuple[int, ...]] = Counter()
+        num_alike: dict[tuple[int, ...], int] = {}
         alike: list[int] = []
         for index, (_, parent, token, _, written, _) in enumerate(going_on):
             if len(kept) == self._beam_size:
                 break
             last = (*self._prefixes[parent][1 - _NUM_LAST :], token, written.done)
-            num_alike[last] += 1
+            num_alike[last] = num_alike.get(last, 0) + 1
             if num_alike[last] <= _MOST_ALIKE:
                 kept.add(index)
             elif index not in kept:
