@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions, Sampling
 from server.decoding.result import FinishReason
-from server.decoding.steering import best_of
+from server.decoding.steering import Step, best_of
 
 _BLOCK = 128  # about the root of a vocabulary's size; half or twice, and sums take a tenth longer
 
@@ -54,21 +54,9 @@ class SampleSearch(BeamSearch):
             self._finish(self._prefixes[beam][:-1], self._log_probs[beam], FinishReason.STOP, self._with(beam))
         return self._go_on(self._keep(live, parents))
 
-    def draw(
-        self,
-        rows: Sequence[int],
-        top_ids: NDArray[np.int64],
-        top_log_probs: NDArray[np.float32],
-        logits: NDArray[np.float32],
-    ) -> None:
-        """Puts drawn tokens in the place of the best, and their log-probabilities.
-
-        Args:
-            rows: of the live beams; from the first, all hypotheses draw.
-            top_ids: what a step has returned, [B, k], changed in place.
-            top_log_probs: likewise.
-            logits: of the step, [B, V].
-        """
+    def draw(self, rows: Sequence[int], step: Step) -> None:
+        """Puts drawn tokens in the place of the best of these rows; from the first row, all hypotheses draw."""
+        logits, top_ids, top_log_probs = step
         numbers = [random.random() for random in self._random]
         for row, own in zip(rows, [numbers] if len(rows) == 1 else [[each] for each in numbers], strict=True):
             best, log_prob, of_row = top_ids.item(row, 0), top_log_probs.item(row, 0), logits[row]

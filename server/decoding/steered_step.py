@@ -6,27 +6,17 @@ for little more than for the few numpy calls that serve all steered rows at once
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from server.decoding.beam_search import BeamSearch
 from server.decoding.sample_search import SampleSearch
-from server.decoding.steering import draw_to, log_probs_of, steer
+from server.decoding.steering import Step, draw_to, log_probs_of, steer
 
 
-def change_step(
-    searches: Sequence[tuple[BeamSearch, Sequence[int]]],
-    top_ids: NDArray[np.int64],
-    top_log_probs: NDArray[np.float32],
-    logits: NDArray[np.float32],
-) -> list[list[float]]:
+def change_step(searches: Sequence[tuple[BeamSearch, Sequence[int]]], step: Step) -> list[list[float]]:
     """Changes rows of a step as options ask for it, and looks up what is wanted, before the searches take the step.
 
     Args:
         searches: that are steered or want log-probabilities, each with the rows of its live beams.
-        top_ids: the step's best tokens, [B, k], best first; k is each search's `top_k` at least.
-        top_log_probs: their log-probabilities, [B, k].
-        logits: of the step, [B, V].
+        step: with as many best tokens as each search's `top_k` at least.
 
     Returns:
         For each search the log-probabilities that it wants.
@@ -34,13 +24,13 @@ def change_step(
     steered = [(search, rows) for search, rows in searches if search.is_steered]
     factors = {rows[beam]: own for search, rows in steered for beam, own in search.factors().items()}
     if factors:
-        steer(logits, top_ids, top_log_probs, factors)
+        steer(step, factors)
     drawn = {rows[beam]: own for search, rows in steered for beam, own in search.drawn().items()}
     if drawn:
-        draw_to(logits, top_ids, top_log_probs, drawn)
+        draw_to(step, drawn)
     for search, rows in steered:
         if isinstance(search, SampleSearch):
-            search.draw(rows, top_ids, top_log_probs, logits)
+            search.draw(rows, step)
     wanted = [(rows[beam], token) for search, rows in searches for beam, token in search.wanted]
-    found = iter(log_probs_of(logits, top_ids, top_log_probs, *zip(*wanted, strict=True)) if wanted else ())
+    found = iter(log_probs_of(step, *zip(*wanted, strict=True)) if wanted else ())
     return [[next(found) for _ in search.wanted] for search, _ in searches]

@@ -6,8 +6,8 @@ tokens change. And the best tokens that the step has returned remain the best, u
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate, chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,20 @@ _LEAST_LEFT = 0.25
 _BLOCK = 32  # tokens; half, and the best ones are found as fast; twice, and it takes a third longer
 
 
+class Step(NamedTuple):
+    """What a decoder has returned, which options change in place.
+
+    Attributes:
+        logits: [B, V].
+        top_ids: the best tokens, [B, k], best first.
+        top_log_probs: their log-probabilities, [B, k].
+    """
+
+    logits: NDArray[np.float32]
+    top_ids: NDArray[np.int64]
+    top_log_probs: NDArray[np.float32]
+
+
 class Steering:
     """Says which logits of one sentence's beams change.
 
@@ -34,7 +48,6 @@ class Steering:
         self._options = options
         self._eos_id = eos_id
         self._never = {phrase[0]: BAN for phrase in options.suppressed if len(phrase) == 1}
-        self._has_factors = replace(options, sampling=None, prefix_bias_beta=0.0).is_steered
         self._by_token: dict[int, list[tuple[int, ...]]] = {}  # longer phrases, by their last token but one
         for phrase in options.suppressed:
             if len(phrase) > 1:
@@ -51,7 +64,7 @@ class Steering:
         """
         options = self._options
         factors: dict[int, dict[int, float]] = {}
-        for beam, own in enumerate(written if self._has_factors else ()):
+        for beam, own in enumerate(written):
             ids = [*options.forced_prefix, *own]
             changed = dict.fromkeys(ids, options.repetition_penalty) if options.repetition_penalty != 1 else {}
             if len(own) < options.min_output_tokens:
@@ -96,20 +109,13 @@ class Steering:
                     yield ids[end]
 
 
-def steer(
-    logits: NDArray[np.float32],
-    top_ids: NDArray[np.int64],
-    top_log_probs: NDArray[np.float32],
-    factors: Mapping[int, dict[int, float]],
-) -> None:
-    """Changes logits, the best tokens and their log-probabilities in place, as if the network had said so.
+def steer(step: Step, factors: Mapping[int, dict[int, float]]) -> None:
+    """Changes a step as if the network had said so.
 
     Args:
-        logits: of a step, [B, V].
-        top_ids: the step's best tokens, [B, k], best first.
-        top_log_probs: their log-probabilities, [B, k].
         factors: of some rows what `Steering.factors` returns, at least one token.
     """
+    logits, top_ids, top_log_probs = step
     rows, best = [*factors], top_ids.tolist()
     least = {row: logits.item(row, best[row][-1]) for row in rows}
     totals = logits[rows, top_ids[rows, 0]] - top_log_probs[rows, 0]  # logarithms of the rows' sums
@@ -136,22 +142,15 @@ def steer(
         top_log_probs[row] = own[top] - (total if is_known else highest + np.log(np.exp(own - highest).sum()))
 
 
-def draw_to(
-    logits: NDArray[np.float32],
-    top_ids: NDArray[np.int64],
-    top_log_probs: NDArray[np.float32],
-    drawn: Mapping[int, tuple[int, float]],
-) -> None:
-    """Draws some rows to one token each, in place: CTranslate2's `prefix_bias_beta`.
+def draw_to(step: Step, drawn: Mapping[int, tuple[int, float]]) -> None:
+    """Draws some rows to one token each: CTranslate2's `prefix_bias_beta`.
 
     The token gets a part of all probability beside its share of the rest: so of all logits, its own alone changes.
 
     Args:
-        logits: of a step, [B, V].
-        top_ids: its best tokens, [B, k], best first.
-        top_log_probs: their log-probabilities, [B, k].
         drawn: of some rows the token, and the part: over 0, less than 1.
     """
+    logits, top_ids, top_log_probs = step
     for row, (token, part) in drawn.items():
         own, rest = logits[row], np.log1p(-part)
         total = own[top_ids[row, 0]] - top_log_probs[row, 0]
@@ -160,25 +159,13 @@ def draw_to(
         top_log_probs[row] = own[top_ids[row]] - (total - rest)
 
 
-def log_probs_of(
-    logits: NDArray[np.float32],
-    top_ids: NDArray[np.int64],
-    top_log_probs: NDArray[np.float32],
-    rows: Sequence[int],
-    ids: Sequence[int],
-) -> list[float]:
-    """Returns the log-probability of one token in each of some rows, [n].
+def log_probs_of(step: Step, rows: Sequence[int], ids: Sequence[int]) -> list[float]:
+    """Returns the log-probability of one token in each of some rows, both [n].
 
     A step has the sum over the vocabulary already: what its best token's log-probability is less than its logit. To add
     it up again would take a hundred times as long.
-
-    Args:
-        logits: of the step, [B, V].
-        top_ids: its best tokens, [B, k], best first.
-        top_log_probs: their log-probabilities, [B, k].
-        rows: [n].
-        ids: [n].
     """
+    logits, top_ids, top_log_probs = step
     of = np.array(rows)
     log_probs: list[float] = (logits[of, ids] - logits[of, top_ids[of, 0]] + top_log_probs[of, 0]).tolist()
     return log_probs

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from server.decoding.result import Result
 from server.decoding.steered_step import change_step
+from server.decoding.steering import Step
 from server.engine.aligning import align, needs_attention
 from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
@@ -224,7 +225,7 @@ class Batch:
             return {}
         try:
             searches = [(sentence.search, sentence.rows) for sentence in asking]
-            found = change_step(searches, top_ids, top_log_probs, decoder.logits())
+            found = change_step(searches, Step(decoder.logits(), top_ids, top_log_probs))
         except Exception as error:  # noqa: BLE001  # as in step
             self.fail(error, asking)
             return {}

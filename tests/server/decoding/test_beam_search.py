@@ -12,6 +12,7 @@ from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import FinishReason, Hypothesis
 from server.decoding.steered_step import change_step
+from server.decoding.steering import Step
 
 BOS, EOS = 2, 3
 
@@ -31,7 +32,7 @@ def advance_steered(search: BeamSearch, logits: NDArray[np.float32]) -> list[int
     top_ids = np.argsort(-logits, axis=1, kind="stable")[:, : search.top_k]
     log_probs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     top_log_probs = np.take_along_axis(log_probs, top_ids, axis=1)
-    (wanted,) = change_step([(search, range(len(logits)))], top_ids, top_log_probs, logits)
+    (wanted,) = change_step([(search, range(len(logits)))], Step(logits, top_ids, top_log_probs))
     return search.advance(top_ids.tolist(), top_log_probs.tolist(), wanted)
 
 

@@ -9,6 +9,7 @@ from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions, Sampling
 from server.decoding.searches import new_search
 from server.decoding.steered_step import change_step
+from server.decoding.steering import Step
 from tests.server.decoding.test_steering import top_of
 
 BOS, EOS, VOCABULARY = 2, 3, 300
@@ -34,16 +35,14 @@ def test_each_search_gets_of_a_step_what_it_would_get_alone() -> None:
     logits = np.random.Generator(np.random.Philox(3)).normal(0, 3, (9, VOCABULARY)).astype(np.float32)
     logits[:, 5] += 10
     rows = [[3], [0], [8], [1], [5], [7], [2]]  # 4 and 6 are those of others
-    together = logits.copy(), *top_of(logits, 6)
+    together = Step(logits.copy(), *top_of(logits, 6))
     plain = [each.tolist() for each in together]
 
-    wanted = change_step(
-        list(zip([search_of(**each) for each in ASKED], rows, strict=True)), together[1], together[2], together[0]
-    )
+    wanted = change_step(list(zip([search_of(**each) for each in ASKED], rows, strict=True)), together)
 
     for own, options, (row,) in zip(wanted, ASKED, rows, strict=True):
-        alone = logits[[row]], *top_of(logits[[row]], 6)
-        assert change_step([(search_of(**options), [0])], alone[1], alone[2], alone[0]) == [own]
+        alone = Step(logits[[row]], *top_of(logits[[row]], 6))
+        assert change_step([(search_of(**options), [0])], alone) == [own]
         assert [each[row].tolist() for each in together] == [each[0].tolist() for each in alone]
         assert len(own) == ("given_target" in options or "return_alternatives" in options)
         assert own or [each[row].tolist() for each in together] != [each[row] for each in plain]
@@ -57,7 +56,7 @@ def test_all_hypotheses_draw_from_the_first_row_and_then_each_from_its_own() -> 
     assert search.top_k == 3
     top_ids, top_log_probs = top_of(logits, 3)
 
-    change_step([(search, [0])], top_ids, top_log_probs, logits)
+    change_step([(search, [0])], Step(logits, top_ids, top_log_probs))
 
     assert len({*top_ids[0].tolist()}) == 3
     assert top_log_probs[0] == pytest.approx([-np.log(VOCABULARY)] * 3, abs=1e-5)
@@ -66,5 +65,5 @@ def test_all_hypotheses_draw_from_the_first_row_and_then_each_from_its_own() -> 
     logits = np.full((3, VOCABULARY), -50, np.float32)
     logits[range(3), [10, 20, 30]] = 0.0
     top_ids, top_log_probs = top_of(logits, 1)
-    change_step([(search, [2, 0, 1])], top_ids, top_log_probs, logits)
+    change_step([(search, [2, 0, 1])], Step(logits, top_ids, top_log_probs))
     assert top_ids[[2, 0, 1], 0].tolist() == [30, 10, 20]
