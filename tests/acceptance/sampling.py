@@ -106,7 +106,8 @@ def _shares(logits: NDArray[np.float64], sampling: Sampling) -> NDArray[np.float
     ordered = np.take_along_axis(shares, order, axis=1)
     ordered[ordered.cumsum(axis=1) - ordered >= sampling.top_p] = 0.0
     np.put_along_axis(shares, order, ordered, axis=1)
-    return shares / shares.sum(axis=1, keepdims=True)
+    normalised: NDArray[np.float64] = shares / shares.sum(axis=1, keepdims=True)
+    return normalised
 
 
 def _seeds(name: str, sampling: Sampling, engine: Engine, sources: Sequence[Ids]) -> list[Check]:
