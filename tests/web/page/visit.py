@@ -8,7 +8,7 @@ from typing import Any
 TEXT = "A dog runs in the park. The old man sits on a red bench."
 TRANSLATION = "Ein Hund läuft im Park. Der alte Mann sitzt auf einer roten Bank."
 ARABIC = "المنارة القديمة تقف على جرف فوق البحر."
-WAIT_MS = 15_000
+WAIT_MS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
